@@ -459,6 +459,44 @@ pub fn command() -> Vec<Vec<u8>> {
     seeds
 }
 
+/// One frame of each kind, and an event and a request with levels and text.
+#[must_use]
+pub fn gateway_frame() -> Vec<Vec<u8>> {
+    use tickpath_gateway_protocol::frame::{
+        FRAME_LEN_MAX, Frame, Hello, Password, Refusal, RefusalReason, Welcome,
+    };
+    use tickpath_gateway_protocol::{
+        CreateOrder, Event, EventKind, Fixed, MarketByPrice, OrderAck, Request, Side, Text,
+    };
+    let text = |text| Text::<32>::cut(text);
+    let password = Password::new(b"secret").expect("it is short");
+    let welcome =
+        Welcome { client: 1, gateway: text("deribit"), exchange: text("deribit"), ..Welcome::default() };
+    let refusal = Refusal { reason: RefusalReason::BANNED, version: 1, retry_after_ns: 5 };
+    let frames = [
+        Frame::Hello(Hello::new(text("maker"), text("alice"), password, true)),
+        Frame::Welcome(welcome),
+        Frame::Refusal(refusal),
+    ];
+    let mut seeds: Vec<Vec<u8>> = frames
+        .iter()
+        .map(|frame| {
+            let mut bytes = vec![0; FRAME_LEN_MAX];
+            let len = frame.encode(&mut bytes).expect("there is room");
+            bytes.truncate(len);
+            bytes
+        })
+        .collect();
+    let book = MarketByPrice { bids: 1, asks: 1, ..MarketByPrice::default() };
+    let mut event = Event::of(&OrderAck { text: Text::cut("not_enough_funds"), ..OrderAck::default() });
+    seeds.extend([Event::of(&book).as_bytes().to_vec(), event.as_bytes().to_vec()]);
+    event.header.kind = EventKind::STATISTICS;
+    seeds.push(event.as_bytes().to_vec());
+    let order = CreateOrder { price: Fixed::ONE, side: Side::BUY, ..CreateOrder::default() };
+    seeds.push(Request::of(&order).as_bytes().to_vec());
+    seeds
+}
+
 /// A segment of shared memory, and changes to one: a name, a sequence of each part, the counts.
 #[must_use]
 pub fn segment() -> Vec<Vec<u8>> {
@@ -471,7 +509,9 @@ pub fn segment() -> Vec<Vec<u8>> {
     let page = |number: u16| number * 4_096 - 256;
     let changes =
         [patch(0, 2), patch(16, 0xff), patch(page(1) + 8, 0x1b), patch(page(2), 7), patch(page(3), 0xff)];
-    vec![whole, changes.concat(), changes[3].clone()]
+    let events =
+        crate::shm::good_events(&folder, &tickpath_shm::SegmentName::new("events").expect("it is a name"));
+    vec![whole, changes.concat(), changes[3].clone(), events]
 }
 
 /// Streams of the ticks protocol: one of all symbols with every message, one of listed symbols.
@@ -677,4 +717,77 @@ pub fn deribit_request() -> Vec<Vec<u8>> {
         r#"{"id":"x","method":"private/get_user_trades_by_instrument","params":{"instrument_name":"A","count":5,"sorting":"asc"}}"#,
     ];
     REQUESTS.iter().map(|request| request.as_bytes().to_vec()).collect()
+}
+
+/// Conversations with the Deribit front: a request a line, of two accounts in turn.
+#[must_use]
+pub fn deribit_front() -> Vec<Vec<u8>> {
+    const PERPETUAL: &str = "BTC-PERPETUAL";
+    let request =
+        |method: &str, params: &str| format!(r#"{{"id":1,"method":"{method}","params":{{{params}}}}}"#);
+    let order = |side: &str, rest: &str| {
+        request(&format!("private/{side}"), &format!(r#""instrument_name":"{PERPETUAL}",{rest}"#))
+    };
+    let trades = [
+        order("sell", r#""amount":1000,"price":60000,"label":"a""#),
+        order("buy", r#""amount":400,"price":60000"#),
+        request("private/edit", r#""order_id":"5","amount":900,"price":60100"#),
+        order("close_position", r#""type":"market""#),
+        request("private/cancel", r#""order_id":"5""#),
+        request("private/cancel_all", r#""detailed":true"#),
+    ];
+    let linked = [
+        order(
+            "buy",
+            r#""amount":100,"price":59900,"linked_order_type":"one_triggers_one_cancels_other","otoco_config":[{"direction":"sell","price":60500},{"direction":"sell","type":"stop_market","trigger":"mark_price","trigger_price":59000}]"#,
+        ),
+        order("sell", r#""amount":40,"price":59900"#),
+        order("sell", r#""amount":10,"type":"trailing_stop","trigger":"index_price","trigger_offset":100"#),
+        order("buy", r#""amount":10,"price":60500"#),
+        request("private/get_open_orders", r#""type":"trigger_all""#),
+    ];
+    let quotes = [
+        request("private/enable_cancel_on_disconnect", ""),
+        request("private/enable_cancel_on_disconnect", r#""scope":"account""#),
+        request(
+            "private/set_mmp_config",
+            r#""index_name":"btc_usd","interval":1,"frozen_time":1,"quantity_limit":0.01,"mmp_group":"g""#,
+        ),
+        request(
+            "private/set_self_trading_config",
+            r#""mode":"reject_taker","extended_to_subaccounts":false"#,
+        ),
+        request(
+            "private/mass_quote",
+            r#""quote_id":"q","mmp_group":"g","detailed":true,"quotes":[{"instrument_name":"BTC-PERPETUAL","quote_set_id":"s","bid":{"price":59990,"amount":1000},"ask":{"price":60010,"amount":1000}}]"#,
+        ),
+        order("sell", r#""amount":1000,"price":59990"#),
+        request("private/cancel_quotes", r#""cancel_type":"all","freeze_quotes":true"#),
+    ];
+    let options = [
+        request("private/sell", r#""instrument_name":"BTC-25DEC26-60000-C","amount":1,"price":0.05"#),
+        request("private/buy", r#""instrument_name":"BTC-25DEC26-60000-C","amount":1,"price":0.05"#),
+        request(
+            "private/get_transaction_log",
+            r#""currency":"BTC","start_timestamp":0,"end_timestamp":4000000000000"#,
+        ),
+        request("private/get_settlement_history_by_currency", r#""currency":"BTC""#),
+        request(
+            "public/get_funding_rate_history",
+            r#""instrument_name":"BTC-PERPETUAL","start_timestamp":0,"end_timestamp":4000000000000"#,
+        ),
+        request(
+            "private/subscribe",
+            r#""channels":["book.BTC-PERPETUAL.raw","user.changes.any.any.raw","user.portfolio.btc"]"#,
+        ),
+        request("public/fork_token", r#""refresh_token":"x","session_name":"y""#),
+        request("public/get_delivery_prices", r#""index_name":"btc_usd""#),
+    ];
+    [&trades[..], &linked, &quotes, &options].map(|lines| lines.join("\n").into_bytes()).to_vec()
+}
+
+/// What a peer of a web server may send.
+#[must_use]
+pub fn web() -> Vec<Vec<u8>> {
+    crate::web::memory::seeds()
 }

@@ -1,5 +1,5 @@
 //! The venue as a client meets it that nobody here wrote: Nassau's SoupBinTCP and MoldUDP64 and Juncture's ITCH
-//! parser, in Java, and clients of Deribit in Python. See docs/interop.md.
+//! parser, in Java, QuickFIX/J, and clients of Deribit in Python. See docs/interop.md.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod java;
@@ -86,20 +86,7 @@ fn a_generated_day_has_the_same_messages_for_readers_of_others() {
 fn clients_of_deribit_trade_over_http_and_websockets() {
     let Some(python) = python::interpreter() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
-    let mut config = sample
-        .replace("deribit-instruments.toml", &configs.join("deribit-instruments.toml").display().to_string())
-        .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
-    for port in [26430, 26433, 26420] {
-        config = config.replace(&format!("127.0.0.1:{port}"), "127.0.0.1:0");
-    }
-    for line in ["239.255.26.11:26431", "239.255.26.12:26432"] {
-        config = config.replace(line, &free_multicast_group().unwrap().to_string());
-    }
-    let path = folder.path().join("deribit.toml");
-    std::fs::write(&path, config).unwrap();
-    let mut venue = Running::start(&["exchange", "--config", path.to_str().unwrap()]);
+    let mut venue = start_deribit(folder.path());
     let address = venue.hear("Deribit", |line| {
         let address = line.trim_start().strip_prefix("Deribit")?.trim_start().strip_prefix("ws://")?;
         address.split('/').next().map(str::to_owned)
@@ -108,6 +95,39 @@ fn clients_of_deribit_trade_over_http_and_websockets() {
     venue.interrupt();
     let venue = venue.join();
     assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
+}
+
+#[test]
+fn an_engine_of_others_trades_by_fix() {
+    let Some(classpath) = java::classpath() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut venue = start_deribit(folder.path());
+    let address = venue.hear("Deribit FIX", |line| {
+        line.trim_start().strip_prefix("Deribit FIX")?.split_whitespace().next().map(str::to_owned)
+    });
+    assert_passed(Running::spawn(java::command(classpath, "FixClient", &[&address])));
+    venue.interrupt();
+    let venue = venue.join();
+    assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
+}
+
+/// The sample's venue with its Deribit front at free addresses, its journal in a folder.
+fn start_deribit(folder: &Path) -> Running {
+    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
+    let mut config = sample
+        .replace("deribit-instruments.toml", &configs.join("deribit-instruments.toml").display().to_string())
+        .replace("# fix_address", "fix_address")
+        .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
+    for port in [26430, 26433, 26420, 26421] {
+        config = config.replace(&format!("127.0.0.1:{port}"), "127.0.0.1:0");
+    }
+    for line in ["239.255.26.11:26431", "239.255.26.12:26432"] {
+        config = config.replace(line, &free_multicast_group().unwrap().to_string());
+    }
+    let path = folder.join("deribit.toml");
+    std::fs::write(&path, config).unwrap();
+    Running::start(&["exchange", "--config", path.to_str().unwrap()])
 }
 
 /// This program once more, where nothing is installed.

@@ -33,10 +33,13 @@ pub struct DeribitConfig {
     /// Where clients connect, WebSocket and HTTP alike.
     #[serde(default = "default_address")]
     pub address: SocketAddrV4,
+    /// Where clients connect that speak FIX 4.4; nobody does when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix_address: Option<SocketAddrV4>,
     /// What the front shows to clients, who then must speak TLS; they speak TCP alone when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
-    /// Connections at a time; further ones are closed at once.
+    /// Connections at a time, and as many by FIX; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
     /// What the replies say of the venue.
@@ -248,9 +251,11 @@ fn default_scope() -> String {
 pub struct FrontSettings {
     /// Where clients connect; port 0 takes a free one.
     pub address: SocketAddrV4,
+    /// Where clients by FIX connect, if any may.
+    pub fix_address: Option<SocketAddrV4>,
     /// Certificate and private key, where clients must speak TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Connections at a time.
+    /// Connections at a time, and as many by FIX.
     pub max_connections: usize,
     /// What the replies say of the venue.
     pub testnet: bool,
@@ -346,6 +351,7 @@ impl DeribitConfig {
         let keys = self.keys(&accounts, file)?;
         Ok(FrontSettings {
             address: self.address,
+            fix_address: self.fix_address,
             tls: self.tls.as_ref().map(|tls| {
                 let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
                 (folder.join(&tls.certificate), folder.join(&tls.private_key))
@@ -401,10 +407,12 @@ impl DeribitConfig {
             if secret.is_empty() {
                 return Err(value(format!("key '{}' has no secret", key.client_id)));
             }
-            if secret == TEST_PASSWORD && !self.address.ip().is_loopback() {
+            let doors = [Some(self.address), self.fix_address];
+            let open = doors.into_iter().flatten().find(|address| !address.ip().is_loopback());
+            if let Some(address) = open.filter(|_| secret == TEST_PASSWORD) {
                 return Err(value(format!(
-                    "key '{}' has a public secret and {} is not the loopback interface: give it another",
-                    key.client_id, self.address
+                    "key '{}' has a public secret and {address} is not the loopback interface: give it another",
+                    key.client_id
                 )));
             }
             keys.push(KeySettings {

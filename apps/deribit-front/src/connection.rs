@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use tickpath_deribit::credits::{CreditPlan, Credits};
 use tickpath_types::Nanos;
 
+use crate::front::FixLink;
 use crate::scope::Scope;
 
 /// Bytes that may wait for a client that does not read; beyond them it is disconnected.
@@ -17,6 +18,8 @@ pub enum Transport {
     WebSocket,
     /// One request, one reply.
     Http,
+    /// FIX 4.4, for as long as it lasts.
+    Fix,
 }
 
 /// A message to a client.
@@ -53,6 +56,8 @@ pub(crate) struct Connection {
     pub(crate) get_instruments: Credits,
     /// Places of its topics.
     pub(crate) topics: Vec<usize>,
+    /// Its session by FIX, where it speaks that.
+    pub(crate) fix: Option<Box<FixLink>>,
     out: VecDeque<Frame>,
     out_bytes: usize,
     /// Why it is to be closed, once what waits is sent.
@@ -73,6 +78,7 @@ impl Connection {
             public: Credits::new(CreditPlan::NON_MATCHING, now),
             get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
             topics: Vec::new(),
+            fix: (transport == Transport::Fix).then(|| Box::new(FixLink::new(now))),
             out: VecDeque::new(),
             out_bytes: 0,
             end: None,

@@ -5,8 +5,10 @@ mod auth;
 mod calls;
 mod channels;
 mod disturb;
+mod fix;
 mod history;
 mod http;
+mod linked;
 mod liquidation;
 mod log;
 mod market_data;
@@ -39,10 +41,11 @@ use crate::json::Json;
 use crate::labels::Labels;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
-use crate::pending::{Group, ReplyTo};
+use crate::pending::{Group, ReplyTo, RequestId};
 use crate::record::{MarketPrices, Stamped};
 
 pub(crate) use disturb::MAINTENANCE;
+pub(crate) use fix::{FIX_MESSAGE_MAX, FixLink};
 pub use http::HttpCall;
 pub(crate) use protection::Guard;
 
@@ -126,6 +129,7 @@ pub struct Front {
     next_trigger: u64,
     channels: channels::Channels,
     faults: Faults,
+    fix: fix::FixState,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
     /// The events of the command that is being told.
@@ -141,6 +145,8 @@ pub struct Front {
     /// Prices as they were written down last.
     noted_prices: (Vec<(String, i64)>, Vec<MarketPrices>),
     are_prices_new: bool,
+    /// Commands of the log when that was done.
+    noted_commands: u64,
     /// What forced executions paid, by currency.
     fund: BTreeMap<String, Money>,
     deliveries: VecDeque<Delivery>,
@@ -206,6 +212,7 @@ impl Front {
             next_trigger: 1,
             channels: channels::Channels::default(),
             faults: Faults::new(settings.faults.clone()),
+            fix: fix::FixState::new(&settings, now_us),
             gone: VecDeque::new(),
             order_events: Vec::new(),
             market_events: Vec::new(),
@@ -215,6 +222,7 @@ impl Front {
             record_lines: Vec::new(),
             noted_prices: Default::default(),
             are_prices_new: true,
+            noted_commands: 0,
             fund: BTreeMap::new(),
             deliveries: VecDeque::new(),
             settled_ms: 0,
@@ -260,13 +268,18 @@ impl Front {
         let Some(connection) = self.connections.remove(&number) else { return };
         self.channels.leave(number, &connection.topics);
         self.faults.forget(number);
-        if connection.cancels_on_disconnect && connection.transport == Transport::WebSocket {
-            if self.gone.len() == GONE_MAX {
-                self.gone.pop_front();
-            }
-            self.gone.push_back(number);
-            self.cancel_for_gone();
+        self.leave_fix(number);
+        if connection.cancels_on_disconnect && connection.transport != Transport::Http {
+            self.cancel_on_disconnect_of(number);
         }
+    }
+
+    fn cancel_on_disconnect_of(&mut self, number: u64) {
+        if self.gone.len() == GONE_MAX {
+            self.gone.pop_front();
+        }
+        self.gone.push_back(number);
+        self.cancel_for_gone();
     }
 
     /// A frame of a client.
@@ -344,6 +357,13 @@ impl Front {
     }
 
     fn reply(&mut self, to: &ReplyTo, outcome: Result<Vec<u8>, Fault>) {
+        if let RequestId::Fix(asked) = &to.id {
+            // What was done is told where it is known; here requests are refused.
+            if let Some(fault) = outcome.err() {
+                self.refuse_fix(to, asked, fault);
+            }
+            return;
+        }
         let (time, testnet) = (self.server_time(to.us_in), self.settings.testnet);
         let mut out = Vec::new();
         let error = match outcome {
@@ -399,6 +419,7 @@ impl Front {
             self.disturb_connections(now_us >= self.next_second_us);
             self.next_tenth_us = now_us + 100_000;
             self.flush_tenths();
+            self.run_fix();
             self.run_heartbeats();
             self.give_up_unanswered();
             self.cancel_for_gone();
@@ -439,8 +460,12 @@ impl Front {
         }
         for pending in late {
             self.counters.unanswered.add(1);
-            if let Some(to) = pending.reply {
-                self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into()));
+            match pending.reply {
+                Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
+                    self.give_up_fix(connection, &asked);
+                }
+                Some(to) => self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into())),
+                None => {}
             }
             if let Some(group) = pending.group {
                 self.finish_of_group(group, None);

@@ -7,6 +7,9 @@ const LABELS_MAX: usize = 1_000_000;
 /// Characters of a label at most.
 pub(crate) const LABEL_LEN_MAX: usize = 64;
 
+/// Between a label and a ClOrdID: no value of FIX has it.
+const SEPARATOR: char = '\u{1}';
+
 /// Labels by their numbers, from 1.
 #[derive(Default)]
 pub struct Labels {
@@ -24,26 +27,40 @@ impl Labels {
         Labels { saved: names.len(), names, by_name }
     }
 
-    /// The number of a label, which may be new; 0 for the empty one, none when there are too many.
-    pub(crate) fn number(&mut self, label: &str) -> Option<u32> {
-        if label.is_empty() {
+    /// The number of a label and of what else the client calls the order (ClOrdID of FIX), which may be new; 0 for
+    /// neither, none when there are too many.
+    pub(crate) fn number(&mut self, label: &str, client_id: &str) -> Option<u32> {
+        if label.is_empty() && client_id.is_empty() {
             return Some(0);
         }
-        if let Some(number) = self.by_name.get(label) {
+        let is_plain = client_id.is_empty() && !label.contains(SEPARATOR);
+        let name = if is_plain { label.to_owned() } else { format!("{label}{SEPARATOR}{client_id}") };
+        if let Some(number) = self.by_name.get(&name) {
             return Some(*number);
         }
         if self.names.len() == LABELS_MAX {
             return None;
         }
-        self.names.push(label.to_owned());
+        self.names.push(name.clone());
         let number = self.names.len() as u32;
-        self.by_name.insert(label.to_owned(), number);
+        self.by_name.insert(name, number);
         Some(number)
     }
 
     /// The label of a number; empty for 0 and for one that was lost.
     pub(crate) fn name(&self, number: u32) -> &str {
-        (number as usize).checked_sub(1).and_then(|place| self.names.get(place)).map_or("", String::as_str)
+        self.both(number).0
+    }
+
+    /// The ClOrdID that the order of this number was entered with by FIX; empty for none.
+    pub(crate) fn client_id(&self, number: u32) -> &str {
+        self.both(number).1
+    }
+
+    fn both(&self, number: u32) -> (&str, &str) {
+        let place = (number as usize).checked_sub(1);
+        let name = place.and_then(|place| self.names.get(place)).map_or("", String::as_str);
+        name.rsplit_once(SEPARATOR).unwrap_or((name, ""))
     }
 
     /// Those that are to be kept before an order that has one of them is sent.
@@ -62,14 +79,14 @@ mod tests {
     fn labels_have_numbers_and_come_back() {
         let mut labels = Labels::default();
         assert_eq!(
-            [labels.number("a"), labels.number("b"), labels.number("a"), labels.number("")]
-                .map(Option::unwrap),
+            [("a", ""), ("b", ""), ("a", ""), ("", "")]
+                .map(|(label, client_id)| labels.number(label, client_id).unwrap()),
             [1, 2, 1, 0]
         );
         assert_eq!(labels.take_new(), ["a", "b"]);
         assert_eq!(labels.take_new().len(), 0);
         let mut again = Labels::restored(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!((again.name(2), again.name(3), again.name(0)), ("b", "", ""));
-        assert_eq!((again.number("c"), again.take_new()), (Some(3), &["c".to_owned()][..]));
+        assert_eq!((again.number("c", ""), again.take_new()), (Some(3), &["c".to_owned()][..]));
     }
 }

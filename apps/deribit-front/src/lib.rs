@@ -11,6 +11,7 @@ mod config;
 mod connection;
 mod fault;
 mod faults;
+mod fix_door;
 mod front;
 mod json;
 mod label_file;
@@ -31,6 +32,7 @@ pub use config::{
 };
 pub use connection::{Frame, Transport};
 pub use faults::{FaultKind, FaultPlan, FaultSwitch, Outage};
+pub use fix_door::FixCounters;
 pub use front::{Front, FrontCounters, HttpCall};
 pub use labels::Labels;
 pub use listing::Listing;

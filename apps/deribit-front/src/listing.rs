@@ -64,6 +64,9 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// When every instrument began, as clients are told: September 2020, in milliseconds since 1970.
+    pub(crate) const CREATION_MS: u64 = 1_600_000_000_000;
+
     /// The currency that it is listed under.
     #[must_use]
     pub fn currency(&self) -> &str {
@@ -185,7 +188,7 @@ impl Listing {
             taker_commission: Some(self.taker),
             instrument_type: Some(if is_inverse { InstrumentType::Reversed } else { InstrumentType::Linear }),
             expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)),
-            creation_timestamp: Some(1_600_000_000_000),
+            creation_timestamp: Some(Listing::CREATION_MS),
             is_active: is_open,
             tick_size: self.price(self.tick),
             contract_size: Some(self.contract_size),

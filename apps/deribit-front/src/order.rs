@@ -10,7 +10,7 @@ use tickpath_deribit::text::Text;
 use tickpath_derivatives::Money;
 use tickpath_types::{ClientOrderId, Price, Qty, Side};
 
-use crate::json::Object;
+use crate::json::{Json, Object, json, list};
 use crate::listing::{Listing, figure};
 use crate::market::{Trade, prefixed};
 
@@ -44,14 +44,45 @@ pub(crate) struct Order {
     pub(crate) extra: Option<Box<Extra>>,
 }
 
+/// How much of a primary order must be filled before its secondary ones are let go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FillCondition {
+    /// Anything.
+    #[default]
+    FirstHit,
+    /// All.
+    CompleteFill,
+    /// As much as is filled, so much of each is let go.
+    Incremental,
+}
+
 /// What few orders have; it is not known after a restart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     /// Of quotes: the client's texts.
     pub(crate) quote_id: String,
     pub(crate) quote_set_id: String,
     /// The group of market maker protection.
     pub(crate) mmp_group: String,
+    /// Orders that are linked with it once it is in the log.
+    pub(crate) linked: Vec<Order>,
+    /// It triggers them.
+    pub(crate) triggers: bool,
+    /// One of them cancels the others.
+    pub(crate) cancels: bool,
+    pub(crate) condition: FillCondition,
+    /// Numbers of those that it triggers.
+    pub(crate) secondaries: Vec<u64>,
+    /// The same as clients know them.
+    pub(crate) secondary_ids: Vec<String>,
+    /// Of one that another triggers: which.
+    pub(crate) primary_id: String,
+    /// Of orders of which one cancels the others: what they have in common.
+    pub(crate) oco_ref: String,
+    /// What it is to watch once it is let go.
+    pub(crate) armed: Option<TriggerTerms>,
+    /// How much of it was let go.
+    pub(crate) released: Qty,
 }
 
 /// Set in the numbers of orders that wait for a price: they are no commands of the log.
@@ -297,14 +328,18 @@ impl Order {
             return;
         }
         let extra = self.extra.as_deref().cloned().unwrap_or_default();
-        let text = |text: &'_ String| {
-            (!text.is_empty()).then(|| crate::json::Json(crate::json::json(&Text::new(text))))
-        };
+        let text = |text: &'_ String| (!text.is_empty()).then(|| Json(json(&Text::new(text))));
+        let secondaries = list(&extra.secondary_ids, |id, out| Text::new(id).write(out));
         let members = Object::new()
             .with("quote", self.terms.is_quote.then_some(true))
             .with("quote_id", text(&extra.quote_id))
             .with("quote_set_id", text(&extra.quote_set_id))
             .with("mmp_group", text(&extra.mmp_group))
+            .with("oco_ref", text(&extra.oco_ref))
+            .with("is_secondary_oto", (!extra.primary_id.is_empty()).then_some(true))
+            .with("primary_order_id", text(&extra.primary_id))
+            .with("is_primary_otoco", (extra.triggers && extra.cancels).then_some(true))
+            .with("oto_order_ids", (!extra.secondary_ids.is_empty()).then_some(Json(secondaries)))
             .end();
         if out.ends_with(b"}") && members.len() > 2 {
             out.pop();
@@ -319,7 +354,9 @@ fn trigger_id(listing: &Listing, order_type: OrderType, side: Side, number: u64)
     let kind = match order_type {
         OrderType::TakeLimit | OrderType::TakeMarket => "TP",
         OrderType::TrailingStop => "TS",
-        _ => "SL",
+        OrderType::StopLimit | OrderType::StopMarket => "SL",
+        // It waits for another order.
+        _ => "OT",
     };
     let side = if side == Side::Buy { "TB" } else { "TS" };
     match listing.currency() {

@@ -3,6 +3,8 @@
 use tickpath_deribit::codes::CancelReason;
 use tickpath_deribit::envelope::Id;
 use tickpath_deribit::text::Text;
+use tickpath_fix::Decimal as FixDecimal;
+use tickpath_fix::deribit::SideCode;
 use tickpath_types::{OrderRequest, Price, Qty, Side};
 
 use crate::fault::Fault;
@@ -13,6 +15,36 @@ use crate::order::{Extra, Terms, UserTrade};
 pub(crate) enum RequestId {
     Number(i64),
     Text(String),
+    /// By FIX.
+    Fix(Box<FixRequest>),
+}
+
+/// A request by FIX, as far as its answer repeats it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FixRequest {
+    /// MsgSeqNum.
+    pub(crate) sequence: u64,
+    pub(crate) kind: FixKind,
+    /// ClOrdID; empty for none.
+    pub(crate) client_id: String,
+    /// OrigClOrdID; empty for none.
+    pub(crate) order_id: String,
+    /// DeribitLabel; empty for none.
+    pub(crate) label: String,
+    pub(crate) symbol: String,
+    pub(crate) side: SideCode,
+    pub(crate) qty: FixDecimal,
+    pub(crate) price: Option<FixDecimal>,
+}
+
+/// What is asked by FIX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FixKind {
+    Enter,
+    Replace,
+    Cancel,
+    /// Of so many types (MassCancelRequestType).
+    MassCancel(u64),
 }
 
 impl From<Id<'_>> for RequestId {
@@ -29,8 +61,26 @@ impl RequestId {
         match self {
             RequestId::Number(number) => Id::Number(*number),
             RequestId::Text(text) => Id::Text(Text::new(text)),
+            RequestId::Fix(asked) => Id::Number(asked.sequence as i64),
         }
     }
+
+    /// What the client calls an order that it enters, beside its label; empty for who has no such name.
+    pub(crate) fn client_order_id(&self) -> &str {
+        match self {
+            RequestId::Fix(asked) => &asked.client_id,
+            _ => "",
+        }
+    }
+}
+
+/// What became of a request about one order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// The log's word is waited for.
+    Later,
+    /// It is done: the order as it is now.
+    Order(u64),
 }
 
 /// Whom a reply goes to.

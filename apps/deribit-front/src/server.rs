@@ -20,6 +20,7 @@ use tickpath_web::{
 use crate::config::FrontSettings;
 use crate::connection::{Frame, Transport};
 use crate::faults::{FaultSwitch, Outage};
+use crate::fix_door::{FixCounters, FixDoor};
 use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
 use crate::label_file::LabelFile;
 use crate::record::RecordFile;
@@ -85,6 +86,8 @@ pub struct DeribitView {
     pub door: Arc<DoorCounters>,
     /// What was made to go wrong.
     pub faults: FaultSwitch,
+    /// Connections by FIX, where they are taken.
+    pub fix: Option<Arc<FixCounters>>,
 }
 
 impl std::fmt::Display for DeribitView {
@@ -107,6 +110,9 @@ impl std::fmt::Display for DeribitView {
             front.silent_clients.read(),
             front.notifications.read(),
         )?;
+        if let Some(fix) = &self.fix {
+            write!(f, " | FIX: {} connections, {} turned away", fix.connections.read(), fix.refused.read())?;
+        }
         if door.records_lost.read() != 0 {
             f.write_str(" | records cannot be written: make room on the disk")?;
         }
@@ -125,6 +131,7 @@ pub struct DeribitServer {
     front: Front,
     door: SideDoor,
     acceptor: WebAcceptor,
+    fix: Option<FixDoor>,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
     next_key: u64,
@@ -168,6 +175,8 @@ impl DeribitServer {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
         let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
         let tls = tls.transpose().context("deribit.tls")?;
+        let open_fix = |address| FixDoor::open(address, tls.clone(), settings.max_connections);
+        let fix = settings.fix_address.map(open_fix).transpose()?;
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
@@ -185,6 +194,7 @@ impl DeribitServer {
             ready_at: Some(door.log.durable()),
             door,
             acceptor,
+            fix,
             poller,
             clients: BTreeMap::new(),
             next_key: 0,
@@ -203,13 +213,21 @@ impl DeribitServer {
         self.acceptor.local_address()
     }
 
+    /// Where clients connect that speak FIX, if any may.
+    #[must_use]
+    pub fn fix_address(&self) -> Option<SocketAddrV4> {
+        self.fix.as_ref().map(FixDoor::local_address)
+    }
+
     /// What clients have done.
     #[must_use]
     pub fn view(&self) -> DeribitView {
+        let fix = self.fix.as_ref().map(FixDoor::counters);
         DeribitView {
             front: self.front.counters(),
             door: Arc::clone(&self.counters),
             faults: self.front.faults(),
+            fix,
         }
     }
 
@@ -261,6 +279,9 @@ impl DeribitServer {
             self.front.go_live();
         }
         work += self.read(now);
+        if let Some(fix) = &mut self.fix {
+            work += fix.read(&mut self.front, now);
+        }
         let handed_over = self.hand_over();
         if handed_over > 0 {
             self.awake_until = now + ANSWER_IN;
@@ -269,6 +290,9 @@ impl DeribitServer {
         let keys: Vec<u64> = self.clients.keys().copied().collect();
         for key in keys {
             work += self.write(key, now);
+        }
+        if let Some(fix) = &mut self.fix {
+            work += fix.write(&mut self.front, now);
         }
         Ok(work)
     }
@@ -381,6 +405,14 @@ impl DeribitServer {
         }
     }
 
+    /// Keeps what the front decided, before anybody hears of it.
+    fn keep_records(&mut self) {
+        let records = self.front.poll_records();
+        if !records.is_empty() && !self.records.append(&records) {
+            self.counters.records_lost.add(1);
+        }
+    }
+
     /// Gives the venue what the front asks of it, after the labels that belong to it.
     fn hand_over(&mut self) -> usize {
         let labels = self.front.poll_labels();
@@ -388,10 +420,7 @@ impl DeribitServer {
             // A label that is lost is shown as none after a restart: no reason to hold an order back.
             self.labels.append(labels);
         }
-        let records = self.front.poll_records();
-        if !records.is_empty() && !self.records.append(&records) {
-            self.counters.records_lost.add(1);
-        }
+        self.keep_records();
         let mut count = 0;
         while let Some(request) = self.front.poll_request() {
             if let Err(request) = self.door.try_request(request) {
@@ -454,6 +483,11 @@ impl DeribitServer {
 
     /// The last words of the front, before its thread ends.
     fn close_all(&mut self, now: Nanos) {
+        self.front.finish();
+        self.keep_records();
+        if let Some(fix) = &mut self.fix {
+            fix.close_all(&mut self.front, now);
+        }
         for client in self.clients.values_mut() {
             client.web.close(now, CLOSE_GOING_AWAY, "the venue stops");
             let _ = client.web.flush();

@@ -1,13 +1,17 @@
 //! The whole venue with its front, over the loopback interface.
 #![allow(clippy::unwrap_used)]
 
+mod running;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use running::Running;
 use serde_json::Value;
-use tickpath_agent::{Host, Runner, StopSignal, TscClock};
+use tickpath_agent::TscClock;
+use tickpath_deribit::codes::{OrderType, Trigger};
 use tickpath_deribit::continuity::{BookStep, Continuity};
 use tickpath_deribit::envelope::Inbound;
 use tickpath_deribit::field::Field;
@@ -17,10 +21,14 @@ use tickpath_deribit::messages::{
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Key, Session, SessionConfig, SessionEvent};
 use tickpath_deribit::text::Text;
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
-use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
-use tickpath_net::{Kernel, free_multicast_group};
-use tickpath_timing::NoTrace;
+use tickpath_fix::deribit::{
+    Credentials, ExecutionReport, NewOrderSingle, RAW_DATA_LEN_MAX, SideCode, password, raw_data,
+};
+use tickpath_fix::session::{
+    Header, Listener, NoStore, Refusal, Session as FixSession, SessionConfig as FixConfig,
+};
+use tickpath_fix::{Body, Decimal, Message};
+use tickpath_net::Kernel;
 use tickpath_types::Nanos;
 use tickpath_web::{Target, TlsClient, WebEvent, WebLimits, WebSocketClient};
 
@@ -29,60 +37,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const BOOK: &str = "book.BTC-PERPETUAL.raw";
 
-/// A venue that runs on threads of its own.
-struct Running {
-    stop: StopSignal,
-    runner: Option<Runner>,
-    journal: Option<JournalThreads>,
-    front: Option<DeribitThread>,
-    address: SocketAddrV4,
+/// A venue whose clients may be quick.
+fn start(folder: &Path) -> Running {
+    start_with(folder, |text| text)
 }
 
-impl Running {
-    /// A venue as the sample's file describes it, at free addresses, in a folder.
-    fn start(folder: &Path) -> Running {
-        Running::start_with(folder, |text| text)
-    }
-
-    fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let path = folder.join("venue.toml");
-        if !path.exists() {
-            let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
-            let instruments = configs.join("deribit-instruments.toml");
-            let text = sample
-                .replace("deribit-instruments.toml", &instruments.display().to_string())
-                .replace("127.0.0.1:26430", "127.0.0.1:0")
-                .replace("127.0.0.1:26433", "127.0.0.1:0")
-                .replace("127.0.0.1:26420", "127.0.0.1:0")
-                .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
-                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
-                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
-            std::fs::write(&path, change(text)).unwrap();
-        }
-        let (config, settings) = ExchangeConfig::load(&path).unwrap();
-        let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
-        let deribit = deribit.settings(&settings, Some(&path)).unwrap();
-        let clock = TscClock::shared();
-        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-        let venue = Venue::build(&settings, clock, tracers).unwrap();
-        let journal = venue.journal.map(|journal| journal.start().unwrap());
-        let labels = LabelStore { path: folder.join("labels"), is_synced: false };
-        let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
-        let address = server.local_address();
-        let stop = StopSignal::new();
-        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
-        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
-        let front = server.start(clock).unwrap();
-        Running { stop, runner: Some(runner), journal, front: Some(front), address }
-    }
-
-    fn stop(mut self) {
-        self.front.take().unwrap().join().unwrap();
-        self.stop.stop();
-        self.runner.take().unwrap().join().unwrap();
-        drop(self.journal.take());
-    }
+fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
+    let quick = "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n";
+    Running::start(folder, |text| change(text.replace("[deribit]\n", quick)))
 }
 
 /// A client: the protocol's own session over a WebSocket.
@@ -196,7 +158,10 @@ fn book_of(told: &[(String, Vec<u8>)]) -> (u64, usize, usize) {
 #[test]
 fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    // However many snapshots the journal has, the whole log stays.
+    let snapshots =
+        |text: String| text.replace("snapshot_every = 0", "snapshot_every = 1000\nkeep_snapshots = 1");
+    let venue = start_with(folder.path(), snapshots);
     let mut anna = Client::connect(venue.address, "anna", &[BOOK, "user.orders.any.any.raw"]);
     let mut bert = Client::connect(venue.address, "bert", &["user.trades.any.any.raw"]);
     let resting = anna.order(Method::Sell, 1_000, "60010");
@@ -229,10 +194,24 @@ fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
         client.call(Method::GetOpenOrders, &GetOpenOrders { kind: None, order_type: None }).unwrap()
     };
     assert_eq!(rate(&mut anna).as_array().unwrap().len(), 1);
+    // Beyond the journal's first snapshot.
+    for _ in 0..510 {
+        let order = anna.order(Method::Buy, 10, "59000");
+        let id = order["order"]["order_id"].as_str().unwrap();
+        anna.call(Method::Cancel, &CancelOrder { order_id: Text::new(id) }).unwrap();
+    }
+    let stop = PlaceOrder {
+        order_type: Some(OrderType::StopMarket),
+        trigger: Some(Trigger::IndexPrice),
+        trigger_price: Some("31000".parse().unwrap()),
+        ..PlaceOrder::market(PERPETUAL, 10.into())
+    };
+    let stop = bert.call(Method::Sell, &stop).unwrap()["order"]["order_id"].clone();
     venue.stop();
 
-    let venue = Running::start(folder.path());
+    let venue = start(folder.path());
     let mut bert = Client::connect(venue.address, "bert", &[]);
+    assert_eq!(rate(&mut bert)[0]["order_id"], stop, "what waited waits again");
     let after = bert.call(Method::GetPosition, &position).unwrap();
     assert_eq!((&after["size"], &after["average_price"]), (&before["size"], &before["average_price"]));
     let book = bert.call(Method::GetOrderBook, &of_book).unwrap();
@@ -258,7 +237,7 @@ fn a_client_trades_over_tls() {
     file("certificate.pem", certificate.pem());
     file("key.pem", key.serialize_pem());
     let tls = "[deribit]\ntls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
-    let venue = Running::start_with(folder.path(), |text| text.replace("[deribit]\n", tls));
+    let venue = start_with(folder.path(), |text| text.replace("[deribit]\n", tls));
     let trust = TlsClient::with_ca_file(&folder.path().join("ca.pem")).unwrap();
     let url = format!("wss://localhost:{}/ws/api/v2", venue.address.port()).parse().unwrap();
     let target = Target { url, address: venue.address, is_proxy: false, tls: Some(trust) };
@@ -283,7 +262,7 @@ fn the_same_is_asked_over_http() {
     use tickpath_deribit::sign::{HttpRequest, http_signature, write_authorization};
 
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    let venue = start(folder.path());
     let get = |target: &str, header: &str| {
         http(venue.address, &format!("GET {target} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n"))
     };
@@ -333,4 +312,140 @@ fn the_same_is_asked_over_http() {
     assert_eq!(get("/api/v2/public/nothing", "").1["error"]["code"], -32601);
     assert_eq!(get("/api/v2/private/get_positions", "").0, 401);
     venue.stop();
+}
+
+/// A client by FIX over a socket.
+struct FixClient {
+    stream: TcpStream,
+    session: FixSession<NoStore>,
+    received: Vec<u8>,
+    got: Got,
+}
+
+#[derive(Default)]
+struct Got {
+    is_up: bool,
+    logout: Option<String>,
+    reports: Vec<(String, u8)>,
+}
+
+impl Listener for Got {
+    fn on_message(&mut self, _: &Header<'_>, message: &Message<'_>) -> Result<(), Refusal> {
+        if let Ok(report) = ExecutionReport::decode(message) {
+            let id = report.orig_cl_ord_id.unwrap_or_default().to_owned();
+            self.reports.push((id, report.ord_status.0));
+        }
+        Ok(())
+    }
+
+    fn on_logged_on(&mut self) {
+        self.is_up = true;
+    }
+
+    fn on_logout(&mut self, text: Option<&str>) {
+        self.logout = Some(text.unwrap_or_default().to_owned());
+    }
+}
+
+impl FixClient {
+    fn connect(address: SocketAddrV4, name: &str) -> FixClient {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let session = FixSession::new(FixConfig::deribit_client(name), NoStore);
+        FixClient { stream, session, received: Vec::new(), got: Got::default() }
+    }
+
+    fn log_on(&mut self, id: &str) {
+        let mut raw = [0; RAW_DATA_LEN_MAX];
+        let raw = raw_data(now().0 / 1_000_000, &[3; 40], &mut raw).unwrap();
+        let word = password(raw, b"test");
+        let credentials = Credentials {
+            raw_data: Some(raw),
+            username: Some(id),
+            password: Some(std::str::from_utf8(&word).unwrap()),
+            ..Credentials::default()
+        };
+        self.session.connect(now(), &credentials).unwrap();
+    }
+
+    fn wait(&mut self, what: &str, is_so: impl Fn(&Got) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(&self.got) {
+            assert!(Instant::now() < deadline, "{what} does not come");
+            if let Ok(count) = self.stream.write(self.session.output()) {
+                self.session.handle_sent(now(), count);
+            }
+            let mut buffer = [0; 4096];
+            if let Ok(count) = self.stream.read(&mut buffer) {
+                self.received.extend_from_slice(&buffer[..count]);
+                let done = self.session.handle_bytes(now(), &self.received, &mut self.got);
+                self.received.drain(..done);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether the venue has closed the connection, which it does in time.
+    fn is_closed(&mut self) -> bool {
+        self.stream.set_nonblocking(false).unwrap();
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        loop {
+            match self.stream.read(&mut [0; 65_536]) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+            }
+        }
+    }
+}
+
+#[test]
+fn clients_by_fix_and_by_websocket_trade_with_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = start_with(folder.path(), |text| {
+        text.replace("[deribit]\n", "[deribit]\nfix_address = '127.0.0.1:0'\nmax_connections = 3\n")
+    });
+    let address = venue.fix_address.unwrap();
+    let mut bert = Client::connect(venue.address, "bert", &[]);
+    let mut anna = FixClient::connect(address, "ANNA");
+    anna.log_on("anna");
+    anna.wait("the Logon", |got| got.is_up);
+    let order = NewOrderSingle {
+        cl_ord_id: "a-1",
+        side: SideCode::SELL,
+        order_qty: 100.into(),
+        price: Decimal::parse(b"60010"),
+        symbol: PERPETUAL,
+        ..NewOrderSingle::default()
+    };
+    // The instruments open a moment after the start.
+    let mut tries = 0;
+    while !anna.got.reports.iter().any(|(_, status)| *status == b'0') {
+        tries += 1;
+        let id = format!("a-{tries}");
+        anna.session.send(now(), &NewOrderSingle { cl_ord_id: &id, ..order }).unwrap();
+        anna.wait("the report", |got| got.reports.iter().any(|(known, _)| *known == id));
+    }
+    let own = format!("a-{tries}");
+    assert_eq!(bert.order(Method::Buy, 400, "60010")["order"]["order_state"], "filled");
+    anna.wait("the fill", |got| got.reports.last() == Some(&(own.clone(), b'1')));
+    assert_eq!(bert.order(Method::Buy, 600, "60010")["order"]["order_state"], "filled");
+    anna.wait("the end", |got| got.reports.last() == Some(&(own.clone(), b'2')));
+
+    // The same name again is refused, garbage is sent away, and one connection too many is closed at once.
+    let mut again = FixClient::connect(address, "ANNA");
+    again.log_on("anna");
+    again.wait("the refusal", |got| got.logout.as_ref().is_some_and(|text| text.contains("already")));
+    assert!(again.is_closed());
+    let mut garbage = FixClient::connect(address, "X");
+    garbage.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    assert!(garbage.is_closed());
+    let _others = [(); 2].map(|()| FixClient::connect(address, "Y"));
+    assert!(FixClient::connect(address, "Z").is_closed());
+    anna.session.send(now(), &NewOrderSingle { cl_ord_id: "last", ..order }).unwrap();
+    anna.wait("the report", |got| got.reports.iter().any(|(known, _)| known == "last"));
+    // The venue says goodbye.
+    let stopped = std::thread::spawn(move || venue.stop());
+    anna.wait("the end of the venue", |got| got.logout.as_deref() == Some("the venue stops"));
+    stopped.join().unwrap();
 }

@@ -149,6 +149,9 @@ impl Gateway {
             seed: session.0[0] ^ session.0[1].rotate_left(17),
             ahead_ns,
         };
+        let log = open_log(config, session, clock)?;
+        let log_counters = log.counters();
+        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
         let capabilities = Capabilities {
             cancels: config.clients.cancel_on_disconnect,
             is_production: config.production,
@@ -156,9 +159,6 @@ impl Gateway {
         };
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
         let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
-        let log = open_log(config, session, clock)?;
-        let log_counters = log.counters();
-        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
         let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let accounts = config.accounts.keys().cloned().collect();
         let admin_socket = config.admin_socket();

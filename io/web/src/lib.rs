@@ -4,7 +4,7 @@
 //! speaks HTTP until it is upgraded to a WebSocket. There are no threads and no clocks: time is an argument, nothing
 //! waits, and every size and time a peer may take has a bound ([`WebLimits`]). Frames, handshakes, TLS and certificates
 //! are `tungstenite`'s and `rustls`'s; what is said in the messages is another layer's matter. Messages are not
-//! compressed. IPv4 only.
+//! compressed. IPv4 only. Protocols that are neither take a [`ByteConnection`], by TCP or TLS as well.
 //!
 //! ```
 //! use std::net::{Ipv4Addr, SocketAddrV4};
@@ -41,6 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bytes;
 mod channel;
 mod client;
 mod error;
@@ -51,6 +52,7 @@ mod stream;
 mod tls;
 mod url;
 
+pub use bytes::{ByteAcceptor, ByteConnection};
 pub use channel::{Closed, WebEvent};
 pub use client::{Target, WebSocketClient};
 pub use error::WebError;

@@ -450,19 +450,22 @@ impl Session {
         }
     }
 
-    /// What a refusal says of the session itself.
-    fn learn(&mut self, method: Method, code: Option<ErrorCode>) {
+    /// What a refusal says of the session itself; whether the same may succeed once the tokens are renewed.
+    fn learn(&mut self, method: Method, code: Option<ErrorCode>) -> bool {
+        let is_matching = method.is_matching();
         match code {
             // The server has counted otherwise: its pool is empty.
-            Some(ErrorCode::TooManyRequests) if method.is_matching() => self.matching_credits.drain(self.now),
+            Some(ErrorCode::TooManyRequests) if is_matching => self.matching_credits.drain(self.now),
             Some(ErrorCode::TooManyRequests) => self.other_credits.drain(self.now),
             // The tokens are over before their time. A renewal that is refused ends the session, and the next one logs in
             // anew; where there is nothing to renew with, one is on its way.
             Some(ErrorCode::Unauthorized) if method.is_private() && !self.refresh_token.is_empty() => {
                 self.refresh_at = self.now;
+                return true;
             }
             _ => {}
         }
+        false
     }
 
     fn handle_channels<'f>(
@@ -481,7 +484,8 @@ impl Session {
                 self.channels.on_subscribed(id, &result.parse::<List<'_, Text<'_>>>().unwrap_or_default())
             }
             Err(error) => {
-                let is_retryable = error.error_code().is_some_and(|code| code.is_retryable());
+                let code = error.error_code();
+                let is_retryable = code.is_some_and(ErrorCode::is_retryable) || self.learn(method, code);
                 (0, self.channels.on_error(id, is_retryable))
             }
         };

@@ -160,6 +160,9 @@ fn start_deribit(
     let s = if config.deribit.as_ref().is_some_and(|table| table.contains_key("tls")) { "s" } else { "" };
     console.say(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
     console.say(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
+    if let Some(address) = server.fix_address() {
+        console.say(format_args!("  Deribit FIX      {address}   FIX 4.4, TargetCompID DERIBITSERVER"));
+    }
     Ok(server.start(clock)?)
 }
 

@@ -45,6 +45,10 @@ fn every_sample_is_valid_as_what_it_is() {
                 "shell configuration",
                 &["production = false", "request_timeout = \"10s\"", "order_size_max = \"1000\""][..],
             ),
+            "shell-native.toml" => (
+                "shell configuration",
+                &["url = \"ouch://127.0.0.1:26400\"", "[native.market_data]", "client_secret = \"test\""][..],
+            ),
             "deribit-instruments.toml" => ("instrument file", &["BTCPERP", "ETHUSDC", "\"0.50\""][..]),
             "instruments.toml" => ("instrument file", &["ALPHA", "HARBOR", "\"1250.00\"", "1375.0000"][..]),
             other => panic!("{other}: say here what it is"),

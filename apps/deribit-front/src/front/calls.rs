@@ -14,7 +14,7 @@ use crate::pending::ReplyTo;
 use crate::scope::{Access, Scope};
 
 /// What a private method needs.
-enum Need {
+pub(super) enum Need {
     /// To be authenticated.
     Login,
     Account(Access),
@@ -23,7 +23,7 @@ enum Need {
 
 /// Which credits a method takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pool {
+pub(super) enum Pool {
     NonMatching,
     GetInstruments,
     Subscribe,
@@ -188,7 +188,7 @@ impl Front {
     }
 
     /// Takes credits; a client without any is sent away.
-    fn charge(&mut self, number: u64, caller: Option<usize>, pool: Pool) -> Result<(), Fault> {
+    pub(super) fn charge(&mut self, number: u64, caller: Option<usize>, pool: Pool) -> Result<(), Fault> {
         let now = self.now();
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
         let credits = match (caller, pool) {
@@ -225,7 +225,7 @@ impl Front {
     }
 }
 
-fn allows(scope: &Scope, need: Need) -> bool {
+pub(super) fn allows(scope: &Scope, need: Need) -> bool {
     match need {
         Need::Login => true,
         Need::Account(access) => scope.account >= access,

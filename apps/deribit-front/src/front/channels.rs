@@ -399,6 +399,7 @@ impl Front {
                 self.flush(place, None);
             }
         }
+        self.tell_fix(touched, trades, changes);
     }
 
     fn note(
@@ -510,6 +511,7 @@ impl Front {
             topic.is_changed |= follows;
         }
         self.flush_of(Interval::Raw);
+        self.tell_indices();
     }
 
     pub(super) fn flush_tenths(&mut self) {

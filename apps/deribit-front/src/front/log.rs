@@ -7,15 +7,16 @@ use tickpath_deribit::error_code::ErrorCode;
 use tickpath_derivatives::{Money, Style};
 use tickpath_exchange::{LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, EventListener};
-use tickpath_types::{MarketEvent, Nanos, OrderEvent, OrderRequest};
+use tickpath_types::{MarketEvent, MarketEventKind, Nanos, OrderEvent, OrderRequest};
 
 use super::Front;
+use super::fix::FixDone;
 use crate::account::{Changes, Context};
 use crate::fault::Fault;
 use crate::ledger::{Cause, Entry};
 use crate::market::{Trade, prefixed};
 use crate::order::Terms;
-use crate::pending::{Intent, Origin, Pending, Work};
+use crate::pending::{Intent, Origin, Pending, RequestId, Work};
 
 /// How often an order's price is moved because the book has moved meanwhile.
 const MOVES_MAX: u8 = 3;
@@ -35,7 +36,7 @@ impl EventListener for Front {
 
 impl LogListener for Front {
     fn on_applied(&mut self, command: &Command, engine: &VenueEngine) {
-        if self.is_live && !self.market_events.is_empty() {
+        if self.is_live && self.market_events.iter().any(|event| is_trade(&event.kind)) {
             // Trades are reckoned at prices that are written down.
             self.note_new_prices();
         }
@@ -81,6 +82,7 @@ impl LogListener for Front {
         if self.is_live {
             for (account, changes) in &changes {
                 self.watch_protected(*account, changes);
+                self.follow_links(*account, changes);
             }
             self.tell(&touched, &trades, &changes);
             if !trades.is_empty() {
@@ -248,6 +250,7 @@ impl Front {
             && let Some(order) = self.accounts[account].order_mut(*number)
         {
             order.extra = Some(extra.clone());
+            self.begin_links(account, *number);
         }
         let quoting =
             pending.group.filter(|group| self.groups.get(group).is_some_and(|group| group.quoting.is_some()));
@@ -297,9 +300,15 @@ impl Front {
                 if is_done { Ok(order) } else { Err(self.why_closed(account, number)) }
             }
         };
-        if let Some(to) = &pending.reply {
-            self.reply(to, outcome);
-        }
+        let Some(to) = &pending.reply else { return };
+        let RequestId::Fix(asked) = &to.id else { return self.reply(to, outcome) };
+        let number = match pending.work {
+            Work::Place(_) => changes.orders.first().copied().unwrap_or_default(),
+            Work::Edit { number, .. } | Work::Cancel { number, .. } => number,
+        };
+        let trades = own_trades(changes, number);
+        let done = FixDone::Order { number, trades: &trades };
+        self.answer_fix(account, to, asked, outcome.map(|_| done));
     }
 
     /// The engine let a post-only order go because it would have taken: it is entered again behind the book as it is now,
@@ -361,6 +370,16 @@ impl Front {
             None => ErrorCode::OrderNotFound.into(),
         }
     }
+}
+
+const fn is_trade(kind: &MarketEventKind) -> bool {
+    matches!(
+        kind,
+        MarketEventKind::Executed { .. }
+            | MarketEventKind::ExecutedAt { .. }
+            | MarketEventKind::Traded { .. }
+            | MarketEventKind::Cross { .. }
+    )
 }
 
 fn own_trades(changes: &Changes, number: u64) -> Vec<crate::order::UserTrade> {

@@ -15,13 +15,13 @@ use crate::order::Order;
 /// Which orders a request is about.
 #[derive(Default)]
 pub(super) struct Selection {
-    listing: Option<usize>,
+    pub(super) listing: Option<usize>,
     /// Any of these; all where there are none.
-    currencies: Vec<String>,
-    pair: Option<String>,
-    kind: Option<Kind>,
-    filter: Option<OrderFilter>,
-    label: Option<String>,
+    pub(super) currencies: Vec<String>,
+    pub(super) pair: Option<String>,
+    pub(super) kind: Option<Kind>,
+    pub(super) filter: Option<OrderFilter>,
+    pub(super) label: Option<String>,
 }
 
 impl Front {

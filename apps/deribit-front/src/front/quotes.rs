@@ -289,7 +289,8 @@ impl Front {
         let numbers: Vec<u64> = quotes.filter(|order| is_meant(order)).map(|order| order.number).collect();
         drop(is_meant);
         self.freeze_quotes(account, &params);
-        self.cancel_all_of(account, &numbers, Vec::new(), false, to)
+        let group = self.cancel_all_of(account, &numbers, Vec::new(), false, to)?;
+        Ok(group.map(|group| self.group_result(&group)))
     }
 
     /// Takes no quotes for a second where a cancel says so.

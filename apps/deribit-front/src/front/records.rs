@@ -24,6 +24,13 @@ impl Front {
         std::mem::take(&mut self.record_lines)
     }
 
+    /// Writes down what is otherwise written once a minute; before the end.
+    pub fn finish(&mut self) {
+        if self.is_live {
+            self.note_new_prices();
+        }
+    }
+
     /// Does again what was decided when the log had so many commands.
     pub(super) fn recall_until(&mut self, commands: u64) {
         while let Some(stamped) = self.recalled.pop_front_if(|next| next.after <= commands) {
@@ -95,9 +102,15 @@ impl Front {
         let (indices, markets): (Vec<_>, Vec<_>) = (indices.collect(), markets.collect());
         let new_indices = indices.iter().filter(|index| !self.noted_prices.0.contains(index)).cloned();
         let new_markets = markets.iter().filter(|market| !self.noted_prices.1.contains(market)).cloned();
-        let record = Record::Prices { indices: new_indices.collect(), markets: new_markets.collect() };
+        let (new_indices, new_markets): (Vec<_>, Vec<_>) = (new_indices.collect(), new_markets.collect());
+        let commands = self.counters.commands.read();
+        // Where nothing is new it says when the commands before it were.
+        if new_indices.is_empty() && new_markets.is_empty() && commands == self.noted_commands {
+            return;
+        }
         self.noted_prices = (indices, markets);
-        self.write_down(record);
+        self.noted_commands = commands;
+        self.write_down(Record::Prices { indices: new_indices, markets: new_markets });
     }
 
     fn take_prices(&mut self, indices: &[(String, i64)], markets: &[MarketPrices], at_ms: u64) {

@@ -102,7 +102,7 @@ impl Front {
         let now_us = self.now_us;
         let mut frames = Vec::new();
         for (number, connection) in &mut self.connections {
-            if connection.end.is_some() || connection.transport == Transport::Http {
+            if connection.end.is_some() || connection.transport != Transport::WebSocket {
                 continue;
             }
             let silent_us = now_us.saturating_sub(connection.last_in_us);

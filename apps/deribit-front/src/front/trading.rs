@@ -12,13 +12,15 @@ use tickpath_types::{
     TimeInForce as EngineTime, UserRefNum,
 };
 
+use super::fix::FixDone;
+use super::orders::Selection;
 use super::triggers::{TriggerChange, waits};
 use super::{Answer, Front, REQUESTS_MAX};
 use crate::fault::Fault;
 use crate::json::{Json, Object, get, json, list};
 use crate::labels::LABEL_LEN_MAX;
-use crate::order::{TRIGGER_BIT, Terms};
-use crate::pending::{Group, Intent, Origin, Pending, ReplyTo, Work};
+use crate::order::{Extra, TRIGGER_BIT, Terms};
+use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, Work};
 
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
 const SHOWN_STEPS_MIN: u64 = 100;
@@ -54,11 +56,44 @@ impl Front {
         to: &ReplyTo,
     ) -> Answer {
         let order: PlaceOrder<'_> = request.params()?;
+        let links = self.links_of(account, &order, &request.params()?)?;
+        let done = self.place_linked(account, side, &order, links, to)?;
+        Ok(self.shown_order(account, done))
+    }
+
+    /// An order that was done at once, for its reply; none where the log is waited for.
+    fn shown_order(&self, account: usize, done: Done) -> Option<Vec<u8>> {
+        match done {
+            Done::Later => None,
+            Done::Order(number) => Some(self.order_reply(account, number, &[])),
+        }
+    }
+
+    /// Enters an order, however it was asked for.
+    pub(super) fn place_order(
+        &mut self,
+        account: usize,
+        side: Side,
+        order: &PlaceOrder<'_>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
+        self.place_linked(account, side, order, None, to)
+    }
+
+    /// The same with what is linked with it.
+    fn place_linked(
+        &mut self,
+        account: usize,
+        side: Side,
+        order: &PlaceOrder<'_>,
+        extra: Option<Box<Extra>>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
         self.check_deadline(order.valid_until)?;
         let listing = self.find_traded(&order.instrument_name.to_cow())?;
         let order_type = order.order_type.unwrap_or(OrderType::Limit);
         let time_in_force = order.time_in_force.unwrap_or(TimeInForce::GoodTilCancelled);
-        check_terms(&order, order_type, time_in_force)?;
+        check_terms(order, order_type, time_in_force)?;
         let label = order.label.map(|label| label.to_cow().into_owned()).unwrap_or_default();
         if label.chars().count() > LABEL_LEN_MAX {
             return Err(Fault::param("label", "at most 64 characters"));
@@ -77,11 +112,14 @@ impl Front {
             is_reduce_only: order.reduce_only,
             is_protected: order.mmp,
             is_quote: false,
-            label: self.labels.number(&label).ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
+            label: self
+                .labels
+                .number(&label, to.id.client_order_id())
+                .ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
             trigger: 0,
         };
         if waits(order_type) {
-            return self.place_trigger(account, listing, side, &order, (qty, terms), to);
+            return self.place_trigger(account, listing, side, order, (qty, terms), to).map(Done::Order);
         }
         if order.mmp {
             self.check_protection(account, self.settings.listings[listing].index, "")?;
@@ -91,8 +129,9 @@ impl Front {
         let mut intent = Intent { listing, side, qty, price, terms, display, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
         self.check_funds(account, &intent, qty, None)?;
-        self.enter(account, intent, Some(to.connection), Some(to.clone()))?;
-        Ok(None)
+        let (connection, reply) = (Some(to.connection), Some(to.clone()));
+        self.enter_as(account, intent, Origin { connection, reply, extra, group: None })?;
+        Ok(Done::Later)
     }
 
     pub(super) fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
@@ -284,6 +323,19 @@ impl Front {
 
     pub(super) fn edit(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let edit: EditOrder<'_> = request.params()?;
+        let number = self.order_number(account, &edit.order_id.to_cow())?;
+        let done = self.edit_order(account, number, &edit, to)?;
+        Ok(self.shown_order(account, done))
+    }
+
+    /// Changes an order, however it was asked for.
+    pub(super) fn edit_order(
+        &mut self,
+        account: usize,
+        number: u64,
+        edit: &EditOrder<'_>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
         if edit.advanced.is_some()
             || edit.mmp
             || edit.trigger_offset.is_some()
@@ -291,7 +343,6 @@ impl Front {
         {
             return Err(Fault::because(ErrorCode::NotImplemented, "this cannot be edited here"));
         }
-        let number = self.order_number(account, &edit.order_id.to_cow())?;
         if number & TRIGGER_BIT != 0 {
             self.check_deadline(edit.valid_until)?;
             let order = self.accounts[account].waiting.get(&number);
@@ -301,12 +352,13 @@ impl Front {
                 (amount, contracts) => Some(self.qty_of(order.listing, amount, contracts)?),
             };
             let change = TriggerChange { qty, price: edit.trigger_price, limit: edit.price };
-            return self.edit_trigger(account, number, &change);
+            self.edit_trigger(account, number, &change)?;
+            return Ok(Done::Order(number));
         }
         if edit.trigger_price.is_some() {
             return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "the order has no trigger"));
         }
-        let EditOrder { amount, contracts, price, valid_until, .. } = edit;
+        let EditOrder { amount, contracts, price, valid_until, .. } = *edit;
         let change = Change {
             number,
             amount,
@@ -343,10 +395,11 @@ impl Front {
             is_reduce_only: edit.reduce_only,
             valid_until,
         };
-        self.change(account, &change, to)
+        let done = self.change(account, &change, to)?;
+        Ok(self.shown_order(account, done))
     }
 
-    fn change(&mut self, account: usize, change: &Change, to: &ReplyTo) -> Answer {
+    fn change(&mut self, account: usize, change: &Change, to: &ReplyTo) -> Result<Done, Fault> {
         self.check_deadline(change.valid_until)?;
         let order = self.open_order(account, change.number)?.clone();
         let listing = order.listing;
@@ -370,8 +423,8 @@ impl Front {
         let new = NewTerms { number: change.number, qty, price, terms };
         let origin = Origin { connection: Some(to.connection), reply: Some(to.clone()), ..Origin::default() };
         match self.send_change(account, new, origin)? {
-            true => Ok(None),
-            false => Ok(Some(self.order_reply(account, change.number, &[]))),
+            true => Ok(Done::Later),
+            false => Ok(Done::Order(change.number)),
         }
     }
 
@@ -421,17 +474,27 @@ impl Front {
     pub(super) fn cancel(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let CancelOrder { order_id } = request.params()?;
         let number = self.order_number(account, &order_id.to_cow())?;
+        match self.cancel_order(account, number, to)? {
+            Done::Later => Ok(None),
+            Done::Order(number) => {
+                let mut order = Vec::new();
+                if let Some(known) = self.accounts[account].order(number) {
+                    self.write_order(known, &mut order);
+                }
+                Ok(Some(order))
+            }
+        }
+    }
+
+    /// Cancels an order, however it was asked for.
+    pub(super) fn cancel_order(&mut self, account: usize, number: u64, to: &ReplyTo) -> Result<Done, Fault> {
         if self.accounts[account].waiting.contains_key(&number) {
             self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::UserRequest));
-            let mut order = Vec::new();
-            if let Some(known) = self.accounts[account].order(number) {
-                self.write_order(known, &mut order);
-            }
-            return Ok(Some(order));
+            return Ok(Done::Order(number));
         }
         self.open_order(account, number)?;
         self.send_cancel(account, number, Some(to.clone()), None, CancelReason::UserRequest)?;
-        Ok(None)
+        Ok(Done::Later)
     }
 
     pub(super) fn send_cancel(
@@ -463,20 +526,32 @@ impl Front {
         let params: Value<'_> = request.params()?;
         let is_detailed = get::<bool>(&params, "detailed").unwrap_or(false);
         let selection = self.selection(request)?;
+        self.freeze_quotes(account, &params);
+        let group = self.cancel_selected(account, &selection, is_detailed, to)?;
+        Ok(group.map(|group| self.group_result(&group)))
+    }
+
+    /// Cancels what is selected, however it was asked for. What is given is done; nothing where the log is waited for.
+    pub(super) fn cancel_selected(
+        &mut self,
+        account: usize,
+        selection: &Selection,
+        is_detailed: bool,
+        to: &ReplyTo,
+    ) -> Result<Option<Group>, Fault> {
         let orders = self.accounts[account].open.values();
         let numbers: Vec<u64> =
-            orders.filter(|order| self.is_selected(&selection, order)).map(|order| order.number).collect();
+            orders.filter(|order| self.is_selected(selection, order)).map(|order| order.number).collect();
         let waiting = self.accounts[account].waiting.values();
         let waiting: Vec<u64> =
-            waiting.filter(|order| self.is_selected(&selection, order)).map(|order| order.number).collect();
+            waiting.filter(|order| self.is_selected(selection, order)).map(|order| order.number).collect();
         for number in &waiting {
             self.end_trigger(account, *number, OrderState::Cancelled, Some(CancelReason::UserRequest));
         }
-        self.freeze_quotes(account, &params);
         self.cancel_all_of(account, &numbers, waiting, is_detailed, to)
     }
 
-    /// Cancels open orders; those that `waited` are cancelled already.
+    /// Cancels open orders; those that `waited` are cancelled already. What is given is done.
     pub(super) fn cancel_all_of(
         &mut self,
         account: usize,
@@ -484,11 +559,11 @@ impl Front {
         waited: Vec<u64>,
         is_detailed: bool,
         to: &ReplyTo,
-    ) -> Answer {
+    ) -> Result<Option<Group>, Fault> {
         let mut group =
             Group { reply: to.clone(), waiting: 0, cancelled: waited, is_detailed, account, quoting: None };
         if numbers.is_empty() {
-            return Ok(Some(self.group_result(&group)));
+            return Ok(Some(group));
         }
         let number_of_group = self.next_group;
         self.next_group += 1;
@@ -513,6 +588,9 @@ impl Front {
             return;
         }
         let Some(group) = self.groups.remove(&number) else { return };
+        if let RequestId::Fix(asked) = &group.reply.id {
+            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::Many(&group.cancelled)));
+        }
         let result = match group.quoting {
             Some(_) => self.quoting_result(&group),
             None => self.group_result(&group),
@@ -520,7 +598,7 @@ impl Front {
         self.reply(&group.reply, Ok(result));
     }
 
-    fn group_result(&self, group: &Group) -> Vec<u8> {
+    pub(super) fn group_result(&self, group: &Group) -> Vec<u8> {
         if group.is_detailed { self.detailed(group) } else { json(&(group.cancelled.len() as u64)) }
     }
 
@@ -628,7 +706,11 @@ impl Front {
     }
 }
 
-fn check_terms(order: &PlaceOrder<'_>, order_type: OrderType, time: TimeInForce) -> Result<(), Fault> {
+pub(super) fn check_terms(
+    order: &PlaceOrder<'_>,
+    order_type: OrderType,
+    time: TimeInForce,
+) -> Result<(), Fault> {
     let has_trigger =
         order.trigger.is_some() || order.trigger_price.is_some() || order.trigger_offset.is_some();
     if has_trigger && !waits(order_type) {

@@ -10,7 +10,7 @@ use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::Money;
 use tickpath_types::{ClientOrderId, Price, Qty, Side};
 
-use super::{Answer, Front};
+use super::Front;
 use crate::account::Changes;
 use crate::fault::Fault;
 use crate::json::whole;
@@ -19,7 +19,7 @@ use crate::pending::{Intent, ReplyTo};
 use crate::record::{Record, WaitingOrder};
 
 /// Orders of one account that may wait.
-const WAITING_MAX: usize = 100;
+pub(super) const WAITING_MAX: usize = 100;
 
 impl Front {
     /// Takes an order that is to wait.
@@ -31,7 +31,7 @@ impl Front {
         order: &PlaceOrder<'_>,
         (qty, terms): (Qty, Terms),
         to: &ReplyTo,
-    ) -> Answer {
+    ) -> Result<u64, Fault> {
         if self.accounts[account].waiting.len() >= WAITING_MAX {
             return Err(Fault::beyond(ErrorCode::NoMoreTriggers, whole(WAITING_MAX as u64)));
         }
@@ -70,7 +70,7 @@ impl Front {
             extra: None,
         };
         self.keep_waiting(account, waiting);
-        Ok(Some(self.order_reply(account, number, &[])))
+        Ok(number)
     }
 
     /// Takes an order that waits, new or changed, and writes it down.
@@ -179,7 +179,7 @@ impl Front {
     }
 
     /// The price that is watched, in the instrument's units.
-    fn watched(&self, listing: usize, watched: Trigger) -> Option<Price> {
+    pub(super) fn watched(&self, listing: usize, watched: Trigger) -> Option<Price> {
         let (known, market) = self.listed(listing);
         match watched {
             Trigger::LastPrice => market.last,
@@ -224,6 +224,10 @@ impl Front {
     fn fire(&mut self, account: usize, number: u64) {
         let Some(order) = self.accounts[account].waiting.get(&number).cloned() else { return };
         let Order { listing, side, qty, .. } = order;
+        if let Some(extra) = order.extra.as_ref().filter(|extra| !extra.oco_ref.is_empty()) {
+            // They go first: what is entered now could trade with them.
+            self.cancel_others(account, number, &extra.oco_ref);
+        }
         let is_limit = matches!(order.terms.order_type, OrderType::StopLimit | OrderType::TakeLimit);
         let price = match is_limit {
             true => Ok(order.price),
@@ -259,13 +263,22 @@ impl Front {
         self.accounts[account].keep_closed(order);
         self.write_down(Record::WaitsNoMore { number });
         self.tell_of(account, number);
+        self.follow_link(account, number);
     }
 
     /// Changes an order that waits.
-    pub(super) fn edit_trigger(&mut self, account: usize, number: u64, change: &TriggerChange) -> Answer {
+    pub(super) fn edit_trigger(
+        &mut self,
+        account: usize,
+        number: u64,
+        change: &TriggerChange,
+    ) -> Result<(), Fault> {
         let order = self.accounts[account].waiting.get(&number).ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
         let (listing, side, order_type) = (order.listing, order.side, order.terms.order_type);
-        let terms = order.trigger.ok_or(Fault::new(ErrorCode::InternalServerError))?;
+        let terms = order.trigger.ok_or(Fault::because(
+            ErrorCode::UnsupportedArgCombination,
+            "it waits for another order: cancel it and enter it anew",
+        ))?;
         let price = change.price.map(|price| self.on_trigger_tick(listing, price)).transpose()?;
         let limit =
             change.limit.map(|limit| self.settings.listings[listing].parse_price(limit)).transpose()?;
@@ -286,11 +299,11 @@ impl Front {
             }
             self.keep_waiting(account, order);
         }
-        Ok(Some(self.order_reply(account, number, &[])))
+        Ok(())
     }
 
     /// Tells the account's channels of one order.
-    fn tell_of(&mut self, account: usize, number: u64) {
+    pub(super) fn tell_of(&mut self, account: usize, number: u64) {
         let changes = Changes { orders: vec![number], ..Changes::default() };
         self.tell(&[], &[], &[(account, changes)].into());
     }

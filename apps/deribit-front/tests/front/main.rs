@@ -3,7 +3,9 @@
 
 mod config;
 mod faults;
+mod fix;
 mod hostile;
+mod linked;
 mod market;
 mod protection;
 mod settlement;

@@ -180,10 +180,22 @@ fn a_token_that_is_over_is_renewed_on_the_same_connection() {
 #[test]
 fn a_login_that_loses_its_token_on_the_way_is_tried_again() {
     let place = Place::new();
+    // The first private request is the wish for cancel on disconnect, a step of the login.
     place.fail(FaultKind::TokensRevoked);
-    let trader = place.trader(1);
+    let trader = Trader::start(place.venue.address, session("anna", "test"), 1);
     assert_eq!((trader.stats().opened, trader.stats().logins), (2, 1));
     assert!(trader.mind.losses[0].contains("13009"), "{:?}", trader.mind.losses);
+    place.end(trader);
+}
+
+#[test]
+fn channels_that_are_refused_for_a_token_are_asked_for_again() {
+    let place = Place::new();
+    // The first private request is that for the channels.
+    place.fail(FaultKind::TokenExpired);
+    let mut trader = place.trader(1);
+    assert_eq!((trader.stats().opened, trader.stats().logins), (1, 1));
+    trader.buy("told", 10, "59000").unwrap();
     place.end(trader);
 }
 

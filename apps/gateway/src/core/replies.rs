@@ -330,16 +330,24 @@ impl Core {
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
         let changes: UserChanges<'_> = data.parse().map_err(|_| NewsFault::Code)?;
+        // One that cannot be told does not keep the others from being told.
         for order in changes.orders.iter() {
-            self.take_order(account, &order.map_err(|_| NewsFault::Code)?, received, door)?;
+            let order = order.map_err(|_| NewsFault::Code)?;
+            if self.take_order(account, &order, received, door).is_err() {
+                self.counters.faults += 1;
+            }
         }
         for trade in changes.trades.iter() {
-            let trade = TradeNews::read(&trade.map_err(|_| NewsFault::Code)?)?;
-            self.apply_trade(account, &trade, received, UpdateKind::INCREMENTAL, door);
+            match TradeNews::read(&trade.map_err(|_| NewsFault::Code)?) {
+                Ok(trade) => self.apply_trade(account, &trade, received, UpdateKind::INCREMENTAL, door),
+                Err(_) => self.counters.faults += 1,
+            }
         }
         for position in changes.positions.iter() {
-            let position = PositionNews::read(&position.map_err(|_| NewsFault::Code)?)?;
-            self.apply_position(account, &position, received, door);
+            match PositionNews::read(&position.map_err(|_| NewsFault::Code)?) {
+                Ok(position) => self.apply_position(account, &position, received, door),
+                Err(_) => self.counters.faults += 1,
+            }
         }
         Ok(())
     }
@@ -503,8 +511,9 @@ impl Core {
         self.scratch_marks.clear();
         for order in list.iter() {
             let order = order.map_err(|_| NewsFault::Code)?;
-            if let Some(slot) = self.take_order(account, &order, received, door)? {
-                self.scratch_marks.push(slot);
+            match self.take_order(account, &order, received, door) {
+                Ok(slot) => self.scratch_marks.extend(slot),
+                Err(_) => self.counters.faults += 1,
             }
         }
         for slot in 0..self.orders.capacity() {
@@ -532,9 +541,13 @@ impl Core {
         let list: List<'_, VenuePosition<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
         self.scratch_marks.clear();
         for position in list.iter() {
-            let position = PositionNews::read(&position.map_err(|_| NewsFault::Code)?)?;
-            self.scratch_marks.extend(self.instruments.number(position.symbol.as_str()));
-            self.apply_position(account, &position, received, door);
+            match PositionNews::read(&position.map_err(|_| NewsFault::Code)?) {
+                Ok(position) => {
+                    self.scratch_marks.extend(self.instruments.number(position.symbol.as_str()));
+                    self.apply_position(account, &position, received, door);
+                }
+                Err(_) => self.counters.faults += 1,
+            }
         }
         // What is not in the list was closed while nobody listened.
         for place in 0..self.accounts[usize::from(account)].positions.len() {

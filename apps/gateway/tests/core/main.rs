@@ -13,7 +13,10 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use AckStatus::{ACCEPTED, FORWARDED, REJECTED, TIMEOUT};
+const ACCEPTED: AckStatus = AckStatus::ACCEPTED;
+const FORWARDED: AckStatus = AckStatus::FORWARDED;
+const REJECTED: AckStatus = AckStatus::REJECTED;
+const TIMEOUT: AckStatus = AckStatus::TIMEOUT;
 
 #[test]
 fn a_lost_reply_of_an_order_that_lives_is_found_by_its_label() {
@@ -192,7 +195,14 @@ fn a_reply_that_cannot_be_told_exactly_leads_to_a_question() {
     rig.reply(Method::Buy, &format!(r#"{{"order":{odd},"trades":[]}}"#));
     assert_eq!((rig.acks(1001), rig.status(1001)), (vec![FORWARDED, ACCEPTED], Some(OrderStatus::UNKNOWN)));
     assert_eq!(rig.core.counters().faults, 1);
-    assert!(rig.last(Method::GetOrderState).text.contains("V-1001"));
+    assert!(rig.last(Method::GetOrderStateByLabel).text.contains(&rig.label(1001)));
+}
+
+#[test]
+fn an_order_of_somebody_else_that_cannot_be_told_keeps_nobody_from_trading() {
+    let odd = order_text("by hand", "V-7", "open", 0, 1).replace("\"amount\":100", "\"amount\":1e12");
+    let rig = Rig::ready_with("", &format!("[{odd}]"));
+    assert_eq!((rig.core.ready_accounts(), rig.core.counters().faults), (1, 1));
 }
 
 #[test]

@@ -437,3 +437,25 @@ impl<'a> PlaceOrder<'a> {
         }
     }
 }
+
+impl<'a> EditOrder<'a> {
+    /// Changes nothing yet of an order.
+    #[must_use]
+    pub const fn of(order_id: &'a str) -> EditOrder<'a> {
+        EditOrder {
+            order_id: Text::new(order_id),
+            amount: None,
+            contracts: None,
+            price: None,
+            post_only: false,
+            reduce_only: false,
+            reject_post_only: false,
+            advanced: None,
+            trigger_price: None,
+            trigger_offset: None,
+            mmp: false,
+            valid_until: None,
+            display_amount: None,
+        }
+    }
+}

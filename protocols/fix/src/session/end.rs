@@ -73,6 +73,9 @@ pub enum CloseReason {
     /// The peer does not read what it is sent.
     #[error("the peer does not read what it is sent: connect again")]
     OutputFull,
+    /// The application ended the session, for this reason.
+    #[error("ended: {0}")]
+    Ended(&'static str),
     /// The application gave a Logout or an answer an empty text, or one that holds a separator.
     #[error("the application's value of tag {tag} is empty or holds a separator: give another")]
     BadValue {

@@ -609,6 +609,30 @@ impl<S: Store> Session<S> {
         }
     }
 
+    /// Ends the session for a reason of the application's, without waiting for an answer: a Logout says why.
+    pub fn end(&mut self, now: Nanos, text: &'static str) {
+        if matches!(self.state, State::Up | State::LogoutSent) {
+            self.deny(now, text, CloseReason::Ended(text));
+        } else {
+            self.close(CloseReason::Ended(text));
+        }
+    }
+
+    /// As [`end`](Session::end), and before the Logout a Reject with the same text, as Deribit does where a client is too
+    /// slow.
+    pub fn end_with_reject(&mut self, now: Nanos, text: &'static str) {
+        if self.state == State::Up {
+            let reject = Reject {
+                ref_seq_num: self.next_in - 1,
+                reason: Some(u64::from(SessionRejectReason::OTHER.0)),
+                text: Some(text),
+                ..Reject::default()
+            };
+            self.admin(now, MsgType::REJECT, |writer| reject.encode(writer));
+        }
+        self.end(now, text);
+    }
+
     /// When [`handle_timeout`](Session::handle_timeout) is due; `None` while only bytes can do something.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {

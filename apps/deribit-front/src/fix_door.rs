@@ -1,0 +1,197 @@
+//! The sockets of clients that speak FIX.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+
+use anyhow::Context;
+use tickpath_agent::Counter;
+use tickpath_net::{Kernel, Poller};
+use tickpath_types::Nanos;
+use tickpath_web::{ByteAcceptor, ByteConnection, TlsServer};
+
+use crate::connection::Transport;
+use crate::front::{FIX_MESSAGE_MAX, Front};
+
+/// Key of the acceptor in the poller; connections have keys from 0.
+const ACCEPTOR_KEY: u64 = u64::MAX;
+/// Connections that one look reports at most; the others come with the next.
+const READY_MAX: usize = 64;
+/// Connections accepted or turned away by one run at most.
+const ACCEPTS_PER_RUN: usize = 8;
+/// Bytes that the kernel takes for one client at most before it has them.
+const KERNEL_BYTES_MAX: usize = 256 << 10;
+/// So long may a client whose session is over take to read what it was sent last.
+const LINGER: Nanos = Nanos::from_secs(1);
+
+/// What the door has done, readable from outside while it runs.
+#[derive(Default)]
+pub struct FixCounters {
+    /// Connections made.
+    pub connections: Counter,
+    /// Connections turned away because there were as many as there may be.
+    pub refused: Counter,
+}
+
+struct Client {
+    connection: ByteConnection,
+    /// The front's number.
+    number: u64,
+    received: Box<[u8]>,
+    received_len: usize,
+    /// When the connection is closed, its session being over.
+    closes_at: Option<Nanos>,
+    is_lost: bool,
+}
+
+/// The acceptor and its connections.
+pub(crate) struct FixDoor {
+    acceptor: ByteAcceptor,
+    poller: Poller,
+    clients: BTreeMap<u64, Client>,
+    /// Clients of whom more may be there than was taken: TLS has it, and the poller does not see it.
+    again: Vec<u64>,
+    next_key: u64,
+    max_connections: usize,
+    counters: Arc<FixCounters>,
+}
+
+impl FixDoor {
+    pub(crate) fn open(
+        address: SocketAddrV4,
+        tls: Option<TlsServer>,
+        max_connections: usize,
+    ) -> anyhow::Result<FixDoor> {
+        let acceptor = ByteAcceptor::bind(&Kernel, address, tls).context("deribit.fix_address")?;
+        let poller = Poller::new(READY_MAX)?;
+        acceptor.watch(&poller, ACCEPTOR_KEY)?;
+        Ok(FixDoor {
+            acceptor,
+            poller,
+            clients: BTreeMap::new(),
+            again: Vec::new(),
+            next_key: 0,
+            max_connections,
+            counters: Arc::default(),
+        })
+    }
+
+    pub(crate) fn local_address(&self) -> SocketAddrV4 {
+        self.acceptor.local_address()
+    }
+
+    pub(crate) fn counters(&self) -> Arc<FixCounters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Takes what clients sent; returns how much was done.
+    pub(crate) fn read(&mut self, front: &mut Front, now: Nanos) -> usize {
+        // Where the system refuses, the next run asks again.
+        let mut ready = std::mem::take(&mut self.again);
+        if let Ok(found) = self.poller.poll() {
+            ready.extend(found.map(|ready| ready.key));
+        }
+        ready.sort_unstable();
+        ready.dedup();
+        let mut work = 0;
+        for key in ready {
+            work += if key == ACCEPTOR_KEY { self.accept(front, now) } else { self.receive(key, front, now) };
+        }
+        work
+    }
+
+    fn accept(&mut self, front: &mut Front, now: Nanos) -> usize {
+        for count in 0..ACCEPTS_PER_RUN {
+            let Ok(Some(connection)) = self.acceptor.accept() else { return count };
+            if self.clients.len() >= self.max_connections {
+                self.counters.refused.add(1);
+                continue;
+            }
+            let key = self.next_key;
+            self.next_key += 1;
+            if connection.limit_send_buffer(KERNEL_BYTES_MAX).is_err()
+                || connection.watch(&self.poller, key).is_err()
+            {
+                continue;
+            }
+            self.counters.connections.add(1);
+            let client = Client {
+                connection,
+                number: front.open(Transport::Fix, now.0 / 1_000),
+                received: vec![0; FIX_MESSAGE_MAX].into_boxed_slice(),
+                received_len: 0,
+                closes_at: None,
+                is_lost: false,
+            };
+            self.clients.insert(key, client);
+        }
+        ACCEPTS_PER_RUN
+    }
+
+    /// Takes what a client sent, at most as much as its buffer holds.
+    fn receive(&mut self, key: u64, front: &mut Front, now: Nanos) -> usize {
+        let Some(client) = self.clients.get_mut(&key) else { return 0 };
+        let Client { connection, number, received, received_len, is_lost, .. } = client;
+        let mut work = 0;
+        // The buffer holds the longest message, so there is room whenever all whole messages are taken.
+        while !*is_lost {
+            if work >= received.len() {
+                self.again.push(key);
+                break;
+            }
+            match connection.read(&mut received[*received_len..]) {
+                Ok(None) => break,
+                Ok(Some(count)) => {
+                    *received_len += count;
+                    work += count;
+                    let done = front.handle_fix(*number, &received[..*received_len], now.0 / 1_000);
+                    received.copy_within(done..*received_len, 0);
+                    *received_len -= done;
+                }
+                Err(_) => *is_lost = true,
+            }
+        }
+        work
+    }
+
+    /// Sends clients what waits for them as far as they take it, and ends those that are over; returns how much was
+    /// done.
+    pub(crate) fn write(&mut self, front: &mut Front, now: Nanos) -> usize {
+        let mut work = 0;
+        self.clients.retain(|_, client| {
+            let output = front.fix_output(client.number);
+            if !client.is_lost && !output.is_empty() {
+                match client.connection.write(output) {
+                    Ok(count) => {
+                        work += count;
+                        front.handle_fix_sent(client.number, count, now.0 / 1_000);
+                    }
+                    Err(_) => client.is_lost = true,
+                }
+            }
+            // TLS may hold what it took.
+            let is_sent = client.connection.flush().unwrap_or_else(|_| {
+                client.is_lost = true;
+                true
+            });
+            if front.is_fix_over(client.number) {
+                let is_told = is_sent && front.fix_output(client.number).is_empty();
+                let closes_at = *client.closes_at.get_or_insert(now + LINGER);
+                client.is_lost |= is_told || now >= closes_at;
+            }
+            if client.is_lost {
+                client.connection.close();
+                front.close(client.number, now.0 / 1_000);
+            }
+            !client.is_lost
+        });
+        work
+    }
+
+    /// The venue stops.
+    pub(crate) fn close_all(&mut self, front: &mut Front, now: Nanos) {
+        front.end_fix(now.0 / 1_000);
+        self.write(front, now);
+        self.clients.clear();
+    }
+}

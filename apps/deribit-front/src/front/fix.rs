@@ -1,0 +1,501 @@
+//! Clients that speak FIX 4.4 in Deribit's dialect: the same accounts, orders and markets.
+//!
+//! Source: Deribit, "FIX API". What a request asks is carried out by the functions that carry out its JSON-RPC twin; here it
+//! is read, and the outcome is written. Sequence numbers begin at 1 with each connection and nothing is sent again.
+
+mod account;
+mod listing;
+mod logon;
+mod market_data;
+mod orders;
+mod reports;
+
+use std::collections::{BTreeMap, HashMap};
+
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::number::Decimal;
+use tickpath_derivatives::Money;
+use tickpath_fix::deribit::LogonClock;
+use tickpath_fix::session::{
+    BusinessReject, CompId, Header, Listener, LogonDecision, LogonRequest, NoStore, Refusal, Reject,
+    SendError, Session, SessionConfig,
+};
+use tickpath_fix::{
+    Body, Decimal as FixDecimal, FieldError, MESSAGE_LEN_MAX, Message, MsgType, Parsed, SessionRejectReason,
+    WriteError,
+};
+use tickpath_types::Nanos;
+
+use self::market_data::Feed;
+use super::calls::{Need, Pool, allows};
+use super::{Front, IDLE_US};
+use crate::account::Changes;
+use crate::config::FrontSettings;
+use crate::connection::OUT_BYTES_MAX;
+use crate::fault::Fault;
+use crate::market::{Levels, Trade};
+use crate::order::UserTrade;
+use crate::scope::Access;
+
+/// Longest message of a client, in bytes.
+pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
+/// Bytes of a request's id that is kept, at most.
+const ID_LEN_MAX: usize = 128;
+/// Where the first try to write a message ends.
+const MESSAGE_LEN_FIRST: usize = 4 << 10;
+/// BusinessRejectReason (380): unsupported type, not authorised.
+const UNSUPPORTED_TYPE: u64 = 3;
+const NOT_AUTHORIZED: u64 = 6;
+
+/// What was done for a request.
+#[derive(Clone, Copy)]
+pub(super) enum FixDone<'a> {
+    /// It is about one order, which traded this at once.
+    Order { number: u64, trades: &'a [UserTrade] },
+    /// These orders are cancelled.
+    Many(&'a [u64]),
+}
+
+/// What the front knows of a client by FIX.
+pub(crate) struct FixLink {
+    session: Session<NoStore>,
+    feeds: Vec<Feed>,
+    /// Id of the request whose client is told of states of instruments.
+    securities: Option<String>,
+    /// The same of one instrument.
+    statuses: Vec<(String, usize)>,
+    /// Id and currency of the request whose client is told of positions.
+    positions: Option<(String, String)>,
+    /// No reports without a request.
+    is_unsubscribed: bool,
+    /// Reports of the connection's own orders alone.
+    is_own_only: bool,
+    /// Each fill is a report of its own.
+    has_fills_apart: bool,
+}
+
+impl FixLink {
+    /// A client that has connected and must log on.
+    pub(crate) fn new(now: Nanos) -> FixLink {
+        let config = SessionConfig {
+            message_len_max: FIX_MESSAGE_MAX,
+            output_len: OUT_BYTES_MAX,
+            ..SessionConfig::deribit_server()
+        };
+        let mut session = Session::new(config, NoStore);
+        session.accept(now).expect("a new session has no connection");
+        FixLink {
+            session,
+            feeds: Vec::new(),
+            securities: None,
+            statuses: Vec::new(),
+            positions: None,
+            is_unsubscribed: false,
+            is_own_only: false,
+            has_fills_apart: false,
+        }
+    }
+}
+
+/// What the front knows of all clients by FIX.
+pub(super) struct FixState {
+    /// Connections that are logged on, with their accounts and names.
+    up: BTreeMap<u64, (usize, CompId)>,
+    /// Of each key.
+    clocks: Vec<LogonClock>,
+    /// Books as clients have them, by listing; those that somebody follows.
+    published: HashMap<usize, Levels>,
+    /// Whether instruments were open when it was told last, by listing.
+    states: HashMap<usize, bool>,
+    /// The report that answered a request just now, by connection and order: it is not told again.
+    answered: Option<(u64, u64)>,
+    /// Reports written, for their ids.
+    reports: u64,
+}
+
+impl FixState {
+    pub(super) fn new(settings: &FrontSettings, now_us: u64) -> FixState {
+        FixState {
+            up: BTreeMap::new(),
+            clocks: logon::clocks(settings, now_us),
+            published: HashMap::new(),
+            states: HashMap::new(),
+            answered: None,
+            reports: 0,
+        }
+    }
+}
+
+/// What one message did to its session.
+#[derive(Default)]
+struct Inbox {
+    is_for_application: bool,
+    asks_to_log_on: bool,
+    is_over: bool,
+}
+
+impl Listener for Inbox {
+    fn on_message(&mut self, _: &Header<'_>, _: &Message<'_>) -> Result<(), Refusal> {
+        self.is_for_application = true;
+        Ok(())
+    }
+
+    fn on_logon_request(&mut self, _: &LogonRequest<'_>) -> LogonDecision {
+        self.asks_to_log_on = true;
+        LogonDecision::Later
+    }
+
+    fn on_logout(&mut self, _: Option<&str>) {
+        self.is_over = true;
+    }
+}
+
+/// A message on its way out, without its header.
+pub(super) struct Outgoing {
+    msg_type: MsgType,
+    bytes: Vec<u8>,
+}
+
+impl Front {
+    /// Takes what a client by FIX sent; returns how much of it is done with: the caller keeps the rest and appends to it.
+    pub fn handle_fix(&mut self, number: u64, bytes: &[u8], now_us: u64) -> usize {
+        self.now_us = now_us;
+        let mut done = 0;
+        loop {
+            let rest = &bytes[done..];
+            let Some(link) = self.link(number).filter(|link| link.session.close_reason().is_none()) else {
+                return bytes.len();
+            };
+            let garbled_before = link.session.stats().garbled;
+            match Message::parse_within(rest, FIX_MESSAGE_MAX) {
+                Parsed::NeedMore { .. } => return done,
+                Parsed::Garbled { .. } => {
+                    done += self
+                        .with_session(number, |session, now, inbox| session.handle_bytes(now, rest, inbox));
+                    let now_garbled = self.link(number).map_or(0, |link| link.session.stats().garbled);
+                    self.counters.malformed.add(now_garbled.saturating_sub(garbled_before));
+                }
+                Parsed::Complete { message, len } => {
+                    done += len;
+                    self.handle_fix_message(number, &message);
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, number: u64) -> Option<&mut FixLink> {
+        self.connections.get_mut(&number)?.fix.as_deref_mut()
+    }
+
+    fn with_session<T: Default>(
+        &mut self,
+        number: u64,
+        act: impl FnOnce(&mut Session<NoStore>, Nanos, &mut Inbox) -> T,
+    ) -> T {
+        let now = self.now();
+        self.link(number).map(|link| act(&mut link.session, now, &mut Inbox::default())).unwrap_or_default()
+    }
+
+    fn handle_fix_message(&mut self, number: u64, message: &Message<'_>) {
+        let (now, now_us) = (self.now(), self.now_us);
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        connection.last_in_us = now_us;
+        let Some(link) = connection.fix.as_deref_mut() else { return };
+        let mut inbox = Inbox::default();
+        let sequence = link.session.next_in();
+        link.session.handle_bytes(now, message.as_bytes(), &mut inbox);
+        if inbox.asks_to_log_on {
+            self.decide_fix_logon(number, message);
+        }
+        if inbox.is_over {
+            self.log_out_fix(number, message);
+        }
+        if inbox.is_for_application {
+            self.counters.requests.add(1);
+            if let Err(refusal) = self.handle_fix_request(number, sequence, message) {
+                self.counters.refused.add(1);
+                self.refuse_fix_message(number, sequence, message, refusal);
+            }
+        }
+        self.drop_fix_when_over(number);
+    }
+
+    /// What a request asks, if its client may.
+    fn handle_fix_request(
+        &mut self,
+        number: u64,
+        sequence: u64,
+        message: &Message<'_>,
+    ) -> Result<(), Refusal> {
+        let Some((account, _)) = self.fix.up.get(&number).copied() else { return Ok(()) };
+        let (need, pool) = price_of(message.msg_type()).ok_or(Refusal::Business {
+            reason: UNSUPPORTED_TYPE,
+            text: "the venue does not take messages of this type",
+        })?;
+        let is_allowed = self.connections.get(&number).is_some_and(|own| allows(&own.scope, need));
+        if !is_allowed {
+            return Err(Refusal::Business { reason: NOT_AUTHORIZED, text: ErrorCode::Forbidden.message() });
+        }
+        if self.charge(number, Some(account), pool).is_err() {
+            // As over JSON-RPC the client is sent away.
+            self.with_session(number, |session, now, _| {
+                session.end_with_reject(now, ErrorCode::TooManyRequests.message());
+            });
+            return Ok(());
+        }
+        match message.msg_type() {
+            MsgType::NEW_ORDER_SINGLE => self.enter_by_fix(number, account, sequence, message)?,
+            MsgType::ORDER_CANCEL_REPLACE_REQUEST => {
+                self.replace_by_fix(number, account, sequence, message)?;
+            }
+            MsgType::ORDER_CANCEL_REQUEST => self.cancel_by_fix(number, account, sequence, message)?,
+            MsgType::ORDER_MASS_CANCEL_REQUEST => {
+                self.mass_cancel_by_fix(number, account, sequence, message)?;
+            }
+            MsgType::ORDER_MASS_STATUS_REQUEST => self.mass_status(number, account, message)?,
+            MsgType::MARKET_DATA_REQUEST => self.market_data_request(number, message)?,
+            MsgType::SECURITY_LIST_REQUEST => self.security_list(number, message)?,
+            MsgType::SECURITY_STATUS_REQUEST => self.security_status(number, message)?,
+            MsgType::REQUEST_FOR_POSITIONS => self.positions_by_fix(number, account, message)?,
+            _ => self.user_request(number, account, message)?,
+        }
+        Ok(())
+    }
+
+    fn refuse_fix_message(&mut self, number: u64, sequence: u64, message: &Message<'_>, refusal: Refusal) {
+        let msg_type = message.msg_type();
+        let outgoing = match refusal {
+            Refusal::Field { error, text } => written(&Reject {
+                ref_seq_num: sequence,
+                ref_tag_id: Some(u64::from(error.tag)).filter(|tag| *tag != 0),
+                ref_msg_type: Some(msg_type.as_str()),
+                reason: Some(u64::from(error.reason.0)),
+                text: Some(text.unwrap_or(error.reason.text())),
+            }),
+            Refusal::Business { reason, text } => written(&BusinessReject {
+                ref_msg_type: msg_type.as_str(),
+                reason,
+                ref_seq_num: Some(sequence),
+                ref_id: None,
+                text: Some(text),
+            }),
+        };
+        self.send_fix(number, outgoing);
+    }
+
+    /// Sends a message; a client that does not read until there is no room is given up.
+    fn send_fix(&mut self, number: u64, outgoing: Option<Outgoing>) {
+        let Some(Outgoing { msg_type, bytes }) = outgoing else { return };
+        let Parsed::Complete { message, .. } = Message::parse(&bytes) else { return };
+        let sent = self.with_session(number, |session, now, _| {
+            let sent = session.send_with(now, msg_type, |writer| {
+                message.fields().map_while(Result::ok).skip(1).for_each(|field| writer.copy(field));
+            });
+            if sent == Err(SendError::Full) {
+                session.end_with_reject(now, "connection_too_slow");
+            }
+            sent.err()
+        });
+        match sent {
+            Some(SendError::Full) => {
+                self.counters.slow_clients.add(1);
+                self.drop_fix_when_over(number);
+            }
+            Some(_) => {}
+            None => self.counters.notifications.add(1),
+        }
+    }
+
+    /// What waits to be sent to a client by FIX.
+    #[must_use]
+    pub fn fix_output(&self, number: u64) -> &[u8] {
+        let link = self.connections.get(&number).and_then(|connection| connection.fix.as_deref());
+        link.map_or(&[], |link| link.session.output())
+    }
+
+    /// So much of [`fix_output`](Front::fix_output) was sent.
+    pub fn handle_fix_sent(&mut self, number: u64, count: usize, now_us: u64) {
+        self.now_us = now_us;
+        self.with_session(number, |session, now, _| session.handle_sent(now, count));
+    }
+
+    /// True once the client's connection is to be closed, when it has what waits or does not take it.
+    #[must_use]
+    pub fn is_fix_over(&self, number: u64) -> bool {
+        let link = self.connections.get(&number).and_then(|connection| connection.fix.as_deref());
+        link.is_none_or(|link| link.session.close_reason().is_some())
+    }
+
+    /// The venue stops: clients by FIX are told.
+    pub fn end_fix(&mut self, now_us: u64) {
+        self.now_us = now_us;
+        let numbers: Vec<u64> = self.connections.keys().copied().collect();
+        for number in numbers {
+            self.with_session(number, |session, now, _| session.end(now, "the venue stops"));
+        }
+    }
+
+    /// What is due: heartbeats, and the best levels of books for who wants them each time.
+    pub(super) fn run_fix(&mut self) {
+        let numbers: Vec<u64> = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| connection.fix.is_some())
+            .map(|(number, _)| *number)
+            .collect();
+        for number in numbers {
+            self.with_session(number, |session, now, _| {
+                if session.poll_timeout().is_some_and(|due| due <= now) {
+                    session.handle_timeout(now);
+                }
+            });
+            self.end_idle_fix(number);
+            self.flush_feeds(number);
+            self.drop_fix_when_over(number);
+        }
+    }
+
+    /// A client that asked for no heartbeats is left when it is silent for as long as others may be; and a connection ends
+    /// that is to end for another reason.
+    fn end_idle_fix(&mut self, number: u64) {
+        let now_us = self.now_us;
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let is_idle = now_us.saturating_sub(connection.last_in_us) >= IDLE_US;
+        if is_idle && connection.end.is_none() {
+            connection.end = Some("idle");
+            self.counters.silent_clients.add(1);
+        }
+        if let Some(reason) = connection.end
+            && !self.is_fix_over(number)
+        {
+            self.with_session(number, |session, now, _| session.end(now, reason));
+        }
+    }
+
+    /// A session that is over is told of nothing more.
+    fn drop_fix_when_over(&mut self, number: u64) {
+        use tickpath_fix::session::CloseReason;
+        let reason = self.link(number).and_then(|link| link.session.close_reason());
+        if reason.is_some() && self.fix.up.contains_key(&number) {
+            if matches!(reason, Some(CloseReason::PeerSilent | CloseReason::GapNotFilled)) {
+                self.counters.silent_clients.add(1);
+            }
+            self.leave_fix(number);
+        }
+    }
+
+    /// A client by FIX is gone or logged out.
+    pub(super) fn leave_fix(&mut self, number: u64) {
+        self.fix.up.remove(&number);
+        if let Some(link) = self.link(number) {
+            (link.securities, link.positions) = (None, None);
+            link.feeds.clear();
+            link.statuses.clear();
+        }
+        self.forget_books();
+    }
+
+    /// Tells clients by FIX what a command did.
+    pub(super) fn tell_fix(
+        &mut self,
+        touched: &[usize],
+        trades: &[(usize, Trade)],
+        changes: &BTreeMap<usize, Changes>,
+    ) {
+        let answered = self.fix.answered.take();
+        if self.fix.up.is_empty() {
+            return;
+        }
+        self.tell_feeds(touched, trades);
+        self.tell_states(touched);
+        let clients: Vec<(u64, usize)> =
+            self.fix.up.iter().map(|(number, (account, _))| (*number, *account)).collect();
+        for (number, account) in clients {
+            if let Some(changes) = changes.get(&account).filter(|changes| !changes.is_empty()) {
+                self.tell_reports(number, account, changes, answered);
+                self.tell_positions(number, account, changes);
+            }
+        }
+    }
+}
+
+/// What a message needs and costs; none of one that is not taken.
+fn price_of(msg_type: MsgType) -> Option<(Need, Pool)> {
+    Some(match msg_type {
+        MsgType::NEW_ORDER_SINGLE | MsgType::ORDER_CANCEL_REPLACE_REQUEST | MsgType::ORDER_CANCEL_REQUEST => {
+            (Need::Trade(Access::ReadWrite), Pool::Matching)
+        }
+        MsgType::ORDER_MASS_CANCEL_REQUEST => (Need::Trade(Access::ReadWrite), Pool::CancelAll),
+        MsgType::ORDER_MASS_STATUS_REQUEST | MsgType::REQUEST_FOR_POSITIONS => {
+            (Need::Trade(Access::Read), Pool::NonMatching)
+        }
+        MsgType::USER_REQUEST => (Need::Account(Access::Read), Pool::NonMatching),
+        MsgType::SECURITY_LIST_REQUEST => (Need::Login, Pool::GetInstruments),
+        MsgType::MARKET_DATA_REQUEST => (Need::Login, Pool::Subscribe),
+        MsgType::SECURITY_STATUS_REQUEST => (Need::Login, Pool::NonMatching),
+        _ => return None,
+    })
+}
+
+/// A message without its header; none when it is longer than any message may be, or a text of it has a separator.
+fn written<'a, B: Body<'a>>(body: &B) -> Option<Outgoing> {
+    let mut len = MESSAGE_LEN_FIRST;
+    loop {
+        let mut bytes = vec![0; len];
+        match body.write_bare(&mut bytes) {
+            Ok(end) => {
+                bytes.truncate(end);
+                return Some(Outgoing { msg_type: B::MSG_TYPE, bytes });
+            }
+            // The header that is added later takes some.
+            Err(WriteError::BufferTooShort { .. }) if len < MESSAGE_LEN_MAX / 2 => len *= 4,
+            Err(_) => return None,
+        }
+    }
+}
+
+/// A text that a field may have: not empty, without a separator.
+fn text(text: &str) -> Option<&str> {
+    (!text.is_empty() && !text.contains('\u{1}')).then_some(text)
+}
+
+/// An id that the front keeps has at most so many bytes.
+fn check_id(id: &str, tag: u32) -> Result<(), FieldError> {
+    if id.len() > ID_LEN_MAX { Err(out_of_range(tag)) } else { Ok(()) }
+}
+
+/// What a request lacks.
+const fn missing(tag: u32) -> FieldError {
+    FieldError { tag, reason: SessionRejectReason::REQUIRED_TAG_MISSING }
+}
+
+/// A value that is none of those allowed.
+const fn out_of_range(tag: u32) -> FieldError {
+    FieldError { tag, reason: SessionRejectReason::OUT_OF_RANGE }
+}
+
+/// A client's number as JSON-RPC has it.
+fn number_of(decimal: FixDecimal, tag: u32) -> Result<Decimal, FieldError> {
+    let decimal = decimal.normalized();
+    Decimal::new(decimal.mantissa(), decimal.scale()).ok_or(out_of_range(tag))
+}
+
+fn decimal_of(decimal: Decimal) -> FixDecimal {
+    FixDecimal::new(decimal.mantissa(), decimal.scale())
+}
+
+/// Money with eight digits after the point, as figures are shown.
+fn figure_of(money: Money) -> FixDecimal {
+    decimal_of(crate::listing::figure(money))
+}
+
+/// Why a request was refused, in Deribit's words.
+fn words_of(fault: &Fault) -> String {
+    let message = fault.code.message();
+    match (fault.limit, fault.param, fault.reason) {
+        (Some(limit), ..) => format!("{message} {}", decimal_of(limit)),
+        (None, "", "") => message.to_owned(),
+        (None, "", reason) => format!("{message}: {reason}"),
+        (None, param, reason) => format!("{message}: {param}: {reason}"),
+    }
+}

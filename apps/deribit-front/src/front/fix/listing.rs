@@ -1,0 +1,245 @@
+//! Instruments by FIX: lists and states.
+
+use tickpath_fix::deribit::{
+    Security, SecurityList, SecurityListRequest, SecurityStatus, SecurityStatusRequest,
+    SubscriptionRequestType,
+};
+use tickpath_fix::session::Refusal;
+use tickpath_fix::{Body, Group, Message, TIME_LEN_MAX, tag, write_time};
+use tickpath_types::{Nanos, Qty, Side, TradingState};
+
+use super::market_data::put_or_call;
+use super::reports::contracts;
+use super::{Front, Outgoing, check_id, decimal_of, out_of_range, written};
+use crate::listing::Listing;
+
+/// SecurityStatus (965).
+const ACTIVE: u64 = 1;
+const CLOSED: u64 = 4;
+/// SecurityTradingStatus (326).
+const READY: u64 = 7;
+const NOT_AVAILABLE: u64 = 8;
+const UNKNOWN: u64 = 20;
+/// Instruments whose states one client follows at most; the request is refused beyond.
+const STATUSES_MAX: usize = 500;
+
+/// Texts of an instrument that are made for the message.
+struct Words {
+    description: String,
+    issued: String,
+    matures: String,
+}
+
+impl Front {
+    pub(super) fn security_list(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
+        let request = SecurityListRequest::decode(message)?;
+        let id = request.security_req_id;
+        check_id(id, tag::SECURITY_REQ_ID)?;
+        match request.subscription {
+            None | Some(SubscriptionRequestType::SNAPSHOT) => {}
+            Some(SubscriptionRequestType::SUBSCRIBE) => {
+                self.note_states();
+                if let Some(link) = self.link(number) {
+                    link.securities = Some(id.to_owned());
+                }
+            }
+            Some(SubscriptionRequestType::UNSUBSCRIBE) => {
+                if let Some(link) = self.link(number) {
+                    link.securities = None;
+                }
+            }
+            Some(_) => return Err(out_of_range(tag::SUBSCRIPTION_REQUEST_TYPE).into()),
+        }
+        let is_wanted = |listing: &Listing| {
+            request.security_type.is_none_or(|wanted| wanted == security_type(listing))
+                && request.currency.is_none_or(|currency| listing.is_of(None, currency))
+                && request
+                    .secondary_currency
+                    .is_none_or(|currency| listing.quote.eq_ignore_ascii_case(currency))
+        };
+        let places: Vec<usize> =
+            (0..self.markets.len()).filter(|place| is_wanted(&self.settings.listings[*place])).collect();
+        let list = self.written_list(id, &places, false);
+        let list = list.or_else(|| {
+            written(&SecurityList {
+                security_req_id: id,
+                security_response_id: Some(id),
+                result: Some(1),
+                text: Some("too many instruments for one message: ask for those of a currency"),
+                ..SecurityList::default()
+            })
+        });
+        self.send_fix(number, list);
+        Ok(())
+    }
+
+    fn written_list(&self, id: &str, places: &[usize], has_status: bool) -> Option<Outgoing> {
+        let words: Vec<Words> =
+            places.iter().map(|place| words_of(&self.settings.listings[*place])).collect();
+        let securities: Vec<Security<'_>> = places
+            .iter()
+            .zip(&words)
+            .map(|(place, words)| Security {
+                status: has_status.then(|| if self.is_open(*place) { ACTIVE } else { CLOSED }),
+                ..self.security(*place, words)
+            })
+            .collect();
+        written(&SecurityList {
+            security_req_id: id,
+            security_response_id: Some(id),
+            result: Some(0),
+            securities: Group::of(&securities),
+            ..SecurityList::default()
+        })
+    }
+
+    fn security<'a>(&'a self, place: usize, words: &'a Words) -> Security<'a> {
+        let listing = &self.settings.listings[place];
+        let is_option = listing.contract.is_option();
+        let is_pair = listing.period.is_empty();
+        Security {
+            symbol: &listing.name,
+            description: Some(&words.description),
+            security_type: Some(security_type(listing)),
+            put_or_call: put_or_call(listing),
+            strike_price: listing.strike.map(decimal_of),
+            strike_currency: is_option.then_some("USD"),
+            currency: Some(&listing.base),
+            price_quote_currency: Some(&listing.quote),
+            price_precision: Some(listing.price(listing.tick).scale().into()),
+            min_price_increment: Some(decimal_of(listing.price(listing.tick)).normalized()),
+            underlying_symbol: Some(&self.indices[listing.index].name),
+            issue_date: Some(&words.issued),
+            maturity_date: Some(words.matures.as_str()).filter(|text| !text.is_empty()),
+            min_trade_vol: Some(decimal_of(listing.min_trade_amount)),
+            settl_type: settl_type(listing),
+            settl_currency: Some(listing.settlement.as_str()).filter(|_| !is_pair),
+            comm_currency: Some(&listing.settlement),
+            contract_multiplier: Some(decimal_of(listing.contract_size)),
+            ..Security::default()
+        }
+    }
+
+    fn is_open(&self, place: usize) -> bool {
+        self.markets[place].state == TradingState::Trading
+    }
+
+    pub(super) fn security_status(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
+        let request = SecurityStatusRequest::decode(message)?;
+        check_id(request.request_id, tag::SECURITY_STATUS_REQ_ID)?;
+        let Some(place) = self.listing(request.symbol) else {
+            let unknown = written(&SecurityStatus {
+                symbol: request.symbol,
+                request_id: Some(request.request_id),
+                trading_status: Some(UNKNOWN),
+                text: Some("no instrument has this Symbol (55)"),
+                ..SecurityStatus::default()
+            });
+            self.send_fix(number, unknown);
+            return Ok(());
+        };
+        self.note_states();
+        let Some(link) = self.link(number) else { return Ok(()) };
+        match request.subscription {
+            SubscriptionRequestType::SNAPSHOT => {}
+            SubscriptionRequestType::SUBSCRIBE if link.statuses.len() >= STATUSES_MAX => {
+                return Err(out_of_range(tag::SUBSCRIPTION_REQUEST_TYPE).into());
+            }
+            SubscriptionRequestType::SUBSCRIBE => {
+                link.statuses.retain(|(_, own)| *own != place);
+                link.statuses.push((request.request_id.to_owned(), place));
+            }
+            SubscriptionRequestType::UNSUBSCRIBE => link.statuses.retain(|(_, own)| *own != place),
+            _ => return Err(out_of_range(tag::SUBSCRIPTION_REQUEST_TYPE).into()),
+        }
+        let status = self.written_status(request.request_id, place);
+        self.send_fix(number, status);
+        Ok(())
+    }
+
+    fn written_status(&self, id: &str, place: usize) -> Option<Outgoing> {
+        const DAY_MS: u64 = 86_400_000;
+        let (listing, market) = self.listed(place);
+        let since = self.now_ms().saturating_sub(DAY_MS);
+        let of = |side: Side| {
+            let recent = market.trades.iter().rev().take_while(|trade| trade.at_ms >= since);
+            let own = recent.filter(|trade| trade.direction == side).map(|trade| trade.qty.0);
+            contracts(listing, Qty(own.sum()))
+        };
+        let stats = market.stats(&listing.contract, self.now_ms());
+        let price = |price| decimal_of(listing.price(price));
+        written(&SecurityStatus {
+            symbol: &listing.name,
+            request_id: Some(id),
+            trading_status: Some(if self.is_open(place) { READY } else { NOT_AVAILABLE }),
+            buy_volume: Some(of(Side::Buy)),
+            sell_volume: Some(of(Side::Sell)),
+            high_px: stats.high.map(price),
+            low_px: stats.low.map(price),
+            last_px: market.last.map(price),
+            text: None,
+        })
+    }
+
+    /// From now on it is known which instruments are open, so that a change is seen.
+    fn note_states(&mut self) {
+        for place in 0..self.markets.len() {
+            let is_open = self.is_open(place);
+            self.fix.states.entry(place).or_insert(is_open);
+        }
+    }
+
+    /// Tells who follows instruments of those that have opened or closed.
+    pub(super) fn tell_states(&mut self, touched: &[usize]) {
+        for &place in touched {
+            let is_open = self.is_open(place);
+            match self.fix.states.get_mut(&place) {
+                Some(before) if *before != is_open => *before = is_open,
+                _ => continue,
+            }
+            let mut outgoing = Vec::new();
+            for (number, connection) in &self.connections {
+                let Some(link) = connection.fix.as_deref() else { continue };
+                if let Some(id) = &link.securities {
+                    outgoing.push((*number, self.written_list(id, &[place], true)));
+                }
+                if let Some((id, _)) = link.statuses.iter().find(|(_, own)| *own == place) {
+                    outgoing.push((*number, self.written_status(id, place)));
+                }
+            }
+            for (number, message) in outgoing {
+                self.send_fix(number, message);
+            }
+        }
+    }
+}
+
+fn words_of(listing: &Listing) -> Words {
+    let time = |ms| {
+        let mut out = [0; TIME_LEN_MAX];
+        String::from_utf8_lossy(write_time(Nanos::from_millis(ms), &mut out)).into_owned()
+    };
+    Words {
+        description: format!("{} {}", listing.name, listing.kind),
+        issued: time(Listing::CREATION_MS),
+        matures: listing.expiration_ms.map(time).unwrap_or_default(),
+    }
+}
+
+fn security_type(listing: &Listing) -> &'static str {
+    use tickpath_deribit::codes::Kind;
+    match listing.kind {
+        Kind::Option => "OPT",
+        Kind::Spot => "FXSPOT",
+        _ => "FUT",
+    }
+}
+
+fn settl_type(listing: &Listing) -> Option<&'static str> {
+    match listing.period.as_str() {
+        "month" => Some("M1"),
+        "week" => Some("W1"),
+        "day" => Some("D1"),
+        _ => None,
+    }
+}

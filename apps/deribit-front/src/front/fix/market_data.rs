@@ -1,0 +1,464 @@
+//! Books and trades by FIX: snapshots, changes, and the best levels each time.
+
+use tickpath_derivatives::Money;
+use tickpath_fix::deribit::{
+    MarketDataIncremental, MarketDataReject, MarketDataRequest, MarketDataSnapshot, MdChange, MdEntry,
+    MdEntryType, MdUpdateAction, MdUpdateType, PutOrCall, SideCode, SubscriptionRequestType,
+};
+use tickpath_fix::session::Refusal;
+use tickpath_fix::{Body, Decimal as FixDecimal, Group, Message, tag};
+use tickpath_types::{Nanos, Price, Qty, Side};
+
+use super::reports::contracts;
+use super::{Front, Outgoing, check_id, decimal_of, figure_of, written};
+use crate::listing::Listing;
+use crate::market::{Levels, Market, Trade};
+
+/// Instruments that one client follows at most; a request for a further one is rejected.
+const FEEDS_MAX: usize = 500;
+/// Depths of the best levels.
+const DEPTHS: [u64; 3] = [1, 10, 20];
+/// Trades of a snapshot where none are asked for, and at most.
+const TRADES_DEFAULT: u64 = 20;
+const TRADES_MAX: u64 = 1_000;
+/// Trades that wait for the next message of the best levels at most; the oldest goes first.
+const WAITING_MAX: usize = 1_000;
+/// MDReqRejReason (281).
+const UNKNOWN_SYMBOL: &str = "0";
+const DUPLICATE_ID: &str = "1";
+const INSUFFICIENT_BANDWIDTH: &str = "2";
+const BAD_SUBSCRIPTION: &str = "4";
+const BAD_DEPTH: &str = "5";
+const BAD_UPDATE_TYPE: &str = "6";
+const BAD_ENTRY_TYPE: &str = "8";
+
+/// What a client wants of an instrument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Kinds {
+    has_bids: bool,
+    has_asks: bool,
+    has_trades: bool,
+    has_index: bool,
+}
+
+impl Kinds {
+    const fn has(self, side: Side) -> bool {
+        match side {
+            Side::Buy => self.has_bids,
+            Side::Sell => self.has_asks,
+        }
+    }
+}
+
+/// One instrument that a client follows.
+pub(super) struct Feed {
+    /// The request's.
+    id: String,
+    listing: usize,
+    kinds: Kinds,
+    /// Levels of a side; 0 for all of them, and then their changes.
+    depth: usize,
+    is_changed: bool,
+    trades: Vec<Trade>,
+    /// The index that was told last.
+    index: Money,
+}
+
+/// Why a request for market data is not done.
+type Rejected = (&'static str, &'static str);
+
+impl Front {
+    pub(super) fn market_data_request(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
+        let request = MarketDataRequest::decode(message)?;
+        request.check()?;
+        check_id(request.md_req_id, tag::MD_REQ_ID)?;
+        if let Err((reason, words)) = self.take_market_data_request(number, &request) {
+            self.counters.refused.add(1);
+            let reject = written(&MarketDataReject {
+                md_req_id: request.md_req_id,
+                reason: Some(reason),
+                text: Some(words),
+            });
+            self.send_fix(number, reject);
+        }
+        Ok(())
+    }
+
+    fn take_market_data_request(
+        &mut self,
+        number: u64,
+        request: &MarketDataRequest<'_>,
+    ) -> Result<(), Rejected> {
+        let id = request.md_req_id;
+        if request.subscription == SubscriptionRequestType::UNSUBSCRIBE {
+            return self.unfollow(number, id);
+        }
+        let kinds = kinds_of(request)?;
+        let places = self.places_of(request)?;
+        let trades = request.trade_amount.unwrap_or(TRADES_DEFAULT).min(TRADES_MAX) as usize;
+        let since_ms = request.since_timestamp.unwrap_or(0);
+        let is_subscription = match request.subscription {
+            SubscriptionRequestType::SNAPSHOT => false,
+            SubscriptionRequestType::SUBSCRIBE => true,
+            _ => return Err((BAD_SUBSCRIPTION, "SubscriptionRequestType (263) must be 0, 1 or 2")),
+        };
+        let depth = request.market_depth.unwrap_or(0);
+        if is_subscription {
+            match (request.update_type, depth) {
+                (Some(MdUpdateType::INCREMENTAL), 0) => {}
+                (Some(MdUpdateType::FULL_REFRESH), depth) if DEPTHS.contains(&depth) => {}
+                (Some(MdUpdateType::INCREMENTAL | MdUpdateType::FULL_REFRESH), _) => {
+                    return Err((BAD_DEPTH, "changes have depth 0, full refreshes 1, 10 or 20"));
+                }
+                _ => return Err((BAD_UPDATE_TYPE, "MDUpdateType (265) must be 0 or 1")),
+            }
+            let feeds = self.link(number).map_or(&[][..], |link| &link.feeds);
+            if feeds.iter().any(|feed| feed.id == id) {
+                return Err((DUPLICATE_ID, "a subscription has this MDReqID (262)"));
+            }
+            if feeds.len() + places.len() > FEEDS_MAX {
+                return Err((INSUFFICIENT_BANDWIDTH, "at most 500 instruments of one client"));
+            }
+        }
+        for place in places {
+            let depth = usize::try_from(depth).unwrap_or(usize::MAX);
+            if is_subscription {
+                let feed = Feed {
+                    id: id.to_owned(),
+                    listing: place,
+                    kinds,
+                    depth,
+                    is_changed: false,
+                    trades: Vec::new(),
+                    index: self.markets[place].index,
+                };
+                if depth == 0 {
+                    let levels = &self.markets[place].levels;
+                    self.fix.published.entry(place).or_insert_with(|| levels.clone());
+                }
+                if let Some(link) = self.link(number) {
+                    link.feeds.push(feed);
+                }
+            }
+            let trades = match kinds.has_trades {
+                true => self.latest_trades(place, trades, since_ms),
+                false => Vec::new(),
+            };
+            let snapshot = self.snapshot(id, place, kinds, depth, &trades);
+            self.send_fix(number, snapshot);
+        }
+        Ok(())
+    }
+
+    fn unfollow(&mut self, number: u64, id: &str) -> Result<(), Rejected> {
+        let Some(link) = self.link(number) else { return Ok(()) };
+        let before = link.feeds.len();
+        link.feeds.retain(|feed| feed.id != id);
+        if link.feeds.len() == before {
+            return Err((BAD_SUBSCRIPTION, "no subscription has this MDReqID (262)"));
+        }
+        self.forget_books();
+        Ok(())
+    }
+
+    /// Books that nobody follows any more are not kept.
+    pub(super) fn forget_books(&mut self) {
+        let links = self.connections.values().filter_map(|connection| connection.fix.as_deref());
+        let followed: std::collections::HashSet<usize> = links
+            .flat_map(|link| &link.feeds)
+            .filter(|feed| feed.depth == 0)
+            .map(|feed| feed.listing)
+            .collect();
+        self.fix.published.retain(|place, _| followed.contains(place));
+    }
+
+    fn places_of(&self, request: &MarketDataRequest<'_>) -> Result<Vec<usize>, Rejected> {
+        let unknown = (UNKNOWN_SYMBOL, "no instrument has this Symbol (55)");
+        let symbols = request.symbols.iter().map_while(Result::ok).map(|symbol| symbol.symbol);
+        let names: Vec<&str> =
+            if request.symbols.is_empty() { request.symbol.into_iter().collect() } else { symbols.collect() };
+        let mut places = Vec::new();
+        for name in names {
+            let place = self.listing(name).ok_or(unknown)?;
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        if places.is_empty() { Err(unknown) } else { Ok(places) }
+    }
+
+    /// The latest trades of an instrument, oldest first.
+    fn latest_trades(&self, place: usize, count: usize, since_ms: u64) -> Vec<Trade> {
+        let trades = &self.markets[place].trades;
+        let recent = trades.iter().rev().take_while(|trade| trade.at_ms >= since_ms).take(count);
+        let mut found: Vec<Trade> = recent.copied().collect();
+        found.reverse();
+        found
+    }
+
+    /// A book as clients have it, and what was traded.
+    fn snapshot(
+        &self,
+        id: &str,
+        place: usize,
+        kinds: Kinds,
+        depth: usize,
+        trades: &[Trade],
+    ) -> Option<Outgoing> {
+        let (listing, market) = self.listed(place);
+        let now = self.now();
+        let depth = if depth == 0 { usize::MAX } else { depth };
+        let mut entries = Vec::new();
+        for side in [Side::Buy, Side::Sell].into_iter().filter(|side| kinds.has(*side)) {
+            let levels = market.depth(side).take(depth);
+            entries.extend(levels.map(|(price, qty)| MdEntry {
+                entry_type: entry_type_of(side),
+                price: Some(decimal_of(listing.price(Price(price)))),
+                size: Some(contracts(listing, Qty(qty))),
+                time: Some(now),
+                ..MdEntry::default()
+            }));
+        }
+        if kinds.has_index {
+            entries.push(MdEntry {
+                entry_type: MdEntryType::INDEX_VALUE,
+                price: Some(figure_of(market.index)),
+                time: Some(now),
+                ..MdEntry::default()
+            });
+        }
+        let texts: Vec<(String, String)> =
+            trades.iter().map(|trade| (trade.id(listing), trade.seq.to_string())).collect();
+        entries.extend(trades.iter().zip(&texts).map(|(trade, (id, seq))| MdEntry {
+            entry_type: MdEntryType::TRADE,
+            price: Some(decimal_of(listing.price(trade.price))),
+            size: Some(contracts(listing, trade.qty)),
+            time: Some(Nanos::from_millis(trade.at_ms)),
+            trade_id: Some(id),
+            side: Some(SideCode::from(trade.direction)),
+            index_price: Some(figure_of(trade.index)),
+            trade_seq: Some(seq),
+            ..MdEntry::default()
+        }));
+        let is_option = listing.contract.is_option();
+        written(&MarketDataSnapshot {
+            symbol: &listing.name,
+            md_req_id: Some(id),
+            underlying_symbol: is_option.then_some(self.indices[listing.index].name.as_str()),
+            underlying_px: is_option.then(|| figure_of(market.index)),
+            contract_multiplier: Some(decimal_of(listing.contract_size)),
+            put_or_call: put_or_call(listing),
+            trade_volume_24h: Some(volume_24h(listing, market, self.now_ms())),
+            mark_price: Some(decimal_of(listing.price(market.mark))),
+            open_interest: Some(self.open_interest(place)),
+            current_funding: listing.is_perpetual().then_some(FixDecimal::ZERO),
+            funding_8h: listing.is_perpetual().then_some(FixDecimal::ZERO),
+            entries: Group::of(&entries),
+        })
+    }
+
+    /// What all positions that were bought come to, in contracts.
+    fn open_interest(&self, place: usize) -> FixDecimal {
+        let sizes = self.accounts.iter().map(|account| account.position(place).size.max(0).unsigned_abs());
+        contracts(&self.settings.listings[place], Qty(sizes.sum()))
+    }
+
+    /// Tells who follows books what a command changed in them.
+    pub(super) fn tell_feeds(&mut self, touched: &[usize], trades: &[(usize, Trade)]) {
+        for &place in touched {
+            let own: Vec<Trade> =
+                trades.iter().filter(|(traded, _)| *traded == place).map(|(_, trade)| *trade).collect();
+            let levels = self.changed_levels(place);
+            let mut told: Vec<(u64, Kinds, String)> = Vec::new();
+            for (number, connection) in &mut self.connections {
+                let Some(link) = connection.fix.as_deref_mut() else { continue };
+                for feed in link.feeds.iter_mut().filter(|feed| feed.listing == place) {
+                    if feed.depth == 0 {
+                        told.push((*number, feed.kinds, feed.id.clone()));
+                        continue;
+                    }
+                    feed.is_changed = true;
+                    if feed.kinds.has_trades {
+                        feed.trades.extend_from_slice(&own);
+                        let excess = feed.trades.len().saturating_sub(WAITING_MAX);
+                        feed.trades.drain(..excess);
+                    }
+                }
+            }
+            for (number, kinds, id) in told {
+                let changes = self.changes(&id, place, kinds, &levels, &own);
+                self.send_fix(number, changes);
+            }
+        }
+    }
+
+    /// Tells who follows indices of those that have moved.
+    pub(in crate::front) fn tell_indices(&mut self) {
+        let mut outgoing = Vec::new();
+        for (number, connection) in &mut self.connections {
+            let Some(link) = connection.fix.as_deref_mut() else { continue };
+            for feed in link.feeds.iter_mut().filter(|feed| feed.kinds.has_index) {
+                let index = self.markets[feed.listing].index;
+                if std::mem::replace(&mut feed.index, index) == index {
+                    continue;
+                }
+                if feed.depth == 0 {
+                    outgoing.push((*number, feed.listing, feed.id.clone()));
+                } else {
+                    feed.is_changed = true;
+                }
+            }
+        }
+        for (number, place, id) in outgoing {
+            let change = MdChange {
+                action: MdUpdateAction::CHANGE,
+                entry_type: MdEntryType::INDEX_VALUE,
+                price: Some(figure_of(self.markets[place].index)),
+                time: Some(self.now()),
+                ..MdChange::default()
+            };
+            let changes = self.incremental(&id, place, &[change]);
+            self.send_fix(number, changes);
+        }
+    }
+
+    /// What is not as clients have it: side, price, what happened, and what is there now. They have it from now on.
+    fn changed_levels(&mut self, place: usize) -> Vec<(Side, i64, MdUpdateAction, u64)> {
+        let market = &self.markets[place];
+        let Some(published) = self.fix.published.get_mut(&place) else { return Vec::new() };
+        let mut touched = market.touched.clone();
+        touched.sort_unstable_by_key(|(side, price)| (side.index(), *price));
+        touched.dedup();
+        let mut changed = Vec::new();
+        for (side, price) in touched {
+            let now = market.levels[side.index()].get(&price).copied();
+            let levels: &mut Levels = published;
+            let before = match now {
+                Some(qty) => levels[side.index()].insert(price, qty),
+                None => levels[side.index()].remove(&price),
+            };
+            let action = match (before, now) {
+                (before, now) if before == now => continue,
+                (None, _) => MdUpdateAction::NEW,
+                (_, Some(_)) => MdUpdateAction::CHANGE,
+                (_, None) => MdUpdateAction::DELETE,
+            };
+            changed.push((side, price, action, now.unwrap_or(0)));
+        }
+        changed
+    }
+
+    fn changes(
+        &self,
+        id: &str,
+        place: usize,
+        kinds: Kinds,
+        levels: &[(Side, i64, MdUpdateAction, u64)],
+        trades: &[Trade],
+    ) -> Option<Outgoing> {
+        let listing = &self.settings.listings[place];
+        let now = self.now();
+        let wanted = levels.iter().filter(|(side, ..)| kinds.has(*side));
+        let mut changes: Vec<MdChange<'_>> = wanted
+            .map(|(side, price, action, qty)| MdChange {
+                action: *action,
+                entry_type: entry_type_of(*side),
+                price: Some(decimal_of(listing.price(Price(*price)))),
+                size: Some(contracts(listing, Qty(*qty))),
+                time: Some(now),
+                ..MdChange::default()
+            })
+            .collect();
+        let trades = if kinds.has_trades { trades } else { &[] };
+        let texts: Vec<(String, String)> =
+            trades.iter().map(|trade| (trade.id(listing), trade.seq.to_string())).collect();
+        changes.extend(trades.iter().zip(&texts).map(|(trade, (id, seq))| MdChange {
+            action: MdUpdateAction::NEW,
+            entry_type: MdEntryType::TRADE,
+            price: Some(decimal_of(listing.price(trade.price))),
+            size: Some(contracts(listing, trade.qty)),
+            time: Some(Nanos::from_millis(trade.at_ms)),
+            trade_id: Some(id),
+            side: Some(SideCode::from(trade.direction)),
+            index_price: Some(figure_of(trade.index)),
+            trade_seq: Some(seq),
+            ..MdChange::default()
+        }));
+        if changes.is_empty() { None } else { self.incremental(id, place, &changes) }
+    }
+
+    fn incremental(&self, id: &str, place: usize, changes: &[MdChange<'_>]) -> Option<Outgoing> {
+        let (listing, market) = self.listed(place);
+        written(&MarketDataIncremental {
+            symbol: &listing.name,
+            md_req_id: Some(id),
+            contract_multiplier: Some(decimal_of(listing.contract_size)),
+            put_or_call: put_or_call(listing),
+            trade_volume_24h: Some(volume_24h(listing, market, self.now_ms())),
+            mark_price: Some(decimal_of(listing.price(market.mark))),
+            open_interest: Some(self.open_interest(place)),
+            changes: Group::of(changes),
+        })
+    }
+
+    /// Sends a client the best levels of what has changed since the last time.
+    pub(super) fn flush_feeds(&mut self, number: u64) {
+        let Some(link) = self.link(number) else { return };
+        let due: Vec<_> = link
+            .feeds
+            .iter_mut()
+            .filter(|feed| feed.is_changed)
+            .map(|feed| {
+                feed.is_changed = false;
+                (feed.id.clone(), feed.listing, feed.kinds, feed.depth, std::mem::take(&mut feed.trades))
+            })
+            .collect();
+        for (id, place, kinds, depth, trades) in due {
+            let snapshot = self.snapshot(&id, place, kinds, depth, &trades);
+            self.send_fix(number, snapshot);
+        }
+    }
+}
+
+fn kinds_of(request: &MarketDataRequest<'_>) -> Result<Kinds, Rejected> {
+    let mut kinds = Kinds::default();
+    for entry in request.entry_types.iter().map_while(Result::ok) {
+        match entry.entry_type {
+            MdEntryType::BID => kinds.has_bids = true,
+            MdEntryType::OFFER => kinds.has_asks = true,
+            MdEntryType::TRADE => kinds.has_trades = true,
+            MdEntryType::INDEX_VALUE => kinds.has_index = true,
+            // There is no settlement to tell of.
+            MdEntryType::SETTLEMENT_PRICE => {}
+            _ => return Err((BAD_ENTRY_TYPE, "MDEntryType (269) must be 0, 1, 2, 3 or 6")),
+        }
+    }
+    match request.entry_types.is_empty() {
+        true => Err((BAD_ENTRY_TYPE, "NoMDEntryTypes (267) is missing")),
+        false => Ok(kinds),
+    }
+}
+
+const fn entry_type_of(side: Side) -> MdEntryType {
+    match side {
+        Side::Buy => MdEntryType::BID,
+        Side::Sell => MdEntryType::OFFER,
+    }
+}
+
+pub(super) fn put_or_call(listing: &Listing) -> Option<PutOrCall> {
+    use tickpath_deribit::codes::OptionType;
+    match listing.option_type? {
+        OptionType::Call => Some(PutOrCall::CALL),
+        OptionType::Put => Some(PutOrCall::PUT),
+        _ => None,
+    }
+}
+
+/// What was traded in 24 hours, in contracts.
+fn volume_24h(listing: &Listing, market: &Market, now_ms: u64) -> FixDecimal {
+    const DAY_MS: u64 = 86_400_000;
+    let since = now_ms.saturating_sub(DAY_MS);
+    let recent = market.trades.iter().rev().take_while(|trade| trade.at_ms >= since);
+    contracts(listing, Qty(recent.map(|trade| trade.qty.0).sum()))
+}

@@ -1,0 +1,478 @@
+//! Orders by FIX: what is asked is made what JSON-RPC would have asked.
+
+use tickpath_deribit::codes::{Kind, OrderType, TimeInForce, Trigger};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::messages::{EditOrder, PlaceOrder};
+use tickpath_deribit::text::Text;
+use tickpath_fix::deribit::{
+    NewOrderSingle, OrdType, OrderCancelReplaceRequest, OrderCancelRequest, OrderMassCancelRequest,
+    OrderMassStatusRequest, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
+};
+use tickpath_fix::session::Refusal;
+use tickpath_fix::{Body, Decimal as FixDecimal, FieldError, Message, tag};
+use tickpath_types::Side;
+
+use super::{FixDone, Front, missing, number_of, out_of_range};
+use crate::fault::Fault;
+use crate::front::orders::Selection;
+use crate::labels::LABEL_LEN_MAX;
+use crate::order::Order;
+use crate::pending::{Done, FixKind, FixRequest, ReplyTo, RequestId};
+
+/// MassCancelRequestType (530) and MassStatusReqType (585).
+const OF_SYMBOL: u64 = 1;
+const OF_SECURITY_TYPE: u64 = 5;
+const ALL: u64 = 7;
+const OF_LABEL: u64 = 10;
+const ONE_ORDER: u64 = 1;
+/// MassStatusIDType (9014).
+const BY_ORDER_ID: u64 = 0;
+const BY_CLIENT_ID: u64 = 1;
+const BY_LABEL: u64 = 2;
+
+/// Of a ClOrdID.
+pub(super) const DUPLICATE: &str = "an open order has this ClOrdID (11)";
+
+/// How an order of a client is found.
+struct Name<'a> {
+    order_id: Option<&'a str>,
+    client_id: Option<&'a str>,
+    label: Option<&'a str>,
+    symbol: Option<&'a str>,
+    currency: Option<&'a str>,
+}
+
+impl Front {
+    pub(super) fn enter_by_fix(
+        &mut self,
+        number: u64,
+        account: usize,
+        sequence: u64,
+        message: &Message<'_>,
+    ) -> Result<(), Refusal> {
+        let order = NewOrderSingle::decode(message)?;
+        let side = side_of(order.side)?;
+        let place = self.place_of(&order)?;
+        let asked = FixRequest {
+            price: order.price,
+            client_id: order.cl_ord_id.to_owned(),
+            label: order.label.unwrap_or_default().to_owned(),
+            symbol: order.symbol.to_owned(),
+            side: order.side,
+            qty: order.order_qty,
+            ..request(sequence, FixKind::Enter)
+        };
+        let to = self.reply_to(number, asked);
+        let entered = self
+            .check_client_id(account, order.cl_ord_id)
+            .and_then(|()| self.place_order(account, side, &place, &to));
+        self.tell_done(account, &to, entered);
+        Ok(())
+    }
+
+    /// An order as JSON-RPC would have it.
+    fn place_of<'a>(&self, order: &NewOrderSingle<'a>) -> Result<PlaceOrder<'a>, FieldError> {
+        let qty = number_of(order.order_qty, tag::ORDER_QTY)?;
+        let is_units = is_in_units(order.qty_type)?;
+        let number =
+            |decimal: Option<FixDecimal>, tag| decimal.map(|decimal| number_of(decimal, tag)).transpose();
+        let instructions = Instructions::read(order.exec_inst);
+        let order_type = type_of(order)?;
+        Ok(PlaceOrder {
+            amount: Some(qty).filter(|_| is_units),
+            contracts: Some(qty).filter(|_| !is_units),
+            order_type: Some(order_type),
+            price: number(order.price, tag::PRICE)?,
+            label: order.label.map(Text::new),
+            time_in_force: Some(time_of(order.time_in_force)?),
+            post_only: instructions.is_post_only,
+            reject_post_only: instructions.rejects_post_only,
+            reduce_only: instructions.is_reduce_only,
+            display_amount: order
+                .display_qty
+                .map(|shown| self.display_amount(order.symbol, shown, is_units))
+                .transpose()?,
+            trigger: order.trigger.map(trigger_of).transpose()?,
+            trigger_price: number(order.stop_px, tag::STOP_PX)?,
+            trigger_offset: number(order.peg_offset_value, tag::PEG_OFFSET_VALUE)?,
+            mmp: order.mm_protection == Some(true),
+            valid_until: order.valid_until_time.map(|time| time.0 / 1_000_000),
+            ..PlaceOrder::market(order.symbol, qty)
+        })
+    }
+
+    /// A client's name for an order is good while no open order of the account has it.
+    fn check_client_id(&self, account: usize, client_id: &str) -> Result<(), Fault> {
+        if client_id.chars().count() > LABEL_LEN_MAX {
+            return Err(Fault::because(ErrorCode::BadArgument, "ClOrdID (11) has more than 64 characters"));
+        }
+        match self.live(account).any(|order| self.labels.client_id(order.terms.label) == client_id) {
+            true => Err(Fault::because(ErrorCode::BadArgument, DUPLICATE)),
+            false => Ok(()),
+        }
+    }
+
+    fn live(&self, account: usize) -> impl Iterator<Item = &Order> {
+        let account = &self.accounts[account];
+        account.open.values().chain(account.waiting.values())
+    }
+
+    fn reply_to(&self, number: u64, asked: FixRequest) -> ReplyTo {
+        ReplyTo { connection: number, id: RequestId::Fix(Box::new(asked)), us_in: self.now_us }
+    }
+
+    /// Tells what was done at once, or why it was not.
+    fn tell_done(&mut self, account: usize, to: &ReplyTo, done: Result<Done, Fault>) {
+        let RequestId::Fix(asked) = &to.id else { return };
+        match done {
+            Ok(Done::Later) => {}
+            Ok(Done::Order(number)) => {
+                self.answer_fix(account, to, asked, Ok(FixDone::Order { number, trades: &[] }));
+                // No command of the log tells of it as well.
+                self.fix.answered = None;
+            }
+            Err(fault) => self.answer_fix(account, to, asked, Err(fault)),
+        }
+    }
+
+    pub(super) fn replace_by_fix(
+        &mut self,
+        number: u64,
+        account: usize,
+        sequence: u64,
+        message: &Message<'_>,
+    ) -> Result<(), Refusal> {
+        let replace = OrderCancelReplaceRequest::decode(message)?;
+        side_of(replace.side)?;
+        let qty = number_of(replace.order_qty, tag::ORDER_QTY)?;
+        let is_units = is_in_units(replace.qty_type)?;
+        let price = replace.price.map(|price| number_of(price, tag::PRICE)).transpose()?;
+        if replace.ord_type.is_some_and(|ord_type| ord_type != OrdType::LIMIT) {
+            return Err(out_of_range(tag::ORD_TYPE).into());
+        }
+        let instructions = Instructions::read(replace.exec_inst);
+        let edit = EditOrder {
+            amount: Some(qty).filter(|_| is_units),
+            contracts: Some(qty).filter(|_| !is_units),
+            price,
+            post_only: instructions.is_post_only,
+            reject_post_only: instructions.rejects_post_only,
+            reduce_only: instructions.is_reduce_only,
+            valid_until: replace.valid_until_time.map(|time| time.0 / 1_000_000),
+            display_amount: replace
+                .display_qty
+                .map(|shown| self.display_amount(replace.symbol, shown, is_units))
+                .transpose()?,
+            mmp: replace.mm_protection == Some(true),
+            ..EditOrder::of("")
+        };
+        let name = Name {
+            order_id: replace.orig_cl_ord_id,
+            client_id: replace.cl_ord_id,
+            label: replace.label,
+            symbol: Some(replace.symbol),
+            currency: replace.currency,
+        };
+        let asked = FixRequest {
+            symbol: replace.symbol.to_owned(),
+            side: replace.side,
+            qty: replace.order_qty,
+            price: replace.price,
+            ..named(&name, request(sequence, FixKind::Replace))
+        };
+        let to = self.reply_to(number, asked);
+        let done = self.find_order(account, &name).and_then(|order| {
+            let known = self.accounts[account].order(order).ok_or(ErrorCode::OrderNotFound)?;
+            if known.side != side_of(replace.side).map_err(|_| ErrorCode::BadArgument)? {
+                return Err(Fault::because(ErrorCode::BadArgument, "Side (54) is not the order's"));
+            }
+            self.edit_order(account, order, &edit, &to)
+        });
+        self.tell_done(account, &to, done);
+        Ok(())
+    }
+
+    pub(super) fn cancel_by_fix(
+        &mut self,
+        number: u64,
+        account: usize,
+        sequence: u64,
+        message: &Message<'_>,
+    ) -> Result<(), Refusal> {
+        let cancel = OrderCancelRequest::decode(message)?;
+        if cancel.orig_cl_ord_id.is_none() && cancel.symbol.is_none() {
+            return Err(missing(tag::SYMBOL).into());
+        }
+        let name = Name {
+            order_id: cancel.orig_cl_ord_id,
+            client_id: cancel.cl_ord_id,
+            label: cancel.label,
+            symbol: cancel.symbol,
+            currency: cancel.currency,
+        };
+        let asked = named(&name, request(sequence, FixKind::Cancel));
+        let to = self.reply_to(number, asked);
+        let done = self.find_order(account, &name).and_then(|order| self.cancel_order(account, order, &to));
+        self.tell_done(account, &to, done);
+        Ok(())
+    }
+
+    /// The order that a client means: by the venue's id, by its own, or by a label that one order alone has.
+    fn find_order(&self, account: usize, name: &Name<'_>) -> Result<u64, Fault> {
+        let not_found = || Fault::new(ErrorCode::OrderNotFound);
+        let is_meant = |order: &&Order| {
+            let listing = &self.settings.listings[order.listing];
+            name.symbol.is_none_or(|symbol| symbol == listing.name)
+                && name.currency.is_none_or(|currency| listing.is_of(None, currency))
+        };
+        if let Some(id) = name.order_id {
+            let number = self.order_number(account, id)?;
+            let order = self.accounts[account].order(number).filter(is_meant);
+            return order.map(|order| order.number).ok_or_else(not_found);
+        }
+        if let Some(id) = name.client_id {
+            let mut found = self
+                .live(account)
+                .chain(self.accounts[account].closed.iter().rev())
+                .filter(is_meant)
+                .filter(|order| self.labels.client_id(order.terms.label) == id);
+            return found.next().map(|order| order.number).ok_or_else(not_found);
+        }
+        let label = name.label.ok_or(Fault::because(ErrorCode::BadArguments, "no id and no label"))?;
+        let mut found =
+            self.live(account).filter(is_meant).filter(|order| self.labels.name(order.terms.label) == label);
+        let order = found.next().ok_or_else(not_found)?.number;
+        if found.next().is_some() { Err(ErrorCode::NonUniqueOrderLabel.into()) } else { Ok(order) }
+    }
+
+    pub(super) fn mass_cancel_by_fix(
+        &mut self,
+        number: u64,
+        account: usize,
+        sequence: u64,
+        message: &Message<'_>,
+    ) -> Result<(), Refusal> {
+        let cancel = OrderMassCancelRequest::decode(message)?;
+        let kind = FixKind::MassCancel(cancel.request_type);
+        let asked = FixRequest {
+            client_id: cancel.cl_ord_id.to_owned(),
+            label: cancel.label.unwrap_or_default().to_owned(),
+            symbol: cancel.symbol.unwrap_or_default().to_owned(),
+            ..request(sequence, kind)
+        };
+        let to = self.reply_to(number, asked);
+        let done = self.mass_selection(&cancel)?.and_then(|selection| {
+            // The list of orders is what the answer is made of.
+            self.cancel_selected(account, &selection, true, &to)
+        });
+        let RequestId::Fix(asked) = &to.id else { return Ok(()) };
+        match done {
+            Ok(None) => {}
+            Ok(Some(group)) => {
+                self.answer_fix(account, &to, asked, Ok(FixDone::Many(&group.cancelled)));
+            }
+            Err(fault) => self.answer_fix(account, &to, asked, Err(fault)),
+        }
+        Ok(())
+    }
+
+    fn mass_selection(
+        &self,
+        cancel: &OrderMassCancelRequest<'_>,
+    ) -> Result<Result<Selection, Fault>, FieldError> {
+        let mut selection = Selection::default();
+        match cancel.request_type {
+            ALL => {}
+            OF_SYMBOL => {
+                let symbol = cancel.symbol.ok_or(missing(tag::SYMBOL))?;
+                match self.listing(symbol) {
+                    Some(listing) => selection.listing = Some(listing),
+                    None => return Ok(Err(ErrorCode::InvalidOrUnsupportedInstrument.into())),
+                }
+            }
+            OF_SECURITY_TYPE => {
+                let security_type = cancel.security_type.ok_or(missing(tag::SECURITY_TYPE))?;
+                match kind_of(security_type) {
+                    Some(kind) => selection.kind = Some(kind),
+                    None => return Err(out_of_range(tag::SECURITY_TYPE)),
+                }
+            }
+            OF_LABEL => {
+                let label = cancel.label.ok_or(missing(tag::DERIBIT_LABEL))?;
+                selection.label = Some(label.to_owned());
+            }
+            _ => return Err(out_of_range(tag::MASS_CANCEL_REQUEST_TYPE)),
+        }
+        selection.currencies.extend(cancel.currency.map(str::to_owned));
+        Ok(Ok(selection))
+    }
+
+    /// The orders of an account, or one of them: how many, and then a report of each.
+    pub(super) fn mass_status(
+        &mut self,
+        number: u64,
+        account: usize,
+        message: &Message<'_>,
+    ) -> Result<(), Refusal> {
+        let request = OrderMassStatusRequest::decode(message)?;
+        let orders: Vec<Order> = match request.request_type {
+            ALL => {
+                let listing = match request.symbol {
+                    Some(symbol) => match self.listing(symbol) {
+                        Some(listing) => Some(listing),
+                        None => return Err(out_of_range(tag::SYMBOL).into()),
+                    },
+                    None => None,
+                };
+                let currencies = request.currency.map(str::to_owned).into_iter().collect();
+                let selection = Selection { listing, currencies, ..Selection::default() };
+                self.live(account).filter(|order| self.is_selected(&selection, order)).cloned().collect()
+            }
+            ONE_ORDER => {
+                let id = Some(request.request_id);
+                let mut name = Name {
+                    order_id: None,
+                    client_id: None,
+                    label: None,
+                    symbol: request.symbol,
+                    currency: request.currency,
+                };
+                match request.id_type.unwrap_or(BY_ORDER_ID) {
+                    BY_ORDER_ID => name.order_id = id,
+                    BY_CLIENT_ID => name.client_id = id,
+                    BY_LABEL => name.label = id,
+                    _ => return Err(out_of_range(tag::MASS_STATUS_ID_TYPE).into()),
+                }
+                let found = self.find_order(account, &name).ok();
+                found.and_then(|order| self.accounts[account].order(order)).cloned().into_iter().collect()
+            }
+            _ => return Err(out_of_range(tag::MASS_STATUS_REQ_TYPE).into()),
+        };
+        self.send_mass_status(number, &request, &orders);
+        Ok(())
+    }
+
+    /// A shown quantity as an amount.
+    fn display_amount(
+        &self,
+        symbol: &str,
+        shown: FixDecimal,
+        is_units: bool,
+    ) -> Result<tickpath_deribit::number::Decimal, FieldError> {
+        let shown = number_of(shown, tag::DISPLAY_QTY)?;
+        let listing = self.listing(symbol).filter(|_| !is_units);
+        let amount = match listing {
+            Some(listing) => self.settings.listings[listing].amount_of_contracts(shown),
+            None => Some(shown),
+        };
+        amount.ok_or(out_of_range(tag::DISPLAY_QTY))
+    }
+}
+
+/// What ExecInst (18) asks for: `6` post only, `6A` post only or reject, `E` reduce only, with blanks between or without.
+#[derive(Default)]
+struct Instructions {
+    is_post_only: bool,
+    rejects_post_only: bool,
+    is_reduce_only: bool,
+}
+
+impl Instructions {
+    fn read(exec_inst: Option<&str>) -> Instructions {
+        let has = |letter| exec_inst.is_some_and(|exec_inst| exec_inst.contains(letter));
+        Instructions {
+            is_post_only: has('6'),
+            rejects_post_only: has('6') && has('A'),
+            is_reduce_only: has('E'),
+        }
+    }
+}
+
+/// A request of nothing yet.
+fn request(sequence: u64, kind: FixKind) -> FixRequest {
+    FixRequest {
+        sequence,
+        kind,
+        client_id: String::new(),
+        order_id: String::new(),
+        label: String::new(),
+        symbol: String::new(),
+        side: SideCode::BUY,
+        qty: FixDecimal::ZERO,
+        price: None,
+    }
+}
+
+fn named(name: &Name<'_>, request: FixRequest) -> FixRequest {
+    let own = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    FixRequest {
+        client_id: own(name.client_id),
+        order_id: own(name.order_id),
+        label: own(name.label),
+        symbol: own(name.symbol),
+        ..request
+    }
+}
+
+fn side_of(side: SideCode) -> Result<Side, FieldError> {
+    match side {
+        SideCode::BUY => Ok(Side::Buy),
+        SideCode::SELL => Ok(Side::Sell),
+        _ => Err(out_of_range(tag::SIDE)),
+    }
+}
+
+/// Whether a quantity is of units, not of contracts.
+fn is_in_units(qty_type: Option<QtyType>) -> Result<bool, FieldError> {
+    match qty_type {
+        None | Some(QtyType::CONTRACTS) => Ok(false),
+        Some(QtyType::UNITS) => Ok(true),
+        Some(_) => Err(out_of_range(tag::QTY_TYPE)),
+    }
+}
+
+/// A limit with a stop price is a stop limit, a take with a price a take limit.
+fn type_of(order: &NewOrderSingle<'_>) -> Result<OrderType, FieldError> {
+    Ok(match order.ord_type.unwrap_or(OrdType::LIMIT) {
+        OrdType::MARKET => OrderType::Market,
+        OrdType::LIMIT if order.stop_px.is_some() => OrderType::StopLimit,
+        OrdType::LIMIT => OrderType::Limit,
+        OrdType::TRAILING_STOP => OrderType::TrailingStop,
+        OrdType::MARKET_LIMIT => OrderType::MarketLimit,
+        OrdType::MARKET_IF_TOUCHED if order.price.is_some() => OrderType::TakeLimit,
+        OrdType::MARKET_IF_TOUCHED => OrderType::TakeMarket,
+        OrdType::STOP_MARKET => OrderType::StopMarket,
+        _ => return Err(out_of_range(tag::ORD_TYPE)),
+    })
+}
+
+fn time_of(code: Option<TimeInForceCode>) -> Result<TimeInForce, FieldError> {
+    match code {
+        None | Some(TimeInForceCode::GOOD_TIL_CANCEL) => Ok(TimeInForce::GoodTilCancelled),
+        Some(TimeInForceCode::GOOD_TIL_DAY) => Ok(TimeInForce::GoodTilDay),
+        Some(TimeInForceCode::IMMEDIATE_OR_CANCEL) => Ok(TimeInForce::ImmediateOrCancel),
+        Some(TimeInForceCode::FILL_OR_KILL) => Ok(TimeInForce::FillOrKill),
+        Some(_) => Err(out_of_range(tag::TIME_IN_FORCE)),
+    }
+}
+
+fn trigger_of(code: TriggerCode) -> Result<Trigger, FieldError> {
+    match code {
+        TriggerCode::MARK => Ok(Trigger::MarkPrice),
+        TriggerCode::LAST => Ok(Trigger::LastPrice),
+        TriggerCode::INDEX => Ok(Trigger::IndexPrice),
+        _ => Err(out_of_range(tag::CONDITION_TRIGGER_METHOD)),
+    }
+}
+
+/// The kind of a SecurityType (167).
+pub(super) fn kind_of(security_type: &str) -> Option<Kind> {
+    match security_type {
+        "FUT" => Some(Kind::Future),
+        "OPT" => Some(Kind::Option),
+        "FXSPOT" => Some(Kind::Spot),
+        "FUTCO" => Some(Kind::FutureCombo),
+        "OPTCO" => Some(Kind::OptionCombo),
+        _ => None,
+    }
+}

@@ -1,0 +1,439 @@
+//! What clients by FIX are told of orders.
+
+use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, TimeInForce, Trigger};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_fix::Decimal as FixDecimal;
+use tickpath_fix::deribit::{
+    AffectedOrder, ExecType, ExecutionReport, Fill, FillLiquidity, OrdStatus, OrdType, OrderCancelReject,
+    OrderMassCancelReport, OrderMassStatusRequest, PegPriceType, QtyType, SideCode, TimeInForceCode,
+    Trigger as TriggerCode,
+};
+use tickpath_fix::session::BusinessReject;
+use tickpath_fix::{Group, SessionRejectReason};
+use tickpath_types::{Nanos, Price, Qty};
+
+use super::orders::DUPLICATE;
+use super::{FixDone, Front, Outgoing, decimal_of, figure_of, text, words_of, written};
+use crate::account::Changes;
+use crate::fault::Fault;
+use crate::listing::Listing;
+use crate::order::{Order, UserTrade};
+use crate::pending::{FixKind, FixRequest, ReplyTo};
+
+const EXCHANGE: &str = "Deribit";
+const SUCCESS: &str = "success";
+const NOTIFICATION: &str = "notification";
+/// BusinessRejectReason (380): the application is not available.
+const NOT_AVAILABLE: u64 = 4;
+/// Orders that a mass cancel names at most; all of them are counted.
+const NAMED_MAX: usize = 10_000;
+
+/// Which report it is.
+#[derive(Clone, Copy)]
+struct Occasion<'a> {
+    exec_type: ExecType,
+    text: &'a str,
+    /// Fills to be listed.
+    fills: &'a [UserTrade],
+    /// The fill that it is about.
+    last: Option<&'a UserTrade>,
+    /// Id and kind of the mass status request that is answered, and how many reports answer it.
+    mass_status: Option<(&'a str, u64, u64)>,
+}
+
+impl<'a> Occasion<'a> {
+    fn of(text: &'a str, fills: &'a [UserTrade]) -> Occasion<'a> {
+        Occasion { exec_type: ExecType::ORDER_STATUS, text, fills, last: None, mass_status: None }
+    }
+}
+
+impl Front {
+    /// Answers a request about orders.
+    pub(in crate::front) fn answer_fix(
+        &mut self,
+        account: usize,
+        to: &ReplyTo,
+        asked: &FixRequest,
+        outcome: Result<FixDone<'_>, Fault>,
+    ) {
+        let number = to.connection;
+        match outcome {
+            Err(fault) => self.refuse_fix(to, asked, fault),
+            Ok(FixDone::Many(orders)) => {
+                let report = self.mass_cancel_report(account, asked, orders);
+                self.send_fix(number, report);
+            }
+            Ok(FixDone::Order { number: order, .. }) if asked.kind == FixKind::Cancel => {
+                let brief = self.brief_report(account, order);
+                self.send_fix(number, brief);
+            }
+            Ok(FixDone::Order { number: order, trades }) => {
+                self.send_reports(number, account, order, trades, SUCCESS);
+                self.fix.answered = Some((number, order));
+            }
+        }
+    }
+
+    /// Says why a request about orders is not done.
+    pub(in crate::front) fn refuse_fix(&mut self, to: &ReplyTo, asked: &FixRequest, fault: Fault) {
+        self.counters.refused.add(1);
+        let words = words_of(&fault);
+        let refusal = match asked.kind {
+            FixKind::Enter => self.rejected(asked, &fault, &words),
+            FixKind::Replace | FixKind::Cancel => self.not_cancelled(to, asked, &fault, &words),
+            FixKind::MassCancel(kind) => written(&OrderMassCancelReport {
+                cl_ord_id: text(&asked.client_id),
+                request_type: Some(kind),
+                response: Some(0),
+                reject_reason: Some(match fault.code {
+                    ErrorCode::InvalidOrUnsupportedInstrument => 1,
+                    _ => 99,
+                }),
+                text: Some(&words),
+                ..OrderMassCancelReport::default()
+            }),
+        };
+        self.send_fix(to.connection, refusal);
+    }
+
+    /// It is not known what became of a request: it may still be done, so this is no refusal of the order.
+    pub(in crate::front) fn give_up_fix(&mut self, number: u64, asked: &FixRequest) {
+        let reject = written(&BusinessReject {
+            ref_msg_type: match asked.kind {
+                FixKind::Enter => "D",
+                FixKind::Replace => "G",
+                FixKind::Cancel => "F",
+                FixKind::MassCancel(_) => "q",
+            },
+            reason: NOT_AVAILABLE,
+            ref_seq_num: Some(asked.sequence),
+            ref_id: text(&asked.client_id),
+            text: Some("timed_out: ask for the state of the order"),
+        });
+        self.send_fix(number, reject);
+    }
+
+    /// An order that was not taken.
+    fn rejected(&self, asked: &FixRequest, fault: &Fault, words: &str) -> Option<Outgoing> {
+        let FixRequest { client_id, label, symbol, side, qty, price, .. } = asked;
+        written(&ExecutionReport {
+            ord_status: OrdStatus::REJECTED,
+            exec_type: Some(ExecType::REJECTED),
+            cl_ord_id: text(client_id),
+            orig_cl_ord_id: text(client_id),
+            side: Some(*side),
+            transact_time: Some(self.now()),
+            leaves_qty: Some(FixDecimal::ZERO),
+            cum_qty: Some(FixDecimal::ZERO),
+            order_qty: Some(*qty),
+            price: *price,
+            ord_rej_reason: Some(reject_reason(fault)),
+            text: Some(words),
+            security_exchange: Some(EXCHANGE),
+            symbol: text(symbol),
+            label: text(label),
+            ..ExecutionReport::default()
+        })
+    }
+
+    fn not_cancelled(
+        &self,
+        to: &ReplyTo,
+        asked: &FixRequest,
+        fault: &Fault,
+        words: &str,
+    ) -> Option<Outgoing> {
+        let account = self.fix.up.get(&to.connection).map(|(account, _)| *account);
+        let known = account.and_then(|account| {
+            let number = self.order_number(account, &asked.order_id).ok()?;
+            self.accounts[account].order(number)
+        });
+        let listing = known.map(|order| &self.settings.listings[order.listing]);
+        written(&OrderCancelReject {
+            ord_status: Some(known.map_or(OrdStatus::REJECTED, status_of)),
+            cxl_rej_reason: Some(match fault.code {
+                ErrorCode::AlreadyFilled | ErrorCode::NotOpenOrder | ErrorCode::TimedOut => 0,
+                ErrorCode::OrderNotFound | ErrorCode::InvalidOrderId => 1,
+                _ => 99,
+            }),
+            text: Some(words),
+            orig_cl_ord_id: text(&asked.order_id),
+            cl_ord_id: text(&asked.client_id),
+            label: text(&asked.label),
+            leaves_qty: known.zip(listing).map(|(order, listing)| contracts(listing, leaves(order))),
+            avg_px: None,
+        })
+    }
+
+    /// A cancel was done: the report of the order follows by itself.
+    fn brief_report(&self, account: usize, order: u64) -> Option<Outgoing> {
+        let order = self.accounts[account].order(order)?;
+        let listing = &self.settings.listings[order.listing];
+        written(&ExecutionReport {
+            ord_status: OrdStatus::CANCELLED,
+            exec_type: Some(ExecType::CANCELLED),
+            cl_ord_id: Some(&order.id(listing)),
+            orig_cl_ord_id: text(self.labels.client_id(order.terms.label)),
+            text: Some(SUCCESS),
+            ..ExecutionReport::default()
+        })
+    }
+
+    fn mass_cancel_report(&self, account: usize, asked: &FixRequest, orders: &[u64]) -> Option<Outgoing> {
+        let FixKind::MassCancel(kind) = asked.kind else { return None };
+        let known = orders.iter().filter_map(|number| self.accounts[account].order(*number));
+        let ids: Vec<String> =
+            known.take(NAMED_MAX).map(|order| order.id(&self.settings.listings[order.listing])).collect();
+        let affected: Vec<AffectedOrder<'_>> =
+            ids.iter().map(|id| AffectedOrder { orig_cl_ord_id: id }).collect();
+        written(&OrderMassCancelReport {
+            cl_ord_id: text(&asked.client_id),
+            order_id: text(&asked.client_id),
+            request_type: Some(kind),
+            response: Some(kind),
+            total_affected_orders: Some(orders.len() as u64),
+            text: Some(SUCCESS),
+            affected_orders: Group::of(&affected),
+            ..OrderMassCancelReport::default()
+        })
+    }
+
+    /// Tells a client of its account's orders that have changed, but for the one that was just told as an answer.
+    pub(super) fn tell_reports(
+        &mut self,
+        number: u64,
+        account: usize,
+        changes: &Changes,
+        answered: Option<(u64, u64)>,
+    ) {
+        let Some(link) = self.link(number) else { return };
+        let (is_unsubscribed, is_own_only) = (link.is_unsubscribed, link.is_own_only);
+        if is_unsubscribed {
+            return;
+        }
+        for order in changes.orders.iter().filter(|order| answered != Some((number, **order))) {
+            let connection = self.accounts[account].order(*order).and_then(|order| order.connection);
+            if is_own_only && connection != Some(number) {
+                continue;
+            }
+            let trades: Vec<UserTrade> =
+                changes.trades.iter().filter(|trade| trade.order == *order).cloned().collect();
+            self.send_reports(number, account, *order, &trades, NOTIFICATION);
+        }
+    }
+
+    /// One report with all fills, or one more of each fill before it, as the client wants it.
+    fn send_reports(&mut self, number: u64, account: usize, order: u64, trades: &[UserTrade], words: &str) {
+        let is_apart = self.link(number).is_some_and(|link| link.has_fills_apart);
+        if is_apart {
+            for trade in trades {
+                let occasion = Occasion {
+                    exec_type: ExecType::TRADE,
+                    last: Some(trade),
+                    ..Occasion::of(NOTIFICATION, &[])
+                };
+                let report = self.report(account, order, &occasion);
+                self.send_fix(number, report);
+            }
+        }
+        let occasion = Occasion {
+            last: trades.last().filter(|_| !is_apart),
+            ..Occasion::of(words, if is_apart { &[] } else { trades })
+        };
+        if !(is_apart && !trades.is_empty() && words == NOTIFICATION) {
+            let report = self.report(account, order, &occasion);
+            self.send_fix(number, report);
+        }
+    }
+
+    pub(super) fn send_mass_status(
+        &mut self,
+        number: u64,
+        request: &OrderMassStatusRequest<'_>,
+        orders: &[Order],
+    ) {
+        let count = orders.len() as u64;
+        let mass_status = Some((request.request_id, request.request_type, count));
+        let first = written(&ExecutionReport {
+            ord_status: if orders.is_empty() { OrdStatus::REJECTED } else { OrdStatus::NEW },
+            exec_type: Some(ExecType::ORDER_STATUS),
+            transact_time: Some(self.now()),
+            text: Some(if orders.is_empty() { ErrorCode::OrderNotFound.message() } else { SUCCESS }),
+            mass_status_req_id: text(request.request_id),
+            mass_status_req_type: Some(request.request_type),
+            tot_num_reports: Some(count),
+            ..ExecutionReport::default()
+        });
+        self.send_fix(number, first);
+        for order in orders {
+            let occasion = Occasion { mass_status, ..Occasion::of(SUCCESS, &[]) };
+            let report = self.report_of(order, &occasion);
+            self.send_fix(number, report);
+        }
+    }
+
+    fn report(&mut self, account: usize, order: u64, occasion: &Occasion<'_>) -> Option<Outgoing> {
+        let order = self.accounts[account].order(order)?.clone();
+        self.report_of(&order, occasion)
+    }
+
+    fn report_of(&mut self, order: &Order, occasion: &Occasion<'_>) -> Option<Outgoing> {
+        self.fix.reports += 1;
+        let listing = &self.settings.listings[order.listing];
+        let (id, report_id) = (order.id(listing), self.fix.reports.to_string());
+        let fill_ids: Vec<String> =
+            occasion.fills.iter().map(|trade| format!("{}#{}", listing.name, trade.public.seq)).collect();
+        let fills: Vec<Fill<'_>> =
+            occasion.fills.iter().zip(&fill_ids).map(|(trade, id)| fill(listing, trade, id)).collect();
+        let instructions = instructions_of(order);
+        let waits = order.trigger.is_some();
+        written(&ExecutionReport {
+            ord_status: status_of(order),
+            exec_type: Some(match occasion.exec_type {
+                ExecType::ORDER_STATUS => exec_type_of(order),
+                other => other,
+            }),
+            secondary_exec_id: Some(&report_id),
+            order_id: Some(&id),
+            cl_ord_id: Some(&id),
+            orig_cl_ord_id: text(self.labels.client_id(order.terms.label)),
+            side: Some(SideCode::from(order.side)),
+            transact_time: Some(Nanos::from_millis(order.updated_ms)),
+            commission: Some(FixDecimal::ZERO),
+            leaves_qty: Some(contracts(listing, leaves(order))),
+            cum_qty: Some(contracts(listing, order.filled)),
+            order_qty: Some(contracts(listing, order.qty)),
+            ord_type: Some(ord_type_of(order)),
+            price: (order.price.0 != 0).then(|| decimal_of(listing.price(order.price))),
+            time_in_force: Some(time_of(order.terms.time_in_force)),
+            exec_inst: text(&instructions),
+            stop_px: order.trigger.map(|trigger| decimal_of(listing.price(trigger.price))),
+            ord_rej_reason: Some(if order.state == OrderState::Rejected { 99 } else { 0 }),
+            text: Some(occasion.text),
+            security_exchange: Some(EXCHANGE),
+            symbol: text(&listing.name),
+            qty_type: Some(QtyType::CONTRACTS),
+            contract_multiplier: Some(decimal_of(listing.contract_size)),
+            avg_px: (!waits)
+                .then(|| figure_of(listing.contract.mean_price(order.filled, order.filled_value))),
+            display_qty: order.display.map(|display| contracts(listing, display)),
+            last_px: occasion.last.map(|trade| decimal_of(listing.price(trade.public.price))),
+            last_qty: occasion.last.map(|trade| contracts(listing, trade.public.qty)),
+            label: text(self.labels.name(order.terms.label)),
+            mm_protection: (order.cancel_reason == Some(CancelReason::MmpTrigger)).then_some(true),
+            trigger: order.trigger.map(|trigger| trigger_of(trigger.watched)),
+            peg_offset_value: order
+                .trigger
+                .and_then(|trigger| trigger.offset)
+                .map(|offset| decimal_of(listing.price(Price(offset)))),
+            peg_price_type: order
+                .trigger
+                .and_then(|trigger| trigger.offset)
+                .map(|_| PegPriceType::TRAILING_STOP),
+            mass_status_req_id: occasion.mass_status.and_then(|(id, ..)| text(id)),
+            mass_status_req_type: occasion.mass_status.map(|(_, kind, _)| kind),
+            tot_num_reports: occasion.mass_status.map(|(.., count)| count),
+            fills: if fills.is_empty() { Group::default() } else { Group::of(&fills) },
+            ..ExecutionReport::default()
+        })
+    }
+}
+
+fn fill<'a>(listing: &Listing, trade: &UserTrade, id: &'a str) -> Fill<'a> {
+    Fill {
+        fill_exec_id: id,
+        fill_px: decimal_of(listing.price(trade.public.price)),
+        fill_qty: contracts(listing, trade.public.qty),
+        liquidity: Some(if trade.is_maker { FillLiquidity::ADDED } else { FillLiquidity::REMOVED }),
+    }
+}
+
+/// A quantity in contracts, which are parts of one where a unit is less.
+pub(super) fn contracts(listing: &Listing, qty: Qty) -> FixDecimal {
+    FixDecimal::parse(listing.contracts(qty).as_bytes()).unwrap_or(FixDecimal::ZERO).normalized()
+}
+
+/// What may still be executed.
+fn leaves(order: &Order) -> Qty {
+    let lives = matches!(order.state, OrderState::Open | OrderState::Untriggered);
+    if lives { order.leaves() } else { Qty::ZERO }
+}
+
+fn status_of(order: &Order) -> OrdStatus {
+    match order.state {
+        OrderState::Filled => OrdStatus::FILLED,
+        OrderState::Cancelled => OrdStatus::CANCELLED,
+        OrderState::Rejected => OrdStatus::REJECTED,
+        _ if order.filled.is_zero() => OrdStatus::NEW,
+        _ => OrdStatus::PARTIALLY_FILLED,
+    }
+}
+
+fn exec_type_of(order: &Order) -> ExecType {
+    match order.state {
+        OrderState::Triggered => ExecType::STOPPED,
+        OrderState::Rejected => ExecType::REJECTED,
+        OrderState::Cancelled if order.cancel_reason == Some(CancelReason::Settlement) => {
+            ExecType::DONE_FOR_DAY
+        }
+        _ => ExecType::ORDER_STATUS,
+    }
+}
+
+fn ord_type_of(order: &Order) -> OrdType {
+    match order.shown_type() {
+        OrderType::Market => OrdType::MARKET,
+        OrderType::MarketLimit => OrdType::MARKET_LIMIT,
+        OrderType::StopMarket => OrdType::STOP_MARKET,
+        OrderType::TakeLimit | OrderType::TakeMarket => OrdType::MARKET_IF_TOUCHED,
+        OrderType::TrailingStop => OrdType::TRAILING_STOP,
+        _ => OrdType::LIMIT,
+    }
+}
+
+fn time_of(time: TimeInForce) -> TimeInForceCode {
+    match time {
+        TimeInForce::GoodTilDay => TimeInForceCode::GOOD_TIL_DAY,
+        TimeInForce::FillOrKill => TimeInForceCode::FILL_OR_KILL,
+        TimeInForce::ImmediateOrCancel => TimeInForceCode::IMMEDIATE_OR_CANCEL,
+        _ => TimeInForceCode::GOOD_TIL_CANCEL,
+    }
+}
+
+fn trigger_of(trigger: Trigger) -> TriggerCode {
+    match trigger {
+        Trigger::MarkPrice => TriggerCode::MARK,
+        Trigger::LastPrice => TriggerCode::LAST,
+        _ => TriggerCode::INDEX,
+    }
+}
+
+fn instructions_of(order: &Order) -> String {
+    let mut words = Vec::new();
+    match (order.terms.is_post_only, order.terms.rejects_post_only) {
+        (true, true) => words.push("6A"),
+        (true, false) => words.push("6"),
+        _ => {}
+    }
+    if order.terms.is_reduce_only {
+        words.push("E");
+    }
+    words.join(" ")
+}
+
+/// OrdRejReason (103).
+fn reject_reason(fault: &Fault) -> u64 {
+    match fault.code {
+        _ if fault.param == "instrument_name" => 1,
+        _ if fault.reason == DUPLICATE => 6,
+        ErrorCode::InvalidOrUnsupportedInstrument => 1,
+        ErrorCode::BookClosed | ErrorCode::SettlementInProgress => 2,
+        ErrorCode::NotEnoughFunds | ErrorCode::OtherReject | ErrorCode::NoMoreTriggers => 3,
+        ErrorCode::TimedOut => 4,
+        ErrorCode::NotImplemented => 11,
+        ErrorCode::InvalidAmount | ErrorCode::QtyTooLow => 13,
+        ErrorCode::PriceTooHigh | ErrorCode::PriceTooLow | ErrorCode::PriceNotAllowed => 16,
+        ErrorCode::PriceWrongTick => 18,
+        _ => u64::from(SessionRejectReason::OTHER.0),
+    }
+}
