@@ -411,6 +411,27 @@ pub fn journal() -> Vec<Vec<u8>> {
     seeds
 }
 
+/// Logs of a gateway: with a record of every kind, and cut off.
+#[must_use]
+pub fn gateway_log() -> Vec<Vec<u8>> {
+    use tickpath_gateway::event_log::{FileHeader, Origin, RecordHeader, RecordKind};
+    let (start, clock) = (Nanos(1_795_362_361_000_000_000), Nanos(5));
+    let header =
+        FileHeader { part: 0, session: [7; 16], start, clock, sequence: 0, name: "deribit".to_owned() };
+    let mut whole = header.write().to_vec();
+    let texts =
+        [&b"{\"jsonrpc\":\"2.0\",\"id\":1}"[..], &[0; 184], &[0; 120], b"name = 'x'", b"", &[0xff; 9]];
+    for (sequence, (kind, text)) in (0..).zip(RecordKind::ALL.iter().zip(texts.iter().cycle())) {
+        let origin = Origin { stream: 1, account: 2, client: 3 };
+        let header = RecordHeader { kind: *kind, origin, sequence, time: Nanos(9), origin_time: Nanos(8) };
+        header.write(text, &mut whole);
+    }
+    let cut = whole[..whole.len() - 11].to_vec();
+    let mut zeros = cut.clone();
+    zeros.resize(whole.len() + 100, 0);
+    vec![whole, cut, zeros]
+}
+
 /// The first commands of a workload, and commands of every kind, of bytes that are codes of something.
 #[must_use]
 pub fn command() -> Vec<Vec<u8>> {
@@ -698,4 +719,77 @@ pub fn deribit_request() -> Vec<Vec<u8>> {
         r#"{"id":"x","method":"private/get_user_trades_by_instrument","params":{"instrument_name":"A","count":5,"sorting":"asc"}}"#,
     ];
     REQUESTS.iter().map(|request| request.as_bytes().to_vec()).collect()
+}
+
+/// Conversations with the Deribit front: a request a line, of two accounts in turn.
+#[must_use]
+pub fn deribit_front() -> Vec<Vec<u8>> {
+    const PERPETUAL: &str = "BTC-PERPETUAL";
+    let request =
+        |method: &str, params: &str| format!(r#"{{"id":1,"method":"{method}","params":{{{params}}}}}"#);
+    let order = |side: &str, rest: &str| {
+        request(&format!("private/{side}"), &format!(r#""instrument_name":"{PERPETUAL}",{rest}"#))
+    };
+    let trades = [
+        order("sell", r#""amount":1000,"price":60000,"label":"a""#),
+        order("buy", r#""amount":400,"price":60000"#),
+        request("private/edit", r#""order_id":"5","amount":900,"price":60100"#),
+        order("close_position", r#""type":"market""#),
+        request("private/cancel", r#""order_id":"5""#),
+        request("private/cancel_all", r#""detailed":true"#),
+    ];
+    let linked = [
+        order(
+            "buy",
+            r#""amount":100,"price":59900,"linked_order_type":"one_triggers_one_cancels_other","otoco_config":[{"direction":"sell","price":60500},{"direction":"sell","type":"stop_market","trigger":"mark_price","trigger_price":59000}]"#,
+        ),
+        order("sell", r#""amount":40,"price":59900"#),
+        order("sell", r#""amount":10,"type":"trailing_stop","trigger":"index_price","trigger_offset":100"#),
+        order("buy", r#""amount":10,"price":60500"#),
+        request("private/get_open_orders", r#""type":"trigger_all""#),
+    ];
+    let quotes = [
+        request("private/enable_cancel_on_disconnect", ""),
+        request("private/enable_cancel_on_disconnect", r#""scope":"account""#),
+        request(
+            "private/set_mmp_config",
+            r#""index_name":"btc_usd","interval":1,"frozen_time":1,"quantity_limit":0.01,"mmp_group":"g""#,
+        ),
+        request(
+            "private/set_self_trading_config",
+            r#""mode":"reject_taker","extended_to_subaccounts":false"#,
+        ),
+        request(
+            "private/mass_quote",
+            r#""quote_id":"q","mmp_group":"g","detailed":true,"quotes":[{"instrument_name":"BTC-PERPETUAL","quote_set_id":"s","bid":{"price":59990,"amount":1000},"ask":{"price":60010,"amount":1000}}]"#,
+        ),
+        order("sell", r#""amount":1000,"price":59990"#),
+        request("private/cancel_quotes", r#""cancel_type":"all","freeze_quotes":true"#),
+    ];
+    let options = [
+        request("private/sell", r#""instrument_name":"BTC-25DEC26-60000-C","amount":1,"price":0.05"#),
+        request("private/buy", r#""instrument_name":"BTC-25DEC26-60000-C","amount":1,"price":0.05"#),
+        request(
+            "private/get_transaction_log",
+            r#""currency":"BTC","start_timestamp":0,"end_timestamp":4000000000000"#,
+        ),
+        request("private/get_settlement_history_by_currency", r#""currency":"BTC""#),
+        request(
+            "public/get_funding_rate_history",
+            r#""instrument_name":"BTC-PERPETUAL","start_timestamp":0,"end_timestamp":4000000000000"#,
+        ),
+        request(
+            "private/subscribe",
+            r#""channels":["book.BTC-PERPETUAL.raw","user.changes.any.any.raw","user.portfolio.btc"]"#,
+        ),
+        request("public/fork_token", r#""refresh_token":"x","session_name":"y""#),
+        request("public/get_delivery_prices", r#""index_name":"btc_usd""#),
+    ];
+    [&trades[..], &linked, &quotes, &options].map(|lines| lines.join("\n").into_bytes()).to_vec()
+}
+
+/// What a peer of a web server may send.
+#[must_use]
+pub fn web() -> Vec<Vec<u8>> {
+    crate::web::memory::seeds()
 }

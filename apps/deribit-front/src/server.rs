@@ -405,6 +405,14 @@ impl DeribitServer {
         }
     }
 
+    /// Keeps what the front decided, before anybody hears of it.
+    fn keep_records(&mut self) {
+        let records = self.front.poll_records();
+        if !records.is_empty() && !self.records.append(&records) {
+            self.counters.records_lost.add(1);
+        }
+    }
+
     /// Gives the venue what the front asks of it, after the labels that belong to it.
     fn hand_over(&mut self) -> usize {
         let labels = self.front.poll_labels();
@@ -412,10 +420,7 @@ impl DeribitServer {
             // A label that is lost is shown as none after a restart: no reason to hold an order back.
             self.labels.append(labels);
         }
-        let records = self.front.poll_records();
-        if !records.is_empty() && !self.records.append(&records) {
-            self.counters.records_lost.add(1);
-        }
+        self.keep_records();
         let mut count = 0;
         while let Some(request) = self.front.poll_request() {
             if let Err(request) = self.door.try_request(request) {
@@ -478,6 +483,8 @@ impl DeribitServer {
 
     /// The last words of the front, before its thread ends.
     fn close_all(&mut self, now: Nanos) {
+        self.front.finish();
+        self.keep_records();
         if let Some(fix) = &mut self.fix {
             fix.close_all(&mut self.front, now);
         }

@@ -1,13 +1,17 @@
 //! The whole venue with its front, over the loopback interface.
 #![allow(clippy::unwrap_used)]
 
+mod running;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use running::Running;
 use serde_json::Value;
-use tickpath_agent::{Host, Runner, StopSignal, TscClock};
+use tickpath_agent::TscClock;
+use tickpath_deribit::codes::{OrderType, Trigger};
 use tickpath_deribit::continuity::{BookStep, Continuity};
 use tickpath_deribit::envelope::Inbound;
 use tickpath_deribit::field::Field;
@@ -17,8 +21,6 @@ use tickpath_deribit::messages::{
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Key, Session, SessionConfig, SessionEvent};
 use tickpath_deribit::text::Text;
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
-use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_fix::deribit::{
     Credentials, ExecutionReport, NewOrderSingle, RAW_DATA_LEN_MAX, SideCode, password, raw_data,
 };
@@ -26,8 +28,7 @@ use tickpath_fix::session::{
     Header, Listener, NoStore, Refusal, Session as FixSession, SessionConfig as FixConfig,
 };
 use tickpath_fix::{Body, Decimal, Message};
-use tickpath_net::{Kernel, free_multicast_group};
-use tickpath_timing::NoTrace;
+use tickpath_net::Kernel;
 use tickpath_types::Nanos;
 use tickpath_web::{Target, TlsClient, WebEvent, WebLimits, WebSocketClient};
 
@@ -36,61 +37,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const BOOK: &str = "book.BTC-PERPETUAL.raw";
 
-/// A venue that runs on threads of its own.
-struct Running {
-    stop: StopSignal,
-    runner: Option<Runner>,
-    journal: Option<JournalThreads>,
-    front: Option<DeribitThread>,
-    address: SocketAddrV4,
-    fix_address: Option<SocketAddrV4>,
+/// A venue whose clients may be quick.
+fn start(folder: &Path) -> Running {
+    start_with(folder, |text| text)
 }
 
-impl Running {
-    /// A venue as the sample's file describes it, at free addresses, in a folder.
-    fn start(folder: &Path) -> Running {
-        Running::start_with(folder, |text| text)
-    }
-
-    fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let path = folder.join("venue.toml");
-        if !path.exists() {
-            let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
-            let instruments = configs.join("deribit-instruments.toml");
-            let text = sample
-                .replace("deribit-instruments.toml", &instruments.display().to_string())
-                .replace("127.0.0.1:26430", "127.0.0.1:0")
-                .replace("127.0.0.1:26433", "127.0.0.1:0")
-                .replace("127.0.0.1:26420", "127.0.0.1:0")
-                .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
-                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
-                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
-            std::fs::write(&path, change(text)).unwrap();
-        }
-        let (config, settings) = ExchangeConfig::load(&path).unwrap();
-        let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
-        let deribit = deribit.settings(&settings, Some(&path)).unwrap();
-        let clock = TscClock::shared();
-        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-        let venue = Venue::build(&settings, clock, tracers).unwrap();
-        let journal = venue.journal.map(|journal| journal.start().unwrap());
-        let labels = LabelStore { path: folder.join("labels"), is_synced: false };
-        let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
-        let (address, fix_address) = (server.local_address(), server.fix_address());
-        let stop = StopSignal::new();
-        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
-        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
-        let front = server.start(clock).unwrap();
-        Running { stop, runner: Some(runner), journal, front: Some(front), address, fix_address }
-    }
-
-    fn stop(mut self) {
-        self.front.take().unwrap().join().unwrap();
-        self.stop.stop();
-        self.runner.take().unwrap().join().unwrap();
-        drop(self.journal.take());
-    }
+fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
+    let quick = "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n";
+    Running::start(folder, |text| change(text.replace("[deribit]\n", quick)))
 }
 
 /// A client: the protocol's own session over a WebSocket.
@@ -204,7 +158,10 @@ fn book_of(told: &[(String, Vec<u8>)]) -> (u64, usize, usize) {
 #[test]
 fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    // However many snapshots the journal has, the whole log stays.
+    let snapshots =
+        |text: String| text.replace("snapshot_every = 0", "snapshot_every = 3\nkeep_snapshots = 1");
+    let venue = start_with(folder.path(), snapshots);
     let mut anna = Client::connect(venue.address, "anna", &[BOOK, "user.orders.any.any.raw"]);
     let mut bert = Client::connect(venue.address, "bert", &["user.trades.any.any.raw"]);
     let resting = anna.order(Method::Sell, 1_000, "60010");
@@ -237,10 +194,18 @@ fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
         client.call(Method::GetOpenOrders, &GetOpenOrders { kind: None, order_type: None }).unwrap()
     };
     assert_eq!(rate(&mut anna).as_array().unwrap().len(), 1);
+    let stop = PlaceOrder {
+        order_type: Some(OrderType::StopMarket),
+        trigger: Some(Trigger::IndexPrice),
+        trigger_price: Some("31000".parse().unwrap()),
+        ..PlaceOrder::market(PERPETUAL, 10.into())
+    };
+    let stop = bert.call(Method::Sell, &stop).unwrap()["order"]["order_id"].clone();
     venue.stop();
 
-    let venue = Running::start(folder.path());
+    let venue = start(folder.path());
     let mut bert = Client::connect(venue.address, "bert", &[]);
+    assert_eq!(rate(&mut bert)[0]["order_id"], stop, "what waited waits again");
     let after = bert.call(Method::GetPosition, &position).unwrap();
     assert_eq!((&after["size"], &after["average_price"]), (&before["size"], &before["average_price"]));
     let book = bert.call(Method::GetOrderBook, &of_book).unwrap();
@@ -266,7 +231,7 @@ fn a_client_trades_over_tls() {
     file("certificate.pem", certificate.pem());
     file("key.pem", key.serialize_pem());
     let tls = "[deribit]\ntls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
-    let venue = Running::start_with(folder.path(), |text| text.replace("[deribit]\n", tls));
+    let venue = start_with(folder.path(), |text| text.replace("[deribit]\n", tls));
     let trust = TlsClient::with_ca_file(&folder.path().join("ca.pem")).unwrap();
     let url = format!("wss://localhost:{}/ws/api/v2", venue.address.port()).parse().unwrap();
     let target = Target { url, address: venue.address, is_proxy: false, tls: Some(trust) };
@@ -291,7 +256,7 @@ fn the_same_is_asked_over_http() {
     use tickpath_deribit::sign::{HttpRequest, http_signature, write_authorization};
 
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    let venue = start(folder.path());
     let get = |target: &str, header: &str| {
         http(venue.address, &format!("GET {target} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n"))
     };
@@ -431,7 +396,7 @@ impl FixClient {
 #[test]
 fn clients_by_fix_and_by_websocket_trade_with_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start_with(folder.path(), |text| {
+    let venue = start_with(folder.path(), |text| {
         text.replace("[deribit]\n", "[deribit]\nfix_address = '127.0.0.1:0'\nmax_connections = 3\n")
     });
     let address = venue.fix_address.unwrap();

@@ -281,6 +281,24 @@ impl Core {
         &self.accounts
     }
 
+    /// Whether no order leaves in any case.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.policy.is_dry_run()
+    }
+
+    /// Accounts that can be traded with.
+    #[must_use]
+    pub fn ready_accounts(&self) -> usize {
+        self.accounts.iter().filter(|account| account.step == Step::Ready).count()
+    }
+
+    /// Connections that work.
+    #[must_use]
+    pub fn ready_streams(&self) -> usize {
+        self.streams.iter().filter(|stream| stream.status == ConnectionStatus::READY).count()
+    }
+
     /// How the gateway stands.
     #[must_use]
     pub const fn state(&self) -> GatewayState {
@@ -430,7 +448,7 @@ impl Core {
         self.set_stream(stream, ConnectionStatus::WAITING, now, door);
     }
 
-    /// Does a bounded amount of what has to wait; returns how much.
+    /// Does a bounded amount of what has to wait; returns how much. One that returns 0 and gave nothing out has changed nothing.
     pub fn poll(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
         let mut work = self.poll_market(now, door, venue);
         for account in 0..self.accounts.len() as u16 {
@@ -438,7 +456,7 @@ impl Core {
         }
         self.poll_kill_switch();
         work += self.poll_downloads(door);
-        self.poll_pings(now, venue);
+        work += self.poll_pings(now, venue);
         self.poll_state(now, door);
         work
     }
@@ -453,9 +471,9 @@ impl Core {
     }
 
     /// Asks each account's connection for a sign of life: the time that the answer takes is told.
-    fn poll_pings(&mut self, now: Nanos, venue: &mut impl Venue) {
+    fn poll_pings(&mut self, now: Nanos, venue: &mut impl Venue) -> usize {
         if now < self.ping_at {
-            return;
+            return 0;
         }
         self.ping_at = now + self.settings.ping_interval;
         for account in &mut self.accounts {
@@ -469,6 +487,7 @@ impl Core {
                 account.push(account::Pending { id, purpose, asker, sent: now });
             }
         }
+        1
     }
 
     fn tell_latency(&mut self, account: u16, round_trip: Nanos, received: Nanos, door: &mut impl Door) {
@@ -489,7 +508,7 @@ impl Core {
     }
 
     fn state_now(&self) -> GatewayState {
-        let ready = self.accounts.iter().filter(|account| account.step == Step::Ready).count();
+        let ready = self.ready_accounts();
         let connected = self.accounts.iter().any(|account| account.step != Step::Down);
         match () {
             () if self.is_stopping => GatewayState::STOPPING,
@@ -502,7 +521,7 @@ impl Core {
     }
 
     fn gateway_status(&self) -> GatewayStatus {
-        let ready = self.accounts.iter().filter(|account| account.step == Step::Ready).count();
+        let ready = self.ready_accounts();
         GatewayStatus {
             state: self.state,
             trading: Transport::WEB_SOCKET,

@@ -1,15 +1,20 @@
 //! The door to clients as the core uses it: who is let in, and to whom events go.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 use tickpath_agent::TscClock;
-use tickpath_gateway_io::{ClientId, Door as LocalDoor, DoorEvent, Login, LoginId};
-use tickpath_gateway_protocol::Event;
+use tickpath_gateway_io::{ClientId, Door as LocalDoor, DoorEvent, LeaveReason, Login, LoginId};
 use tickpath_gateway_protocol::frame::{RefusalReason, capability};
+use tickpath_gateway_protocol::{
+    AckStatus, AckType, Event, EventKind, ExternalLatency, OrderAck, Origin, Request, RequestKind, Text,
+};
 use tickpath_types::Nanos;
 
-use crate::core::{Core, Door, Venue};
+use crate::core::{Door, Venue};
+use crate::metrics::{Exception, Function, GatewayMetrics};
+use crate::recorder::Recorded;
 use crate::users::{Bans, CheckAnswer, LoginChecker};
 
 /// What happens at the door that one duty cycle takes at most.
@@ -22,7 +27,17 @@ const LOGINS_MAX: usize = 64;
 struct Checked {
     check: u64,
     login: LoginId,
+    name: Text<32>,
     wants_trading: bool,
+}
+
+/// A request on its way to the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// What it is.
+    pub kind: RequestKind,
+    /// When it was taken out of its ring.
+    pub at: Nanos,
 }
 
 /// What every client may do, as far as that follows from the configuration.
@@ -46,6 +61,10 @@ pub struct Doorway {
     capabilities: Capabilities,
     clients: HashMap<u32, ClientId, FxBuildHasher>,
     logins: Vec<Checked>,
+    metrics: Arc<GatewayMetrics>,
+    /// Requests of this duty cycle.
+    taken: Vec<Taken>,
+    ahead_ns: u64,
 }
 
 impl Doorway {
@@ -57,6 +76,7 @@ impl Doorway {
         bans: Bans,
         traders: Vec<bool>,
         capabilities: Capabilities,
+        metrics: Arc<GatewayMetrics>,
     ) -> Doorway {
         let clients = HashMap::with_capacity_and_hasher(2 * door.config().clients_max, FxBuildHasher);
         Doorway {
@@ -67,7 +87,35 @@ impl Doorway {
             capabilities,
             clients,
             logins: Vec::with_capacity(LOGINS_MAX),
+            metrics,
+            taken: Vec::with_capacity(EVENTS_PER_CYCLE),
+            ahead_ns: 0,
         }
+    }
+
+    /// What is measured.
+    #[must_use]
+    pub fn metrics(&self) -> &GatewayMetrics {
+        &self.metrics
+    }
+
+    /// The requests of this duty cycle have left.
+    #[inline]
+    pub fn note_written(&mut self, now: Nanos) {
+        for taken in self.taken.drain(..) {
+            self.metrics.request_latency(taken.kind).record(now.since(taken.at).0);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, request: &Request, now: Nanos) {
+        let header = &request.header;
+        self.metrics.count_request(header.kind);
+        let made = header.create_ns;
+        if made != 0 {
+            self.metrics.inter_process.record(now.0.saturating_sub(self.ahead_ns).saturating_sub(made));
+        }
+        self.taken.push(Taken { kind: header.kind, at: now });
     }
 
     /// The door itself.
@@ -83,24 +131,29 @@ impl Doorway {
         now: Nanos,
         ahead_ns: u64,
         clock: TscClock,
-        core: &mut Core,
+        core: &mut Recorded,
         venue: &mut impl Venue,
     ) -> usize {
         let mut work = 0;
+        self.ahead_ns = ahead_ns;
         while work < EVENTS_PER_CYCLE
             && let Some(event) = self.door.poll(Nanos(now.0.saturating_sub(ahead_ns)))
         {
             work += 1;
             match event {
                 DoorEvent::Request(client, request) => {
-                    core.handle_request(clock.now(), client.number(), &request, self, venue);
+                    let at = clock.now();
+                    self.take(&request, at);
+                    core.handle_request(at, client.number(), &request, self, venue);
+                    self.metrics.profile(Function::Request).record(clock.now().since(at).0);
                 }
                 DoorEvent::Login(login) => self.check(now, &login),
-                DoorEvent::Left(client, _) => {
-                    self.clients.remove(&client.number());
-                    core.handle_leave(client.number());
+                DoorEvent::Left(client, reason) => self.leave(now, client, reason, core),
+                DoorEvent::Heartbeat(client, heartbeat) => {
+                    let metrics = self.metrics.client(client.slot());
+                    metrics.to_client.record(heartbeat.to_client_ns);
+                    metrics.to_gateway.record(heartbeat.to_gateway_ns);
                 }
-                DoorEvent::Heartbeat(..) => {}
             }
         }
         if self.checker.is_waiting()
@@ -110,6 +163,18 @@ impl Doorway {
             work += 1;
         }
         work
+    }
+
+    #[cold]
+    fn leave(&mut self, now: Nanos, client: ClientId, reason: LeaveReason, core: &mut Recorded) {
+        match reason {
+            LeaveReason::TooSlow => self.metrics.count_exception(Exception::SlowClient),
+            LeaveReason::Broken => self.metrics.count_exception(Exception::BadClient),
+            _ => {}
+        }
+        self.metrics.client(client.slot()).name.set("");
+        self.clients.remove(&client.number());
+        core.handle_leave(now, client.number());
     }
 
     /// Has the password of a caller checked.
@@ -126,8 +191,8 @@ impl Doorway {
         }
         match self.checker.submit(0, hello.user.as_str(), &hello.password) {
             Some(check) => {
-                let wants_trading = hello.wants_trading();
-                self.logins.push(Checked { check, login: login.id, wants_trading });
+                let (name, wants_trading) = (hello.name, hello.wants_trading());
+                self.logins.push(Checked { check, login: login.id, name, wants_trading });
             }
             None => self.door.refuse(login.id, RefusalReason::TOO_MANY, Nanos::ZERO),
         }
@@ -135,10 +200,11 @@ impl Doorway {
 
     /// Lets a caller in whose password is its own.
     #[cold]
-    fn settle(&mut self, now: Nanos, answer: CheckAnswer, core: &mut Core) {
+    fn settle(&mut self, now: Nanos, answer: CheckAnswer, core: &mut Recorded) {
         let Some(place) = self.logins.iter().position(|login| login.check == answer.id) else { return };
-        let Checked { login, wants_trading, .. } = self.logins.swap_remove(place);
+        let Checked { login, name, wants_trading, .. } = self.logins.swap_remove(place);
         let Some(user) = answer.user else {
+            self.metrics.count_exception(Exception::LoginRefused);
             return self.door.refuse(login, RefusalReason::CREDENTIALS, Nanos::ZERO);
         };
         let has_account = self.traders.get(usize::from(user)).copied().unwrap_or(false);
@@ -155,10 +221,10 @@ impl Doorway {
         ] {
             all |= if is_so { bit } else { 0 };
         }
-        let _ = now;
         if let Some(client) = self.door.admit(login, all) {
             self.clients.insert(client.number(), client);
-            core.handle_join(client.number(), user, wants_trading);
+            self.metrics.client(client.slot()).name.set(name.as_str());
+            core.handle_join(now, client.number(), user, wants_trading);
         }
     }
 
@@ -168,18 +234,67 @@ impl Doorway {
     }
 }
 
+impl Doorway {
+    /// Notes an event that was put into a ring, as it lies there.
+    #[inline]
+    fn note(&self, event: &Event) {
+        let header = &event.header;
+        self.metrics.count_event(header.kind);
+        if header.kind == EventKind::ORDER_ACK {
+            self.note_ack(event);
+        }
+    }
+
+    fn note_ack(&self, event: &Event) {
+        let Some(ack) = event.body::<OrderAck>() else { return };
+        let kind = match ack.request {
+            AckType::CREATE => RequestKind::CREATE_ORDER,
+            AckType::MODIFY => RequestKind::MODIFY_ORDER,
+            _ => RequestKind::CANCEL_ORDER,
+        };
+        match (ack.origin, ack.status) {
+            (Origin::EXCHANGE, _) => self.metrics.round_trip(kind).record(ack.round_trip_ns),
+            (Origin::GATEWAY, AckStatus::REJECTED) => self.metrics.count_refusal(ack.error),
+            (_, AckStatus::TIMEOUT) => self.metrics.count_exception(Exception::Timeout),
+            _ => {}
+        }
+    }
+
+    /// Notes how old market data is, and how long it took here.
+    #[inline]
+    fn note_broadcast(&self, event: &Event) {
+        let header = &event.header;
+        if header.receive_ns == 0 || !event.is_last_in_batch() {
+            return;
+        }
+        self.metrics.end_to_end.record(header.send_ns.saturating_sub(header.receive_ns));
+        let stream = usize::from(header.stream).saturating_sub(1);
+        if header.origin_utc_ns != 0 {
+            let received_utc = header.receive_ns.saturating_add(self.ahead_ns);
+            self.metrics.market_data(stream).record(received_utc.saturating_sub(header.origin_utc_ns));
+        }
+        if let Some(latency) = event.body::<ExternalLatency>() {
+            self.metrics.external(stream).record(latency.round_trip_ns);
+        }
+    }
+}
+
 impl Door for Doorway {
     #[inline]
     fn send(&mut self, client: u32, mut event: Event) {
-        if let Some(client) = self.clients.get(&client) {
-            // One that takes no more is cut off, which the next polls say.
-            let _ = self.door.send(*client, &mut event);
+        // One that takes no more is cut off, which the next polls say.
+        if let Some(id) = self.clients.get(&client)
+            && self.door.send(*id, &mut event)
+        {
+            self.note(&event);
         }
     }
 
     #[inline]
     fn broadcast(&mut self, mut event: Event) {
         self.door.broadcast(&mut event);
+        self.note(&event);
+        self.note_broadcast(&event);
     }
 
     fn follow(&mut self, client: u32, symbol: u32) {

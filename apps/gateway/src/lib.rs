@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod process;
 pub mod recorder;
 pub mod replay;
+pub mod run;
 pub mod safety;
 pub mod users;
 pub mod venue;

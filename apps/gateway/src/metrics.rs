@@ -15,6 +15,7 @@
 //! assert!(text.contains(&format!("tickpath_gateway_profile_nanoseconds_sum{{{labels}}} 1500")));
 //! ```
 
+mod event_log;
 mod histogram;
 mod name;
 mod process;
@@ -24,6 +25,7 @@ mod text;
 use tickpath_agent::Counter;
 use tickpath_gateway_protocol::{ErrorCode, EventKind, RequestKind};
 
+pub use event_log::event_log_sampler;
 pub use histogram::{Histogram, NETWORK_NS, PROFILE_NS};
 pub use name::NameCell;
 pub use server::{MetricsServer, Sampler};

@@ -7,15 +7,19 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use anyhow::Context;
 use tickpath_agent::{Agent, AgentError, Counter, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_gateway_io::{Door as LocalDoor, DoorConfig, monotonic};
-use tickpath_gateway_protocol::{GatewayState, Text};
+use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
+use crate::admin::{AdminCommand, AdminDoor, AdminPort, AdminStatus};
 use crate::config::GatewayConfig;
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
-use crate::safety::Control;
+use crate::event_log::{EventLog, LogSettings};
+use crate::metrics::{Exception, Function, GatewayMetrics};
+use crate::recorder::Recorded;
+use crate::safety::{Control, KillMarker};
 use crate::users::{LoginChecker, passwords};
 use crate::venue::{Streams, keys};
 
@@ -23,6 +27,8 @@ use crate::venue::{Streams, keys};
 const NOTES_MAX: usize = 256;
 /// How often the clocks are compared.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
+/// How often what the gateway does is shown, and commands are taken.
+const SHOW_INTERVAL: Nanos = Nanos(1_000_000);
 /// How long a look at the venue's sockets may wait while clients have requests.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
 /// How long the cancellation of clients' orders may take when the gateway stops.
@@ -58,7 +64,7 @@ pub struct GatewayView {
 
 /// The gateway: one role that serves clients and venue in turn.
 pub struct GatewayAgent {
-    core: Core,
+    core: Recorded,
     doorway: Doorway,
     streams: Streams,
     clock: TscClock,
@@ -67,7 +73,10 @@ pub struct GatewayAgent {
     timer_interval: Nanos,
     timer_at: Nanos,
     read_at: Nanos,
+    show_at: Nanos,
     view: Arc<GatewayView>,
+    admin: AdminPort,
+    control: Control,
     stopping_since: Option<Nanos>,
 }
 
@@ -94,6 +103,10 @@ pub struct Gateway {
     pub control: Control,
     /// What it does.
     pub view: Arc<GatewayView>,
+    /// What it measures.
+    pub metrics: Arc<GatewayMetrics>,
+    /// The admin socket, where there is to be one.
+    pub admin: Option<AdminDoor>,
 }
 
 impl Gateway {
@@ -130,14 +143,22 @@ impl Gateway {
             seed: session.0[0] ^ session.0[1].rotate_left(17),
             ahead_ns,
         };
-        let core = Core::new(config, life, policy)?;
         let capabilities = Capabilities {
             cancels: config.clients.cancel_on_disconnect,
             is_production: config.production,
             is_dry_run: config.dry_run,
         };
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
-        let doorway = Doorway::new(door, checker, bans, traders, capabilities);
+        let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
+        let log = open_log(config, session, clock)?;
+        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
+        let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
+        let accounts = config.accounts.keys().cloned().collect();
+        let admin_socket = config.admin_socket();
+        let (admin, port) = AdminDoor::open(&admin_socket, &config.name, accounts)?;
+        if KillMarker::beside(&admin_socket).is_there() {
+            core.handle_admin(clock.now(), &AdminCommand::Kill, &control);
+        }
         let view = Arc::new(GatewayView::default());
         streams.start(clock.now());
         let agent = GatewayAgent {
@@ -150,10 +171,29 @@ impl Gateway {
             timer_interval: config.duty_cycle.timer_interval.0,
             timer_at: Nanos::ZERO,
             read_at: Nanos::ZERO,
+            show_at: Nanos::ZERO,
             view: Arc::clone(&view),
+            admin: port,
+            control: control.clone(),
             stopping_since: None,
         };
-        Ok(Gateway { agent, endpoints, notes: to_print, control, view })
+        let admin = Some(admin);
+        Ok(Gateway { agent, endpoints, notes: to_print, control, view, metrics, admin })
+    }
+}
+
+fn open_log(config: &GatewayConfig, session: SessionId, clock: TscClock) -> anyhow::Result<EventLog> {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&session.0[0].to_be_bytes());
+    id[8..].copy_from_slice(&session.0[1].to_be_bytes());
+    match LogSettings::of(config, id) {
+        None => Ok(EventLog::off()),
+        Some(settings) => {
+            let folder = settings.folder.clone();
+            let text = tickpath_config::to_toml(config);
+            EventLog::start(settings, &text, clock.now())
+                .with_context(|| format!("event_log.folder {}", folder.display()))
+        }
     }
 }
 
@@ -175,7 +215,7 @@ fn door_config(config: &GatewayConfig, folder: Folder, segment: SegmentName) -> 
 impl GatewayAgent {
     /// The machine inside.
     #[must_use]
-    pub const fn core(&self) -> &Core {
+    pub fn core(&self) -> &Core {
         &self.core
     }
 
@@ -201,7 +241,25 @@ impl GatewayAgent {
             self.clocks_at = now + CLOCK_INTERVAL;
             // Two clocks that run a little differently: the difference is taken anew.
             self.ahead_ns = self.clock.now().0.saturating_sub(monotonic().0);
-            self.core.set_ahead(self.ahead_ns);
+            self.core.set_ahead(now, self.ahead_ns);
+        }
+    }
+
+    /// Carries out what whoever runs the gateway commands.
+    fn poll_admin(&mut self, now: Nanos) {
+        while let Some((id, command)) = self.admin.poll() {
+            self.core.handle_admin(now, &command, &self.control);
+            self.admin.answer(id, self.status());
+        }
+    }
+
+    fn status(&self) -> AdminStatus {
+        AdminStatus {
+            is_killed: self.control.is_killed(),
+            is_dry_run: self.core.is_dry_run(),
+            clients: self.doorway.door().client_count() as u32,
+            open_orders: self.core.orders().live_count() as u32,
+            accounts_ready: self.core.ready_accounts() as u32,
         }
     }
 
@@ -218,6 +276,16 @@ impl GatewayAgent {
         view.instruments.set(self.core.instruments().len() as u64);
         view.faults.set(counters.faults);
         view.doubts.set(counters.doubts);
+        let metrics = self.doorway.metrics();
+        metrics.clients_connected.set(view.clients.read());
+        metrics.open_orders.set(view.open_orders.read());
+        metrics.is_killed.set(u64::from(self.control.is_killed()));
+        metrics.streams_ready.set(self.core.ready_streams() as u64);
+        metrics.bans.set(self.core.policy().counts().1);
+        metrics.set_exceptions(Exception::Book, counters.books_lost);
+        metrics.set_exceptions(Exception::Number, counters.faults);
+        metrics.set_exceptions(Exception::Doubt, counters.doubts);
+        metrics.set_exceptions(Exception::Full, counters.orders_left_out + counters.instruments_left_out);
         view.losses.set(
             (0..self.core.stream_count()).filter_map(|at| self.streams.stats(at)).map(|it| it.losses).sum(),
         );
@@ -230,6 +298,7 @@ impl GatewayAgent {
         let asked = doorway.poll(now, self.ahead_ns, *clock, core, streams);
         if asked > 0 {
             streams.flush();
+            doorway.note_written(clock.now());
         }
         let mut work = asked;
         if asked == 0 || now >= self.read_at {
@@ -253,6 +322,11 @@ impl Agent for GatewayAgent {
         self.keep_house(now);
         let work = self.work(now);
         if work > 0 {
+            self.doorway.metrics().profile(Function::DutyCycle).record(self.clock.now().since(now).0);
+        }
+        if now >= self.show_at {
+            self.show_at = now + SHOW_INTERVAL;
+            self.poll_admin(now);
             self.show();
         }
         Ok(work)
@@ -262,12 +336,17 @@ impl Agent for GatewayAgent {
         "gateway"
     }
 
+    /// Ends the log, when everything recorded is on the disk.
+    fn on_close(&mut self) {
+        self.core.finish();
+    }
+
     /// Takes no new order, cuts clients off, has their orders cancelled where that is wanted, and closes the connections.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         let since = match self.stopping_since {
             Some(since) => since,
             None => {
-                self.core.stop();
+                self.core.stop(now);
                 self.core.poll(now, &mut self.doorway, &mut self.streams);
                 self.doorway.stop();
                 *self.stopping_since.insert(now)

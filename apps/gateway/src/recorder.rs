@@ -25,8 +25,8 @@ use crate::core::{Core, Door, Life, Venue};
 use crate::event_log::{EventLog, LogEnd, Origin, RecordKind};
 use crate::safety::Control;
 
-pub(crate) use tape::{Answer, Sink, TapedDoor, TapedVenue};
 use tape::Tape;
+pub(crate) use tape::{Answer, Sink, TapedDoor, TapedVenue};
 
 /// Words of [`RecordKind::Link`] records.
 pub(crate) mod link {

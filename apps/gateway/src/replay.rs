@@ -149,7 +149,13 @@ impl Door for Nobody {
 }
 
 impl Venue for Nobody {
-    fn request<'a>(&mut self, _: Nanos, _: usize, _: Method, _: &impl Field<'a>) -> Result<i64, RequestError> {
+    fn request<'a>(
+        &mut self,
+        _: Nanos,
+        _: usize,
+        _: Method,
+        _: &impl Field<'a>,
+    ) -> Result<i64, RequestError> {
         Err(RequestError::NotReady)
     }
     fn subscribe(&mut self, _: usize, _: &str) {}
@@ -233,10 +239,8 @@ pub fn replay(files: &[PathBuf]) -> Result<Replayed, ReplayError> {
         tail = reader.tail();
     }
     let first = files.first().map_or(Path::new(""), PathBuf::as_path);
-    let mut machine = machine.ok_or_else(|| ReplayError::Files {
-        path: first.to_owned(),
-        what: "there is no run in it",
-    })?;
+    let mut machine = machine
+        .ok_or_else(|| ReplayError::Files { path: first.to_owned(), what: "there is no run in it" })?;
     machine.replayed.is_open = tail != Tail::Ended;
     if let Some(last) = group {
         // Where the writer was cut off, what followed from the last input may not be there, or not all of it.
@@ -251,7 +255,8 @@ fn life_of(payload: &[u8]) -> Option<Life> {
     let &[first, second, label_session, seed, ahead_ns] = words else { return None };
     let word = u64::from_le_bytes;
     let session = SessionId([word(first), word(second)]);
-    let life = Life { session, label_session: word(label_session), seed: word(seed), ahead_ns: word(ahead_ns) };
+    let life =
+        Life { session, label_session: word(label_session), seed: word(seed), ahead_ns: word(ahead_ns) };
     rest.is_empty().then_some(life)
 }
 
@@ -351,7 +356,9 @@ impl Machine {
                 link::OPENED => core.handle_opened(stream, time, &mut door),
                 link::LOST => core.handle_lost(stream, time, &mut door),
                 link::UNANSWERED => core.handle_unanswered(stream, number.0 as i64, false, time, &mut door),
-                link::UNANSWERED_LOST => core.handle_unanswered(stream, number.0 as i64, true, time, &mut door),
+                link::UNANSWERED_LOST => {
+                    core.handle_unanswered(stream, number.0 as i64, true, time, &mut door)
+                }
                 link::AHEAD => core.set_ahead(number.0),
                 link::STOP => core.stop(),
                 _ => return Err(unknown()),
@@ -371,7 +378,8 @@ fn admin(payload: &[u8], control: &Control) -> Option<()> {
         ["release"] => control.set_killed(false),
         ["limits", account, "none"] => return control.publish(account.parse().ok()?, None).then_some(()),
         ["limits", account, size, value, orders] => {
-            let number = |text: &str| text.parse::<i64>().ok().map(|value| Some(value).filter(|value| *value >= 0));
+            let number =
+                |text: &str| text.parse::<i64>().ok().map(|value| Some(value).filter(|value| *value >= 0));
             let open_orders_max = number(orders)?.and_then(|orders| u32::try_from(orders).ok());
             let limit =
                 RiskLimit { order_size_max: number(size)?, notional_max: number(value)?, open_orders_max };

@@ -19,7 +19,10 @@ use tickpath_web::TlsClient;
 
 use crate::config::GatewayConfig;
 use crate::core::account::PENDING_MAX;
-use crate::core::{Core, Door, MARKET_STREAMS_MAX, Venue};
+use crate::core::{MARKET_STREAMS_MAX, Venue};
+use crate::doorway::Doorway;
+use crate::metrics::{Exception, Function};
+use crate::recorder::Recorded;
 
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
@@ -110,7 +113,7 @@ impl Streams {
     }
 
     /// Reads what has come on all connections, and tells the core; how much it was.
-    pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Core, door: &mut impl Door) -> usize {
+    pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
         let mut work = 0;
         for (stream, link) in self.links.iter_mut().enumerate() {
             work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
@@ -127,27 +130,11 @@ impl Streams {
     }
 
     /// Closes all connections.
-    pub fn stop(&mut self, now: Nanos, clock: TscClock, core: &mut Core, door: &mut impl Door) {
+    pub fn stop(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) {
         for (stream, link) in self.links.iter_mut().enumerate() {
             if link.standing() != Standing::Off {
                 link.disconnect(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
             }
-        }
-    }
-
-    /// Closes one connection; it is made again.
-    pub fn drop_connection(
-        &mut self,
-        stream: usize,
-        now: Nanos,
-        clock: TscClock,
-        core: &mut Core,
-        door: &mut impl Door,
-    ) {
-        if let Some(link) = self.links.get_mut(stream) {
-            link.disconnect(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
-            core.handle_lost(stream, now, door);
-            link.connect(now);
         }
     }
 
@@ -203,28 +190,37 @@ impl Venue for Streams {
 }
 
 /// Hears one connection for the core.
-struct Ear<'a, D> {
-    core: &'a mut Core,
-    door: &'a mut D,
+struct Ear<'a> {
+    core: &'a mut Recorded,
+    door: &'a mut Doorway,
     clock: TscClock,
     stream: usize,
     notes: &'a SyncSender<String>,
 }
 
-impl<D: Door> Listener for Ear<'_, D> {
+impl Listener for Ear<'_> {
     #[inline]
     fn now(&mut self, _: Nanos) -> Nanos {
         self.clock.now()
     }
 
     #[inline]
-    fn on_text<'f>(&mut self, _: Received, text: &'f str) -> Result<Inbound<'f>, ScanError> {
-        self.core.read(self.stream, text)
+    fn on_text<'f>(&mut self, at: Received, text: &'f str) -> Result<Inbound<'f>, ScanError> {
+        let metrics = self.door.metrics();
+        metrics.count_bytes(self.stream, text.len() as u64, 0);
+        metrics.updated_ns.set(at.at.0);
+        let read = self.core.read(at.at, self.stream, text);
+        if read.is_err() {
+            self.door.metrics().count_exception(Exception::Unreadable);
+        }
+        read
     }
 
     #[inline]
     fn on_event(&mut self, at: Received, event: SessionEvent<'_>) {
+        let function = function_of(&event);
         self.core.handle_event(self.stream, at.at, event, self.door);
+        self.door.metrics().profile(function).record(self.clock.now().since(at.at).0);
     }
 
     fn on_unanswered(&mut self, at: Nanos, id: i64, _: Method, why: Unanswered) {
@@ -235,6 +231,7 @@ impl<D: Door> Listener for Ear<'_, D> {
         match change {
             Change::Opened => self.core.handle_opened(self.stream, at, self.door),
             Change::Lost { why, .. } => {
+                self.door.metrics().count_exception(Exception::Disconnect);
                 // Where there is no room others have been told of as much.
                 let _ =
                     self.notes.try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
@@ -242,5 +239,22 @@ impl<D: Door> Listener for Ear<'_, D> {
             }
             _ => {}
         }
+    }
+}
+
+/// What the time of a message is counted under.
+#[inline]
+fn function_of(event: &SessionEvent<'_>) -> Function {
+    let channel = match event {
+        SessionEvent::Notification(notification) => notification.channel.plain().unwrap_or(""),
+        SessionEvent::Reply { method, .. } if method.is_matching() => return Function::ParseOrder,
+        _ => return Function::ParseOther,
+    };
+    match channel.as_bytes().first() {
+        Some(b'b') => Function::ParseBook,
+        Some(b't') if channel.starts_with("ticker.") => Function::ParseTicker,
+        Some(b't') => Function::ParseTrades,
+        Some(b'u') => Function::ParseOrder,
+        _ => Function::ParseOther,
     }
 }

@@ -2,67 +2,22 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
+#[path = "../../deribit-front/tests/running/mod.rs"]
+mod running;
 
-use tickpath_agent::{Host, Runner, StopSignal, TscClock};
+use running::Running;
 use tickpath_deribit::session::Key;
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
-use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
-use tickpath_net::free_multicast_group;
 use tickpath_shell::{Failure, Interrupt, Link, Shell, ShellConfig};
-use tickpath_timing::NoTrace;
 
-/// A venue that runs on threads of its own.
-struct Running {
-    stop: StopSignal,
-    runner: Runner,
-    journal: Option<JournalThreads>,
-    front: DeribitThread,
-    url: String,
+/// What a test does with the venue.
+trait Shells {
+    fn shell(&self, client_id: &str) -> Shell;
 }
 
-impl Running {
-    /// A venue as the sample's file describes it, at free addresses, in a folder.
-    fn start(folder: &Path) -> Running {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let path = folder.join("venue.toml");
-        let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
-        let instruments = configs.join("deribit-instruments.toml");
-        let text = sample
-            .replace("deribit-instruments.toml", &instruments.display().to_string())
-            .replace("127.0.0.1:26430", "127.0.0.1:0")
-            .replace("127.0.0.1:26433", "127.0.0.1:0")
-            .replace("127.0.0.1:26420", "127.0.0.1:0")
-            .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
-            .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string());
-        std::fs::write(&path, text).unwrap();
-        let (config, settings) = ExchangeConfig::load(&path).unwrap();
-        let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
-        let deribit = deribit.settings(&settings, Some(&path)).unwrap();
-        let clock = TscClock::shared();
-        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-        let venue = Venue::build(&settings, clock, tracers).unwrap();
-        let journal = venue.journal.map(|journal| journal.start().unwrap());
-        let labels = LabelStore { path: folder.join("labels"), is_synced: false };
-        let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
-        let url = format!("ws://{}/ws/api/v2", server.local_address());
-        let stop = StopSignal::new();
-        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
-        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
-        let front = server.start(clock).unwrap();
-        Running { stop, runner, journal, front, url }
-    }
-
-    fn stop(self) {
-        self.front.join().unwrap();
-        self.stop.stop();
-        self.runner.join().unwrap();
-        drop(self.journal);
-    }
-
+impl Shells for Running {
     fn shell(&self, client_id: &str) -> Shell {
         let config: ShellConfig =
-            tickpath_config::parse("shell.toml", &format!("url = '{}'", self.url)).unwrap();
+            tickpath_config::parse("shell.toml", &format!("url = '{}'", self.url())).unwrap();
         let url = config.checked_url().unwrap();
         let key = Some(Key::new(client_id, "test"));
         Shell::new(Link::new(config, url, key.clone()), key, false, Interrupt::default())
@@ -93,7 +48,7 @@ fn id_of(text: &str) -> &str {
 #[test]
 fn two_clients_trade_with_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    let venue = Running::start(folder.path(), |text| text);
     let (mut anna, mut bert) = (venue.shell("anna"), venue.shell("bert"));
     assert!(said(&mut anna, "instruments BTC future").contains("BTC-PERPETUAL"));
     let trades = "user.trades.any.any.raw";
@@ -129,7 +84,7 @@ fn two_clients_trade_with_each_other() {
 #[test]
 fn an_order_goes_with_the_connection_that_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = Running::start(folder.path());
+    let venue = Running::start(folder.path(), |text| text);
     let (mut anna, mut again) = (venue.shell("anna"), venue.shell("anna"));
     let text = said(&mut anna, "buy BTC-PERPETUAL 20 59900");
     let id = id_of(&text).to_owned();

@@ -69,6 +69,13 @@ def over_http():
     step("position", position["side"] == "long" and position["notional"], position)
     positions = anna.fetch_positions([PERPETUAL])
     step("positions", len(positions) == 1 and positions[0]["side"] == "short", positions)
+    funding = anna.fetch_funding_rate(PERPETUAL)
+    step("funding rate", funding["fundingRate"] is not None, funding)
+    history = anna.fetch_funding_rate_history(PERPETUAL)
+    step("funding rate history", isinstance(history, list), history)
+    stop = anna.create_order(PERPETUAL, "limit", "sell", 10, 50000, {"stopLossPrice": 50100, "trigger": "mark_price"})
+    step("create stop", stop["status"] == "open" and stop["filled"] == 0, stop)
+    step("cancel stop", anna.cancel_order(stop["id"], PERPETUAL)["status"] == "canceled", stop)
     cancelled = anna.cancel_order(sold["id"], PERPETUAL)
     step("cancel", cancelled["status"] == "canceled", cancelled)
     closed = anna.fetch_closed_orders(PERPETUAL)
@@ -127,6 +134,22 @@ def by_hand():
     step("auth", auth["result"]["token_type"] == "bearer", auth)
     subscribed = call("public/subscribe", {"channels": ["book.BTC-PERPETUAL.raw"]})
     step("subscribe", subscribed["result"] == ["book.BTC-PERPETUAL.raw"], subscribed)
+    log = call("private/get_transaction_log", {"currency": "BTC", "start_timestamp": 0, "end_timestamp": 4_000_000_000_000})
+    step("transaction log", log["result"]["logs"][0]["type"] == "trade", log)
+    for method, params in [
+        ("private/get_settlement_history_by_currency", {"currency": "BTC"}),
+        ("public/get_delivery_prices", {"index_name": "btc_usd"}),
+        ("private/enable_cancel_on_disconnect", {}),
+        ("private/set_mmp_config", {"index_name": "btc_usd", "mmp_group": "desk", "interval": 1, "frozen_time": 1, "max_quote_quantity": 1}),
+    ]:
+        reply = call(method, params)
+        step(method, "result" in reply, reply)
+    side = {"amount": 10, "price": 59000, "post_only": True, "reject_post_only": True}
+    quotes = [{"instrument_name": "BTC-PERPETUAL", "quote_set_id": "1", "bid": side}]
+    quoted = call("private/mass_quote", {"quote_id": "1", "mmp_group": "desk", "detailed": True, "quotes": quotes})
+    step("mass quote", quoted["result"]["orders"][0]["quote"] and not quoted["result"]["errors"], quoted)
+    cancelled = call("private/cancel_quotes", {"cancel_type": "all"})
+    step("cancel quotes", cancelled["result"] == 1, cancelled)
     refused = call("private/buy", {"instrument_name": "BTC-PERPETUAL", "amount": 10, "price": 1.3})
     step("refusal", refused["error"]["code"] == 10043, refused)
     socket.close()

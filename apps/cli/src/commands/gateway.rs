@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
-use serde_json::Value;
-use tickpath_config::{PasswordHash, say, tell};
+use serde_json::{Value, json};
+use tickpath_config::{PasswordHash, say, tell, thousands};
 use tickpath_gateway::admin::call;
+use tickpath_gateway::replay::{Difference, Replayed, replay};
 use tickpath_gateway::users::PASSWORD_LEN_MAX;
 
 use super::json;
@@ -61,6 +62,15 @@ enum Command {
     },
     /// What is in logs of all messages
     Log(Box<log::Args>),
+    /// Give the recorded inputs of a run to the gateway's core again; exit code 1 where anything else comes out
+    Replay {
+        /// The files of one run in their order, from the first on
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Write what came of it as JSON, `-` for standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
     /// Read a user's password from standard input and print its hash for the configuration
     HashPassword,
 }
@@ -97,6 +107,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             tell_gateway(&args.flags, Some(name), socket, &line)
         }
         Command::Log(args) => log::run(args),
+        Command::Replay { files, json } => replay_log(files, json.as_deref()),
         Command::HashPassword => hash_password(stdin().lock()),
     }
 }
@@ -137,6 +148,33 @@ fn words(answer: &Value) -> String {
         count("open_orders"),
         count("accounts_ready")
     )
+}
+
+/// The same inputs, and whether the same came out.
+fn replay_log(files: &[PathBuf], json_file: Option<&Path>) -> anyhow::Result<ExitCode> {
+    json::check(json_file)?;
+    let Replayed { inputs, outputs, difference, is_open } = replay(files)?;
+    if let Some(path) = json_file {
+        let difference = difference
+            .as_ref()
+            .map(|it| json!({ "sequence": it.sequence, "recorded": it.recorded, "found": it.found }));
+        let report =
+            json!({ "inputs": inputs, "outputs": outputs, "is_open": is_open, "difference": difference });
+        json::write(path, &serde_json::to_string_pretty(&report)?)?;
+    }
+    let counts = format!("{} inputs, {} outputs", thousands(inputs), thousands(outputs));
+    if let Some(Difference { sequence, recorded, found }) = difference {
+        let [recorded, found] = [recorded, found].map(|words| words.unwrap_or_else(|| "nothing".to_owned()));
+        tell(format_args!(
+            "tickpath: after {counts} input {sequence} led to something else; recorded: {recorded}; now: {found}"
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    if json_file.is_none_or(|path| path.as_os_str() != "-") {
+        let end = if is_open { "; the log ends in the middle of the run" } else { "" };
+        say(format_args!("{counts}: the same, byte for byte{end}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads the first line of the input; a password on the command line would be seen by others.

@@ -24,6 +24,13 @@ impl Front {
         std::mem::take(&mut self.record_lines)
     }
 
+    /// Writes down what is otherwise written once a minute; before the end.
+    pub fn finish(&mut self) {
+        if self.is_live {
+            self.note_new_prices();
+        }
+    }
+
     /// Does again what was decided when the log had so many commands.
     pub(super) fn recall_until(&mut self, commands: u64) {
         while let Some(stamped) = self.recalled.pop_front_if(|next| next.after <= commands) {

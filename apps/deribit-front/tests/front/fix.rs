@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tickpath_deribit_front::Transport;
+use tickpath_exchange::DoorAsk;
 use tickpath_fix::deribit::{
     Credentials, EntryType, ExecutionReport, MarketDataIncremental, MarketDataReject, MarketDataRequest,
     MarketDataSnapshot, MdEntryType, MdUpdateAction, MdUpdateType, NewOrderSingle, OrdStatus, OrdType,
@@ -1083,8 +1084,27 @@ fn an_order_without_an_answer_is_not_called_refused() {
     let bytes = anna.next(&mut venue, MsgType::BUSINESS_MESSAGE_REJECT);
     let reject: BusinessReject<'_> = read(&bytes);
     assert_eq!((reject.ref_seq_num, reject.ref_id, reject.reason), (Some(sequence), Some("1"), 4));
-    venue.command(request.session, tickpath_matching::CommandKind::Order(request.request));
+    venue.command(request.session, request.kind());
     let bytes = anna.report(&mut venue);
     let report: ExecutionReport<'_> = read(&bytes);
     assert_eq!((report.ord_status, report.orig_cl_ord_id), (OrdStatus::NEW, Some("1")));
+}
+
+#[test]
+fn who_wants_no_heartbeats_is_left_when_silent_for_long() {
+    let mut venue = Venue::new();
+    let mut client = Client::connect(&mut venue, "A");
+    let config = SessionConfig { heartbeat: Nanos::ZERO, ..SessionConfig::deribit_client("A") };
+    client.session = Session::new(config, NoStore);
+    let (mut raw, mut word) = ([0; RAW_DATA_LEN_MAX], [0; 44]);
+    let credentials = logon("anna", venue.now_us / 1_000, &mut raw, &mut word);
+    client.session.connect(Nanos::from_micros(venue.now_us), &credentials).unwrap();
+    client.pump(&mut venue);
+    assert!(client.got.is_up);
+    venue.wait(599_000_000);
+    assert!(!venue.front.is_fix_over(client.number));
+    venue.wait(2_000_000);
+    client.pump(&mut venue);
+    assert_eq!(client.got.logout.as_deref(), Some("idle"));
+    assert!(venue.front.is_fix_over(client.number));
 }

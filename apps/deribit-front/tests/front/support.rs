@@ -133,6 +133,7 @@ impl Venue {
 
     /// The same venue after a restart: another front that reads the log from its beginning.
     pub fn restarted(mut self, labels: Vec<String>) -> Venue {
+        self.front.finish();
         self.records.extend(self.front.poll_records());
         let mut front = Front::new(self.settings.clone(), Labels::restored(labels), [8; 32], self.now_us);
         front.recall(&self.records).unwrap();

@@ -18,6 +18,8 @@ pub struct Running {
     front: DeribitThread,
     /// Where clients connect.
     pub address: SocketAddrV4,
+    /// Where clients connect that speak FIX.
+    pub fix_address: Option<SocketAddrV4>,
     /// Makes things go wrong.
     pub faults: FaultSwitch,
 }
@@ -49,11 +51,12 @@ impl Running {
         let labels = LabelStore { path: folder.join("labels"), is_synced: false };
         let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
         let (address, faults) = (server.local_address(), server.faults().unwrap());
+        let fix_address = server.fix_address();
         let stop = StopSignal::new();
         let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
         let runner = Runner::start(plan, clock, stop.clone()).unwrap();
         let front = server.start(clock).unwrap();
-        Running { stop, runner, journal, front, address, faults }
+        Running { stop, runner, journal, front, address, fix_address, faults }
     }
 
     /// The address of its WebSocket.

@@ -159,11 +159,9 @@ impl Core {
             if known.asked_questions >= QUESTIONS_MAX || !known.has_room() {
                 break;
             }
-            let Some(question) = known.questions.pop_front() else { break };
-            if question.at > now {
-                known.questions.push_back(question);
-                continue;
-            }
+            // Those whose time has not come stay where they are: a look that leads to nothing changes nothing.
+            let due = known.questions.iter().position(|question| question.at <= now);
+            let Some(question) = due.and_then(|place| known.questions.remove(place)) else { break };
             work += 1;
             if let Err(error) = self.put_question(account, &question, now, venue) {
                 let known = &mut self.accounts[usize::from(account)];

@@ -109,10 +109,9 @@ fn ask(address: SocketAddrV4, request: &str) -> (String, String) {
 #[test]
 fn it_is_asked_for_over_http() {
     let metrics = Arc::new(GatewayMetrics::new("g", 1));
-    let sampler: Sampler = Box::new(|text| {
-        text.family("event_log_records_total", "counter", "Records.");
-        text.value(&[("state", "written")], 77);
-    });
+    let counters = Arc::new(crate::event_log::LogCounters::default());
+    counters.written.set(77);
+    let sampler = event_log_sampler(counters);
     let free = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let server = MetricsServer::start(free, Arc::clone(&metrics), vec![sampler]).unwrap();
     metrics.open_orders.set(5);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
 use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
+use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::process::{Gateway, GatewayView};
 use tickpath_gateway::safety::Control;
@@ -84,6 +85,7 @@ impl TestVenue {
 /// A gateway that runs on a thread of its own.
 pub struct TestGateway {
     runner: Runner,
+    _admin: Option<AdminDoor>,
     pub control: Control,
     pub view: Arc<GatewayView>,
     socket: PathBuf,
@@ -99,7 +101,7 @@ impl TestGateway {
     pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
         let socket = folder.join("gateway.sock");
         let text = format!(
-            "name = 'test'\nclient_listen_address = '{}'\n\
+            "name = 'test'\nclient_listen_address = '{0}'\nadmin_listen_address = '{0}.admin'\n\
              [loop]\nidle = 'park'\n\
              [venue]\nws_uri = 'ws://{venue}/ws/api/v2'\nmatching_rate = 1000\nmatching_burst = 1000\n{more}\n\
              [accounts.A1]\nmaster = true\nlogin = 'anna'\nsecret = 'test'\n\
@@ -113,7 +115,7 @@ impl TestGateway {
         let gateway = Gateway::build(&config, None, Some(&folder.join("shm")), clock).unwrap();
         let (control, view) = (gateway.control.clone(), Arc::clone(&gateway.view));
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { runner, control, view, socket }
+        TestGateway { runner, _admin: gateway.admin, control, view, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {

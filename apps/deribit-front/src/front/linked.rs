@@ -1,0 +1,352 @@
+//! Orders that depend on another: one triggers others, one cancels another, or both.
+//!
+//! What depends waits here. It is not written down: after a restart orders that are in the book stay, and stand alone.
+
+use tickpath_deribit::codes::{CancelReason, Direction, OrderState, OrderType, TimeInForce};
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::messages::PlaceOrder;
+use tickpath_deribit::scan::Value;
+use tickpath_deribit::text::Text;
+use tickpath_derivatives::Money;
+use tickpath_types::{Price, Qty};
+
+use super::Front;
+use super::trading::check_terms;
+use super::triggers::{WAITING_MAX, waits};
+use crate::account::Changes;
+use crate::fault::Fault;
+use crate::json::{get, member, text_of};
+use crate::labels::LABEL_LEN_MAX;
+use crate::order::{Extra, FillCondition, Order, TRIGGER_BIT, Terms, TriggerTerms};
+use crate::pending::{Intent, Origin};
+
+/// Quantities are multiplied before they are divided.
+fn part_of(qty: Qty, filled: Qty, whole: Qty) -> Qty {
+    let part = u128::from(qty.0) * u128::from(filled.0) / u128::from(whole.0.max(1));
+    Qty(u64::try_from(part).unwrap_or(u64::MAX).min(qty.0))
+}
+
+impl Front {
+    /// What an order's params link with it.
+    pub(super) fn links_of(
+        &mut self,
+        account: usize,
+        primary: &PlaceOrder<'_>,
+        params: &Value<'_>,
+    ) -> Result<Option<Box<Extra>>, Fault> {
+        let Some(kind) = text_of(params, "linked_order_type") else {
+            return match member(params, "otoco_config") {
+                Some(_) => {
+                    Err(Fault::because(ErrorCode::UnsupportedArgCombination, "linked_order_type is missing"))
+                }
+                None => Ok(None),
+            };
+        };
+        let (count, triggers, cancels) = match kind.as_str() {
+            "one_triggers_other" => (1, true, false),
+            "one_cancels_other" => (1, false, true),
+            "one_triggers_one_cancels_other" => (2, true, true),
+            _ => return Err(Fault::param("linked_order_type", "no such type")),
+        };
+        let condition = match text_of(params, "trigger_fill_condition").as_deref() {
+            None | Some("first_hit") => FillCondition::FirstHit,
+            Some("complete_fill") => FillCondition::CompleteFill,
+            Some("incremental") => FillCondition::Incremental,
+            Some(_) => return Err(Fault::param("trigger_fill_condition", "no such condition")),
+        };
+        if primary.order_type.is_some_and(waits) {
+            return Err(Fault::because(
+                ErrorCode::UnsupportedArgCombination,
+                "an order that others are linked with does not wait for a price",
+            ));
+        }
+        let configs = member(params, "otoco_config").ok_or(Fault::param("otoco_config", "value required"))?;
+        let mut scanner = configs.scanner();
+        scanner.open_array().map_err(|_| Fault::param("otoco_config", "value must be a list"))?;
+        let mut linked = Vec::new();
+        while let Ok(true) = scanner.next_element() {
+            let Ok(config) = scanner.value() else { break };
+            linked.push(self.linked_order(primary, &config)?);
+        }
+        if linked.len() != count {
+            return Err(Fault::param("otoco_config", "one order, or two of one_triggers_one_cancels_other"));
+        }
+        if self.accounts[account].waiting.len() + count > WAITING_MAX {
+            return Err(ErrorCode::NoMoreOtoOrders.into());
+        }
+        Ok(Some(Box::new(Extra { linked, triggers, cancels, condition, ..Extra::default() })))
+    }
+
+    /// An order as an element of `otoco_config` describes it.
+    fn linked_order(&mut self, primary: &PlaceOrder<'_>, config: &Value<'_>) -> Result<Order, Fault> {
+        let wrong = |param| Fault::param(param, "no such value");
+        let code = |name: &'static str| member(config, name).ok_or(Fault::param(name, "value required"));
+        let direction: Direction = code("direction")?.parse_strict().map_err(|_| wrong("direction"))?;
+        let side = direction.side().ok_or(wrong("direction"))?;
+        let label = text_of(config, "label").unwrap_or_default();
+        if label.chars().count() > LABEL_LEN_MAX {
+            return Err(Fault::param("label", "at most 64 characters"));
+        }
+        let flag = |name| get::<bool>(config, name).unwrap_or(false);
+        let optional = |name: &'static str| member(config, name);
+        let order_type = optional("type").map(|value| value.parse_strict::<OrderType>()).transpose();
+        let time = optional("time_in_force").map(|value| value.parse_strict::<TimeInForce>()).transpose();
+        let trigger = optional("trigger").map(|value| value.parse_strict()).transpose();
+        let order = PlaceOrder {
+            amount: get(config, "amount").or(primary.amount),
+            contracts: if get::<tickpath_deribit::number::Decimal>(config, "amount").is_some() {
+                None
+            } else {
+                primary.contracts
+            },
+            order_type: order_type.map_err(|_| wrong("type"))?,
+            price: get(config, "price"),
+            label: Some(Text::new(&label)),
+            time_in_force: time.map_err(|_| wrong("time_in_force"))?,
+            post_only: flag("post_only"),
+            reject_post_only: flag("reject_post_only"),
+            reduce_only: flag("reduce_only"),
+            trigger: trigger.map_err(|_| wrong("trigger"))?,
+            trigger_price: get(config, "trigger_price"),
+            trigger_offset: get(config, "trigger_offset"),
+            display_amount: None,
+            advanced: None,
+            mmp: false,
+            valid_until: None,
+            instrument_name: primary.instrument_name,
+        };
+        let order_type = order.order_type.unwrap_or(OrderType::Limit);
+        let time_in_force = order.time_in_force.unwrap_or(TimeInForce::GoodTilCancelled);
+        check_terms(&order, order_type, time_in_force)?;
+        let listing = self.find_traded(&order.instrument_name.to_cow())?;
+        let price = match order_type {
+            OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit => {
+                let price = order.price.ok_or(Fault::param("price", "value required"))?;
+                self.settings.listings[listing].parse_price(price)?
+            }
+            _ => Price(0),
+        };
+        let armed = waits(order_type).then(|| self.armed(listing, order_type, &order)).transpose()?;
+        let qty = self.qty_of(listing, order.amount, order.contracts)?;
+        let terms = Terms {
+            order_type,
+            time_in_force,
+            is_post_only: order.post_only,
+            rejects_post_only: order.post_only && order.reject_post_only,
+            is_reduce_only: order.reduce_only,
+            label: self.labels.number(&label, "").ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
+            ..Terms::default()
+        };
+        Ok(Order {
+            number: 0,
+            listing,
+            side,
+            terms,
+            price,
+            qty,
+            filled: Qty::ZERO,
+            filled_value: Money::ZERO,
+            created_ms: self.now_ms(),
+            updated_ms: self.now_ms(),
+            is_replaced: false,
+            state: OrderState::Untriggered,
+            cancel_reason: None,
+            user_ref: 0,
+            connection: None,
+            display: None,
+            trigger: None,
+            extra: Some(Box::new(Extra { armed, ..Extra::default() })),
+        })
+    }
+
+    /// What a linked order is to watch once it is let go.
+    fn armed(
+        &self,
+        listing: usize,
+        order_type: OrderType,
+        order: &PlaceOrder<'_>,
+    ) -> Result<TriggerTerms, Fault> {
+        let watched = order.trigger.ok_or(Fault::param("trigger", "value required"))?;
+        let name = if order_type == OrderType::TrailingStop { "trigger_offset" } else { "trigger_price" };
+        let given =
+            if order_type == OrderType::TrailingStop { order.trigger_offset } else { order.trigger_price };
+        let given = self.on_trigger_tick(listing, given.ok_or(Fault::param(name, "value required"))?)?;
+        let offset = (order_type == OrderType::TrailingStop).then_some(given.0);
+        Ok(TriggerTerms { watched, price: given, offset, reference: given })
+    }
+
+    /// The log has an order that others are linked with: they wait for it, or go on their way beside it.
+    pub(super) fn begin_links(&mut self, account: usize, number: u64) {
+        let Some(order) = self.accounts[account].order_mut(number) else { return };
+        let connection = order.connection;
+        let (listing, id) = (order.listing, number.to_string());
+        let Some(extra) = &mut order.extra else { return };
+        let linked = std::mem::take(&mut extra.linked);
+        if linked.is_empty() {
+            return;
+        }
+        let (triggers, cancels) = (extra.triggers, extra.cancels);
+        let oco_ref = if cancels { format!("OCO-{id}") } else { String::new() };
+        if cancels && !triggers {
+            extra.oco_ref.clone_from(&oco_ref);
+        }
+        let primary_id = if triggers {
+            crate::market::prefixed(&self.settings.listings[listing], number)
+        } else {
+            String::new()
+        };
+        let mut numbers = Vec::new();
+        for mut order in linked {
+            order.number = self.next_trigger | TRIGGER_BIT;
+            self.next_trigger += 1;
+            order.connection = connection;
+            if let Some(extra) = &mut order.extra {
+                (extra.oco_ref, extra.primary_id) = (oco_ref.clone(), primary_id.clone());
+            }
+            numbers.push(order.number);
+            self.accounts[account].waiting.insert(order.number, order);
+        }
+        if triggers {
+            let listings = &self.settings.listings;
+            let known = &self.accounts[account];
+            let waiting = numbers.iter().filter_map(|number| known.waiting.get(number));
+            let ids: Vec<String> = waiting.map(|order| order.id(&listings[order.listing])).collect();
+            if let Some(extra) =
+                self.accounts[account].order_mut(number).and_then(|order| order.extra.as_mut())
+            {
+                (extra.secondaries, extra.secondary_ids) = (numbers.clone(), ids);
+            }
+            numbers.into_iter().for_each(|number| self.tell_of(account, number));
+        } else {
+            numbers.into_iter().for_each(|number| self.release(account, number, Qty(u64::MAX)));
+        }
+    }
+
+    /// Orders changed: what is linked with them follows.
+    pub(super) fn follow_links(&mut self, account: usize, changes: &Changes) {
+        for number in &changes.orders {
+            self.follow_link(account, *number);
+        }
+    }
+
+    pub(super) fn follow_link(&mut self, account: usize, number: u64) {
+        let Some(order) = self.accounts[account].order(number) else { return };
+        let Some(extra) = order.extra.clone() else { return };
+        let (filled, whole, state, reason) = (order.filled, order.qty, order.state, order.cancel_reason);
+        let has_fired = order.trigger.is_some() && state == OrderState::Triggered;
+        let is_over = has_fired || matches!(state, OrderState::Filled | OrderState::Cancelled);
+        for secondary in &extra.secondaries {
+            let Some(waiting) = self.accounts[account].waiting.get(secondary) else { continue };
+            let released = waiting.extra.as_ref().map_or(Qty::ZERO, |extra| extra.released);
+            let due = match extra.condition {
+                FillCondition::FirstHit if !filled.is_zero() => waiting.qty,
+                FillCondition::CompleteFill if state == OrderState::Filled => waiting.qty,
+                FillCondition::Incremental => part_of(waiting.qty, filled, whole),
+                _ => Qty::ZERO,
+            };
+            if due > released {
+                self.release(account, *secondary, Qty(due.0 - released.0));
+            }
+            if is_over {
+                let reason = Some(CancelReason::OtoPrimaryClosed);
+                self.end_trigger(account, *secondary, OrderState::Cancelled, reason);
+            }
+        }
+        let is_first = reason != Some(CancelReason::OcoOtherClosed);
+        if !extra.oco_ref.is_empty() && is_first && (is_over || !filled.is_zero()) {
+            self.cancel_others(account, number, &extra.oco_ref);
+        }
+    }
+
+    /// Cancels the other orders of which one cancels the others.
+    pub(super) fn cancel_others(&mut self, account: usize, number: u64, oco_ref: &str) {
+        let known = &self.accounts[account];
+        let is_other = |order: &&Order| {
+            order.number != number && order.extra.as_ref().is_some_and(|extra| extra.oco_ref == oco_ref)
+        };
+        let waiting: Vec<u64> = known.waiting.values().filter(is_other).map(|order| order.number).collect();
+        let open: Vec<u64> = known
+            .open
+            .values()
+            .filter(is_other)
+            .map(|order| order.number)
+            .filter(|number| !known.is_cancelling(*number))
+            .collect();
+        let reason = CancelReason::OcoOtherClosed;
+        for other in waiting {
+            self.end_trigger(account, other, OrderState::Cancelled, Some(reason));
+        }
+        for other in open {
+            let _ = self.send_cancel(account, other, None, None, reason);
+        }
+    }
+
+    /// Lets a part of a linked order go: into the book, or to wait for its price.
+    fn release(&mut self, account: usize, number: u64, part: Qty) {
+        let Some(order) = self.accounts[account].waiting.get_mut(&number) else { return };
+        let Some(extra) = &mut order.extra else { return };
+        let qty = Qty(part.0.min(order.qty.0 - extra.released.0));
+        extra.released.0 += qty.0;
+        let is_whole = extra.released == order.qty;
+        let armed = extra.armed;
+        let order = order.clone();
+        let extra = order.extra.as_deref().map(|extra| {
+            let (oco_ref, primary_id) = (extra.oco_ref.clone(), extra.primary_id.clone());
+            Box::new(Extra { oco_ref, primary_id, ..Extra::default() })
+        });
+        let entered = match armed {
+            Some(armed) => self.arm(account, Order { qty, extra, ..order.clone() }, armed),
+            None => self.let_go(account, &Order { qty, ..order.clone() }, extra),
+        };
+        if entered.is_err() || is_whole {
+            let state = if entered.is_ok() { OrderState::Triggered } else { OrderState::Rejected };
+            self.end_trigger(account, number, state, None);
+        }
+    }
+
+    /// A linked order waits for its price from now on, under a number of its own.
+    fn arm(&mut self, account: usize, mut order: Order, armed: TriggerTerms) -> Result<(), Fault> {
+        let now = self.watched(order.listing, armed.watched);
+        let now = now.ok_or(Fault::new(ErrorCode::InvalidTriggerPrice))?;
+        let price = match armed.offset {
+            Some(offset) => Price(now.0 + order.side.sign() * offset),
+            None => armed.price,
+        };
+        order.number = self.next_trigger | TRIGGER_BIT;
+        self.next_trigger += 1;
+        order.trigger = Some(TriggerTerms { price, reference: now, ..armed });
+        self.keep_waiting(account, order);
+        Ok(())
+    }
+
+    fn let_go(&mut self, account: usize, order: &Order, extra: Option<Box<Extra>>) -> Result<(), Fault> {
+        let (listing, side) = (order.listing, order.side);
+        let price = match order.terms.order_type {
+            OrderType::Limit => order.price,
+            other => self.price_of(listing, side, other, None)?,
+        };
+        let qty = match order.terms.is_reduce_only {
+            true => self.reducing(account, listing, side, order.qty)?,
+            false => order.qty,
+        };
+        let terms = Terms { trigger: (order.number & !TRIGGER_BIT) as u32, ..order.terms };
+        let mut intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
+        self.keep_off_the_book(&mut intent)?;
+        self.check_funds(account, &intent, qty, None)?;
+        let connection = order.connection;
+        self.enter_as(account, intent, Origin { connection, extra, ..Origin::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_what_is_filled() {
+        assert_eq!(part_of(Qty(10), Qty(1), Qty(3)), Qty(3));
+        assert_eq!(part_of(Qty(10), Qty(3), Qty(3)), Qty(10));
+        assert_eq!(part_of(Qty(u64::MAX), Qty(u64::MAX), Qty(1)), Qty(u64::MAX));
+        assert_eq!(part_of(Qty(5), Qty(0), Qty(0)), Qty(0));
+    }
+}

@@ -1,0 +1,213 @@
+//! Orders that trigger others, and orders of which one cancels the other.
+
+use serde_json::{Value, json};
+
+use crate::support::Venue;
+
+const PERPETUAL: &str = "BTC-PERPETUAL";
+
+fn linked(kind: &str, condition: &str, configs: Value) -> Value {
+    json!({
+        "instrument_name": PERPETUAL, "amount": 100, "price": 59_900, "label": "first",
+        "linked_order_type": kind, "trigger_fill_condition": condition, "otoco_config": configs
+    })
+}
+
+fn take() -> Value {
+    json!({ "direction": "sell", "type": "limit", "price": 60_500, "amount": 100, "label": "take", "reduce_only": false })
+}
+
+fn stop() -> Value {
+    json!({ "direction": "sell", "type": "stop_market", "trigger": "mark_price", "trigger_price": 59_000, "amount": 100, "label": "stop" })
+}
+
+fn sell(venue: &mut Venue, connection: u64, amount: u64, price: u64) -> Value {
+    venue.ok(
+        connection,
+        "private/sell",
+        json!({ "instrument_name": PERPETUAL, "amount": amount, "price": price }),
+    )
+}
+
+fn state(venue: &mut Venue, connection: u64, id: &Value) -> (String, String) {
+    let order = venue.ok(connection, "private/get_order_state", json!({ "order_id": id }));
+    let text = |name: &str| order[name].as_str().unwrap_or("").to_owned();
+    (text("order_state"), text("cancel_reason"))
+}
+
+fn labels(venue: &mut Venue, connection: u64) -> Vec<String> {
+    let open = venue.ok(connection, "private/get_open_orders", json!({}));
+    let mut labels: Vec<String> =
+        open.as_array().unwrap().iter().map(|order| order["label"].as_str().unwrap().to_owned()).collect();
+    labels.sort();
+    labels
+}
+
+#[test]
+fn the_first_fill_lets_both_go_and_one_of_them_cancels_the_other() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let placed = venue.ok(
+        anna,
+        "private/buy",
+        linked("one_triggers_one_cancels_other", "first_hit", json!([take(), stop()])),
+    );
+    let first = &placed["order"];
+    assert_eq!(
+        (&first["is_primary_otoco"], first["oto_order_ids"].as_array().unwrap().len()),
+        (&json!(true), 2)
+    );
+    let second = first["oto_order_ids"][0].clone();
+    let waiting = venue.ok(anna, "private/get_order_state", json!({ "order_id": second }));
+    assert_eq!(
+        (&waiting["order_state"], &waiting["is_secondary_oto"], &waiting["primary_order_id"]),
+        (&json!("untriggered"), &json!(true), &first["order_id"])
+    );
+    assert_eq!((venue.engine.open_order_count(), labels(&mut venue, anna).len()), (1, 3));
+    let edit = json!({ "order_id": second, "amount": 50 });
+    assert_eq!(venue.refused(anna, "private/edit", edit), 11047);
+
+    sell(&mut venue, bert, 40, 59_900);
+    assert_eq!(state(&mut venue, anna, &second).0, "triggered");
+    assert_eq!(labels(&mut venue, anna), ["first", "stop", "take"]);
+    let stops = venue.ok(anna, "private/get_open_orders", json!({ "type": "stop_all" }));
+    assert_eq!(
+        (&stops[0]["trigger_price"], &stops[0]["order_state"]),
+        (&json!(59_000), &json!("untriggered"))
+    );
+    // The take trades: nothing is to be stopped any more.
+    venue.ok(bert, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60_500 }));
+    assert_eq!(labels(&mut venue, anna), ["first", "take"]);
+    let closed = state(&mut venue, anna, &stops[0]["order_id"]);
+    assert_eq!(closed, ("cancelled".to_owned(), "oco_other_closed".to_owned()));
+}
+
+#[test]
+fn what_is_to_be_triggered_goes_with_its_primary() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let place = |venue: &mut Venue, condition: &str| {
+        let params = linked("one_triggers_other", condition, json!([take()]));
+        venue.ok(anna, "private/buy", params)["order"].clone()
+    };
+    let first = place(&mut venue, "complete_fill");
+    sell(&mut venue, bert, 40, 59_900);
+    let second = first["oto_order_ids"][0].clone();
+    assert_eq!(state(&mut venue, anna, &second).0, "untriggered", "it is not filled");
+    venue.ok(anna, "private/cancel", json!({ "order_id": first["order_id"] }));
+    assert_eq!(state(&mut venue, anna, &second), ("cancelled".to_owned(), "oto_primary_closed".to_owned()));
+
+    let first = place(&mut venue, "complete_fill");
+    sell(&mut venue, bert, 100, 59_900);
+    assert_eq!(state(&mut venue, anna, &first["oto_order_ids"][0]).0, "triggered");
+    assert_eq!(labels(&mut venue, anna), ["take"]);
+    venue.ok(anna, "private/cancel_all", json!({}));
+
+    let first = place(&mut venue, "incremental");
+    sell(&mut venue, bert, 40, 59_900);
+    sell(&mut venue, bert, 10, 59_900);
+    let parts =
+        venue.ok(anna, "private/get_open_orders_by_label", json!({ "currency": "BTC", "label": "take" }));
+    let mut amounts: Vec<_> =
+        parts.as_array().unwrap().iter().filter_map(|order| order["amount"].as_u64()).collect();
+    amounts.sort_unstable();
+    assert_eq!(amounts, [10, 40, 100], "the whole of it still waits");
+    venue.ok(anna, "private/cancel", json!({ "order_id": first["order_id"] }));
+    assert_eq!(labels(&mut venue, anna), ["take", "take"], "what was let go stays");
+
+    // Filled at once: nothing waits.
+    venue.ok(anna, "private/cancel_all", json!({}));
+    sell(&mut venue, bert, 100, 59_900);
+    let filled = place(&mut venue, "first_hit");
+    assert_eq!(filled["order_state"], "filled");
+    assert_eq!(labels(&mut venue, anna), ["take"]);
+}
+
+#[test]
+fn of_two_orders_one_cancels_the_other() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
+    let pair = || linked("one_cancels_other", "first_hit", json!([other]));
+    let first = venue.ok(anna, "private/buy", pair())["order"].clone();
+    assert!(first["oco_ref"].is_string(), "{first}");
+    assert_eq!(
+        (venue.engine.open_order_count(), labels(&mut venue, anna)),
+        (2, vec!["first".to_owned(), "second".to_owned()])
+    );
+    sell(&mut venue, bert, 10, 59_900);
+    assert_eq!(labels(&mut venue, anna), ["first"], "a part of it is enough");
+    venue.ok(anna, "private/cancel_all", json!({}));
+    let first = venue.ok(anna, "private/buy", pair())["order"].clone();
+    venue.ok(anna, "private/cancel", json!({ "order_id": first["order_id"] }));
+    assert!(labels(&mut venue, anna).is_empty());
+    assert_eq!(venue.engine.open_order_count(), 0);
+    // With a stop beside it, which fires.
+    let stop = json!({ "direction": "sell", "type": "stop_market", "trigger": "last_price", "trigger_price": 59_500, "label": "stop" });
+    sell(&mut venue, bert, 10, 59_890);
+    venue.ok(anna, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_890 }));
+    venue.ok(anna, "private/buy", linked("one_cancels_other", "first_hit", json!([stop])));
+    assert_eq!(labels(&mut venue, anna), ["first", "stop"]);
+    venue.ok(
+        anna,
+        "private/edit_by_label",
+        json!({ "instrument_name": PERPETUAL, "label": "first", "amount": 100, "price": 59_000 }),
+    );
+    sell(&mut venue, bert, 10, 59_400);
+    venue.ok(
+        anna,
+        "private/buy",
+        json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_400, "label": "last" }),
+    );
+    assert_eq!(labels(&mut venue, anna), ["stop"], "the stop's order is in the book, and nothing beside it");
+}
+
+#[test]
+fn links_that_make_no_sense_are_refused() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    for (params, code) in [
+        (linked("one_triggers_all", "first_hit", json!([take()])), -32602),
+        (linked("one_triggers_other", "some", json!([take()])), -32602),
+        (linked("one_triggers_other", "first_hit", json!([])), -32602),
+        (linked("one_triggers_other", "first_hit", json!([take(), stop()])), -32602),
+        (linked("one_triggers_one_cancels_other", "first_hit", json!([take()])), -32602),
+        (linked("one_triggers_other", "first_hit", json!(7)), -32602),
+        (linked("one_triggers_other", "first_hit", json!([{ "type": "limit", "price": 60_000 }])), -32602),
+        (
+            linked("one_triggers_other", "first_hit", json!([{ "direction": "sell", "type": "limit" }])),
+            -32602,
+        ),
+        (
+            linked(
+                "one_triggers_other",
+                "first_hit",
+                json!([{ "direction": "sell", "type": "stop_market", "trigger": "mark_price" }]),
+            ),
+            -32602,
+        ),
+        (
+            linked("one_triggers_other", "first_hit", json!([{ "direction": "sell", "price": 60_000.3 }])),
+            10043,
+        ),
+        (
+            linked(
+                "one_triggers_other",
+                "first_hit",
+                json!([{ "direction": "sell", "price": 60_000, "amount": 15 }]),
+            ),
+            10021,
+        ),
+        (
+            json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "otoco_config": [take()] }),
+            11047,
+        ),
+        (
+            json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "mark_price", "trigger_price": 61_000, "linked_order_type": "one_triggers_other", "otoco_config": [take()] }),
+            11047,
+        ),
+    ] {
+        assert_eq!(venue.refused(anna, "private/buy", params.clone()), code, "{params}");
+    }
+    assert_eq!(venue.engine.open_order_count(), 0);
+}

@@ -1,0 +1,10 @@
+//! The properties of `tickpath-web`'s server: whatever bytes come, a connection ends, and nothing is longer than its bounds.
+
+#[allow(clippy::unwrap_used)]
+#[path = "../../io/web/tests/memory/mod.rs"]
+pub(crate) mod memory;
+
+/// All bytes of one connection: requests over HTTP, or the upgrade and frames of a WebSocket.
+pub fn web(data: &[u8]) {
+    memory::carry(&mut memory::acceptor(), data.to_vec());
+}
