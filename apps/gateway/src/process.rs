@@ -304,8 +304,11 @@ impl GatewayAgent {
         let GatewayAgent { core, doorway, streams, clock, .. } = self;
         let asked = doorway.poll(now, self.ahead_ns, *clock, core, streams);
         if asked > 0 {
+            let begun = clock.now();
             streams.flush();
-            doorway.note_written(clock.now());
+            let written = clock.now();
+            doorway.metrics().profile(Function::Write).record(written.since(begun).0);
+            doorway.note_written(written);
         }
         let mut work = asked;
         if asked == 0 || now >= self.read_at {

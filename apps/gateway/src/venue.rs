@@ -243,7 +243,7 @@ impl Listener for Ear<'_> {
     #[inline]
     fn on_text<'f>(&mut self, at: Received, text: &'f str) -> Result<Inbound<'f>, ScanError> {
         let metrics = self.door.metrics();
-        metrics.count_bytes(self.stream, text.len() as u64, 0);
+        metrics.count_bytes(self.stream, text.len() as u64);
         metrics.updated_ns.set(at.at.0);
         let read = self.core.read(at.at, self.stream, text);
         if read.is_err() {

@@ -150,7 +150,9 @@ fn the_venue_may_go_and_come_back() {
 fn the_duty_cycle_does_not_allocate() {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
-    let (_, mut gateway, socket) = support::build(folder.path(), venue.address, "");
+    // Also with everything recorded.
+    let log = format!("[event_log]\nfolder = '{}'\n", folder.path().join("logs").display());
+    let (_, mut gateway, socket) = support::build(folder.path(), venue.address, &log);
     let clock = TscClock::shared();
     let connecting = std::thread::spawn(move || {
         let mut trader = support::client(&socket, "trader");
