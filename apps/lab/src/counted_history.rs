@@ -1,6 +1,6 @@
 //! A shell's instructions for market data that it takes in, with its history of messages and without.
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use tickpath_agent::TscClock;
 use tickpath_shell::{Link, ShellConfig, Standing, Way};
 

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use tickpath_deribit_front::Transport;
-use tickpath_exchange::DoorAsk;
 use tickpath_fix::deribit::{
     Credentials, EntryType, ExecutionReport, MarketDataIncremental, MarketDataReject, MarketDataRequest,
     MarketDataSnapshot, MdEntryType, MdUpdateAction, MdUpdateType, NewOrderSingle, OrdStatus, OrdType,
