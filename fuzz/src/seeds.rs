@@ -416,9 +416,11 @@ pub fn journal() -> Vec<Vec<u8>> {
 pub fn gateway_log() -> Vec<Vec<u8>> {
     use tickpath_gateway::event_log::{FileHeader, Origin, RecordHeader, RecordKind};
     let (start, clock) = (Nanos(1_795_362_361_000_000_000), Nanos(5));
-    let header = FileHeader { part: 0, session: [7; 16], start, clock, sequence: 0, name: "deribit".to_owned() };
+    let header =
+        FileHeader { part: 0, session: [7; 16], start, clock, sequence: 0, name: "deribit".to_owned() };
     let mut whole = header.write().to_vec();
-    let texts = [&b"{\"jsonrpc\":\"2.0\",\"id\":1}"[..], &[0; 184], &[0; 120], b"name = 'x'", b"", &[0xff; 9]];
+    let texts =
+        [&b"{\"jsonrpc\":\"2.0\",\"id\":1}"[..], &[0; 184], &[0; 120], b"name = 'x'", b"", &[0xff; 9]];
     for (sequence, (kind, text)) in (0..).zip(RecordKind::ALL.iter().zip(texts.iter().cycle())) {
         let origin = Origin { stream: 1, account: 2, client: 3 };
         let header = RecordHeader { kind: *kind, origin, sequence, time: Nanos(9), origin_time: Nanos(8) };
