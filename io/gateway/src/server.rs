@@ -19,6 +19,8 @@ use handshakes::Handshakes;
 
 /// Time between two looks at what is not urgent: who calls, who has gone, pings.
 const HOUSEKEEPING: Nanos = Nanos(1_000_000);
+/// Answers to pings that fit none, in one poll; the next takes more.
+const WRONG_PONGS_MAX: usize = 16;
 /// Time between two signs of life of the broadcast segment.
 const SIGN_OF_LIFE: Nanos = Nanos(100_000_000);
 
@@ -235,21 +237,27 @@ impl Door {
     /// those of one in order. Now and then a call does a bounded amount of housekeeping.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<DoorEvent> {
-        loop {
-            match self.clients.poll(&mut self.counters) {
-                Some(Found::Request(client, request)) => return Some(DoorEvent::Request(client, request)),
-                Some(Found::Pong(client, request)) => {
+        // By the time, and not by whether there is nothing else to do: a client that never stops asking must not keep others
+        // from coming in.
+        if now >= self.next_housekeeping
+            && let Some(event) = self.keep_house(now)
+        {
+            return Some(event);
+        }
+        for _ in 0..WRONG_PONGS_MAX {
+            match self.clients.poll(&mut self.counters)? {
+                Found::Request(client, request) => return Some(DoorEvent::Request(client, request)),
+                Found::Pong(client, request) => {
                     // The clock anew: `now` may be older than the answer.
                     match self.clients.pong(client, &request, monotonic()) {
                         Some(heartbeat) => return Some(DoorEvent::Heartbeat(client, heartbeat)),
                         None => self.counters.wrong_pongs += 1,
                     }
                 }
-                Some(Found::Left(client, reason)) => return Some(DoorEvent::Left(client, reason)),
-                None if now < self.next_housekeeping => return None,
-                None => return self.keep_house(now),
+                Found::Left(client, reason) => return Some(DoorEvent::Left(client, reason)),
             }
         }
+        None
     }
 
     /// Who calls, who has said who it is, who has gone, who is to be pinged.
