@@ -2,6 +2,7 @@
 
 mod clients;
 mod handshakes;
+mod rings;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::clock::{monotonic, unix_time};
 use crate::error::DoorError;
 use clients::{Clients, Found};
 use handshakes::Handshakes;
+use rings::RingMaker;
 
 /// Time between two looks at what is not urgent: who calls, who has gone, pings.
 const HOUSEKEEPING: Nanos = Nanos(1_000_000);
@@ -189,7 +191,8 @@ pub struct DoorCounters {
 
 /// A gateway's local door. One thread polls it; it never waits.
 ///
-/// Times are those of [`monotonic`]. Polling and sending allocate nothing; letting a client in and out does.
+/// Times are those of [`monotonic`]. Polling and sending allocate nothing; letting a client in and out does. The rings of the
+/// next two clients are made ahead by a thread of the door's own, as that takes milliseconds.
 #[derive(Debug)]
 pub struct Door {
     config: DoorConfig,
@@ -197,6 +200,7 @@ pub struct Door {
     listener: Option<ChannelListener>,
     handshakes: Handshakes,
     clients: Clients,
+    rings: RingMaker,
     broadcast: EventsWriter<Event>,
     counters: DoorCounters,
     next_housekeeping: Nanos,
@@ -224,6 +228,7 @@ impl Door {
             listener: Some(listener),
             handshakes: Handshakes::new(config.handshakes_max),
             clients: Clients::new(config.clients_max),
+            rings: RingMaker::start(config.requests_max, config.events_max),
             broadcast,
             counters: DoorCounters::default(),
             next_housekeeping: Nanos::ZERO,
@@ -313,7 +318,7 @@ impl Door {
             source: self.config.source,
             ..Welcome::default()
         };
-        let channel = handshakes::welcome(caller, welcome, self.config.requests_max, self.config.events_max);
+        let channel = self.rings.take().and_then(|rings| handshakes::welcome(caller, welcome, rings));
         let Some(channel) = channel else {
             self.counters.failed += 1;
             return None;

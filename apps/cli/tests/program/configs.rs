@@ -39,7 +39,12 @@ fn every_sample_is_valid_as_what_it_is() {
             ),
             "gateway.toml" => (
                 "gateway configuration",
-                &["request_timeout = \"15s\"", "flush_interval = \"5m\"", "ban_period = \"5m\"", "[users.watcher]"][..],
+                &[
+                    "request_timeout = \"15s\"",
+                    "flush_interval = \"5m\"",
+                    "ban_period = \"5m\"",
+                    "[users.watcher]",
+                ][..],
             ),
             "shell.toml" => (
                 "shell configuration",
@@ -84,10 +89,7 @@ fn a_file_is_known_by_its_keys_however_they_are_written() {
         ("rate=1", "demo"),
         ("", "demo"),
         ("instrument=[{symbol='A',reference_price='1'}]", "instrument file"),
-        (
-            "[accounts.A1]\nlogin='x'\nsecret='test'\n[users.u]\npassword='test'",
-            "gateway",
-        ),
+        ("[accounts.A1]\nlogin='x'\nsecret='test'\n[users.u]\npassword='test'", "gateway"),
     ] {
         let file = site.write("some.toml", text);
         let printed = run(&["config", "check", &file]);

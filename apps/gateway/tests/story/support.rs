@@ -12,8 +12,7 @@ use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelS
 use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
-use tickpath_gateway::process::{Gateway, GatewayView};
-use tickpath_gateway::safety::Control;
+use tickpath_gateway::process::Gateway;
 use tickpath_gateway_io::{Client, ClientConfig};
 use tickpath_gateway_protocol::frame::Password;
 use tickpath_gateway_protocol::{
@@ -98,8 +97,6 @@ impl TestVenue {
 pub struct TestGateway {
     runner: Runner,
     _admin: Option<AdminDoor>,
-    pub control: Control,
-    pub view: Arc<GatewayView>,
     socket: PathBuf,
 }
 
@@ -113,9 +110,8 @@ impl TestGateway {
     pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
         let (config, gateway, socket) = build(folder, venue, more);
         let clock = TscClock::shared();
-        let (control, view) = (gateway.control.clone(), Arc::clone(&gateway.view));
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { runner, _admin: gateway.admin, control, view, socket }
+        TestGateway { runner, _admin: gateway.admin, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {

@@ -233,14 +233,15 @@ fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<Vec<Sam
                 let ticks = context.clock.ticks();
                 link.request(start, Method::Buy, &order)?;
                 sent.push(context.clock.ticks() - ticks);
+                frame.clear();
+                frame.resize(FRAME_HEAD, b'x');
+                frame.extend_from_slice(link.sent().as_bytes());
+                ensure!(link.sent().contains(LABEL), "the order was not what was sent last");
                 wait_for(stop, || {
                     link.do_work(now(), &mut owner);
                     Ok((owner.answers > number).then_some(()))
                 })?;
                 context.spin(PAUSE);
-                frame.clear();
-                frame.resize(FRAME_HEAD, b'x');
-                frame.extend_from_slice(link.sent().as_bytes());
                 let ticks = context.clock.ticks();
                 client.writer().write_all(&frame)?;
                 while client.wants_write() {

@@ -98,6 +98,8 @@ pub(super) enum News {
 #[derive(Debug)]
 pub(super) struct Account {
     user: String,
+    /// Copies so far, of all users that the reader watches.
+    pub(super) copies: u64,
     /// Number of the user's last message.
     pub(super) number: u64,
     /// Copies were missing: nothing of this can be trusted.
@@ -123,6 +125,7 @@ impl Account {
     pub(super) fn new(user: &str) -> Account {
         Account {
             user: user.to_owned(),
+            copies: 0,
             number: 0,
             is_incomplete: false,
             unreadable: 0,
@@ -139,6 +142,7 @@ impl Account {
 
     /// Takes a drop copy; what other users were told is passed over.
     pub(super) fn handle_copy(&mut self, copy: &[u8], instruments: &InstrumentTable) {
+        self.copies += 1;
         let Ok(copy) = Copy::parse(copy) else {
             self.unreadable += 1;
             return;

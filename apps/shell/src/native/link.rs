@@ -456,6 +456,7 @@ impl NativeLink {
             self.begin(now)?;
         }
         let (account, instruments) = (&mut self.account, &self.settings.instruments);
+        let copied = account.copies;
         if let Some(copies) = &mut self.copies {
             let mut has_ended = false;
             copies
@@ -467,6 +468,10 @@ impl NativeLink {
             if has_ended {
                 return Err(Loss::Copies(Lost::Gone("the session has ended".to_owned())));
             }
+        }
+        if account.copies > copied {
+            // A long log is no silence.
+            self.sync_since = now;
         }
         let Some(entry) = &mut self.entry else { return Ok(()) };
         if !entry.poll_connected(now)? {
