@@ -16,6 +16,7 @@ use tickpath_sim::ItchDayConfig;
 use tickpath_types::MarketUpdate;
 
 use crate::counted_crowd;
+use crate::counted_history;
 use crate::day::DayOutcome;
 use crate::itch_books;
 use crate::measure::crowd::Last;
@@ -75,13 +76,16 @@ fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
 /// Names of what is counted, as callgrind matches them.
 const COUNTED_PASS: &str = "*counted_pass*";
 const COUNTED_TURN: &str = "*counted_turn*";
+const COUNTED_RECEIVE: &str = "*counted_receive*";
 /// First argument of the work with a venue's clients; without it the work is a day's books.
 const CROWD: &str = "crowd";
+/// First argument of the work with a shell's link.
+const HISTORY: &str = "history";
 
 /// Does the work that [`bench`](crate::bench) counts: called in a process of its own, which runs under callgrind,
 /// with the arguments behind [`BenchOptions::counting_command`](crate::BenchOptions::counting_command).
 ///
-/// Takes a venue through the orders of its clients, or reads a day of ITCH from standard input; prints what it led to.
+/// Takes a venue through the orders of its clients, or a shell's link through a stream of market data, or reads a day of ITCH from standard input; prints what it led to.
 ///
 /// # Errors
 /// The arguments are not those that `bench` gives, or the day cannot be read.
@@ -90,6 +94,12 @@ pub fn run_counted(arguments: &[String]) -> anyhow::Result<()> {
         && work == CROWD
     {
         writeln!(std::io::stdout(), "{}", counted_crowd::run(last)?)?;
+        return Ok(());
+    }
+    if let [work, keeps] = arguments
+        && work == HISTORY
+    {
+        writeln!(std::io::stdout(), "{}", counted_history::run(keeps == counted_history::KEPT)?)?;
         return Ok(());
     }
     let [books, messages, symbols, live] = arguments else {
@@ -159,6 +169,22 @@ pub(crate) fn count_crowd(command: &[OsString], last: Last) -> anyhow::Result<u6
         arguments: vec![CROWD.to_owned(), counted_crowd::name(last).to_owned()],
         input: &[],
         expected: counted_crowd::words(last),
+    };
+    Ok(work.count(command)?.counts.instructions)
+}
+
+/// Counts the instructions of a shell's link that takes market data in, with its history or without, in a process of its
+/// own.
+///
+/// # Errors
+/// As [`count`].
+pub(crate) fn count_history(command: &[OsString], keeps: bool) -> anyhow::Result<u64> {
+    let work = Work {
+        counted: COUNTED_RECEIVE,
+        with_caches: false,
+        arguments: vec![HISTORY.to_owned(), counted_history::name(keeps).to_owned()],
+        input: &[],
+        expected: counted_history::words(keeps),
     };
     Ok(work.count(command)?.counts.instructions)
 }

@@ -12,6 +12,7 @@ use crate::bench::BenchOptions;
 use crate::context::{Context, Effort};
 use crate::counted::{self, Counted, CountedBooks};
 use crate::counted_crowd;
+use crate::counted_history;
 use crate::day::StandardDay;
 use crate::day_facts::{self, DayFacts};
 use crate::day_file;
@@ -95,6 +96,19 @@ impl<'a> Lab<'a> {
             counted_crowd::verb(last)
         ));
         counted::count_crowd(command, last)
+    }
+
+    /// Counts the instructions of a shell's link under callgrind, with its history and without.
+    ///
+    /// # Errors
+    /// Why they cannot be counted, with the remedy.
+    pub(crate) fn count_history(&self, keeps: bool) -> anyhow::Result<u64> {
+        let command = self.counting_command()?;
+        let history = counted_history::name(keeps);
+        self.tell(&format!(
+            "counting a shell that takes market data in, its history {history}, under callgrind"
+        ));
+        counted::count_history(command, keeps)
     }
 
     fn counting_command(&self) -> anyhow::Result<&[OsString]> {

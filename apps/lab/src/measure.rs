@@ -5,9 +5,12 @@ mod book_memory;
 mod cache;
 mod counter;
 pub(crate) mod crowd;
+mod deribit_parse;
+mod deribit_send;
 mod echo;
 mod feed_heal;
 mod feed_live;
+mod history_cost;
 mod iex;
 mod instructions;
 mod instruments;
@@ -21,6 +24,7 @@ mod open_loop;
 mod orders;
 mod paced;
 mod recorded;
+mod shell_memory;
 mod stuck;
 mod tick_generate;
 mod ticks_client;
@@ -164,6 +168,17 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     }),
     Measurement::alone(&["ticks_server_rss"], ticks_memory::open),
     Measurement::alone(&["feed_live"], feed_live::open),
+    Measurement::alone(&["deribit_parse_book", "deribit_parse_order"], |lab| {
+        ready(deribit_parse::open(lab.context))
+    }),
+    Measurement::on_two_cores(&["tls_write", "deribit_send_buy"], |lab| {
+        ready(deribit_send::open_buy(lab.context))
+    }),
+    Measurement::on_two_cores(&["deribit_command_to_socket"], |lab| {
+        ready(deribit_send::open_command(lab.context))
+    }),
+    Measurement::alone(&["deribit_receive_instructions", "deribit_history_cost"], history_cost::open),
+    Measurement::alone(&["shell_heap", "shell_leaks"], shell_memory::open),
 ];
 
 #[cfg(test)]

@@ -558,6 +558,84 @@ pub(crate) const ROWS: &[RowSpec] = &[
         reference: "8.2 MB with one client",
         note: "the most memory that the process of a ticks server had with 1,000 clients",
     },
+    RowSpec {
+        name: "deribit_parse_book",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(150.0)),
+        reference: "6.9 us published; sonic-rs 369 ns on this kind of host",
+        note: "a change or snapshot of a book of Deribit, as recorded, out of the receive buffer: the frame and all of its \
+               levels in one pass, numbers exact, each checked against another reader",
+    },
+    RowSpec {
+        name: "deribit_parse_order",
+        unit: "ns",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(350.0)),
+        reference: "6.9 us published; sonic-rs 724 ns on this kind of host",
+        note: "a reply to an order, as recorded, some 1 KB: the frame, the order and each of its trades in one pass, numbers \
+               exact, checked against another reader",
+    },
+    RowSpec {
+        name: "tls_write",
+        unit: "ns",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "as many bytes as the frame of deribit_send_buy has, by a bare TLS session into a loopback socket, p50",
+    },
+    RowSpec {
+        name: "deribit_send_buy",
+        unit: "ns",
+        limit: Some("tls_write"),
+        goal: Some(Goal::RatioAtMost(1.3)),
+        reference: "48 us published",
+        note: "a buy order encoded, numbered, framed, encrypted and written to a loopback socket, in turns with the bare \
+               write; each is answered, and the answer read, before the next; p50",
+    },
+    RowSpec {
+        name: "deribit_command_to_socket",
+        unit: "us",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(10.0)),
+        reference: "150 to 220 us published; its login 131 us",
+        note: "the shell's buy command from its text to the socket, TLS included, and what the answer is written as; without \
+               the wait for the answer; p50 of 19 a round",
+    },
+    RowSpec {
+        name: "deribit_receive_instructions",
+        unit: "instr",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "instructions of the shell's link for a book change that it takes in over TLS, without its history of messages, \
+               counted by callgrind",
+    },
+    RowSpec {
+        name: "deribit_history_cost",
+        unit: "instr",
+        limit: Some("deribit_receive_instructions"),
+        goal: Some(Goal::RatioAtMost(1.02)),
+        reference: "printing each message took 79% of the time",
+        note: "the same with the whole history of messages",
+    },
+    RowSpec {
+        name: "shell_heap",
+        unit: "KiB",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(2_048.0)),
+        reference: "586 KiB published",
+        note: "the most heap that `tickpath shell` had at once, its message history and what the allocator needs included, by \
+               massif",
+    },
+    RowSpec {
+        name: "shell_leaks",
+        unit: "bytes",
+        limit: None,
+        goal: Some(Goal::ValueAtMost(0.0)),
+        reference: "0 after a leak was mended",
+        note: "bytes that the same session lost, by memcheck",
+    },
 ];
 
 impl RowSpec {

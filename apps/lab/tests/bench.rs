@@ -129,6 +129,15 @@ fn a_stuck_client_is_measured_beside_equal_runs() {
 }
 
 #[test]
+fn messages_of_deribit_are_read_and_sent() {
+    check(&["deribit_parse_book", "deribit_parse_order"], &["deribit_parse_book", "deribit_parse_order"]);
+    check(&["deribit_send_buy"], &["tls_write", "deribit_send_buy"]);
+    let report = smoke(&["deribit_command_to_socket"], 1);
+    let row = &report.rows[0];
+    assert!(row.values.is_empty() || row.note.contains("login end to end"), "{row:?}");
+}
+
+#[test]
 fn market_data_is_measured_beside_bare_datagrams() {
     check(&["market_data_out"], &["multicast_send", "market_data_out"]);
 }

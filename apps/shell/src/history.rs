@@ -55,27 +55,43 @@ impl History {
         let kept = message.len().min(self.ring.len() / 4);
         let record = record_len(kept);
         while self.end + record - self.start > self.ring.len() as u64 {
-            self.start += record_len(self.header(self.start).kept);
+            self.start += record_len(self.kept(self.start));
         }
         let place = self.end;
         self.end += record;
-        let start = self.index(place);
-        let header = &mut self.ring[start..start + HEADER];
-        header[..8].copy_from_slice(&at.0.to_le_bytes());
         let len = u32::try_from(message.len()).unwrap_or(u32::MAX);
-        header[8..12].copy_from_slice(&len.to_le_bytes());
         let mark = if way == Way::Sent { SENT } else { 0 };
-        header[12..].copy_from_slice(&(kept as u32 | mark).to_le_bytes());
-        let start = self.index(place + HEADER as u64);
+        let header = u128::from(at.0) | u128::from(len) << 64 | u128::from(kept as u32 | mark) << 96;
+        let header = header.to_le_bytes();
         let bytes = &message.as_bytes()[..kept];
-        if kept <= self.ring.len() - start {
-            self.ring[start..start + kept].copy_from_slice(bytes);
-        } else {
-            let (first, rest) = bytes.split_at(self.ring.len() - start);
-            self.ring[start..].copy_from_slice(first);
-            self.ring[..rest.len()].copy_from_slice(rest);
+        let start = self.index(place);
+        // Nearly always the record does not go over the end of the memory.
+        match self.ring.get_mut(start..start + HEADER + kept) {
+            Some(room) => {
+                let (head, body) = room.split_at_mut(HEADER);
+                head.copy_from_slice(&header);
+                body.copy_from_slice(bytes);
+            }
+            None => self.push_around(start, header, bytes),
         }
         place
+    }
+
+    /// Writes a record whose message begins before the end of the memory and goes on at its start.
+    #[cold]
+    fn push_around(&mut self, start: usize, header: [u8; HEADER], bytes: &[u8]) {
+        self.ring[start..start + HEADER].copy_from_slice(&header);
+        let (first, rest) = bytes.split_at(self.ring.len() - start - HEADER);
+        self.ring[start + HEADER..].copy_from_slice(first);
+        self.ring[..rest.len()].copy_from_slice(rest);
+    }
+
+    /// Bytes that are kept of the message at a place.
+    #[inline]
+    fn kept(&self, place: u64) -> usize {
+        let end = self.index(place) + HEADER;
+        let marked = self.ring[..end].last_chunk().map_or(0, |word| u32::from_le_bytes(*word));
+        (marked & !SENT) as usize
     }
 
     /// The messages, oldest first.

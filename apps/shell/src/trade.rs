@@ -38,7 +38,7 @@ impl Shell {
             Side::Buy => Method::Buy,
             Side::Sell => Method::Sell,
         };
-        if order.label.is_none() {
+        if order.label.is_none() && !self.link().keeps_requests() {
             self.labels += 1;
             order.label = Some(format!("tp-{:x}-{:x}-{}", Clock::unix_ms(), std::process::id(), self.labels));
         }
@@ -53,11 +53,13 @@ impl Shell {
             }
         }
         if self.is_dry_run {
-            return Ok(self.dry_run(method, &order.params()));
+            return self.dry_run(method, &order.params());
         }
         let asked_ms = Clock::unix_ms();
         match self.ask(method, &order.params()) {
-            Err(failure) if failure.is_unsure() => self.find_by_label(&order, asked_ms, failure),
+            Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
+                self.find_by_label(&order, asked_ms, failure)
+            }
             result => result,
         }
     }
@@ -71,10 +73,10 @@ impl Shell {
             self.check_change(change)?;
         }
         if self.is_dry_run {
-            return Ok(self.dry_run(Method::Edit, &change.params()));
+            return self.dry_run(Method::Edit, &change.params());
         }
         let failure = match self.ask(Method::Edit, &change.params()) {
-            Err(failure) if failure.is_unsure() => failure,
+            Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => failure,
             result => return result,
         };
         let (json, is_done) = self.state_after(&failure, &change.order_id, |order| {
@@ -97,10 +99,10 @@ impl Shell {
     pub fn cancel(&mut self, order_id: &str) -> Result<Reply, Failure> {
         let params = CancelOrder { order_id: Text::new(order_id) };
         if self.is_dry_run {
-            return Ok(self.dry_run(Method::Cancel, &params));
+            return self.dry_run(Method::Cancel, &params);
         }
         let failure = match self.ask(Method::Cancel, &params) {
-            Err(failure) if failure.is_unsure() => failure,
+            Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => failure,
             result => return result,
         };
         let is_cancelled = |order: &Order<'_>| order.order_state == OrderState::Cancelled;
@@ -133,17 +135,18 @@ impl Shell {
             }
         }
         if self.is_dry_run {
-            return Ok(self.dry_run(Method::ClosePosition, &params));
+            return self.dry_run(Method::ClosePosition, &params);
         }
         self.ask(Method::ClosePosition, &params)
     }
 
     /// What would be sent.
-    pub(crate) fn dry_run<'a>(&self, method: Method, params: &impl Field<'a>) -> Reply {
+    pub(crate) fn dry_run<'a>(&self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
+        self.link().check(method, params).map_err(Failure::Invalid)?;
         let mut out = format!("{{\"dry_run\":\"{method}\",\"params\":").into_bytes();
         params.write(&mut out);
         out.push(b'}');
-        Reply { json: String::from_utf8_lossy(&out).into_owned(), ..Reply::default() }
+        Ok(Reply { json: String::from_utf8_lossy(&out).into_owned(), ..Reply::default() })
     }
 
     /// An instrument, asked for once.

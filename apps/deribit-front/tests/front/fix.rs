@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use tickpath_deribit_front::Transport;
-use tickpath_exchange::DoorAsk;
 use tickpath_fix::deribit::{
     Credentials, EntryType, ExecutionReport, MarketDataIncremental, MarketDataReject, MarketDataRequest,
     MarketDataSnapshot, MdEntryType, MdUpdateAction, MdUpdateType, NewOrderSingle, OrdStatus, OrdType,
@@ -517,7 +516,7 @@ fn books_are_followed_change_by_change() {
     };
     place(&mut venue, web, "sell", 1000, 60000.5);
     let mut anna = Client::login(&mut venue, "anna");
-    let (kinds, symbols) = (kinds(), [RequestedSymbol { symbol: PERPETUAL, ..RequestedSymbol::default() }]);
+    let (kinds, symbols) = (kinds(), [RequestedSymbol { symbol: PERPETUAL }]);
     anna.send(&mut venue, &follow("m1", &kinds, &symbols));
     let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
     let snapshot: MarketDataSnapshot<'_> = read(&bytes);
@@ -593,8 +592,8 @@ fn books_are_followed_change_by_change() {
 fn refused_requests_for_market_data_say_why() {
     let mut venue = Venue::new();
     let mut anna = Client::login(&mut venue, "anna");
-    let (kinds, symbols) = (kinds(), [RequestedSymbol { symbol: PERPETUAL, ..RequestedSymbol::default() }]);
-    let none = [RequestedSymbol { symbol: "NONE", ..RequestedSymbol::default() }];
+    let (kinds, symbols) = (kinds(), [RequestedSymbol { symbol: PERPETUAL }]);
+    let none = [RequestedSymbol { symbol: "NONE" }];
     let strange = [EntryType { entry_type: MdEntryType(b'9'), ..EntryType::default() }];
     let good = follow("m", &kinds, &symbols);
     anna.send(&mut venue, &good);
@@ -1020,7 +1019,7 @@ fn the_index_is_followed_where_it_is_asked_for() {
     let mut venue = Venue::of(changed(&moving).unwrap());
     let mut anna = Client::login(&mut venue, "anna");
     let kinds = [EntryType { entry_type: MdEntryType::INDEX_VALUE, ..EntryType::default() }];
-    let symbols = [RequestedSymbol { symbol: PERPETUAL, ..RequestedSymbol::default() }];
+    let symbols = [RequestedSymbol { symbol: PERPETUAL }];
     anna.send(&mut venue, &follow("i", &kinds, &symbols));
     let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
     let snapshot: MarketDataSnapshot<'_> = read(&bytes);

@@ -1,0 +1,101 @@
+//! A shell's instructions for market data that it takes in, with its history of messages and without.
+
+use anyhow::ensure;
+use tickpath_agent::TscClock;
+use tickpath_shell::{Link, ShellConfig, Standing, Way};
+
+use crate::deribit_venue::{CHANGES, CHANNEL, Certificates, VenueEnd, key};
+
+/// Subscriptions that are counted, each with its stream of changes, and before them.
+const ROUNDS: u64 = 8;
+const WARM_UP: u64 = 1;
+/// Messages that are counted.
+pub(crate) const MESSAGES: u64 = ROUNDS * CHANGES;
+/// Turns of both ends in which the kernel has delivered what was sent over the loopback interface.
+const TURNS_MAX: u64 = 100_000_000;
+/// The argument of a run with its history.
+pub(crate) const KEPT: &str = "on";
+
+/// Both ends, in turns on one thread.
+struct Ends {
+    link: Link,
+    venue: VenueEnd,
+    clock: TscClock,
+    is_counted: bool,
+}
+
+/// What is counted, by this name and no other.
+#[inline(never)]
+fn counted_receive(link: &mut Link) {
+    link.poll();
+}
+
+impl Ends {
+    fn work_until(&mut self, mut is_so: impl FnMut(&Link) -> bool) -> anyhow::Result<()> {
+        for _ in 0..TURNS_MAX {
+            if self.is_counted {
+                counted_receive(&mut self.link);
+            } else {
+                self.link.poll();
+            }
+            if is_so(&self.link) {
+                return Ok(());
+            }
+            self.venue.work(self.clock.now())?;
+        }
+        let note = self.link.next_note().unwrap_or_default();
+        anyhow::bail!("the venue's end does not answer: {note}")
+    }
+}
+
+/// The work that is counted; returns what it led to.
+pub(crate) fn run(keeps: bool) -> anyhow::Result<String> {
+    let certificates = Certificates::make()?;
+    let venue = VenueEnd::open(&certificates)?;
+    // Everything is slow under callgrind.
+    let text = format!(
+        "url = '{}'\nca_file = '{}'\nrequest_timeout = '600s'",
+        venue.url(),
+        certificates.ca().display()
+    );
+    let config: ShellConfig = tickpath_config::parse("shell.toml", &text)?;
+    let url = config.checked_url()?;
+    let mut link = Link::new(config, url, Some(key()));
+    link.keep_history(keeps);
+    link.connect();
+    let mut ends = Ends { link, venue, clock: TscClock::system(), is_counted: false };
+    ends.work_until(|link| link.standing() == Standing::Ready)?;
+    for round in 0..WARM_UP + ROUNDS {
+        ends.link.subscribe(CHANNEL).map_err(anyhow::Error::msg)?;
+        ends.is_counted = round >= WARM_UP;
+        ends.work_until(|link| link.feeds().get(CHANNEL).is_some_and(|feed| feed.count == CHANGES))?;
+        ends.is_counted = false;
+        ends.link.unsubscribe(CHANNEL);
+        ends.work_until(|link| link.active_channels() == 0)?;
+    }
+    let kept = ends.link.history().entries().filter(|entry| entry.way == Way::Received).count();
+    ensure!((kept as u64 > CHANGES) == keeps, "{kept} messages are in the history");
+    Ok(words(keeps))
+}
+
+/// What becomes of the history, as arguments say it.
+pub(crate) const fn name(keeps: bool) -> &'static str {
+    if keeps { KEPT } else { "off" }
+}
+
+/// What a run leads to.
+pub(crate) fn words(keeps: bool) -> String {
+    format!("{MESSAGES} messages taken in, history {}", name(keeps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_comes_to_what_is_expected_of_it() {
+        for keeps in [false, true] {
+            assert_eq!(run(keeps).unwrap(), words(keeps));
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The venue's end of the measurements of Deribit's dialect: it answers what a client asks in its session, over TLS, at once.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, ensure};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+use tickpath_deribit::envelope::ServerTime;
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::messages::{Auth, PlaceOrder, Subscribe};
+use tickpath_deribit::method::Method;
+use tickpath_deribit::request::{Refusal, Request, write_notification, write_refusal, write_result};
+use tickpath_deribit::scan::check;
+use tickpath_deribit::session::Key;
+use tickpath_deribit::sign::verify_client_signature;
+use tickpath_net::{Kernel, SendOutcome};
+use tickpath_types::Nanos;
+use tickpath_web::{ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent, WebLimits};
+
+/// What logs in.
+pub(crate) const CLIENT_ID: &str = "lab";
+pub(crate) const SECRET: &str = "of the laboratory";
+/// A change of a book, 350 bytes with what is around it.
+const CHANGE: &str = r#"{"type":"change","timestamp":1554373911330,"prev_change_id":297217,"instrument_name":"BTC-PERPETUAL","change_id":297218,"bids":[["delete",5041.94,0],["delete",5042.34,0]],"asks":[["new",5042.36,100],["change",5042.5,9580]]}"#;
+/// Changes sent for a subscription.
+pub(crate) const CHANGES: u64 = 500;
+pub(crate) const CHANNEL: &str = "book.BTC-PERPETUAL.raw";
+const INSTRUMENT: &str = r#"{"kind":"future","instrument_name":"BTC-PERPETUAL","is_active":true,"instrument_type":"reversed","tick_size":0.5,"contract_size":10.0,"min_trade_amount":10.0,"settlement_currency":"BTC","base_currency":"BTC","quote_currency":"USD"}"#;
+const LOGIN: &str = r#"{"access_token":"TOKEN-ACCESS","token_type":"bearer","expires_in":900,"refresh_token":"TOKEN-REFRESH","scope":"connection trade:read_write"}"#;
+
+/// The key that the venue knows.
+pub(crate) fn key() -> Key {
+    Key::new(CLIENT_ID, SECRET)
+}
+
+/// A certificate for this host, made for one run, and the authority that it is of.
+pub(crate) struct Certificates {
+    folder: TempDir,
+}
+
+impl Certificates {
+    pub(crate) fn make() -> anyhow::Result<Certificates> {
+        let folder = tempfile::tempdir().context("certificates need a folder")?;
+        let authority_key = KeyPair::generate()?;
+        let mut authority = CertificateParams::new(Vec::new())?;
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate()?;
+        let ca = authority.self_signed(&authority_key)?.pem();
+        let params = CertificateParams::new(vec!["localhost".to_owned()])?;
+        let certificate = params.signed_by(&key, &Issuer::new(authority, authority_key))?.pem();
+        let made = Certificates { folder };
+        for (name, text) in [("ca.pem", ca), ("cert.pem", certificate), ("key.pem", key.serialize_pem())] {
+            std::fs::write(made.file(name), text)?;
+        }
+        Ok(made)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What a client trusts.
+    pub(crate) fn ca(&self) -> PathBuf {
+        self.file("ca.pem")
+    }
+
+    pub(crate) fn certificate(&self) -> PathBuf {
+        self.file("cert.pem")
+    }
+
+    pub(crate) fn key(&self) -> PathBuf {
+        self.file("key.pem")
+    }
+}
+
+/// The venue: its door, and the one client that it serves at a time.
+pub(crate) struct VenueEnd {
+    acceptor: WebAcceptor,
+    client: Option<WebConnection>,
+    is_authenticated: bool,
+    orders: u64,
+    /// What is to be sent beside the answer.
+    changes: Vec<String>,
+    out: Vec<u8>,
+}
+
+impl VenueEnd {
+    pub(crate) fn open(certificates: &Certificates) -> anyhow::Result<VenueEnd> {
+        let tls = TlsServer::from_pem_files(&certificates.certificate(), &certificates.key())?;
+        let home = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
+        Ok(VenueEnd {
+            acceptor: WebAcceptor::bind(Kernel, home, Some(tls), WebLimits::server())?,
+            client: None,
+            is_authenticated: false,
+            orders: 0,
+            changes: Vec::new(),
+            out: Vec::new(),
+        })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("wss://localhost:{}/ws/api/v2", self.acceptor.local_address().port())
+    }
+
+    /// Does what there is to do, and returns how much.
+    pub(crate) fn work(&mut self, now: Nanos) -> anyhow::Result<usize> {
+        if let Some(connection) = self.acceptor.accept(now)? {
+            (self.client, self.is_authenticated) = (Some(connection), false);
+        }
+        let Some(mut client) = self.client.take() else { return Ok(0) };
+        let mut work = 0;
+        while let Some(event) = client.receive(now) {
+            work += 1;
+            match event {
+                ServerEvent::Upgrade(_) => client.accept_upgrade(),
+                ServerEvent::Message(WebEvent::Text(text)) => {
+                    self.out.clear();
+                    self.answer(text)?;
+                    let answer = std::str::from_utf8(&self.out).context("answers are text")?;
+                    ensure!(client.queue(answer) != SendOutcome::Closed, "the client is gone");
+                    for change in self.changes.drain(..) {
+                        let sent = client.queue(&change);
+                        ensure!(sent != SendOutcome::Backpressured, "the client reads nothing");
+                    }
+                }
+                ServerEvent::End(_) => return Ok(work),
+                _ => {}
+            }
+        }
+        let _ = client.flush();
+        self.client = Some(client);
+        Ok(work)
+    }
+
+    fn answer(&mut self, text: &str) -> anyhow::Result<()> {
+        let request = match Request::parse(text.as_bytes()) {
+            Ok(request) => request,
+            Err(refusal) => {
+                write_refusal(&refusal, ServerTime::default(), true, &mut self.out);
+                return Ok(());
+            }
+        };
+        match self.result(&request) {
+            Ok(json) => {
+                let result = check(json.as_bytes())?;
+                write_result(request.id, &result, ServerTime::default(), true, &mut self.out);
+            }
+            Err(refusal) => write_refusal(&refusal, ServerTime::default(), true, &mut self.out),
+        }
+        Ok(())
+    }
+
+    fn result<'a>(&mut self, request: &Request<'a>) -> Result<String, Refusal<'a>> {
+        if request.method.is_private() && !self.is_authenticated {
+            return Err(Refusal::new(request.id, ErrorCode::Unauthorized));
+        }
+        Ok(match request.method {
+            Method::Hello | Method::Test => r#"{"version":"1.2.26"}"#.to_owned(),
+            Method::SetHeartbeat | Method::EnableCancelOnDisconnect => "\"ok\"".to_owned(),
+            Method::Auth => self.log_in(request)?,
+            Method::GetInstrument => INSTRUMENT.to_owned(),
+            Method::Buy => self.enter(&request.params()?),
+            Method::PublicSubscribe | Method::PrivateSubscribe => self.subscribe(&request.params()?),
+            Method::PublicUnsubscribe | Method::PrivateUnsubscribe => "[]".to_owned(),
+            _ => return Err(Refusal::new(request.id, ErrorCode::NotImplemented)),
+        })
+    }
+
+    fn log_in<'a>(&mut self, request: &Request<'a>) -> Result<String, Refusal<'a>> {
+        let auth: Auth<'_> = request.params()?;
+        let text = |text: Option<tickpath_deribit::text::Text<'_>>| text.map(|text| text.to_string());
+        let signature = auth.signature.map(|signature| signature.expose().to_string()).unwrap_or_default();
+        let nonce = text(auth.nonce).unwrap_or_default();
+        let timestamp = auth.timestamp.unwrap_or_default();
+        self.is_authenticated = text(auth.client_id).as_deref() == Some(CLIENT_ID)
+            && verify_client_signature(SECRET.as_bytes(), timestamp, &nonce, "", &signature);
+        if self.is_authenticated {
+            Ok(LOGIN.to_owned())
+        } else {
+            Err(Refusal::new(request.id, ErrorCode::InvalidCredentials))
+        }
+    }
+
+    fn enter(&mut self, order: &PlaceOrder<'_>) -> String {
+        self.orders += 1;
+        let (label, amount, price) = (
+            order.label.map(|label| label.to_string()).unwrap_or_default(),
+            order.amount.unwrap_or_default(),
+            order.price.unwrap_or_default(),
+        );
+        format!(
+            r#"{{"order":{{"label":"{label}","price":{price},"user_id":10580,"amount":{amount},"direction":"buy","time_in_force":"good_til_cancelled","instrument_name":"BTC-PERPETUAL","web":false,"api":true,"order_id":"{}","creation_timestamp":1765463719142,"replaced":false,"filled_amount":0.0,"last_update_timestamp":1765463719142,"post_only":false,"reduce_only":false,"average_price":0.0,"mmp":false,"contracts":1.0,"order_state":"open","order_type":"limit","is_liquidation":false,"risk_reducing":false}},"trades":[]}}"#,
+            self.orders
+        )
+    }
+
+    fn subscribe(&mut self, wanted: &Subscribe<'_>) -> String {
+        let mut names = Vec::new();
+        for channel in wanted.channels.iter().flatten().map(|channel| channel.to_string()) {
+            for _ in 0..CHANGES {
+                let (mut out, change) = (Vec::new(), check(CHANGE.as_bytes()).expect("the change is JSON"));
+                write_notification(&channel, &change, None, &mut out);
+                self.changes.extend(String::from_utf8(out));
+            }
+            names.push(format!("\"{channel}\""));
+        }
+        format!("[{}]", names.join(","))
+    }
+}

@@ -1,0 +1,225 @@
+//! Messages of Deribit out of the receive buffer, into what a strategy reads.
+
+use std::hint::black_box;
+
+use anyhow::{Context as _, ensure};
+use tickpath_deribit::envelope::{Id, Inbound, Visitor};
+use tickpath_deribit::messages::{BookLevels, BookUpdate, OrderReply};
+use tickpath_deribit::number::Decimal;
+use tickpath_deribit::scan::{ScanError, Scanner};
+use tickpath_deribit::text::Text;
+
+use super::{Round, Sample};
+use crate::context::Context;
+
+/// Changes of books as the venue sent them.
+const BOOKS: &str = include_str!("../../data/deribit-book-changes.jsonl");
+/// Replies to orders of about 1 KB: a recorded order and its recorded trade, in the envelope of a recorded reply.
+const ORDERS: &str = include_str!("../../data/deribit-order-replies.jsonl");
+/// Passes over the messages of a full round, timed in groups.
+const GROUPS: usize = 400;
+const PASSES: u64 = 50;
+
+/// What was read, folded: what is not looked at might not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fold {
+    messages: u64,
+    items: u64,
+    sum: i64,
+}
+
+impl Fold {
+    fn add(&mut self, number: Decimal) {
+        self.items += 1;
+        self.sum =
+            self.sum.wrapping_mul(31).wrapping_add(number.mantissa()).wrapping_add(number.scale().into());
+    }
+}
+
+struct Books {
+    levels: BookLevels,
+    fold: Fold,
+}
+
+impl<'a> Visitor<'a> for Books {
+    #[inline]
+    fn on_data(&mut self, _: Text<'a>, data: &mut Scanner<'a>) -> Result<(), ScanError> {
+        let update = black_box(BookUpdate::read(data, &mut self.levels)?);
+        self.fold.messages += update.change_id & 1;
+        for level in self.levels.bids.iter().chain(&self.levels.asks) {
+            self.fold.add(level.price);
+            self.fold.add(level.amount);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Orders(Fold);
+
+impl<'a> Visitor<'a> for Orders {
+    #[inline]
+    fn on_result(&mut self, _: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
+        let fold = &mut self.0;
+        let order = black_box(OrderReply::read_each(result, |trade| {
+            let trade = black_box(trade);
+            fold.add(trade.price);
+            fold.add(trade.amount);
+        })?);
+        fold.messages += order.creation_timestamp & 1;
+        fold.add(order.amount);
+        fold.add(order.filled());
+        Ok(())
+    }
+}
+
+/// The same fold by another way: serde's reader, and its text of each number.
+fn fold_of(numbers: impl IntoIterator<Item = anyhow::Result<Decimal>>) -> anyhow::Result<Fold> {
+    let mut fold = Fold::default();
+    for number in numbers {
+        fold.add(number?);
+    }
+    Ok(fold)
+}
+
+fn number(value: &serde_json::Value) -> anyhow::Result<Decimal> {
+    Ok(value.to_string().parse()?)
+}
+
+fn expected_books() -> anyhow::Result<Fold> {
+    let mut numbers = Vec::new();
+    let mut odd = 0;
+    for line in BOOKS.lines() {
+        let frame: serde_json::Value = serde_json::from_str(line)?;
+        let data = &frame["params"]["data"];
+        odd += data["change_id"].as_u64().context("a number")? & 1;
+        for side in ["bids", "asks"] {
+            for level in data[side].as_array().context("levels")? {
+                numbers.push(number(&level[1]));
+                numbers.push(number(&level[2]));
+            }
+        }
+    }
+    Ok(Fold { messages: odd, ..fold_of(numbers)? })
+}
+
+fn expected_orders() -> anyhow::Result<Fold> {
+    let mut numbers = Vec::new();
+    let mut odd = 0;
+    for line in ORDERS.lines() {
+        let frame: serde_json::Value = serde_json::from_str(line)?;
+        let (order, trades) = (&frame["result"]["order"], &frame["result"]["trades"]);
+        odd += order["creation_timestamp"].as_u64().context("a number")? & 1;
+        for trade in trades.as_array().context("trades")? {
+            numbers.push(number(&trade["price"]));
+            numbers.push(number(&trade["amount"]));
+        }
+        numbers.push(number(&order["amount"]));
+        numbers.push(number(&order["filled_amount"]));
+    }
+    Ok(Fold { messages: odd, ..fold_of(numbers)? })
+}
+
+pub(super) fn open(context: Context) -> anyhow::Result<Round> {
+    let (books, orders) = (expected_books()?, expected_orders()?);
+    Ok(Box::new(move || Ok(vec![round_of_books(&context, books)?, round_of_orders(&context, orders)?])))
+}
+
+fn round_of_books(context: &Context, expected: Fold) -> anyhow::Result<Sample> {
+    let mut visitor = Books { levels: BookLevels::with_capacity(64), fold: Fold::default() };
+    let nanos = time(context, BOOKS, |frame| {
+        Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded change of a book")
+    })?;
+    check(visitor.fold, expected, context)?;
+    Ok(Sample { note: Some(note(context, BOOKS)), ..Sample::new("deribit_parse_book", nanos) })
+}
+
+fn round_of_orders(context: &Context, expected: Fold) -> anyhow::Result<Sample> {
+    let mut visitor = Orders::default();
+    let nanos = time(context, ORDERS, |frame| {
+        Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded reply to an order")
+    })?;
+    check(visitor.0, expected, context)?;
+    Ok(Sample { note: Some(note(context, ORDERS)), ..Sample::new("deribit_parse_order", nanos) })
+}
+
+/// Passes over the messages in a round.
+fn passes(context: &Context) -> u64 {
+    context.effort.count(GROUPS) as u64 * PASSES
+}
+
+/// Nanoseconds a message: the median of groups.
+fn time(
+    context: &Context,
+    file: &'static str,
+    mut read: impl FnMut(&'static str) -> anyhow::Result<()>,
+) -> anyhow::Result<f64> {
+    let frames: Vec<&str> = file.lines().collect();
+    let mut groups = Vec::new();
+    for _ in 0..context.effort.count(GROUPS) {
+        let start = context.clock.ticks();
+        for _ in 0..PASSES {
+            for frame in &frames {
+                read(black_box(frame))?;
+            }
+        }
+        groups.push(context.clock.ticks() - start);
+    }
+    Ok(context.quantile_ns(&mut groups, 0.5) / (PASSES * frames.len() as u64) as f64)
+}
+
+/// What was read in all passes is so many times what is there to be read.
+fn check(found: Fold, expected: Fold, context: &Context) -> anyhow::Result<()> {
+    let passes = passes(context);
+    ensure!(
+        (found.messages, found.items) == (expected.messages * passes, expected.items * passes),
+        "{passes} passes found {found:?}, and one {expected:?}"
+    );
+    // The sum goes on from pass to pass, so it is reckoned again from that of one.
+    let factor = (0..expected.items).fold(1_i64, |factor, _| factor.wrapping_mul(31));
+    let sum = (0..passes).fold(0_i64, |sum, _| sum.wrapping_mul(factor).wrapping_add(expected.sum));
+    ensure!(found.sum == sum, "a number was read as another");
+    Ok(())
+}
+
+fn note(context: &Context, file: &str) -> String {
+    let (count, len) = (file.lines().count(), file.lines().map(str::len).sum::<usize>());
+    let utf8 = {
+        let mut groups: Vec<u64> = (0..context.effort.count(GROUPS))
+            .map(|_| {
+                let start = context.clock.ticks();
+                for _ in 0..PASSES {
+                    file.lines().for_each(|line| {
+                        let _ = black_box(std::str::from_utf8(black_box(line.as_bytes())));
+                    });
+                }
+                context.clock.ticks() - start
+            })
+            .collect();
+        context.quantile_ns(&mut groups, 0.5) / (PASSES * count as u64) as f64
+    };
+    format!(
+        "{count} messages of {} bytes on average; the check of their UTF-8 takes {utf8:.0} ns more",
+        len / count
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_what_another_reader_finds() {
+        let (books, orders) = (expected_books().unwrap(), expected_orders().unwrap());
+        let mut visitor = Books { levels: BookLevels::default(), fold: Fold::default() };
+        for line in BOOKS.lines() {
+            Inbound::parse_with(line, &mut visitor).unwrap();
+        }
+        assert_eq!(visitor.fold, books);
+        let mut visitor = Orders::default();
+        for line in ORDERS.lines() {
+            Inbound::parse_with(line, &mut visitor).unwrap();
+        }
+        assert_eq!(visitor.0, orders);
+    }
+}
