@@ -1,0 +1,97 @@
+//! Many orders while everything goes wrong that can.
+
+use std::time::{Duration, Instant};
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_deribit_front::FaultKind;
+use tickpath_gateway_protocol::OrderStatus;
+
+use crate::{PATIENCE, Place};
+
+/// Orders of a story that the venue takes; those that are refused because there is no connection do not count.
+const ORDERS: usize = 130;
+/// The chances, in millionths: of requests, of connections each second, of changes of the book.
+const CHANCES: [(FaultKind, u32); 13] = [
+    (FaultKind::Cut, 30_000),
+    (FaultKind::HalfOpen, 20_000),
+    (FaultKind::RequestLost, 4_000),
+    (FaultKind::ReplyCut, 4_000),
+    (FaultKind::ReplyLost, 10_000),
+    (FaultKind::ReplySlow, 10_000),
+    (FaultKind::RateLimited, 5_000),
+    (FaultKind::TokenExpired, 3_000),
+    (FaultKind::TokensRevoked, 2_000),
+    (FaultKind::BookDropped, 5_000),
+    (FaultKind::BookSwapped, 5_000),
+    (FaultKind::BookDuplicated, 5_000),
+    (FaultKind::Maintenance, 10_000),
+];
+
+fn tell(seed: u64, of_venue: &str) {
+    let faults = format!("seed = {seed}, maintenance_for = '1s', half_open_for = '2s', reply_delay = '3s'");
+    let mut place = Place::with(&faults, of_venue);
+    for (kind, ppm) in CHANCES {
+        place.venue.faults.set(kind, ppm);
+    }
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (mut entered, mut planted) = (0, 0);
+    let start = Instant::now();
+    while entered < ORDERS {
+        assert!(start.elapsed() < 2 * PATIENCE, "{entered} orders, {}", place.venue.faults);
+        place.drain();
+        std::thread::sleep(Duration::from_millis(10));
+        let price = (59_000 + random.next_u64() % 500).to_string();
+        let amount = (10 * (1 + random.next_u64() % 9)).to_string();
+        let believed = place.believed();
+        entered = believed.values().filter(|order| order.status != OrderStatus::REJECTED).count();
+        // Each at least once.
+        if entered >= 9 * (planted + 1)
+            && let Some((kind, _)) = CHANCES.get(planted)
+        {
+            place.venue.faults.happen_next(*kind, 1);
+            planted += 1;
+        }
+        let open = believed.values().filter(|order| order.status == OrderStatus::WORKING);
+        let open: Vec<u64> = open.map(|order| order.client_order_id).collect();
+        let any = |random: &mut Xoshiro256PlusPlus| {
+            open.get(random.next_u64() as usize % open.len().max(1)).copied()
+        };
+        match random.next_u64() % 4 {
+            0 | 1 => {
+                place.buy(&amount, &price);
+            }
+            2 => {
+                if let Some(id) = any(&mut random) {
+                    place.modify(id, &amount, &price);
+                }
+            }
+            _ => {
+                if let Some(id) = any(&mut random) {
+                    place.cancel(id);
+                }
+            }
+        }
+    }
+    for (kind, _) in CHANCES {
+        let what = format!("{kind:?}");
+        // What needs an order or a change of the book gets some more of them.
+        while place.count(kind) == 0 {
+            assert!(start.elapsed() < 2 * PATIENCE, "{what} does not happen: {}", place.venue.faults);
+            place.buy("10", "59000");
+            place.drain();
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    place.end();
+}
+
+#[test]
+fn orders_that_stay() {
+    tell(1, "cancel_on_disconnect = false");
+}
+
+#[test]
+fn orders_that_go_with_their_connection() {
+    tell(2, "cancel_on_disconnect = true");
+}
