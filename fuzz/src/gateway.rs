@@ -1,36 +1,31 @@
-//! The gateway's log.
+//! The properties of `tickpath-gateway-protocol`: frames of the handshake, and items that a process put into a ring.
 
-use std::path::Path;
+use tickpath_gateway_protocol::frame::{FRAME_LEN_MAX, Frame, PREFIX_LEN, frame_len};
+use tickpath_gateway_protocol::{Event, Request, body_fields};
+use zerocopy::FromBytes;
 
-use tickpath_gateway::event_log::{LogFilter, LogReader, RecordHeader, Tail};
-
-/// A log of any bytes reads up to some place and says how it ends; what was read encodes to the same bytes, and can be shown.
-pub fn gateway_log(bytes: &[u8]) {
-    let Ok(mut reader) = LogReader::new(bytes, Path::new("log")) else { return };
-    let header = reader.header().clone();
-    let mut again = header.write().to_vec();
-    let filter = LogFilter::default();
-    let is_damaged = loop {
-        match reader.next() {
-            Ok(Some(record)) => {
-                let (kind, origin, sequence) = (record.kind, record.origin, record.sequence);
-                let (time, origin_time) = (record.time, record.origin_time);
-                RecordHeader { kind, origin, sequence, time, origin_time }.write(record.payload, &mut again);
-                for is_json in [false, true] {
-                    assert!(filter.line(&header, &record, is_json).is_some());
-                }
-            }
-            Ok(None) => break false,
-            Err(_) => break true,
+/// Bytes of a socket: a frame is taken whole or not at all, and encodes to the same bytes; and any bytes as an event and
+/// as a request: they are shown in one printable line.
+pub fn gateway_frame(data: &[u8]) {
+    let decoded = Frame::decode(data);
+    if let Some(prefix) = data.first_chunk::<PREFIX_LEN>() {
+        assert!(frame_len(*prefix).is_ok_and(|len| len <= FRAME_LEN_MAX) || decoded.is_err());
+    }
+    if let Ok(Some((frame, len))) = &decoded {
+        let mut bytes = [0; FRAME_LEN_MAX];
+        assert_eq!(frame.encode(&mut bytes), Some(*len));
+        assert_eq!(bytes[..*len], data[..*len]);
+        for end in 0..*len {
+            assert_eq!(Frame::decode(&data[..end]), Ok(None));
         }
-    };
-    assert!(bytes.starts_with(&again), "what was read is not what is there");
-    match reader.tail() {
-        Tail::Unread => assert!(is_damaged, "the end was not reached"),
-        Tail::Open => assert_eq!(again.len(), bytes.len()),
-        Tail::Torn { offset, bytes: rest } => {
-            assert_eq!((offset as usize, (offset + rest) as usize), (again.len(), bytes.len()));
-        }
-        Tail::Ended | Tail::Continued => {}
+    }
+    if let Ok((event, _)) = Event::read_from_prefix(data) {
+        assert!(event.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+        let end = body_fields(event.header.kind)
+            .and_then(|fields| fields.last().map(|last| last.offset + last.len));
+        assert!(end.is_none_or(|end| end <= 112));
+    }
+    if let Ok((request, _)) = Request::read_from_prefix(data) {
+        assert!(request.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
     }
 }

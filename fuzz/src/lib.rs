@@ -17,6 +17,7 @@ mod deribit;
 mod fix;
 mod front;
 mod gateway;
+mod gateway_log;
 mod iex;
 mod inputs;
 mod journal;
@@ -33,7 +34,8 @@ pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, 
 pub use deribit::{deribit_inbound, deribit_request};
 pub use fix::{fix, fix_session};
 pub use front::deribit_front;
-pub use gateway::gateway_log;
+pub use gateway::gateway_frame;
+pub use gateway_log::gateway_log;
 pub use iex::{iex_books, iex_recovery, iex_segment};
 pub use inputs::inputs;
 pub use journal::{command, journal};

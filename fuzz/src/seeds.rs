@@ -416,9 +416,11 @@ pub fn journal() -> Vec<Vec<u8>> {
 pub fn gateway_log() -> Vec<Vec<u8>> {
     use tickpath_gateway::event_log::{FileHeader, Origin, RecordHeader, RecordKind};
     let (start, clock) = (Nanos(1_795_362_361_000_000_000), Nanos(5));
-    let header = FileHeader { part: 0, session: [7; 16], start, clock, sequence: 0, name: "deribit".to_owned() };
+    let header =
+        FileHeader { part: 0, session: [7; 16], start, clock, sequence: 0, name: "deribit".to_owned() };
     let mut whole = header.write().to_vec();
-    let texts = [&b"{\"jsonrpc\":\"2.0\",\"id\":1}"[..], &[0; 184], &[0; 120], b"name = 'x'", b"", &[0xff; 9]];
+    let texts =
+        [&b"{\"jsonrpc\":\"2.0\",\"id\":1}"[..], &[0; 184], &[0; 120], b"name = 'x'", b"", &[0xff; 9]];
     for (sequence, (kind, text)) in (0..).zip(RecordKind::ALL.iter().zip(texts.iter().cycle())) {
         let origin = Origin { stream: 1, account: 2, client: 3 };
         let header = RecordHeader { kind: *kind, origin, sequence, time: Nanos(9), origin_time: Nanos(8) };
@@ -459,6 +461,44 @@ pub fn command() -> Vec<Vec<u8>> {
     seeds
 }
 
+/// One frame of each kind, and an event and a request with levels and text.
+#[must_use]
+pub fn gateway_frame() -> Vec<Vec<u8>> {
+    use tickpath_gateway_protocol::frame::{
+        FRAME_LEN_MAX, Frame, Hello, Password, Refusal, RefusalReason, Welcome,
+    };
+    use tickpath_gateway_protocol::{
+        CreateOrder, Event, EventKind, Fixed, MarketByPrice, OrderAck, Request, Side, Text,
+    };
+    let text = |text| Text::<32>::cut(text);
+    let password = Password::new(b"secret").expect("it is short");
+    let welcome =
+        Welcome { client: 1, gateway: text("deribit"), exchange: text("deribit"), ..Welcome::default() };
+    let refusal = Refusal { reason: RefusalReason::BANNED, version: 1, retry_after_ns: 5 };
+    let frames = [
+        Frame::Hello(Hello::new(text("maker"), text("alice"), password, true)),
+        Frame::Welcome(welcome),
+        Frame::Refusal(refusal),
+    ];
+    let mut seeds: Vec<Vec<u8>> = frames
+        .iter()
+        .map(|frame| {
+            let mut bytes = vec![0; FRAME_LEN_MAX];
+            let len = frame.encode(&mut bytes).expect("there is room");
+            bytes.truncate(len);
+            bytes
+        })
+        .collect();
+    let book = MarketByPrice { bids: 1, asks: 1, ..MarketByPrice::default() };
+    let mut event = Event::of(&OrderAck { text: Text::cut("not_enough_funds"), ..OrderAck::default() });
+    seeds.extend([Event::of(&book).as_bytes().to_vec(), event.as_bytes().to_vec()]);
+    event.header.kind = EventKind::STATISTICS;
+    seeds.push(event.as_bytes().to_vec());
+    let order = CreateOrder { price: Fixed::ONE, side: Side::BUY, ..CreateOrder::default() };
+    seeds.push(Request::of(&order).as_bytes().to_vec());
+    seeds
+}
+
 /// A segment of shared memory, and changes to one: a name, a sequence of each part, the counts.
 #[must_use]
 pub fn segment() -> Vec<Vec<u8>> {
@@ -471,7 +511,9 @@ pub fn segment() -> Vec<Vec<u8>> {
     let page = |number: u16| number * 4_096 - 256;
     let changes =
         [patch(0, 2), patch(16, 0xff), patch(page(1) + 8, 0x1b), patch(page(2), 7), patch(page(3), 0xff)];
-    vec![whole, changes.concat(), changes[3].clone()]
+    let events =
+        crate::shm::good_events(&folder, &tickpath_shm::SegmentName::new("events").expect("it is a name"));
+    vec![whole, changes.concat(), changes[3].clone(), events]
 }
 
 /// Streams of the ticks protocol: one of all symbols with every message, one of listed symbols.

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter, TimeBase, verify};
+use tickpath_shm::{
+    EventsReader, EventsWriter, Folder, Segment, SegmentConfig, SegmentName, SegmentReader, SegmentWriter,
+    TimeBase, verify, verify_events,
+};
 use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
 use zerocopy::FromZeros;
 
@@ -33,8 +36,10 @@ pub fn segment(data: &[u8]) {
         }
         fs::write(&path, &bytes).expect("there is room");
     }
-    match SegmentReader::open(&folder, &name) {
-        Ok(reader) => read(&reader),
+    match Segment::open(&folder, &name) {
+        Ok(Segment::MarketData(reader)) => read(&reader),
+        Ok(Segment::Events(reader)) => read_events(&reader),
+        Ok(other) => panic!("{other:?}"),
         Err(error) => {
             assert!(is_whole_file, "the header is good: {error}");
             assert_eq!(error.to_string().lines().count(), 1);
@@ -58,6 +63,26 @@ fn read(reader: &SegmentReader) {
     for _ in 0..2 * stream.capacity() {
         let _ = stream.try_recv();
     }
+}
+
+fn read_events(reader: &EventsReader) {
+    let found = verify_events(reader);
+    assert!(found.problems.len() as u64 <= found.problem_count);
+    assert!(found.updates + found.overtaken + found.problem_count <= reader.header().stream_capacity + 1);
+    let _ = (reader.writer_state(), reader.heartbeat(), reader.sent());
+    let Some(mut stream) = reader.stream::<[u64; 23]>() else { return };
+    stream.rewind();
+    for _ in 0..2 * stream.capacity() {
+        let _ = stream.try_recv();
+    }
+}
+
+/// The bytes of a small segment of events whose writer has gone in good order.
+pub(crate) fn good_events(folder: &Folder, name: &SegmentName) -> Vec<u8> {
+    let mut writer = EventsWriter::create(folder, name, 2, Nanos(5)).expect("there is room");
+    (1..=3_u64).for_each(|number| writer.send(&[number; 23]));
+    drop(writer);
+    fs::read(folder.file(name)).expect("it was written")
 }
 
 fn small_segment(folder: &Folder, name: &SegmentName) -> SegmentWriter {

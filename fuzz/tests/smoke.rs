@@ -8,8 +8,10 @@ const ROUNDS: usize = 20_000;
 /// Mutations tried of a target that reads every input several times, or through a file and books.
 const LONG_ROUNDS: usize = 1_000;
 
-/// Mutations tried of what makes a venue or a server of its own each time.
+/// Mutations tried of what makes a server of its own each time.
 const SERVER_ROUNDS: usize = 300;
+/// The same of a whole venue, which is started again.
+const VENUE_ROUNDS: usize = 30;
 
 /// Mutations tried of what is read into new books each time.
 const SNAPSHOT_ROUNDS: usize = 5_000;
@@ -34,9 +36,10 @@ macro_rules! smoke_tests {
 }
 
 smoke_tests! { ROUNDS: itch mold binaryfile soup_server soup_client ouch_inbound ouch_outbound command drop_copy }
-smoke_tests! { SNAPSHOT_ROUNDS: glimpse xdp ticks ticks_requests iex_segment iex_recovery iex_books }
+smoke_tests! { SNAPSHOT_ROUNDS: gateway_frame glimpse xdp ticks ticks_requests iex_segment iex_recovery iex_books }
 smoke_tests! { SNAPSHOT_ROUNDS: deribit_inbound deribit_request fix fix_session }
-smoke_tests! { SERVER_ROUNDS: deribit_front web }
+smoke_tests! { SERVER_ROUNDS: web }
+smoke_tests! { VENUE_ROUNDS: deribit_front }
 smoke_tests! { LONG_ROUNDS: dbn lobster lobster_book itch_blocks compressed packets replay_file journal segment gateway_log }
 
 #[test]

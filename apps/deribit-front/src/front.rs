@@ -145,6 +145,8 @@ pub struct Front {
     /// Prices as they were written down last.
     noted_prices: (Vec<(String, i64)>, Vec<MarketPrices>),
     are_prices_new: bool,
+    /// Commands of the log when that was done.
+    noted_commands: u64,
     /// What forced executions paid, by currency.
     fund: BTreeMap<String, Money>,
     deliveries: VecDeque<Delivery>,
@@ -220,6 +222,7 @@ impl Front {
             record_lines: Vec::new(),
             noted_prices: Default::default(),
             are_prices_new: true,
+            noted_commands: 0,
             fund: BTreeMap::new(),
             deliveries: VecDeque::new(),
             settled_ms: 0,

@@ -43,7 +43,7 @@ fn start(folder: &Path) -> Running {
 }
 
 fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
-    let quick = "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n";
+    let quick = "[deribit]\nmatching_rate = 2000\nmatching_burst = 2000\n";
     Running::start(folder, |text| change(text.replace("[deribit]\n", quick)))
 }
 
@@ -160,7 +160,7 @@ fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     let folder = tempfile::tempdir().unwrap();
     // However many snapshots the journal has, the whole log stays.
     let snapshots =
-        |text: String| text.replace("snapshot_every = 0", "snapshot_every = 3\nkeep_snapshots = 1");
+        |text: String| text.replace("snapshot_every = 0", "snapshot_every = 1000\nkeep_snapshots = 1");
     let venue = start_with(folder.path(), snapshots);
     let mut anna = Client::connect(venue.address, "anna", &[BOOK, "user.orders.any.any.raw"]);
     let mut bert = Client::connect(venue.address, "bert", &["user.trades.any.any.raw"]);

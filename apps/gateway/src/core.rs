@@ -163,6 +163,7 @@ struct CoreSettings {
     /// `raw` or `100ms`, of books and trades.
     interval: &'static str,
     request_timeout: Nanos,
+    orders_max: usize,
     ping_interval: Nanos,
     /// Clients' orders are cancelled when they go.
     cancels: bool,
@@ -214,6 +215,7 @@ impl Core {
                 subscriptions_max: config.venue.subscriptions_max as usize,
                 interval: "raw",
                 request_timeout: config.venue.request_timeout.0,
+                orders_max: orders_max as usize,
                 ping_interval: config.venue.ws_ping_interval.0,
                 cancels: config.clients.cancel_on_disconnect,
             },

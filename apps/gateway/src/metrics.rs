@@ -122,7 +122,6 @@ struct StreamMetrics {
     external: Histogram,
     market_data: Histogram,
     bytes_in: Counter,
-    bytes_out: Counter,
 }
 
 /// All that a gateway measures. One thread writes, any other reads.
@@ -152,8 +151,6 @@ pub struct GatewayMetrics {
     pub is_killed: Counter,
     /// Bans that began.
     pub bans: Counter,
-    /// Events that a client lost because it read too slowly, where that is not its end.
-    pub events_lost: Counter,
     /// The gateway's clock when the latest message of the venue was read, in nanoseconds since 1970.
     pub updated_ns: Counter,
 }
@@ -188,7 +185,6 @@ impl GatewayMetrics {
             external: Histogram::new(&NETWORK_NS),
             market_data: Histogram::new(&NETWORK_NS),
             bytes_in: Counter::default(),
-            bytes_out: Counter::default(),
         };
         let request_kinds = places(RequestKind::ALL.iter().map(|kind| kind.0));
         GatewayMetrics {
@@ -209,7 +205,6 @@ impl GatewayMetrics {
             streams_ready: Counter::default(),
             is_killed: Counter::default(),
             bans: Counter::default(),
-            events_lost: Counter::default(),
             updated_ns: Counter::default(),
         }
     }
@@ -249,12 +244,10 @@ impl GatewayMetrics {
         &at(&self.streams, stream).market_data
     }
 
-    /// Bytes that a connection received and sent.
+    /// Bytes of messages that a connection received.
     #[inline]
-    pub fn count_bytes(&self, stream: usize, received: u64, sent: u64) {
-        let stream = at(&self.streams, stream);
-        stream.bytes_in.add(received);
-        stream.bytes_out.add(sent);
+    pub fn count_bytes(&self, stream: usize, received: u64) {
+        at(&self.streams, stream).bytes_in.add(received);
     }
 
     /// What is measured about the client at a place.
@@ -362,11 +355,7 @@ impl GatewayMetrics {
 
     fn write_streams(&self, text: &mut MetricsText) {
         let used = |stream: &StreamMetrics| {
-            stream.external.count()
-                + stream.market_data.count()
-                + stream.bytes_in.read()
-                + stream.bytes_out.read()
-                > 0
+            stream.external.count() + stream.market_data.count() + stream.bytes_in.read() > 0
         };
         let streams: Vec<(String, &StreamMetrics)> = (self.streams.iter().enumerate())
             .filter(|(_, stream)| used(stream))
@@ -388,10 +377,9 @@ impl GatewayMetrics {
         for (name, stream) in &streams {
             text.histogram(&[("connection", name)], &stream.market_data);
         }
-        text.family("bytes_total", "counter", "Bytes of messages, for each connection and direction.");
+        text.family("received_bytes_total", "counter", "Bytes of the venue's messages, for each connection.");
         for (name, stream) in &streams {
-            text.value(&[("connection", name), ("direction", "in")], stream.bytes_in.read());
-            text.value(&[("connection", name), ("direction", "out")], stream.bytes_out.read());
+            text.value(&[("connection", name)], stream.bytes_in.read());
         }
         text.family("connections_ready", "gauge", "Connections to the venue that are ready.");
         text.value(&[], self.streams_ready.read());
@@ -419,8 +407,6 @@ impl GatewayMetrics {
         }
         text.family("rate_limiter_bans_total", "counter", "Bans of users that sent too much.");
         text.value(&[], self.bans.read());
-        text.family("events_lost_total", "counter", "Events that clients lost because they read too slowly.");
-        text.value(&[], self.events_lost.read());
         text.family("open_orders", "gauge", "Orders that are not over.");
         text.value(&[], self.open_orders.read());
         text.family("killed", "gauge", "1 while the kill switch is on.");

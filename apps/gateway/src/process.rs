@@ -12,11 +12,11 @@ use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
 use crate::admin::{AdminCommand, AdminDoor, AdminPort, AdminStatus};
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, Transport};
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
-use crate::event_log::{EventLog, LogSettings};
+use crate::event_log::{EventLog, LogCounters, LogSettings};
 use crate::metrics::{Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
 use crate::safety::{Control, KillMarker};
@@ -105,6 +105,8 @@ pub struct Gateway {
     pub view: Arc<GatewayView>,
     /// What it measures.
     pub metrics: Arc<GatewayMetrics>,
+    /// What its log of all messages does.
+    pub log_counters: Arc<LogCounters>,
     /// The admin socket, where there is to be one.
     pub admin: Option<AdminDoor>,
 }
@@ -121,6 +123,10 @@ impl Gateway {
         folder: Option<&Path>,
         clock: TscClock,
     ) -> anyhow::Result<Gateway> {
+        anyhow::ensure!(
+            config.venue.transport == Transport::WebSocket,
+            "venue.transport = \"fix\": this gateway trades over the WebSocket: leave it out"
+        );
         let (notes, to_print) = sync_channel(NOTES_MAX);
         let keys = keys(config, file)?;
         let mut streams = Streams::new(config, &keys, notes)?;
@@ -143,6 +149,9 @@ impl Gateway {
             seed: session.0[0] ^ session.0[1].rotate_left(17),
             ahead_ns,
         };
+        let log = open_log(config, session, clock)?;
+        let log_counters = log.counters();
+        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
         let capabilities = Capabilities {
             cancels: config.clients.cancel_on_disconnect,
             is_production: config.production,
@@ -150,8 +159,6 @@ impl Gateway {
         };
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
         let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
-        let log = open_log(config, session, clock)?;
-        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
         let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let accounts = config.accounts.keys().cloned().collect();
         let admin_socket = config.admin_socket();
@@ -178,7 +185,7 @@ impl Gateway {
             stopping_since: None,
         };
         let admin = Some(admin);
-        Ok(Gateway { agent, endpoints, notes: to_print, control, view, metrics, admin })
+        Ok(Gateway { agent, endpoints, notes: to_print, control, view, metrics, log_counters, admin })
     }
 }
 
@@ -297,8 +304,11 @@ impl GatewayAgent {
         let GatewayAgent { core, doorway, streams, clock, .. } = self;
         let asked = doorway.poll(now, self.ahead_ns, *clock, core, streams);
         if asked > 0 {
+            let begun = clock.now();
             streams.flush();
-            doorway.note_written(clock.now());
+            let written = clock.now();
+            doorway.metrics().profile(Function::Write).record(written.since(begun).0);
+            doorway.note_written(written);
         }
         let mut work = asked;
         if asked == 0 || now >= self.read_at {

@@ -114,13 +114,13 @@ impl Recorded {
 
     /// As [`Core::set_ahead`].
     pub fn set_ahead(&mut self, now: Nanos, ahead_ns: u64) {
-        self.link(0, now, ahead_ns, link::AHEAD);
+        self.input(RecordKind::Link, Origin::default(), now, Nanos(ahead_ns), link::AHEAD);
         self.core.set_ahead(ahead_ns);
     }
 
     /// As [`Core::stop`].
     pub fn stop(&mut self, now: Nanos) {
-        self.link(0, now, 0, link::STOP);
+        self.input(RecordKind::Link, Origin::default(), now, Nanos::ZERO, link::STOP);
         self.core.stop();
     }
 
@@ -274,6 +274,7 @@ impl Deref for Recorded {
     }
 }
 
+/// Streams are numbered as clients know them, from 1.
 fn of_stream(stream: usize) -> Origin {
-    Origin { stream: stream as u8, ..Origin::default() }
+    Origin { stream: stream as u8 + 1, ..Origin::default() }
 }

@@ -319,7 +319,8 @@ impl Machine {
         let (mut no_door, mut no_venue) = (Nobody, Nobody);
         let mut door = TapedDoor::new(&mut no_door, sink);
         let mut venue = TapedVenue::new(&mut no_venue, sink);
-        let stream = usize::from(origin.stream);
+        // As the core numbers them; where there is none it does not matter.
+        let stream = usize::from(origin.stream).saturating_sub(1);
         match kind {
             RecordKind::Time => {
                 core.poll(time, &mut door, &mut venue);

@@ -9,7 +9,7 @@ use tickpath_gateway_protocol::GatewayState;
 use tickpath_types::Nanos;
 
 use crate::config::GatewayConfig;
-use crate::metrics::MetricsServer;
+use crate::metrics::{MetricsServer, event_log_sampler};
 use crate::process::{Endpoints, Gateway, GatewayView};
 
 /// How often notes are looked for.
@@ -30,11 +30,11 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let clock = TscClock::shared();
     let mut console = Console::default();
-    let Gateway { agent, endpoints, notes, control, view, metrics, admin } =
+    let Gateway { agent, endpoints, notes, control, view, metrics, log_counters, admin } =
         Gateway::build(config, file, folder, clock)?;
     let served = config
         .metrics_listen_address
-        .map(|address| MetricsServer::start(address, metrics, Vec::new()))
+        .map(|address| MetricsServer::start(address, metrics, vec![event_log_sampler(log_counters)]))
         .transpose()?;
     let threads_stop = StopSignal::new();
     let runner = agent.start(config, clock, threads_stop.clone())?;

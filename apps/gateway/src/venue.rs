@@ -17,7 +17,7 @@ use tickpath_deribit_link::{
 use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, TestSwitches};
 use crate::core::account::PENDING_MAX;
 use crate::core::{MARKET_STREAMS_MAX, Venue};
 use crate::doorway::Doorway;
@@ -34,6 +34,11 @@ pub struct Streams {
     wanted: Vec<BTreeSet<String>>,
     /// What went wrong, in words.
     notes: SyncSender<String>,
+    /// Failures on purpose.
+    test: TestSwitches,
+    /// Since when each has been ready, where that matters; and its key.
+    ready_at: Vec<Option<Nanos>>,
+    keys: Vec<Option<Key>>,
 }
 
 /// The key of one account.
@@ -100,7 +105,10 @@ impl Streams {
         let mut links: Vec<Link> = (0..MARKET_STREAMS_MAX).map(|_| of_key(market.clone(), false)).collect();
         links.extend(keys.iter().map(|key| of_key(Some(key.key.clone()), true)));
         let wanted = vec![BTreeSet::new(); links.len()];
-        Ok(Streams { links, wanted, notes })
+        let mut all = vec![market; MARKET_STREAMS_MAX];
+        all.extend(keys.iter().map(|key| Some(key.key.clone())));
+        let ready_at = vec![None; links.len()];
+        Ok(Streams { links, wanted, notes, test: config.test, ready_at, keys: all })
     }
 
     /// Wants the first connection for market data and those of all accounts.
@@ -115,10 +123,38 @@ impl Streams {
     /// Reads what has come on all connections, and tells the core; how much it was.
     pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
         let mut work = 0;
+        if !self.test.is_off() {
+            self.fail_on_purpose(now, clock, core, door);
+        }
         for (stream, link) in self.links.iter_mut().enumerate() {
             work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
         }
         work
+    }
+
+    /// Drops connections, and logs in anew, as the test switches say.
+    #[cold]
+    fn fail_on_purpose(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) {
+        for (stream, link) in self.links.iter_mut().enumerate() {
+            if link.standing() != Standing::Ready {
+                self.ready_at[stream] = None;
+                continue;
+            }
+            let since = *self.ready_at[stream].get_or_insert(now);
+            let is_due = |after: Option<tickpath_config::Duration>| {
+                after.is_some_and(|after| now.since(since) >= after.0)
+            };
+            if is_due(self.test.disconnect_after) {
+                self.ready_at[stream] = None;
+                link.disconnect(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
+                core.handle_lost(stream, now, door);
+                link.connect(now);
+            } else if is_due(self.test.logon_after) {
+                self.ready_at[stream] = None;
+                let key = self.keys[stream].clone();
+                link.set_key(now, key, &mut Ear { core, door, clock, stream, notes: &self.notes });
+            }
+        }
     }
 
     /// Gives the kernel what waits on all connections.
@@ -207,7 +243,7 @@ impl Listener for Ear<'_> {
     #[inline]
     fn on_text<'f>(&mut self, at: Received, text: &'f str) -> Result<Inbound<'f>, ScanError> {
         let metrics = self.door.metrics();
-        metrics.count_bytes(self.stream, text.len() as u64, 0);
+        metrics.count_bytes(self.stream, text.len() as u64);
         metrics.updated_ns.set(at.at.0);
         let read = self.core.read(at.at, self.stream, text);
         if read.is_err() {

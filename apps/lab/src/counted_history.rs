@@ -1,6 +1,6 @@
 //! A shell's instructions for market data that it takes in, with its history of messages and without.
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use tickpath_agent::TscClock;
 use tickpath_shell::{Link, ShellConfig, Standing, Way};
 
@@ -66,7 +66,7 @@ pub(crate) fn run(keeps: bool) -> anyhow::Result<String> {
     let mut ends = Ends { link, venue, clock: TscClock::system(), is_counted: false };
     ends.work_until(|link| link.standing() == Standing::Ready)?;
     for round in 0..WARM_UP + ROUNDS {
-        ends.link.subscribe(CHANNEL).context("the channel has a good name")?;
+        ends.link.subscribe(CHANNEL).map_err(anyhow::Error::msg)?;
         ends.is_counted = round >= WARM_UP;
         ends.work_until(|link| link.feeds().get(CHANNEL).is_some_and(|feed| feed.count == CHANGES))?;
         ends.is_counted = false;

@@ -87,7 +87,10 @@ INSTRUMENT AMOUNT [PRICE], then by name:
   trigger=index_price|mark_price|last_price trigger_price=N trigger_offset=N
 Without arguments on a terminal it asks field by field; an empty answer leaves a field unset.
   buy BTC-PERPETUAL 10 50000 post_only
-  sell ETH_USDC-PERPETUAL 0.01 type=stop_market trigger=mark_price trigger_price=2500";
+  sell ETH_USDC-PERPETUAL 0.01 type=stop_market trigger=mark_price trigger_price=2500
+A native venue has limit and market orders for the day, ioc and fok; labels of at most 14 characters; no triggers,
+no reduce_only, no mmp. A post_only order that would take liquidity is cancelled there.
+  buy ALPHA 100 99.50 tif=ioc";
 
 /// All commands.
 pub const ENTRIES: &[Entry] = &[
@@ -96,7 +99,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["connect"],
         usage: "[URL]",
         about: "connect, and log in where there is a key",
-        more: "Commands that need the venue connect by themselves. A URL goes to another venue, with the same checks.",
+        more: "Commands that need the venue connect by themselves. A URL goes to another venue, with the same checks: wss://,\nws:// or ouch://HOST:PORT.",
     },
     Entry {
         verb: Verb::Auth,
@@ -166,7 +169,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["edit"],
         usage: "ORDER_ID [AMOUNT] [PRICE] [name=value ...]",
         about: "change an order",
-        more: "The amount is the whole one, with what is executed. Flags that are not given are not set any more.\n  edit 12345 amount=20\n  edit 12345 price=50100 post_only",
+        more: "The amount is the whole one, with what is executed. Flags that are not given are not set any more. At a native venue\nan order that only becomes smaller keeps its place in the queue; its id stays, though each replacement has a number.\n  edit 12345 amount=20\n  edit 12345 price=50100 post_only",
     },
     Entry {
         verb: Verb::Cancel,
@@ -215,7 +218,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["positions"],
         usage: "[CURRENCY] [KIND]",
         about: "positions with their profit",
-        more: "",
+        more: "Of a native venue: with what was won by closing them; it names no mark price to value the rest at.",
     },
     Entry {
         verb: Verb::Account,
@@ -229,7 +232,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["subscribe", "sub"],
         usage: "CHANNEL ...",
         about: "subscribe to channels, now and after each new connection",
-        more: "On a terminal their last data stand in a pane above; elsewhere wait prints them.\n  subscribe ticker.BTC-PERPETUAL.100ms book.BTC-PERPETUAL.none.10.100ms user.orders.any.any.raw",
+        more: "On a terminal their last data stand in a pane above; elsewhere wait prints them.\n  subscribe ticker.BTC-PERPETUAL.100ms book.BTC-PERPETUAL.none.10.100ms user.orders.any.any.raw\nA native venue has quote.X, trades.X.raw, user.orders.X.raw, user.trades.X.raw, and both user channels with any.any for X.",
     },
     Entry {
         verb: Verb::Unsubscribe,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use serde::{Deserialize, Serialize};
 use tickpath_config::{ByteSize, Duration, Secret, TradingPlace, as_text};
 use tickpath_deribit::number::Decimal;
@@ -11,6 +11,8 @@ use tickpath_deribit::session::Key;
 use tickpath_deribit_link::Route;
 use tickpath_types::Nanos;
 use tickpath_web::{TlsClient, WebUrl};
+
+use crate::native::{NativeConfig, NativeSettings, NativeUrl};
 
 /// The test environment.
 pub const TEST_URL: &str = "wss://test.deribit.com/ws/api/v2";
@@ -37,11 +39,46 @@ impl std::fmt::Display for DecimalText {
     }
 }
 
+/// Where a venue is, and what it speaks.
+#[derive(Clone, Debug)]
+pub enum VenueUrl {
+    /// Deribit's dialect over a WebSocket.
+    Deribit(WebUrl),
+    /// A venue of this project's own: OUCH, drop copies, GLIMPSE.
+    Native(NativeUrl),
+}
+
+impl VenueUrl {
+    /// The name or IPv4 address.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        match self {
+            VenueUrl::Deribit(url) => url.host(),
+            VenueUrl::Native(url) => url.host(),
+        }
+    }
+
+    /// Whether it is a venue of this project's own.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        matches!(self, VenueUrl::Native(_))
+    }
+}
+
+impl std::fmt::Display for VenueUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            VenueUrl::Deribit(url) => url.fmt(f),
+            VenueUrl::Native(url) => url.fmt(f),
+        }
+    }
+}
+
 /// A configuration file of the shell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShellConfig {
-    /// The venue's WebSocket.
+    /// The venue: the WebSocket of one that speaks Deribit's dialect, or `ouch://HOST:PORT` of a native one.
     pub url: String,
     /// Certificates to trust in place of the machine's own, PEM.
     pub ca_file: Option<PathBuf>,
@@ -49,9 +86,9 @@ pub struct ShellConfig {
     pub proxy: Option<String>,
     /// Real money: needed for every venue that is neither on this machine nor a test environment.
     pub production: bool,
-    /// The key's id: itself, `env:NAME` or `file:PATH`.
+    /// The key's id, or a native venue's user: itself, `env:NAME` or `file:PATH`.
     pub client_id: Option<Secret>,
-    /// The key's secret: `env:NAME` or `file:PATH`.
+    /// The key's secret, or the password: `env:NAME` or `file:PATH`.
     pub client_secret: Option<Secret>,
     /// The venue cancels this connection's orders when it ends.
     pub cancel_on_disconnect: bool,
@@ -61,6 +98,12 @@ pub struct ShellConfig {
     pub history: ByteSize,
     /// What no order may exceed.
     pub limits: Limits,
+    /// What a native venue is known by besides its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<NativeConfig>,
+    /// The file that it was read from, if there is one: paths are relative to it.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
 }
 
 /// What no order may exceed; each is checked before an order is sent, where it is stated.
@@ -89,29 +132,67 @@ impl Default for ShellConfig {
             request_timeout: Duration(Nanos::from_secs(10)),
             history: ByteSize(512 << 10),
             limits: Limits::default(),
+            native: None,
+            file: None,
         }
     }
 }
 
 impl ShellConfig {
+    /// The venue of either kind, once it is certain that trading there is meant.
+    ///
+    /// # Errors
+    /// An address that is none; a venue of real money without `production = true` and all limits, and a WebSocket there
+    /// without TLS.
+    pub fn checked_venue(&self) -> anyhow::Result<VenueUrl> {
+        if !NativeUrl::is_meant(&self.url) {
+            return self.checked_url().map(VenueUrl::Deribit);
+        }
+        let url: NativeUrl = self.url.parse()?;
+        // The protocol has no TLS: beyond this machine such venues are reached by lines of one's own.
+        self.check_place(url.host(), url.is_loopback(), true)?;
+        Ok(VenueUrl::Native(url))
+    }
+
+    /// Whether a shell can begin with it, as far as that is known without a key and a connection.
+    ///
+    /// # Errors
+    /// As [`checked_venue`](ShellConfig::checked_venue); what a native venue needs and is not named or cannot be read; what
+    /// belongs to a venue of the other kind.
+    pub fn check(&self) -> anyhow::Result<()> {
+        match self.checked_venue()? {
+            VenueUrl::Deribit(url) => {
+                ensure!(self.native.is_none(), "{url} is no native venue: leave [native] out")
+            }
+            VenueUrl::Native(url) => {
+                let (native, file) = (self.native.as_ref(), self.file.as_deref());
+                let is_web = self.ca_file.is_some() || self.proxy.is_some();
+                ensure!(!is_web, "{url} is reached without TLS and proxy: leave ca_file and proxy out");
+                NativeSettings::check(&url, native, file)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The venue's address, once it is certain that trading there is meant.
     ///
     /// # Errors
     /// An address that is none; a venue of real money without `production = true`, TLS and all limits.
     pub fn checked_url(&self) -> anyhow::Result<WebUrl> {
         let url: WebUrl = self.url.parse()?;
-        let place = TradingPlace {
-            host: url.host(),
-            is_loopback: url.is_loopback(),
-            is_tls: url.is_tls(),
-            production: self.production,
-        };
+        self.check_place(url.host(), url.is_loopback(), url.is_tls())?;
+        Ok(url)
+    }
+
+    /// Whether trading there is meant.
+    fn check_place(&self, host: &str, is_loopback: bool, is_tls: bool) -> anyhow::Result<()> {
+        let place = TradingPlace { host, is_loopback, is_tls, production: self.production };
         place.check(&[
             ("limits.order_size_max", self.limits.order_size_max.is_some()),
             ("limits.notional_max", self.limits.notional_max.is_some()),
             ("limits.open_orders_max", self.limits.open_orders_max.is_some()),
         ])?;
-        Ok(url)
+        Ok(())
     }
 
     /// The key, if one is named, in `file`, in the configuration or in the environment.
@@ -213,6 +294,28 @@ mod tests {
         assert_eq!(sample.limits.open_orders_max, Some(20));
         let again = tickpath_config::to_toml(&ShellConfig { limits: Limits::default(), ..sample });
         assert_eq!(again, tickpath_config::to_toml(&ShellConfig::default()));
+    }
+
+    #[test]
+    fn a_native_venue_beyond_this_machine_needs_words_and_limits_too() {
+        let text = "url = 'ouch://venue.example:26400'";
+        assert!(config(text).checked_venue().unwrap_err().to_string().contains("production = true"));
+        let text = format!("{text}\nproduction = true\n[limits]\norder_size_max = '1'\nnotional_max = '1'");
+        assert!(config(&text).checked_venue().unwrap_err().to_string().contains("open_orders_max"));
+        assert!(config(&format!("{text}\nopen_orders_max = 1")).checked_venue().unwrap().is_native());
+        assert!(config("url = 'ouch://127.0.0.1:1'").checked_venue().is_ok());
+        let error = config("url = 'ouch://127.0.0.1:1'").check().unwrap_err().to_string();
+        assert!(error.contains("[native]"), "{error}");
+    }
+
+    #[test]
+    fn the_native_sample_can_be_used() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/shell-native.toml");
+        let sample: ShellConfig = tickpath_config::load(&path).unwrap();
+        ShellConfig { file: Some(path.clone()), ..sample.clone() }.check().unwrap();
+        assert_eq!(sample.key(Some(&path), None).unwrap().unwrap().client_id, "ANNA");
+        let proxied = ShellConfig { file: Some(path), proxy: Some("p:1".to_owned()), ..sample };
+        assert!(proxied.check().unwrap_err().to_string().contains("proxy"));
     }
 
     #[test]

@@ -132,11 +132,12 @@ impl Shell {
         let url = arguments.next("url");
         arguments.finish()?;
         if let Some(url) = url {
+            let key = self.key.clone();
             let mut link = self.link();
             let mut config = link.config().clone();
             config.url = url;
-            let url = config.checked_url()?;
-            link.set_venue(config, url);
+            let url = config.checked_venue()?;
+            link.set_venue(config, url, key)?;
             drop(link);
             self.instruments.clear();
         }
@@ -172,7 +173,7 @@ impl Shell {
         };
         arguments.finish()?;
         let mut link = self.link();
-        if link.standing() == Standing::Ready && link.has_key() {
+        if link.standing() == Standing::Ready && link.has_key() && !link.url().is_native() {
             let params = Logout { invalidate_token: Some(!keeps) };
             link.request(Method::Logout, &params).map_err(|error| Failure::Invalid(error.to_string()))?;
         }
@@ -226,7 +227,7 @@ impl Shell {
             limit(limits.notional_max.map(|max| max.to_string())),
             limit(limits.open_orders_max.map(|max| max.to_string())),
         );
-        if config.cancel_on_disconnect && link.has_key() {
+        if config.cancel_on_disconnect && link.has_key() && !link.url().is_native() {
             text.push_str("\nthe venue cancels this connection's orders when it ends");
         }
         if self.is_dry_run {
@@ -264,7 +265,7 @@ impl Shell {
     fn orders(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
         let first = arguments.named("instrument").or_else(|| arguments.next("kind"));
         let (instrument, kind) = match first {
-            Some(name) if name.contains(['-', '_']) && kind(Some(name.clone())).is_err() => {
+            Some(name) if self.link().is_instrument(&name) && kind(Some(name.clone())).is_err() => {
                 (Some(name), None)
             }
             other => (None, kind(other)?),
@@ -291,8 +292,11 @@ impl Shell {
 
     fn order_state(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
         if let Some(label) = arguments.named("label") {
-            let currency =
-                currency(arguments.next("currency"))?.context("which currency? currency=BTC, ...")?;
+            let currency = currency(arguments.next("currency"))?;
+            let currency = match currency.filter(|_| !self.link().url().is_native()) {
+                None if self.link().url().is_native() => "any".to_owned(),
+                currency => currency.context("which currency? currency=BTC, ...")?,
+            };
             arguments.finish()?;
             let params =
                 GetOrderStateByLabel { currency: Text::new(&currency), label: Some(Text::new(&label)) };
@@ -383,7 +387,7 @@ impl Shell {
     /// Sent again where its answer was lost: it can be done twice.
     fn unless_dry<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Done, Failure> {
         if self.is_dry_run {
-            return Ok(Done::answer(method, self.dry_run(method, params)));
+            return Ok(Done::answer(method, self.dry_run(method, params)?));
         }
         match self.answer(method, params) {
             Err(failure) if failure.is_unsure() => self.answer(method, params),
@@ -406,8 +410,7 @@ impl Shell {
         }
         self.ensure_ready()?;
         for channel in &channels {
-            let result = self.link().subscribe(channel);
-            result.map_err(|_| Failure::Invalid(format!("there is no channel {channel:?}")))?;
+            self.link().subscribe(channel).map_err(Failure::Invalid)?;
         }
         // Done when the venue has said so of each.
         let is_settled = self.pump(SUBSCRIBE_MAX, |link| {

@@ -265,6 +265,11 @@ struct Words {
 }
 
 impl Words {
+    /// Names of instruments, where they are known without asking.
+    fn instruments(&self) -> Vec<String> {
+        self.link.try_lock().map(|link| link.instrument_names()).unwrap_or_default()
+    }
+
     fn candidates(&self, line: &str) -> Vec<String> {
         let mut words = line.split_whitespace();
         let first = words.next().unwrap_or_default();
@@ -282,8 +287,10 @@ impl Words {
         };
         match commands::find(first).map(|entry| entry.verb) {
             Some(Verb::Help) => ENTRIES.iter().map(|entry| entry.names[0].to_owned()).collect(),
-            Some(Verb::Buy | Verb::Sell | Verb::Edit) => {
-                let mut all = named("type", &TYPES.map(|(name, _)| name));
+            Some(Verb::Ticker | Verb::Book | Verb::Trades | Verb::Close) => self.instruments(),
+            Some(verb @ (Verb::Buy | Verb::Sell | Verb::Edit)) => {
+                let mut all = if verb == Verb::Edit { Vec::new() } else { self.instruments() };
+                all.extend(named("type", &TYPES.map(|(name, _)| name)));
                 all.extend(named("time_in_force", &TIMES.map(|(name, _)| name)));
                 all.extend(named("trigger", &TRIGGERS.map(|(name, _)| name)));
                 all.extend(
@@ -295,6 +302,7 @@ impl Words {
             Some(Verb::Instruments | Verb::Positions | Verb::Orders | Verb::Account | Verb::CancelAll) => {
                 let mut all = owned(&CURRENCIES);
                 all.extend(KINDS.iter().map(ToString::to_string));
+                all.extend(self.instruments());
                 all
             }
             Some(Verb::Unsubscribe | Verb::Wait) => match self.link.try_lock() {

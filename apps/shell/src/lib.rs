@@ -1,7 +1,7 @@
-//! An interactive and scriptable trader at a venue that speaks Deribit's dialect.
+//! An interactive and scriptable trader: at a venue that speaks Deribit's dialect, or at a native one.
 //!
 //! A command returns when the venue has answered, never when it was merely sent; a time-out is an error, and an order
-//! whose answer was lost is asked for by its label. [`run`] carries out commands of a script or of a person;
+//! whose answer was lost is asked for, by its label or by its number. [`run`] carries out commands of a script or of a person;
 //! [`Shell::execute`] one.
 //!
 //! Nothing trades by accident: a venue that is neither on this machine nor a test environment needs
@@ -15,6 +15,7 @@ mod history;
 mod interactive;
 mod json_text;
 mod link;
+mod native;
 mod order;
 mod pane;
 mod print;
@@ -24,10 +25,11 @@ mod stopwatch;
 mod trade;
 mod words;
 
-pub use config::{DecimalText, Limits, ShellConfig, TEST_URL};
+pub use config::{DecimalText, Limits, ShellConfig, TEST_URL, VenueUrl};
 pub use execute::Done;
 pub use history::{Entry, History, Way};
 pub use link::{Answer, Clock, Feed, Link, Standing};
+pub use native::{NativeConfig, NativeUrl};
 pub use order::{Change, NewOrder};
 pub use run::{CommandReport, Ended, Report, RunOptions, Source, run};
 pub use shell::{Failure, Interrupt, Reply, Shell};

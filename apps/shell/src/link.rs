@@ -1,11 +1,10 @@
-//! The connection to the venue: its messages are remembered, and its answers given to who asked.
+//! The connection to the venue, whichever it is: its messages are remembered, and its answers given to who asked.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use tickpath_deribit::channel::ChannelError;
 use tickpath_deribit::envelope::{ErrorBody, Inbound, Visitor};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
@@ -15,8 +14,9 @@ use tickpath_deribit_link::{Change, Link as VenueLink, LinkConfig, Listener, Rec
 use tickpath_types::Nanos;
 use tickpath_web::{TlsClient, WebUrl};
 
-use crate::config::ShellConfig;
+use crate::config::{ShellConfig, VenueUrl};
 use crate::history::{History, Way};
+use crate::native::{NativeLink, NativeSettings};
 use crate::stopwatch::{Span, Stopwatches};
 
 pub use tickpath_deribit_link::Standing;
@@ -65,6 +65,10 @@ pub enum Answer {
     },
     /// Nothing in time: it may have been done or not.
     Late,
+    /// It was not done, for certain.
+    NotDone(String),
+    /// The venue has nothing of the kind; nothing was sent.
+    Impossible(String),
 }
 
 /// A subscribed channel, as far as data came.
@@ -76,13 +80,21 @@ pub struct Feed {
     pub place: u64,
 }
 
+/// The kinds of venues. Whatever differs between them is behind this.
+#[derive(Debug)]
+enum Venue {
+    /// One that speaks Deribit's dialect.
+    Deribit { url: WebUrl, tls: Option<TlsClient>, link: Box<VenueLink> },
+    /// One of this project's own.
+    Native(Box<NativeLink>),
+}
+
 /// The connection to the venue.
 #[derive(Debug)]
 pub struct Link {
     config: ShellConfig,
-    url: WebUrl,
-    tls: Option<TlsClient>,
-    link: VenueLink,
+    url: VenueUrl,
+    venue: Venue,
     inbox: Inbox,
     channels: BTreeSet<String>,
     /// Times of this program.
@@ -90,16 +102,27 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link that is off. With `key` the session logs in.
+    /// A link to a venue of Deribit's dialect that is off. With `key` the session logs in.
     #[must_use]
     pub fn new(config: ShellConfig, url: WebUrl, key: Option<Key>) -> Link {
+        let venue = deribit(&config, &url, key);
+        Link::of(config, VenueUrl::Deribit(url), venue)
+    }
+
+    /// A link to any venue that is off; `key` is whom it is used as.
+    ///
+    /// # Errors
+    /// What a native venue needs and the configuration does not name, or names and cannot be read.
+    pub fn open(config: ShellConfig, url: VenueUrl, key: Option<Key>) -> anyhow::Result<Link> {
+        let venue = venue(&config, &url, key)?;
+        Ok(Link::of(config, url, venue))
+    }
+
+    fn of(config: ShellConfig, url: VenueUrl, venue: Venue) -> Link {
         let history = usize::try_from(config.history.0).unwrap_or(usize::MAX);
-        // The certificates to trust are read when the first connection is wanted.
-        let route = Route::direct(url.clone(), None);
         Link {
-            link: VenueLink::new(LinkConfig::new(route, session_config(&config, key))),
             url,
-            tls: None,
+            venue,
             inbox: Inbox::new(history),
             channels: BTreeSet::new(),
             watches: Stopwatches::default(),
@@ -115,7 +138,7 @@ impl Link {
 
     /// The venue.
     #[must_use]
-    pub fn url(&self) -> &WebUrl {
+    pub fn url(&self) -> &VenueUrl {
         &self.url
     }
 
@@ -128,25 +151,72 @@ impl Link {
     /// Whether the session is with a key.
     #[must_use]
     pub fn has_key(&self) -> bool {
-        self.link.session().has_key()
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.session().has_key(),
+            Venue::Native(link) => link.has_key(),
+        }
+    }
+
+    /// Whether a request outlives its connection: then it has an answer all the same, once it is known what became of it.
+    #[must_use]
+    pub fn keeps_requests(&self) -> bool {
+        matches!(self.venue, Venue::Native(_))
+    }
+
+    /// Whether a word names an instrument, as far as that is known without asking.
+    #[must_use]
+    pub fn is_instrument(&self, word: &str) -> bool {
+        match &self.venue {
+            Venue::Deribit { .. } => word.contains(['-', '_']),
+            Venue::Native(link) => link.is_instrument(word),
+        }
+    }
+
+    /// Names of instruments, where they are known without asking.
+    #[must_use]
+    pub fn instrument_names(&self) -> Vec<String> {
+        match &self.venue {
+            Venue::Deribit { .. } => Vec::new(),
+            Venue::Native(link) => link.instrument_names(),
+        }
+    }
+
+    /// Whether the venue could be asked that.
+    ///
+    /// # Errors
+    /// Why not, in a line.
+    pub fn check<'a>(&self, method: Method, params: &impl Field<'a>) -> Result<(), String> {
+        match &self.venue {
+            Venue::Deribit { .. } => Ok(()),
+            Venue::Native(link) => link.check(method, &text_of(params)),
+        }
     }
 
     /// Where it stands.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        self.link.standing()
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.standing(),
+            Venue::Native(link) => link.standing(),
+        }
     }
 
     /// How many connections were lost.
     #[must_use]
     pub fn losses(&self) -> u64 {
-        self.link.stats().losses
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.stats().losses,
+            Venue::Native(link) => link.losses(),
+        }
     }
 
     /// Messages that could not be read.
     #[must_use]
     pub fn unreadable(&self) -> u64 {
-        self.link.stats().unreadable
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.stats().unreadable,
+            Venue::Native(link) => link.unreadable(),
+        }
     }
 
     /// The messages.
@@ -168,13 +238,20 @@ impl Link {
 
     /// Wanted channels that the venue does not give.
     pub fn refused_channels(&self) -> impl Iterator<Item = &str> {
-        self.link.session().refused_channels()
+        let link = match &self.venue {
+            Venue::Deribit { link, .. } => Some(link),
+            Venue::Native(_) => None,
+        };
+        link.into_iter().flat_map(|link| link.session().refused_channels())
     }
 
     /// How many channels are subscribed.
     #[must_use]
     pub fn active_channels(&self) -> usize {
-        self.link.session().active_channels()
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.session().active_channels(),
+            Venue::Native(link) => link.active_channels(),
+        }
     }
 
     /// Whether it is kept which channels gave data, to be printed, as many as there is room for; what was kept is forgotten.
@@ -200,35 +277,55 @@ impl Link {
 
     /// Wants a connection, from now on. Where its certificates cannot be used it stays off, and says so.
     pub fn connect(&mut self) {
-        if self.link.standing() != Standing::Off {
-            return;
-        }
         let now = self.inbox.clock.now();
-        match self.config.route(&self.url, &mut self.tls) {
-            Ok(route) => {
-                self.link.set_route(now, route, &mut self.inbox);
-                self.link.connect(now);
+        match &mut self.venue {
+            Venue::Deribit { url, tls, link } if link.standing() == Standing::Off => {
+                match self.config.route(url, tls) {
+                    Ok(route) => {
+                        link.set_route(now, route, &mut self.inbox);
+                        link.connect(now);
+                    }
+                    Err(error) => self.inbox.note(format!("{error:#}")),
+                }
             }
-            Err(error) => self.inbox.note(format!("{error:#}")),
+            Venue::Deribit { .. } => {}
+            Venue::Native(link) => link.connect(&mut self.inbox),
         }
     }
 
-    /// Wants no connection any longer, and closes it with "going away".
+    /// Wants no connection any longer, and closes it with "going away", or a logout.
     pub fn disconnect(&mut self) {
-        self.link.disconnect(self.inbox.clock.now(), &mut self.inbox);
+        let now = self.inbox.clock.now();
+        match &mut self.venue {
+            Venue::Deribit { link, .. } => link.disconnect(now, &mut self.inbox),
+            Venue::Native(link) => link.disconnect(now),
+        }
     }
 
-    /// Goes to another venue; off until it is connected.
-    pub fn set_venue(&mut self, config: ShellConfig, url: WebUrl) {
+    /// Goes to another venue; off until it is connected. What is subscribed stays wanted where the venue has it.
+    ///
+    /// # Errors
+    /// As [`open`](Link::open); everything stays as it is.
+    pub fn set_venue(&mut self, config: ShellConfig, url: VenueUrl, key: Option<Key>) -> anyhow::Result<()> {
+        let venue = venue(&config, &url, key)?;
         self.disconnect();
-        self.tls = None;
         self.inbox.feeds.clear();
-        (self.config, self.url) = (config, url);
+        (self.config, self.url, self.venue) = (config, url, venue);
+        for channel in std::mem::take(&mut self.channels) {
+            if let Err(why) = self.subscribe(&channel) {
+                self.inbox.note(why);
+            }
+        }
+        Ok(())
     }
 
-    /// Logs in with another key, on this connection where there is one. What is subscribed stays so.
+    /// Logs in with another key, on this connection where there is one and the venue can. What is subscribed stays so.
     pub fn set_key(&mut self, key: Option<Key>) {
-        self.link.set_key(self.inbox.clock.now(), key, &mut self.inbox);
+        let now = self.inbox.clock.now();
+        match &mut self.venue {
+            Venue::Deribit { link, .. } => link.set_key(now, key, &mut self.inbox),
+            Venue::Native(link) => link.set_key(now, key),
+        }
     }
 
     /// The wanted channels.
@@ -240,16 +337,24 @@ impl Link {
     /// Wants a channel, with the next [`poll`](Link::poll) and after each new connection.
     ///
     /// # Errors
-    /// [`ChannelError`] when no channel has such a name.
-    pub fn subscribe(&mut self, channel: &str) -> Result<(), ChannelError> {
-        self.link.subscribe(channel)?;
+    /// In a line, when the venue has no channel of that name.
+    pub fn subscribe(&mut self, channel: &str) -> Result<(), String> {
+        match &mut self.venue {
+            Venue::Deribit { link, .. } => {
+                link.subscribe(channel).map_err(|_| format!("there is no channel {channel:?}"))?;
+            }
+            Venue::Native(link) => link.subscribe(channel)?,
+        }
         self.channels.insert(channel.to_owned());
         Ok(())
     }
 
     /// Wants a channel no longer, with the next [`poll`](Link::poll).
     pub fn unsubscribe(&mut self, channel: &str) {
-        self.link.unsubscribe(channel);
+        match &mut self.venue {
+            Venue::Deribit { link, .. } => link.unsubscribe(channel),
+            Venue::Native(link) => link.unsubscribe(channel),
+        }
         self.channels.remove(channel);
         self.inbox.feeds.remove(channel);
     }
@@ -260,10 +365,14 @@ impl Link {
     /// [`RequestError`]; nothing was sent then.
     pub fn request<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<i64, RequestError> {
         let now = self.inbox.clock.now();
-        let id = self.link.request(now, method, params)?;
-        (self.inbox.answer, self.inbox.awaited) = (None, Some(id));
+        let link = match &mut self.venue {
+            Venue::Deribit { link, .. } => link,
+            Venue::Native(link) => return Ok(link.request(method, &text_of(params), &mut self.inbox)),
+        };
+        let id = link.request(now, method, params)?;
+        self.inbox.expect(id);
         if self.inbox.keeps_history {
-            self.inbox.history.push(now, Way::Sent, self.link.sent());
+            self.inbox.history.push(now, Way::Sent, link.sent());
         }
         Ok(id)
     }
@@ -281,7 +390,13 @@ impl Link {
 
     /// Does what is to be done now. Waits for nothing.
     pub fn poll(&mut self) {
-        self.link.do_work(self.inbox.clock.now(), &mut self.inbox);
+        let now = self.inbox.clock.now();
+        match &mut self.venue {
+            Venue::Deribit { link, .. } => {
+                link.do_work(now, &mut self.inbox);
+            }
+            Venue::Native(link) => link.poll(&mut self.inbox),
+        }
         if let Some(time) = self.inbox.login_time.take() {
             self.watches.record(Span::E2eAuth, time);
         }
@@ -289,18 +404,54 @@ impl Link {
 
     /// Waits until something came, a signal, or so long.
     pub fn wait(&self, time: Duration) {
-        match self.link.fd() {
-            Some(fd) if self.link.is_open() => wait_for(&fd, time),
-            // A connection that is being made goes on without anything to read.
-            _ => std::thread::sleep(time.min(CONNECTING_WAIT)),
+        match &self.venue {
+            Venue::Deribit { link, .. } => match link.fd() {
+                Some(fd) if link.is_open() => wait_for(&fd, time),
+                // A connection that is being made goes on without anything to read.
+                _ => std::thread::sleep(time.min(CONNECTING_WAIT)),
+            },
+            Venue::Native(link) => {
+                let time = if link.is_restless() { time.min(CONNECTING_WAIT) } else { time };
+                wait_for_any(link.fds(), time);
+            }
         }
     }
 
-    /// A copy of the socket's descriptor, to wait for without holding the link.
+    /// A copy of a socket's descriptor, to wait for without holding the link.
     #[must_use]
     pub fn waiter(&self) -> Option<std::os::fd::OwnedFd> {
-        self.link.fd()?.try_clone_to_owned().ok()
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.fd()?.try_clone_to_owned().ok(),
+            // The market may go on where the user's orders do not.
+            Venue::Native(link) if link.is_restless() => None,
+            Venue::Native(link) => link.fds().next()?.try_clone_to_owned().ok(),
+        }
     }
+}
+
+fn deribit(config: &ShellConfig, url: &WebUrl, key: Option<Key>) -> Venue {
+    // The certificates to trust are read when the first connection is wanted.
+    let route = Route::direct(url.clone(), None);
+    let link = Box::new(VenueLink::new(LinkConfig::new(route, session_config(config, key))));
+    Venue::Deribit { url: url.clone(), tls: None, link }
+}
+
+fn venue(config: &ShellConfig, url: &VenueUrl, key: Option<Key>) -> anyhow::Result<Venue> {
+    Ok(match url {
+        VenueUrl::Deribit(url) => deribit(config, url, key),
+        VenueUrl::Native(url) => {
+            let (native, file) = (config.native.as_ref(), config.file.as_deref());
+            let settings = NativeSettings::load(url, native, file, key, config.request_timeout.0)?;
+            Venue::Native(Box::new(NativeLink::new(settings)))
+        }
+    })
+}
+
+/// Params as JSON.
+fn text_of<'a>(params: &impl Field<'a>) -> String {
+    let mut out = Vec::new();
+    params.write(&mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Results and data are read when somebody looks at them.
@@ -310,8 +461,8 @@ impl Visitor<'_> for Later {}
 
 /// What came, and who waits for it.
 #[derive(Debug)]
-struct Inbox {
-    clock: Clock,
+pub(crate) struct Inbox {
+    pub(crate) clock: Clock,
     history: History,
     /// False to measure what it costs.
     keeps_history: bool,
@@ -325,7 +476,7 @@ struct Inbox {
     awaited: Option<i64>,
     auth_sent_at: Option<Nanos>,
     /// How long the last login took.
-    login_time: Option<Nanos>,
+    pub(crate) login_time: Option<Nanos>,
 }
 
 impl Inbox {
@@ -346,8 +497,47 @@ impl Inbox {
         }
     }
 
-    fn note(&mut self, note: String) {
+    pub(crate) fn note(&mut self, note: String) {
         push_bounded(&mut self.notes, note, NOTES_MAX);
+    }
+
+    /// Waits for the answer to this request, and for no other.
+    pub(crate) fn expect(&mut self, id: i64) {
+        (self.answer, self.awaited) = (None, Some(id));
+    }
+
+    /// The answer to a request, for whoever waits for it.
+    pub(crate) fn answer_with(&mut self, id: i64, answer: Answer) {
+        if self.awaited == Some(id) {
+            self.answer = Some((id, answer));
+        }
+    }
+
+    /// Keeps a message of the history.
+    pub(crate) fn keep(&mut self, at: Nanos, way: Way, text: &str) {
+        self.place = if self.keeps_history { self.history.push(at, way, text) } else { 0 };
+    }
+
+    /// Data of a channel, as a notification of Deribit's dialect.
+    pub(crate) fn notify(&mut self, at: Nanos, channel: &str, data: &str) {
+        let text = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"subscription\",\"params\":{{\"channel\":\"{channel}\",\"data\":{data}}}}}"
+        );
+        self.keep(at, Way::Received, &text);
+        self.count(channel);
+    }
+
+    /// A message of a channel came and is the last of the history.
+    fn count(&mut self, channel: &str) {
+        let feed = match self.feeds.get_mut(channel) {
+            Some(feed) => feed,
+            None => self.feeds.entry(channel.to_owned()).or_default(),
+        };
+        feed.count += 1;
+        feed.place = self.place;
+        if self.wants_news {
+            push_bounded(&mut self.news, (channel.to_owned(), self.place), NEWS_MAX);
+        }
     }
 }
 
@@ -376,15 +566,7 @@ impl Listener for Inbox {
             }
             SessionEvent::Notification(notification) => {
                 let Some(channel) = notification.channel.plain() else { return };
-                let feed = match self.feeds.get_mut(channel) {
-                    Some(feed) => feed,
-                    None => self.feeds.entry(channel.to_owned()).or_default(),
-                };
-                feed.count += 1;
-                feed.place = self.place;
-                if self.wants_news {
-                    push_bounded(&mut self.news, (channel.to_owned(), self.place), NEWS_MAX);
-                }
+                self.count(channel);
             }
             SessionEvent::Subscribed { refused, .. } if refused > 0 => {
                 self.note(format!("{refused} channels are not given, see subscriptions"));
@@ -449,7 +631,12 @@ fn session_config(config: &ShellConfig, key: Option<Key>) -> SessionConfig {
 
 /// Waits until a descriptor can be read, a signal, or so long.
 pub(crate) fn wait_for(fd: &impl AsFd, time: Duration) {
-    let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    wait_for_any(std::iter::once(fd.as_fd()), time);
+}
+
+/// The same for several.
+fn wait_for_any<'f>(fds: impl Iterator<Item = BorrowedFd<'f>>, time: Duration) {
+    let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     let time = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
     // Whatever ended the wait, who waits looks again.
     let _ = poll(&mut fds, time);

@@ -109,9 +109,11 @@ pub struct CommandReport {
 /// A configuration that cannot be used, a script that cannot be read, an output that cannot be written. That a command
 /// failed is in the report.
 pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report> {
-    let url = options.config.checked_url()?;
-    let key = options.config.key(options.config_file.as_deref(), options.key_file.as_deref())?;
-    let link = Link::new(options.config.clone(), url.clone(), key.clone());
+    let config = ShellConfig { file: options.config_file.clone(), ..options.config.clone() };
+    config.check()?;
+    let url = config.checked_venue()?;
+    let key = config.key(options.config_file.as_deref(), options.key_file.as_deref())?;
+    let link = Link::open(config, url, key.clone())?;
     let mut shell = Shell::new(link, key, options.is_dry_run, interrupt);
     shell.is_silent = options.is_silent;
     let mut runner = Runner { options, commands: Vec::new(), has_failed: false, is_person: false };

@@ -85,7 +85,11 @@ impl Failure {
     /// Whether it is unknown what became of the request.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
-        matches!(self, Failure::Late(_) | Failure::Lost(_))
+        match self {
+            Failure::Late(_) | Failure::Lost(_) => true,
+            Failure::Refused { code, .. } => ErrorCode::from_code(*code).is_some_and(ErrorCode::is_unsure),
+            _ => false,
+        }
     }
 }
 
@@ -227,6 +231,9 @@ impl Shell {
     /// # Errors
     /// [`Failure`]; after [`Failure::Late`] and [`Failure::Lost`] nobody knows what was done.
     pub fn ask<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
+        if let Err(why) = self.link().check(method, params) {
+            return Err(Failure::Invalid(why));
+        }
         if method.is_private() && !self.link().has_key() {
             return Err(Failure::Invalid(format!("{method} needs a login: see help auth")));
         }
@@ -259,9 +266,13 @@ impl Shell {
                     Answer::Done(json) => Ok(Reply { json, send, total }),
                     Answer::Refused { code, message, data } => Err(Failure::Refused { code, message, data }),
                     Answer::Late => Err(Failure::Late(method.name())),
+                    Answer::NotDone(why) => Err(Failure::NotDone(why)),
+                    Answer::Impossible(why) => Err(Failure::Invalid(why)),
                 };
             }
-            if link.losses() > losses || link.standing() != Standing::Ready {
+            let is_lost = link.losses() > losses || link.standing() != Standing::Ready;
+            // Where a request outlives its connection the answer says what became of it; not where no other one comes.
+            if is_lost && (!link.keeps_requests() || link.standing() == Standing::Off) {
                 return Err(Failure::Lost(method.name()));
             }
             if self.interrupt.is_raised() {

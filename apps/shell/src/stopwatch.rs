@@ -15,7 +15,8 @@ const DIGITS: u8 = 2;
 pub enum Span {
     /// From the command to the socket: encoded, through TLS, and taken by the kernel.
     SendRequest,
-    /// From the login request on its way to its answer taken in.
+    /// From the login request on its way to its answer taken in; at a native venue from the connection's start until all
+    /// drop copies are read.
     E2eAuth,
     /// From the buy command to the venue's answer.
     E2eBuyOrder,

@@ -10,7 +10,7 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::{Value, check};
 use tickpath_deribit::text::Text;
-use tickpath_types::Side;
+use tickpath_types::{Nanos, Side};
 
 use crate::link::Clock;
 use crate::order::{Change, NewOrder, currency_of, exceeds, has_limit, notional};
@@ -18,6 +18,9 @@ use crate::shell::{Failure, Reply, Shell};
 
 /// How far the venue's clock may be behind ours, in milliseconds, for an order to be one of this request.
 const CLOCKS_APART_MS: u64 = 60_000;
+/// A request whose answer was lost may still be on its way: so often its order is asked for again, with this pause.
+const SETTLE_ASKS: u32 = 5;
+const SETTLE_INTERVAL: Nanos = Nanos::from_millis(200);
 
 /// Reads a result that the venue gave.
 pub(crate) fn read<'a, T: Field<'a>>(json: &'a str) -> Result<T, Failure> {
@@ -35,7 +38,7 @@ impl Shell {
             Side::Buy => Method::Buy,
             Side::Sell => Method::Sell,
         };
-        if order.label.is_none() {
+        if order.label.is_none() && !self.link().keeps_requests() {
             self.labels += 1;
             order.label = Some(format!("tp-{:x}-{:x}-{}", Clock::unix_ms(), std::process::id(), self.labels));
         }
@@ -50,11 +53,13 @@ impl Shell {
             }
         }
         if self.is_dry_run {
-            return Ok(self.dry_run(method, &order.params()));
+            return self.dry_run(method, &order.params());
         }
         let asked_ms = Clock::unix_ms();
         match self.ask(method, &order.params()) {
-            Err(failure) if failure.is_unsure() => self.find_by_label(&order, asked_ms, failure),
+            Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
+                self.find_by_label(&order, asked_ms, failure)
+            }
             result => result,
         }
     }
@@ -68,10 +73,10 @@ impl Shell {
             self.check_change(change)?;
         }
         if self.is_dry_run {
-            return Ok(self.dry_run(Method::Edit, &change.params()));
+            return self.dry_run(Method::Edit, &change.params());
         }
         let failure = match self.ask(Method::Edit, &change.params()) {
-            Err(failure) if failure.is_unsure() => failure,
+            Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => failure,
             result => return result,
         };
         let (json, is_done) = self.state_after(&failure, &change.order_id, |order| {
@@ -94,10 +99,10 @@ impl Shell {
     pub fn cancel(&mut self, order_id: &str) -> Result<Reply, Failure> {
         let params = CancelOrder { order_id: Text::new(order_id) };
         if self.is_dry_run {
-            return Ok(self.dry_run(Method::Cancel, &params));
+            return self.dry_run(Method::Cancel, &params);
         }
         let failure = match self.ask(Method::Cancel, &params) {
-            Err(failure) if failure.is_unsure() => failure,
+            Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => failure,
             result => return result,
         };
         let is_cancelled = |order: &Order<'_>| order.order_state == OrderState::Cancelled;
@@ -130,17 +135,18 @@ impl Shell {
             }
         }
         if self.is_dry_run {
-            return Ok(self.dry_run(Method::ClosePosition, &params));
+            return self.dry_run(Method::ClosePosition, &params);
         }
         self.ask(Method::ClosePosition, &params)
     }
 
     /// What would be sent.
-    pub(crate) fn dry_run<'a>(&self, method: Method, params: &impl Field<'a>) -> Reply {
+    pub(crate) fn dry_run<'a>(&self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
+        self.link().check(method, params).map_err(Failure::Invalid)?;
         let mut out = format!("{{\"dry_run\":\"{method}\",\"params\":").into_bytes();
         params.write(&mut out);
         out.push(b'}');
-        Reply { json: String::from_utf8_lossy(&out).into_owned(), ..Reply::default() }
+        Ok(Reply { json: String::from_utf8_lossy(&out).into_owned(), ..Reply::default() })
     }
 
     /// An instrument, asked for once.
@@ -261,38 +267,39 @@ impl Shell {
         self.check_limits(side, &order, &read(&instrument)?, false)
     }
 
-    /// An order whose answer was lost, asked for by its label.
+    /// An order whose answer was lost, asked for by its label: for a while, as it may still be on its way.
     fn find_by_label(&mut self, order: &NewOrder, asked_ms: u64, failure: Failure) -> Result<Reply, Failure> {
         let label = order.label.as_deref().unwrap_or_default();
         let currency = Text::new(currency_of(&order.instrument));
         let params = GetOrderStateByLabel { currency, label: Some(Text::new(label)) };
-        let json = match self.ask(Method::GetOrderStateByLabel, &params) {
-            Ok(reply) => reply.json,
-            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-            Err(other) => {
-                return Err(Failure::NotDone(format!(
-                    "{failure}, and asking by its label {label} failed ({other}): look at orders before it is sent again"
-                )));
-            }
-        };
-        let orders: List<'_, Value<'_>> = read(&json)?;
         let of_this_request = |value: &Value<'_>| {
             let order: Order<'_> = value.parse().ok()?;
             (order.creation_timestamp + CLOCKS_APART_MS >= asked_ms).then_some(order.creation_timestamp)
         };
-        let found = orders.iter().map_while(Result::ok).filter(|value| of_this_request(value).is_some());
-        match found.max_by_key(of_this_request) {
-            Some(order) => Ok(Reply {
-                json: format!("{{\"order\":{},\"trades\":[]}}", order.text()),
-                ..Reply::default()
-            }),
-            None => Err(Failure::NotDone(format!(
-                "{failure}; the venue has no order with its label {label}: it was not entered"
-            ))),
+        for _ in 0..=SETTLE_ASKS {
+            let json = match self.ask(Method::GetOrderStateByLabel, &params) {
+                Ok(reply) => reply.json,
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(other) => {
+                    return Err(Failure::NotDone(format!(
+                        "{failure}, and asking by its label {label} failed ({other}): look at orders before it is sent again"
+                    )));
+                }
+            };
+            let orders: List<'_, Value<'_>> = read(&json)?;
+            let found = orders.iter().map_while(Result::ok).filter(|value| of_this_request(value).is_some());
+            if let Some(order) = found.max_by_key(of_this_request) {
+                let json = format!("{{\"order\":{},\"trades\":[]}}", order.text());
+                return Ok(Reply { json, ..Reply::default() });
+            }
+            self.pump(SETTLE_INTERVAL, |_| false)?;
         }
+        Err(Failure::NotDone(format!(
+            "{failure}; the venue has no order with its label {label}: it was not entered"
+        )))
     }
 
-    /// The state of an order whose change or cancel got no answer, and whether it is as wanted.
+    /// The state of an order whose change or cancel got no answer, and whether it is as wanted; asked for as an order is.
     fn state_after(
         &mut self,
         failure: &Failure,
@@ -300,15 +307,24 @@ impl Shell {
         is_as_wanted: impl Fn(&Order<'_>) -> bool,
     ) -> Result<(String, bool), Failure> {
         let id = Text::new(order_id);
-        match self.ask(Method::GetOrderState, &GetOrderState { order_id: id }) {
-            Ok(reply) => {
-                let is_done = is_as_wanted(&read(&reply.json)?);
-                Ok((reply.json, is_done))
+        let mut asks_left = SETTLE_ASKS;
+        loop {
+            match self.ask(Method::GetOrderState, &GetOrderState { order_id: id }) {
+                Ok(reply) => {
+                    let is_done = is_as_wanted(&read(&reply.json)?);
+                    if is_done || asks_left == 0 {
+                        return Ok((reply.json, is_done));
+                    }
+                }
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(other) => {
+                    return Err(Failure::NotDone(format!(
+                        "{failure}, and asking for the order failed ({other})"
+                    )));
+                }
             }
-            Err(Failure::Interrupted) => Err(Failure::Interrupted),
-            Err(other) => {
-                Err(Failure::NotDone(format!("{failure}, and asking for the order failed ({other})")))
-            }
+            asks_left -= 1;
+            self.pump(SETTLE_INTERVAL, |_| false)?;
         }
     }
 }

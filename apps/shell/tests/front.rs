@@ -7,21 +7,19 @@ mod running;
 
 use running::Running;
 use tickpath_deribit::session::Key;
+use tickpath_deribit_front::FaultKind;
 use tickpath_shell::{Failure, Interrupt, Link, Shell, ShellConfig};
 
-/// What a test does with the venue.
-trait Shells {
-    fn shell(&self, client_id: &str) -> Shell;
+fn shell_with(venue: &Running, client_id: &str, more: &str) -> Shell {
+    let text = format!("url = '{}'\n{more}", venue.url());
+    let config: ShellConfig = tickpath_config::parse("shell.toml", &text).unwrap();
+    let url = config.checked_url().unwrap();
+    let key = Some(Key::new(client_id, "test"));
+    Shell::new(Link::new(config, url, key.clone()), key, false, Interrupt::default())
 }
 
-impl Shells for Running {
-    fn shell(&self, client_id: &str) -> Shell {
-        let config: ShellConfig =
-            tickpath_config::parse("shell.toml", &format!("url = '{}'", self.url())).unwrap();
-        let url = config.checked_url().unwrap();
-        let key = Some(Key::new(client_id, "test"));
-        Shell::new(Link::new(config, url, key.clone()), key, false, Interrupt::default())
-    }
+fn shell(venue: &Running, client_id: &str) -> Shell {
+    shell_with(venue, client_id, "")
 }
 
 /// What a command says.
@@ -49,7 +47,7 @@ fn id_of(text: &str) -> &str {
 fn two_clients_trade_with_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let venue = Running::start(folder.path(), |text| text);
-    let (mut anna, mut bert) = (venue.shell("anna"), venue.shell("bert"));
+    let (mut anna, mut bert) = (shell(&venue, "anna"), shell(&venue, "bert"));
     assert!(said(&mut anna, "instruments BTC future").contains("BTC-PERPETUAL"));
     let trades = "user.trades.any.any.raw";
     said(
@@ -85,7 +83,7 @@ fn two_clients_trade_with_each_other() {
 fn an_order_goes_with_the_connection_that_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let venue = Running::start(folder.path(), |text| text);
-    let (mut anna, mut again) = (venue.shell("anna"), venue.shell("anna"));
+    let (mut anna, mut again) = (shell(&venue, "anna"), shell(&venue, "anna"));
     let text = said(&mut anna, "buy BTC-PERPETUAL 20 59900");
     let id = id_of(&text).to_owned();
     assert!(said(&mut again, "orders").contains("59900"));
@@ -97,5 +95,98 @@ fn an_order_goes_with_the_connection_that_is_lost() {
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
     drop(again);
+    venue.stop();
+}
+
+/// A shell whose orders stay when its connection goes, at a venue where faults are soon over.
+fn place(folder: &std::path::Path) -> (Running, Shell) {
+    let venue = Running::start(folder, |text| {
+        let faults =
+            "[deribit]\nfaults = { maintenance_for = '1s', half_open_for = '2s', reply_delay = '2s' }\n";
+        text.replace("[deribit]\n", faults)
+    });
+    let shell = shell_with(&venue, "anna", "cancel_on_disconnect = false\nrequest_timeout = '1s'");
+    (venue, shell)
+}
+
+/// The open orders are these, by another connection's word.
+fn has_orders(venue: &Running, labels: &[&str]) {
+    let mut other = shell(venue, "anna");
+    let text = said(&mut other, "orders");
+    let count = text.lines().filter(|line| line.contains("BTC-PERPETUAL")).count();
+    assert_eq!(count, labels.len(), "{text}");
+    assert!(labels.iter().all(|label| text.contains(label)), "{text}");
+}
+
+#[test]
+fn an_order_whose_reply_is_lost_late_or_cut_off_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (venue, mut shell) = place(folder.path());
+    said(&mut shell, "connect");
+    let kinds = [FaultKind::ReplyLost, FaultKind::ReplySlow, FaultKind::ReplyCut];
+    for (kind, label) in kinds.into_iter().zip(["lost", "slow", "cut"]) {
+        venue.faults.happen_next(kind, 1);
+        let text = said(&mut shell, &format!("buy BTC-PERPETUAL 10 59000 label={label}"));
+        assert!(text.contains("open: buy 10") && text.contains(label), "{text}");
+        assert_eq!(venue.faults.count(kind), 1);
+        venue.faults.happen_next(kind, 1);
+        let id = id_of(&text).to_owned();
+        assert!(said(&mut shell, &format!("edit {id} amount=20 price=59001")).contains("buy 20"));
+        assert_eq!(venue.faults.count(kind), 2);
+    }
+    has_orders(&venue, &["lost", "slow", "cut"]);
+    drop(shell);
+    venue.stop();
+}
+
+#[test]
+fn a_request_that_is_lost_is_told_and_not_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let (venue, mut shell) = place(folder.path());
+    let text = said(&mut shell, "buy BTC-PERPETUAL 10 59000 label=stays");
+    let id = id_of(&text).to_owned();
+    venue.faults.happen_next(FaultKind::RequestLost, 1);
+    let failure = shell.execute("buy BTC-PERPETUAL 10 59000 label=gone").unwrap_err();
+    assert!(failure.to_string().contains("it was not entered"), "{failure}");
+    venue.faults.happen_next(FaultKind::RequestLost, 1);
+    let failure = shell.execute(&format!("cancel {id}")).unwrap_err();
+    assert!(failure.to_string().contains("open"), "{failure}");
+    venue.faults.happen_next(FaultKind::RateLimited, 1);
+    assert_eq!(refused(&mut shell, &format!("cancel {id}")), 10_028);
+    has_orders(&venue, &["stays"]);
+    drop(shell);
+    venue.stop();
+}
+
+#[test]
+fn a_shell_outlives_cables_maintenance_and_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let (venue, mut shell) = place(folder.path());
+    said(&mut shell, "subscribe book.BTC-PERPETUAL.none.10.100ms");
+    said(&mut shell, "buy BTC-PERPETUAL 10 59000 label=stays");
+    for kind in [FaultKind::Cut, FaultKind::Maintenance, FaultKind::HalfOpen] {
+        // Maintenance refuses some connections as well.
+        let before = shell.link().losses();
+        venue.faults.happen_next(kind, 1);
+        let start = std::time::Instant::now();
+        while shell.link().losses() == before {
+            assert!(start.elapsed().as_secs() < 60, "{kind:?} is not noticed");
+            said(&mut shell, "wait 100ms");
+        }
+        // Whatever comes first finds the connection made again.
+        while let Err(failure) = shell.execute("positions") {
+            assert!(start.elapsed().as_secs() < 60, "{kind:?}: {failure}");
+        }
+        assert_eq!(venue.faults.count(kind), 1);
+    }
+    venue.faults.happen_next(FaultKind::TokenExpired, 1);
+    assert_eq!(refused(&mut shell, "positions"), 13_009);
+    let start = std::time::Instant::now();
+    while let Err(failure) = shell.execute("positions") {
+        assert!(start.elapsed().as_secs() < 60, "{failure}");
+    }
+    assert!(said(&mut shell, "subscriptions").contains("book.BTC-PERPETUAL"));
+    has_orders(&venue, &["stays"]);
+    drop(shell);
     venue.stop();
 }

@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use tickpath_config::{
     ConfigError, Duration, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret,
 };
-use tickpath_feedhandler::{LineReader, SnapshotSources};
+use tickpath_feed::ArbiterConfig;
+use tickpath_feedhandler::{FeedSettings, LineReader, SnapshotSources};
 use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_sim::{LossConfig, LossModel};
 use tickpath_trading::{EngineConfig, Limits, Money};
-use tickpath_types::{Instrument, Nanos, Price, Qty};
+use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty};
 
 use crate::gateway::SETTLE_AFTER;
 
@@ -131,6 +133,26 @@ impl MarketDataSection {
             glimpse: self.glimpse.filter(|_| self.uses(RecoveryConfig::Glimpse)),
             channel: self.uses(RecoveryConfig::Multicast).then_some(self.snapshots),
             ..SnapshotSources::none()
+        }
+    }
+
+    /// What a feed handler of these instruments needs to know; `seed` decides which packets are dropped on purpose.
+    #[must_use]
+    pub fn feed_settings(&self, instruments: &InstrumentTable, seed: u64) -> FeedSettings {
+        let loss = LossConfig { seed, loss_ppm: self.inject_loss.ppm, common_ppm: 100_000 };
+        FeedSettings {
+            feed: 0,
+            line_a: self.line_a,
+            line_b: self.line_b,
+            interface: self.interface,
+            reader: self.reader,
+            max_instrument: InstrumentId(instruments.max_id().0.saturating_add(self.spare_instruments)),
+            symbols: instruments.iter().map(|instrument| instrument.symbol).collect(),
+            max_orders: self.max_orders,
+            arbiter: ArbiterConfig { max_gap_messages: self.max_gap_messages(), ..ArbiterConfig::default() },
+            retransmission: self.uses(RecoveryConfig::Retransmission).then_some(self.retransmission),
+            snapshots: self.snapshot_sources(),
+            loss: (self.inject_loss.ppm > 0).then(|| LossModel::new(&loss)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A client's end of order entry: OUCH over SoupBinTCP over TCP.
 
 use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use tickpath_faults::{Fault, is_planted};
@@ -88,6 +89,8 @@ pub struct OrderEntry<N: Network = Kernel> {
     has_notice: bool,
     /// What the venue said when it was asked.
     next_user_ref: Option<UserRefNum>,
+    /// When it said so, by its own clock, until that is looked at.
+    query_answered: Option<Nanos>,
     /// Answers that the vocabulary has no word for, or that were no OUCH.
     unknown_answers: u64,
 }
@@ -151,6 +154,7 @@ impl<N: Network> OrderEntry<N> {
             link,
             has_notice: false,
             next_user_ref: None,
+            query_answered: None,
             unknown_answers: 0,
         }
     }
@@ -292,6 +296,12 @@ impl<N: Network> OrderEntry<N> {
         self.next_user_ref
     }
 
+    /// The venue's time, since midnight, of its answer to the last query, once. Whatever the venue had to say of requests
+    /// that were sent before that query was read before: its log keeps the order.
+    pub const fn take_query_answer(&mut self) -> Option<Nanos> {
+        self.query_answered.take()
+    }
+
     /// Forgets what is queued.
     pub fn discard(&mut self) {
         self.out_len = 0;
@@ -365,6 +375,7 @@ impl<N: Network> OrderEntry<N> {
                         Ok(Answer::Other(Outbound::SystemEvent(..))) => {}
                         Ok(Answer::Other(Outbound::QueryResponse(answer, ..))) => {
                             self.next_user_ref = Some(answer.next_user_ref.get());
+                            self.query_answered = Some(answer.timestamp.get());
                         }
                         Ok(Answer::Other(_)) | Err(_) => self.unknown_answers += 1,
                     }
@@ -447,6 +458,12 @@ impl<N: Network> OrderEntry<N> {
     #[cold]
     fn disconnected(&self, reason: impl std::fmt::Display) -> OrderEntryError {
         OrderEntryError::Disconnected { reason: reason.to_string() }
+    }
+}
+
+impl AsFd for OrderEntry {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tcp.as_fd()
     }
 }
 

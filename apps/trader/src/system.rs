@@ -1,15 +1,14 @@
 //! A trader put together, and run until it is stopped.
 
 use tickpath_agent::{Agent, Runner, RunnerError, StopSignal, ThreadReport, TscClock};
-use tickpath_feed::{ArbiterConfig, OtherSymbol};
-use tickpath_feedhandler::{FeedSettings, FeedView};
-use tickpath_sim::{LossConfig, LossModel};
+use tickpath_feed::OtherSymbol;
+use tickpath_feedhandler::FeedView;
 use tickpath_timing::{NoTrace, Trace, Tracer};
 use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy};
-use tickpath_types::{InstrumentId, InstrumentTable, SessionId};
+use tickpath_types::{InstrumentTable, SessionId};
 
 use crate::agents::{AgentSettings, TraderAgents, TraderTracers};
-use crate::config::{RecoveryConfig, TraderSettings};
+use crate::config::TraderSettings;
 use crate::engine::KillSwitch;
 use crate::gateway::GatewaySettings;
 use crate::snapshot::TraderView;
@@ -155,7 +154,7 @@ fn agent_settings(settings: &TraderSettings) -> AgentSettings {
     let config = &settings.config;
     let instruments = InstrumentTable::new(&settings.instruments);
     AgentSettings {
-        feed: feed_settings(settings, &instruments),
+        feed: config.market_data.feed_settings(&instruments, config.seed),
         engine: EngineConfig {
             orders_per_second: config.orders_per_second,
             silence_stop: config.stop_after_silence.map(|duration| duration.0),
@@ -174,25 +173,6 @@ fn agent_settings(settings: &TraderSettings) -> AgentSettings {
         },
         update_capacity: UPDATE_CAPACITY,
         order_capacity: ORDER_CAPACITY,
-    }
-}
-
-fn feed_settings(settings: &TraderSettings, instruments: &InstrumentTable) -> FeedSettings {
-    let data = &settings.config.market_data;
-    let loss = LossConfig { seed: settings.config.seed, loss_ppm: data.inject_loss.ppm, common_ppm: 100_000 };
-    FeedSettings {
-        feed: 0,
-        line_a: data.line_a,
-        line_b: data.line_b,
-        interface: data.interface,
-        reader: data.reader,
-        max_instrument: InstrumentId(instruments.max_id().0.saturating_add(data.spare_instruments)),
-        symbols: instruments.iter().map(|instrument| instrument.symbol).collect(),
-        max_orders: data.max_orders,
-        arbiter: ArbiterConfig { max_gap_messages: data.max_gap_messages(), ..ArbiterConfig::default() },
-        retransmission: data.uses(RecoveryConfig::Retransmission).then_some(data.retransmission),
-        snapshots: data.snapshot_sources(),
-        loss: (data.inject_loss.ppm > 0).then(|| LossModel::new(&loss)),
     }
 }
 

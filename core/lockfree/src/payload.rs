@@ -20,10 +20,15 @@ pub(crate) const fn words_of<T>() -> usize {
 /// Stores a payload into the words that `word` gives by index, relaxed.
 #[inline(always)]
 pub(crate) fn store<'a, T: Payload>(item: &T, word: impl Fn(usize) -> &'a AtomicU64) {
-    for (index, bytes) in item.as_bytes().chunks(WORD).enumerate() {
+    // Whole words by themselves: a copy of a length that is not known when compiled is a call each.
+    let (words, rest) = item.as_bytes().as_chunks::<WORD>();
+    for (index, bytes) in words.iter().enumerate() {
+        word(index).store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+    }
+    if !rest.is_empty() {
         let mut value = [0; WORD];
-        value[..bytes.len()].copy_from_slice(bytes);
-        word(index).store(u64::from_ne_bytes(value), Ordering::Relaxed);
+        value[..rest.len()].copy_from_slice(rest);
+        word(words.len()).store(u64::from_ne_bytes(value), Ordering::Relaxed);
     }
 }
 
@@ -32,9 +37,13 @@ pub(crate) fn store<'a, T: Payload>(item: &T, word: impl Fn(usize) -> &'a Atomic
 #[inline(always)]
 pub(crate) fn load<'a, T: Payload>(word: impl Fn(usize) -> &'a AtomicU64) -> T {
     let mut item = T::new_zeroed();
-    for (index, bytes) in item.as_mut_bytes().chunks_mut(WORD).enumerate() {
-        let value = word(index).load(Ordering::Relaxed).to_ne_bytes();
-        bytes.copy_from_slice(&value[..bytes.len()]);
+    let (words, rest) = item.as_mut_bytes().as_chunks_mut::<WORD>();
+    for (index, bytes) in words.iter_mut().enumerate() {
+        *bytes = word(index).load(Ordering::Relaxed).to_ne_bytes();
+    }
+    if !rest.is_empty() {
+        let value = word(words.len()).load(Ordering::Relaxed).to_ne_bytes();
+        rest.copy_from_slice(&value[..rest.len()]);
     }
     item
 }

@@ -58,14 +58,7 @@ impl Connection {
             .ok_or_else(|| ShmError::Missing { name: name.to_string(), folder: folder.path().to_owned() })?;
         // What came before is in what the gateway downloads; what comes after follows upon it.
         broadcast.seek(welcome.broadcast_sequence);
-        Ok(Connection {
-            welcome,
-            channel,
-            broadcast,
-            held: None,
-            joined: Joined::default(),
-            _segment: segment,
-        })
+        Ok(Connection { welcome, channel, broadcast, held: None, joined: Joined::new(), _segment: segment })
     }
 
     /// The next event: of the client's own ring first, and of the broadcast ring what follows upon the download.

@@ -13,12 +13,17 @@ const NOT_YET: u64 = u64::MAX;
 /// moment. So a broadcast event of an instrument that is not ready is one that the state, still to come, has in it; one up
 /// to the sequence is in the state already. For this to hold the client's ring must be looked at after the broadcast event
 /// was read and before it is given out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Joined {
     upto: Vec<u64>,
 }
 
 impl Joined {
+    /// No instrument is ready. The room for all of them is taken now, and costs memory as far as it is used.
+    pub(crate) fn new() -> Joined {
+        Joined { upto: Vec::with_capacity(SYMBOLS_MAX as usize) }
+    }
+
     /// No instrument is ready: at the start, and after broadcast events were lost.
     pub(crate) fn clear(&mut self) {
         self.upto.fill(NOT_YET);
@@ -75,7 +80,7 @@ mod tests {
 
     #[test]
     fn only_what_the_download_does_not_cover_follows() {
-        let mut joined = Joined::default();
+        let mut joined = Joined::new();
         assert!(joined.follows(&broadcast(0, 1)) && !joined.follows(&broadcast(3, 9)));
         joined.note(&ready(3, ReadyScope::MARKET_DATA, 1));
         assert!(!joined.follows(&broadcast(3, 9)));

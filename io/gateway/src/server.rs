@@ -2,6 +2,7 @@
 
 mod clients;
 mod handshakes;
+mod rings;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,9 +17,12 @@ use crate::clock::{monotonic, unix_time};
 use crate::error::DoorError;
 use clients::{Clients, Found};
 use handshakes::Handshakes;
+use rings::RingMaker;
 
 /// Time between two looks at what is not urgent: who calls, who has gone, pings.
 const HOUSEKEEPING: Nanos = Nanos(1_000_000);
+/// Answers to pings that fit none, in one poll; the next takes more.
+const WRONG_PONGS_MAX: usize = 16;
 /// Time between two signs of life of the broadcast segment.
 const SIGN_OF_LIFE: Nanos = Nanos(100_000_000);
 
@@ -187,7 +191,8 @@ pub struct DoorCounters {
 
 /// A gateway's local door. One thread polls it; it never waits.
 ///
-/// Times are those of [`monotonic`]. Polling and sending allocate nothing; letting a client in and out does.
+/// Times are those of [`monotonic`]. Polling and sending allocate nothing; letting a client in and out does. The rings of the
+/// next two clients are made ahead by a thread of the door's own, as that takes milliseconds.
 #[derive(Debug)]
 pub struct Door {
     config: DoorConfig,
@@ -195,6 +200,7 @@ pub struct Door {
     listener: Option<ChannelListener>,
     handshakes: Handshakes,
     clients: Clients,
+    rings: RingMaker,
     broadcast: EventsWriter<Event>,
     counters: DoorCounters,
     next_housekeeping: Nanos,
@@ -222,6 +228,7 @@ impl Door {
             listener: Some(listener),
             handshakes: Handshakes::new(config.handshakes_max),
             clients: Clients::new(config.clients_max),
+            rings: RingMaker::start(config.requests_max, config.events_max),
             broadcast,
             counters: DoorCounters::default(),
             next_housekeeping: Nanos::ZERO,
@@ -235,21 +242,27 @@ impl Door {
     /// those of one in order. Now and then a call does a bounded amount of housekeeping.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<DoorEvent> {
-        loop {
-            match self.clients.poll(&mut self.counters) {
-                Some(Found::Request(client, request)) => return Some(DoorEvent::Request(client, request)),
-                Some(Found::Pong(client, request)) => {
+        // By the time, and not by whether there is nothing else to do: a client that never stops asking must not keep others
+        // from coming in.
+        if now >= self.next_housekeeping
+            && let Some(event) = self.keep_house(now)
+        {
+            return Some(event);
+        }
+        for _ in 0..WRONG_PONGS_MAX {
+            match self.clients.poll(&mut self.counters)? {
+                Found::Request(client, request) => return Some(DoorEvent::Request(client, request)),
+                Found::Pong(client, request) => {
                     // The clock anew: `now` may be older than the answer.
                     match self.clients.pong(client, &request, monotonic()) {
                         Some(heartbeat) => return Some(DoorEvent::Heartbeat(client, heartbeat)),
                         None => self.counters.wrong_pongs += 1,
                     }
                 }
-                Some(Found::Left(client, reason)) => return Some(DoorEvent::Left(client, reason)),
-                None if now < self.next_housekeeping => return None,
-                None => return self.keep_house(now),
+                Found::Left(client, reason) => return Some(DoorEvent::Left(client, reason)),
             }
         }
+        None
     }
 
     /// Who calls, who has said who it is, who has gone, who is to be pinged.
@@ -305,7 +318,7 @@ impl Door {
             source: self.config.source,
             ..Welcome::default()
         };
-        let channel = handshakes::welcome(caller, welcome, self.config.requests_max, self.config.events_max);
+        let channel = self.rings.take().and_then(|rings| handshakes::welcome(caller, welcome, rings));
         let Some(channel) = channel else {
             self.counters.failed += 1;
             return None;

@@ -374,3 +374,42 @@ fn requests_of_unknown_kinds_are_the_owners_to_judge() {
     assert_eq!(next_leave(&mut door), (id, LeaveReason::Dismissed));
     assert_eq!(next(&mut client).header.kind, EventKind::DISCONNECTED);
 }
+
+#[test]
+fn a_client_that_never_stops_asking_keeps_nobody_else_away() {
+    let site = Site::new();
+    let mut door = site.open();
+    let (mut flood, flood_id) = let_in(&mut door, site.client("flood"));
+    let connecting = connecting(site.client("anna"));
+    let mut taken = 0;
+    let anna = until(&mut door, |door, event| {
+        // Its ring is never empty.
+        while flood.request(0, 0, 0, &said(0)).is_ok() {}
+        match event {
+            Some(DoorEvent::Request(from, _)) => {
+                assert_eq!(from, flood_id);
+                taken += 1;
+                None
+            }
+            Some(DoorEvent::Login(login)) => Some(door.admit(login.id, 0).unwrap()),
+            _ => None,
+        }
+    });
+    assert!(taken > 0);
+    let mut client = connecting.join().unwrap().unwrap();
+    client.request(0, 0, 0, &said(7)).unwrap();
+    // Its request comes in its turn, however many the other has.
+    let mut others = 0;
+    until(&mut door, |_, event| {
+        while flood.request(0, 0, 0, &said(0)).is_ok() {}
+        match event {
+            Some(DoorEvent::Request(from, _)) if from == anna => Some(()),
+            Some(DoorEvent::Request(..)) => {
+                others += 1;
+                assert!(others <= 2, "one of each in turn");
+                None
+            }
+            _ => None,
+        }
+    });
+}

@@ -10,11 +10,19 @@ use support::{Site, let_in, message, next_leave, next_request, said, until};
 use tickpath_gateway_io::{DoorEvent, LeaveReason, monotonic};
 use tickpath_gateway_protocol::RequestKind;
 
-/// Where the channels of this process begin: each is mapped twice, by the gateway and by its client.
-fn channels() -> Vec<u64> {
+/// Where the client's channel begins: the memory that is mapped twice, by the gateway and by the client. What the gateway
+/// keeps ready for others is mapped once.
+fn channel_address() -> u64 {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let mine = maps.lines().filter(|line| line.contains("memfd:tickpath-channel"));
-    mine.map(|line| u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()).collect()
+    let mine: Vec<Vec<&str>> = maps
+        .lines()
+        .filter(|line| line.contains("memfd:tickpath-channel"))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    // Address, access, offset, device, inode.
+    let twice =
+        mine.iter().find(|line| mine.iter().filter(|other| other[4] == line[4]).count() == 2).unwrap();
+    u64::from_str_radix(twice[0].split('-').next().unwrap(), 16).unwrap()
 }
 
 fn write(address: u64, word: u64) {
@@ -32,7 +40,7 @@ fn positions_that_cannot_be_end_the_client_and_nothing_else() {
     let to_client = (3 + 4 * 2) * 64;
     for (broken, position) in [(1_u64, u64::MAX), (2, 1 << 62), (3, 1 << 40)] {
         let (mut client, id) = let_in(&mut door, site.client("mallory"));
-        let channel = channels()[0];
+        let channel = channel_address();
         client.request(0, 0, 0, &said(1)).unwrap();
         next_request(&mut door);
         // The client pretends to have read events that were never sent.
@@ -48,7 +56,7 @@ fn positions_that_cannot_be_end_the_client_and_nothing_else() {
     }
     // A position that goes back.
     let (mut client, id) = let_in(&mut door, site.client("mallory"));
-    let channel = channels()[0];
+    let channel = channel_address();
     for number in 0..6 {
         assert!(door.send(id, &mut message(number)));
         support::next(&mut client);
@@ -63,7 +71,7 @@ fn positions_that_cannot_be_end_the_client_and_nothing_else() {
 
     // Sequences in the ring to the gateway: what was never written is a request like any other, of no kind.
     let (client, id) = let_in(&mut door, site.client("mallory"));
-    let channel = channels()[0];
+    let channel = channel_address();
     write(channel + 3 * 64, 1);
     let (from, request) = next_request(&mut door);
     assert_eq!((from, request.header.kind), (id, RequestKind(0)));

@@ -31,8 +31,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::io::{self, IoSlice, IoSliceMut};
+use std::marker::PhantomData;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -272,17 +274,25 @@ impl Caller {
         to_server: u64,
         to_client: u64,
     ) -> Result<Channel<S, R>, ChannelError> {
-        let [to_server, to_client] =
-            [to_server, to_client].map(|it| it.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two());
-        self.grant_greeting(Greeting::new::<R, S>(to_server, to_client).ok_or(ChannelError::Bounds)?)
+        self.grant_made(Rings::new(to_server, to_client)?)
     }
 
     fn grant_greeting<S: Payload, R: Payload>(
         self,
         greeting: Greeting,
     ) -> Result<Channel<S, R>, ChannelError> {
-        let memory = sealed_memory(greeting.len)?;
-        let lines = mapping::map(&memory, greeting.len, true).map_err(system("map the channel's memory"))?;
+        self.grant_made(Rings::made(greeting)?)
+    }
+
+    /// The same with rings that were made before: handing them over takes microseconds.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn grant_made<S: Payload, R: Payload>(
+        self,
+        rings: Rings<S, R>,
+    ) -> Result<Channel<S, R>, ChannelError> {
+        let Rings { greeting, memory, lines, .. } = rings;
         let (to_server, to_client) = halves::<R, S>(&lines, &greeting)?;
         let sent = sendmsg::<()>(
             self.stream.as_raw_fd(),
@@ -336,6 +346,39 @@ impl Caller {
             Some(memory) if is_whole => Ok((greeting, File::from(memory))),
             _ => Err(ChannelError::Greeting),
         }
+    }
+}
+
+/// Memory of a channel that nobody has yet: making it takes milliseconds where the rings are large, as all of its pages are
+/// taken. For a server that sends `S` and receives `R`.
+pub struct Rings<S, R> {
+    greeting: Greeting,
+    memory: File,
+    lines: SharedLines,
+    items: PhantomData<fn(R) -> S>,
+}
+
+impl<S: Payload, R: Payload> Rings<S, R> {
+    /// Rings that hold as many items as each is to, rounded up to powers of two.
+    ///
+    /// # Errors
+    /// [`ChannelError::Bounds`], and what the system says.
+    pub fn new(to_server: u64, to_client: u64) -> Result<Rings<S, R>, ChannelError> {
+        let [to_server, to_client] =
+            [to_server, to_client].map(|it| it.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two());
+        Rings::made(Greeting::new::<R, S>(to_server, to_client).ok_or(ChannelError::Bounds)?)
+    }
+
+    fn made(greeting: Greeting) -> Result<Rings<S, R>, ChannelError> {
+        let memory = sealed_memory(greeting.len)?;
+        let lines = mapping::map(&memory, greeting.len, true).map_err(system("map the channel's memory"))?;
+        Ok(Rings { greeting, memory, lines, items: PhantomData })
+    }
+}
+
+impl<S, R> fmt::Debug for Rings<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rings").field("lines", &self.lines).finish_non_exhaustive()
     }
 }
 

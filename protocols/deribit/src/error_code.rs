@@ -183,6 +183,12 @@ impl ErrorCode {
         )
     }
 
+    /// True when the server does not say whether the request was done: ask for the state.
+    #[must_use]
+    pub const fn is_unsure(self) -> bool {
+        matches!(self, ErrorCode::TimedOut | ErrorCode::RequestFailed | ErrorCode::InternalServerError)
+    }
+
     /// True when the server closes the connection with it.
     #[must_use]
     pub const fn ends_connection(self) -> bool {

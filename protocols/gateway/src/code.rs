@@ -278,6 +278,8 @@ codes! {
         MASS_QUOTE = 5 "mass_quote",
         /// [`RequestKind::CANCEL_QUOTES`].
         CANCEL_QUOTES = 6 "cancel_quotes",
+        /// [`RequestKind::SET_RISK_LIMITS`].
+        SET_RISK_LIMITS = 7 "set_risk_limits",
     }
 
     /// Why a request was refused. Zero: it was not.

@@ -59,6 +59,6 @@ pub use field::{Field, FieldKind, Fields, Reserved};
 pub use number::{FIXED_PLACES, Fixed, MONEY_PLACES, Money, NumberError};
 pub use request::{
     CancelAll, CancelOrder, CancelQuotes, CreateOrder, CustomRequest, DownloadMarketData, MassQuote,
-    ModifyOrder, Pong, REQUEST_BODY_LEN, Request, RequestBody, RequestHeader, SetRiskLimits,
+    ModifyOrder, Pong, REQUEST_BODY_LEN, Request, RequestBody, RequestHeader, SetRiskLimits, request_fields,
 };
 pub use text::Text;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-use crate::field::{Fields, structures};
+use crate::field::{Field, Fields, structures};
 use crate::{ExecutionFlags, Fixed, OrderType, RequestKind, Reserved, Side, TimeInForce, Trigger};
 
 /// Bytes of a request's body at most.
@@ -211,6 +211,13 @@ macro_rules! kinds {
                 const KIND: RequestKind = RequestKind::$kind;
             }
         )*
+
+        /// Fields of the body of a kind of request; `None` for a kind that this version does not know.
+        #[must_use]
+        pub fn request_fields(kind: RequestKind) -> Option<&'static [Field]> {
+            $(if kind == RequestKind::$kind { return Some(<$body as Fields>::FIELDS); })*
+            None
+        }
 
         /// Shows the body; nothing for a kind that is not known.
         fn show_body(request: &Request, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -263,3 +263,18 @@ proptest! {
         let _ = Frame::decode(&bytes);
     }
 }
+
+#[test]
+fn docs_clients_md_says_where_things_are() {
+    use std::mem::offset_of;
+    use tickpath_gateway_protocol::{EventHeader, RequestHeader};
+    assert_eq!((size_of::<Hello>(), size_of::<Welcome>(), size_of::<Refusal>()), (160, 360, 16));
+    assert_eq!([offset_of!(Hello, name), offset_of!(Hello, user), offset_of!(Hello, password)], [24, 56, 88]);
+    assert_eq!([offset_of!(Welcome, broadcast_sequence), offset_of!(Welcome, segment)], [56, 64]);
+    assert_eq!(
+        [offset_of!(Welcome, folder), offset_of!(Welcome, gateway), offset_of!(Welcome, source)],
+        [128, 288, 352]
+    );
+    assert_eq!([offset_of!(EventHeader, session), offset_of!(EventHeader, origin_utc_ns)], [16, 64]);
+    assert_eq!([offset_of!(RequestHeader, request_id), offset_of!(RequestHeader, create_ns)], [16, 40]);
+}

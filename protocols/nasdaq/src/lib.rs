@@ -37,6 +37,7 @@
 //! assert_eq!(traded.0, Qty(100));
 //! ```
 
+pub mod drop_copy;
 pub mod glimpse;
 pub mod itch50;
 pub mod moldudp64;

@@ -108,7 +108,11 @@ fn read(file: &Path) -> anyhow::Result<Config> {
         Config::Gateway(Box::new(gateway(file)?))
     } else if has("url") {
         let mut config: ShellConfig = tickpath_config::load(file)?;
-        config.checked_url()?;
+        config.file = Some(file.to_owned());
+        config.check()?;
+        if let Some(native) = &mut config.native {
+            native.instruments = from_anywhere(file, &native.instruments)?;
+        }
         if let Some(path) = &mut config.ca_file {
             *path = std::path::absolute(&*path)?;
         }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use tickpath_agent::StopSignal;
 use tickpath_config::{PasswordHash, say, tell, thousands};
 use tickpath_gateway::admin::call;
 use tickpath_gateway::replay::{Difference, Replayed, replay};
@@ -18,20 +19,24 @@ mod log;
 
 use flags::Flags;
 
-/// A gateway: one process holds the venue's connections, and local clients share it
+/// Run a gateway until Ctrl-C: one process holds the venue's connections, and local clients share it
+///
+/// With a command: tell a running one something, or read its log.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
+  tickpath gateway --config configs/gateway.toml
+  tickpath gateway --config deribit.toml --dry-run --metrics-listen-address 7800
   tickpath gateway status --config configs/gateway.toml
-  tickpath gateway kill deribit            no order leaves any more, and all open ones are cancelled
+  tickpath gateway kill deribit        no order leaves any more, and open ones are cancelled
   tickpath gateway release deribit --confirm deribit
   tickpath gateway limits deribit A1 order_size_max=10 open_orders_max=5
-  tickpath gateway log log/2026-W47/deribit/1795362361000 --kind request,venue-out --contains buy")]
+  tickpath gateway log log/2026-W47/deribit/1795362361000 --kind request,venue-out")]
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(clap::Subcommand)]
@@ -95,7 +100,8 @@ struct Socket {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    match &args.command {
+    let Some(command) = &args.command else { return run_gateway(&args.flags) };
+    match command {
         Command::Status(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "status"),
         Command::Kill(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "kill"),
         Command::Release { place, confirm } => {
@@ -110,6 +116,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Replay { files, json } => replay_log(files, json.as_deref()),
         Command::HashPassword => hash_password(stdin().lock()),
     }
+}
+
+fn run_gateway(flags: &Flags) -> anyhow::Result<ExitCode> {
+    let (config, file) = flags.config()?;
+    tickpath_gateway::run::run(&config, Some(&file), None, &StopSignal::on_signals()?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn tell_gateway(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -> anyhow::Result<ExitCode> {

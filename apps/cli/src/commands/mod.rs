@@ -55,7 +55,7 @@ pub enum Command {
     Shm(shm::Args),
     /// An interactive trader at a venue that speaks Deribit's dialect; scriptable
     Shell(Box<shell::Args>),
-    /// A gateway: one process holds the venue's connections, local clients share it
+    /// Run a gateway until Ctrl-C: local clients share one process's connections to a venue; tell it something, or read its log
     Gateway(Box<gateway::Args>),
     /// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
     Sim(sim::Args),

@@ -8,9 +8,10 @@ use tickpath_shell::{Ended, Interrupt, RunOptions, ShellConfig, Source, run as r
 
 use super::{INTERRUPTED, json};
 
-/// Trade at a venue that speaks Deribit's dialect: test.deribit.com, or one on this machine
+/// Trade at a venue that speaks Deribit's dialect - test.deribit.com, or one on this machine - or at a native one
 ///
-/// A command returns when the venue has answered; a time-out is an error. The key is read from the variables
+/// At a native venue (ouch://) the same commands go by OUCH, drop copies and GLIMPSE; the configuration says where
+/// these are. A command returns when the venue has answered; a time-out is an error. The key is read from the variables
 /// TICKPATH_CLIENT_ID and TICKPATH_CLIENT_SECRET, from --key-file, or from where the configuration says.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -19,9 +20,10 @@ Examples:
   tickpath shell --url ws://127.0.0.1:26480/ws/api/v2 -c 'ticker BTC-PERPETUAL; book BTC-PERPETUAL 10'
   tickpath shell --key-file keys.toml -c 'buy BTC-PERPETUAL 10 50000 post_only; orders; cancel_all'
   tickpath shell --dry-run -c 'sell BTC-PERPETUAL 10' --json -
+  tickpath shell --config configs/shell-native.toml -c 'buy ALPHA 100 99.50; orders; positions'
   tickpath shell --script morning.txt")]
 pub struct Args {
-    /// The venue's WebSocket, in place of the configuration's
+    /// The venue, in place of the configuration's: wss://..., ws://... or ouch://HOST:PORT
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// The configuration: venue, key, limits. Real money needs `production = true` and all limits there

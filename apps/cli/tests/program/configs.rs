@@ -37,9 +37,22 @@ fn every_sample_is_valid_as_what_it_is() {
                 "venue configuration",
                 &["ports = [\"deribit\"]", "[deribit]", "matching_rate = ", "[[deribit.key]]"][..],
             ),
+            "gateway.toml" => (
+                "gateway configuration",
+                &[
+                    "request_timeout = \"15s\"",
+                    "flush_interval = \"5m\"",
+                    "ban_period = \"5m\"",
+                    "[users.watcher]",
+                ][..],
+            ),
             "shell.toml" => (
                 "shell configuration",
                 &["production = false", "request_timeout = \"10s\"", "order_size_max = \"1000\""][..],
+            ),
+            "shell-native.toml" => (
+                "shell configuration",
+                &["url = \"ouch://127.0.0.1:26400\"", "[native.market_data]", "client_secret = \"test\""][..],
             ),
             "deribit-instruments.toml" => ("instrument file", &["BTCPERP", "ETHUSDC", "\"0.50\""][..]),
             "instruments.toml" => ("instrument file", &["ALPHA", "HARBOR", "\"1250.00\"", "1375.0000"][..]),
@@ -56,7 +69,7 @@ fn every_sample_is_valid_as_what_it_is() {
         }
         count += 1;
     }
-    assert_eq!(count, 9);
+    assert_eq!(count, 10);
 }
 
 #[test]
@@ -76,6 +89,7 @@ fn a_file_is_known_by_its_keys_however_they_are_written() {
         ("rate=1", "demo"),
         ("", "demo"),
         ("instrument=[{symbol='A',reference_price='1'}]", "instrument file"),
+        ("[accounts.A1]\nlogin='x'\nsecret='test'\n[users.u]\npassword='test'", "gateway"),
     ] {
         let file = site.write("some.toml", text);
         let printed = run(&["config", "check", &file]);

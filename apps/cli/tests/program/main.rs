@@ -6,6 +6,7 @@ mod configs;
 mod demo;
 mod failed_disk;
 mod full_disk;
+mod gateway;
 mod generate;
 mod help;
 mod journal;

@@ -266,11 +266,18 @@ impl Front {
     pub(super) fn take_token(&mut self, token: &Token) {
         let key = self.settings.keys.iter().position(|key| key.client_id == token.key);
         let Some(key) = key.filter(|_| token.expires_us > self.now_us) else { return };
+        // The key may allow less by now.
+        let (allowed, had) = (&self.settings.keys[key].scope, Scope::parse(&token.scope));
+        let scope = Scope {
+            account: had.account.min(allowed.account),
+            trade: had.trade.min(allowed.trade),
+            wallet: had.wallet.min(allowed.wallet),
+            ..had
+        };
         let grant = Grant {
             account: self.settings.keys[key].account,
             key,
-            // The key may allow less by now.
-            scope: self.settings.keys[key].scope.narrowed(&Scope::parse(&token.scope)),
+            scope,
             expires_us: token.expires_us,
             connection: None,
             other: token.other.clone(),

@@ -109,7 +109,7 @@ impl Front {
         let is_cut = self.faults.is_next(FaultKind::Cut);
         let is_silent = self.faults.is_next(FaultKind::HalfOpen);
         for (number, connection) in &self.connections {
-            if connection.transport == Transport::Http {
+            if connection.transport != Transport::WebSocket {
                 continue;
             }
             if is_cut || (is_second && self.faults.is_drawn(FaultKind::Cut)) {

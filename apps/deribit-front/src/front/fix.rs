@@ -355,13 +355,20 @@ impl Front {
         }
     }
 
-    /// A client that asked for no heartbeats is left when it is silent for as long as others may be.
+    /// A client that asked for no heartbeats is left when it is silent for as long as others may be; and a connection ends
+    /// that is to end for another reason.
     fn end_idle_fix(&mut self, number: u64) {
-        let last_in_us = self.connections.get(&number).map_or(self.now_us, |own| own.last_in_us);
-        let is_idle = self.now_us.saturating_sub(last_in_us) >= IDLE_US;
-        if is_idle && !self.is_fix_over(number) {
+        let now_us = self.now_us;
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let is_idle = now_us.saturating_sub(connection.last_in_us) >= IDLE_US;
+        if is_idle && connection.end.is_none() {
+            connection.end = Some("idle");
             self.counters.silent_clients.add(1);
-            self.with_session(number, |session, now, _| session.end(now, "idle"));
+        }
+        if let Some(reason) = connection.end
+            && !self.is_fix_over(number)
+        {
+            self.with_session(number, |session, now, _| session.end(now, reason));
         }
     }
 

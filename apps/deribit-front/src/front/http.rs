@@ -12,7 +12,7 @@ use crate::pending::{ReplyTo, RequestId};
 /// Where the methods are.
 const BASE: &str = "/api/v2/";
 /// Params that are texts, whatever they look like: order ids are digits.
-const TEXTS: [&str; 18] = [
+const TEXTS: [&str; 22] = [
     "order_id",
     "label",
     "client_id",
@@ -29,6 +29,10 @@ const TEXTS: [&str; 18] = [
     "currency",
     "instrument_name",
     "index_name",
+    "session_name",
+    "quote_id",
+    "quote_set_id",
+    "mmp_group",
     "client_name",
     "client_version",
 ];

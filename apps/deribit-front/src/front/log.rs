@@ -7,7 +7,7 @@ use tickpath_deribit::error_code::ErrorCode;
 use tickpath_derivatives::{Money, Style};
 use tickpath_exchange::{LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, EventListener};
-use tickpath_types::{MarketEvent, Nanos, OrderEvent, OrderRequest};
+use tickpath_types::{MarketEvent, MarketEventKind, Nanos, OrderEvent, OrderRequest};
 
 use super::Front;
 use super::fix::FixDone;
@@ -36,7 +36,7 @@ impl EventListener for Front {
 
 impl LogListener for Front {
     fn on_applied(&mut self, command: &Command, engine: &VenueEngine) {
-        if self.is_live && !self.market_events.is_empty() {
+        if self.is_live && self.market_events.iter().any(|event| is_trade(&event.kind)) {
             // Trades are reckoned at prices that are written down.
             self.note_new_prices();
         }
@@ -370,6 +370,16 @@ impl Front {
             None => ErrorCode::OrderNotFound.into(),
         }
     }
+}
+
+const fn is_trade(kind: &MarketEventKind) -> bool {
+    matches!(
+        kind,
+        MarketEventKind::Executed { .. }
+            | MarketEventKind::ExecutedAt { .. }
+            | MarketEventKind::Traded { .. }
+            | MarketEventKind::Cross { .. }
+    )
 }
 
 fn own_trades(changes: &Changes, number: u64) -> Vec<crate::order::UserTrade> {

@@ -102,9 +102,15 @@ impl Front {
         let (indices, markets): (Vec<_>, Vec<_>) = (indices.collect(), markets.collect());
         let new_indices = indices.iter().filter(|index| !self.noted_prices.0.contains(index)).cloned();
         let new_markets = markets.iter().filter(|market| !self.noted_prices.1.contains(market)).cloned();
-        let record = Record::Prices { indices: new_indices.collect(), markets: new_markets.collect() };
+        let (new_indices, new_markets): (Vec<_>, Vec<_>) = (new_indices.collect(), new_markets.collect());
+        let commands = self.counters.commands.read();
+        // Where nothing is new it says when the commands before it were.
+        if new_indices.is_empty() && new_markets.is_empty() && commands == self.noted_commands {
+            return;
+        }
         self.noted_prices = (indices, markets);
-        self.write_down(record);
+        self.noted_commands = commands;
+        self.write_down(Record::Prices { indices: new_indices, markets: new_markets });
     }
 
     fn take_prices(&mut self, indices: &[(String, i64)], markets: &[MarketPrices], at_ms: u64) {

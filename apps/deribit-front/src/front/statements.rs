@@ -29,6 +29,12 @@ fn count(params: &Value<'_>, default: u64) -> Result<usize, Fault> {
     }
 }
 
+/// Where the page before ended: a number, or a text of one.
+fn continuation(params: &Value<'_>) -> u64 {
+    let text = || text_of(params, "continuation").and_then(|text| text.parse().ok());
+    get(params, "continuation").or_else(text).unwrap_or(u64::MAX)
+}
+
 fn time(params: &Value<'_>, name: &'static str) -> Result<u64, Fault> {
     get(params, name).ok_or(Fault::param(name, "value required"))
 }
@@ -134,7 +140,7 @@ impl Front {
     pub(super) fn settlement_history(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
-        let before = text_of(&params, "continuation").and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+        let before = continuation(&params);
         let mut found = Vec::new();
         for entry in self.accounts[account].ledger.entries().rev().filter(|entry| entry.number < before) {
             if self.is_settlement(&params, entry)? {
@@ -153,7 +159,7 @@ impl Front {
     pub(super) fn last_settlements(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
-        let before = text_of(&params, "continuation").and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+        let before = continuation(&params);
         // Of one time and one instrument there is one settlement, whoever has a part of it.
         let mut sums: std::collections::BTreeMap<u64, Entry> = Default::default();
         for account in &self.accounts {
@@ -195,7 +201,7 @@ impl Front {
             Some(name) => Some(self.find_listing(&name)?),
             None => None,
         };
-        let before = get::<u64>(&params, "continuation").unwrap_or(u64::MAX);
+        let before = continuation(&params);
         let known = &self.accounts[account];
         let is_wanted = |entry: &&Entry| {
             entry.currency.eq_ignore_ascii_case(&currency)

@@ -551,7 +551,7 @@ impl Front {
         self.cancel_all_of(account, &numbers, waiting, is_detailed, to)
     }
 
-    /// Cancels open orders; those that `waited` are cancelled already.
+    /// Cancels open orders; those that `waited` are cancelled already. What is given is done.
     pub(super) fn cancel_all_of(
         &mut self,
         account: usize,

@@ -4,6 +4,8 @@
 mod config;
 mod faults;
 mod fix;
+mod fix_client;
+mod fix_session;
 mod hostile;
 mod linked;
 mod market;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tickpath_journal::{OpenError, Storage};
 use tickpath_matching::CodecError;
+use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, Copy};
 use tickpath_nasdaq::soupbintcp::{
     HEADER_LEN, LoginRejectReason, LoginRequest, SendError, ServerConfig, Session,
 };
 use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor};
 use tickpath_types::{Nanos, Sequence};
 
-use super::message::{COPY_LEN_MAX, Copy};
 use super::readers::{ReaderUser, enlist, find, nobody};
 use super::reading::{Reading, Source};
 use super::store::{CopyStore, Entry, Place, Watched, count};

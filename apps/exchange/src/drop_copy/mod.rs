@@ -6,7 +6,6 @@
 //! in between. `docs/drop-copy.md` is the protocol.
 
 mod door;
-mod message;
 mod readers;
 pub(crate) mod reading;
 mod store;
@@ -17,7 +16,7 @@ use tickpath_agent::Counter;
 
 pub use door::DropCopyError;
 pub(crate) use door::{DropCopyDoor, Wiring};
-pub use message::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};
+pub use tickpath_nasdaq::drop_copy::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};
 
 /// Where drop copies are sent, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]

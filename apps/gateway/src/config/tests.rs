@@ -104,7 +104,7 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (venue("subscriptions_max = 501"), &["venue.subscriptions_max is 501", "1 to 500"]),
         (venue("subscribe_batch = 257"), &["venue.subscribe_batch is 257", "1 to 256"]),
         (venue("depth = 0"), &["venue.depth is 0"]),
-        (venue("transport = 'fix'"), &["venue.fix_uri"]),
+        (venue("transport = 'fix'"), &["trades over the WebSocket"]),
         (venue("fix_uri = 'ssl://x:1'"), &["no FIX address", "tls://host:port"]),
         (venue("fix_uri = 'tcp://x:0'"), &["no FIX address"]),
         (venue("ticker_interval = '5ms'"), &["venue.ticker_interval", "100ms"]),

@@ -27,7 +27,7 @@ pub enum Transport {
     /// JSON-RPC over the WebSocket.
     #[default]
     WebSocket,
-    /// FIX 4.4.
+    /// FIX 4.4. Refused: no orders go there.
     Fix,
 }
 
@@ -41,7 +41,7 @@ pub struct VenueConfig {
     pub transport: Transport,
     /// Its WebSocket.
     pub ws_uri: String,
-    /// Its FIX door, `tcp://host:port` or `tls://host:port`; needed where orders go there.
+    /// Its FIX door, `tcp://host:port` or `tls://host:port`. Files of flags name it; nothing goes there.
     pub fix_uri: Option<FixUri>,
     /// Certificates to trust in place of the machine's own, PEM.
     pub ca_file: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub struct VenueConfig {
     pub matching_rate: u32,
     /// The same at once.
     pub matching_burst: u32,
-    /// Heartbeat of FIX.
+    /// Heartbeat of FIX. Nothing goes there.
     pub fix_ping_interval: Duration,
     /// Channels on one connection; what is more gets another connection.
     pub subscriptions_max: u32,
@@ -151,9 +151,9 @@ impl VenueConfig {
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.ws_url()?;
-        if self.transport == Transport::Fix && self.fix_uri.is_none() {
+        if self.transport == Transport::Fix {
             return Err(ConfigError::value(
-                "venue.transport is \"fix\": name the door in venue.fix_uri, e.g. \"tls://fix-test.deribit.com:9883\"",
+                "venue.transport is \"fix\": this gateway trades over the WebSocket: leave it out",
             ));
         }
         let second = Nanos::from_secs(1);

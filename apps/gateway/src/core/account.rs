@@ -52,10 +52,6 @@ pub enum Purpose {
     Modify {
         /// Its place.
         slot: u32,
-        /// What was asked for.
-        price: i64,
-        /// What was asked for.
-        quantity: i64,
     },
     /// The end of an order.
     Cancel {

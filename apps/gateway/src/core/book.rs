@@ -8,7 +8,7 @@ pub const SCALE: u8 = 8;
 /// Most levels of one side. What is beyond cannot be kept, and the book is not used.
 pub const LEVELS_MAX: usize = 10_000;
 /// Levels of one side that there is room for from the start.
-const LEVELS_USUAL: usize = 512;
+const LEVELS_USUAL: usize = 128;
 
 /// A price and how much there is at it, in units of 10^-8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

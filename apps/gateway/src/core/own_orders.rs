@@ -35,13 +35,14 @@ impl Core {
             // From an end there is no way back.
             return Some(slot);
         }
+        // Of the order that a trigger made another of, when the other is known already.
         let is_other = !order.external_id.is_empty() && order.external_id != news.external_id;
-        if is_other && news.trigger_id != order.external_id {
-            // Of the order that a trigger made another of.
-            return Some(slot);
-        }
+        let is_of_before = is_other && news.trigger_id != order.external_id;
         let is_late = !is_other && (news.updated_ms < order.updated_ms || news.filled < order.filled);
-        if is_late {
+        if is_of_before || is_late {
+            if old.doubt != Doubt::None {
+                self.tell_order(slot, ErrorCode::default(), cause, door);
+            }
             return Some(slot);
         }
         order.state = state_of(news.state);

@@ -1,24 +1,37 @@
 //! What decides whether a client may do what it asks for: the user's limit of requests, the caps of the account, the kill
 //! switch.
 
-use tickpath_gateway_protocol::{Event, RateLimitKind, RateLimitReason, RateLimitTrigger};
+use tickpath_gateway_protocol::{
+    Event, Fixed, Money, RateLimitKind, RateLimitReason, RateLimitTrigger, RiskLimits, SetRiskLimits,
+};
 use tickpath_types::Nanos;
 
 use super::Core;
 use super::out::{About, Cause, Door};
 use crate::config::GatewayConfig;
-use crate::safety::{Control, Exposure, SafetyChecks};
+use crate::safety::{Control, Exposure, RiskLimit, SafetyChecks};
 use crate::users::{Bans, RequestLimits, Verdict};
 use tickpath_gateway_protocol::ErrorCode;
 
 /// Units of a value for one unit of a quantity: values are in 10^-16.
 const VALUE_UNITS: i128 = 100_000_000;
 
+/// Units of money, which are of 10^-18, for one of 10^-8.
+const MONEY_UNITS: i128 = 10_000_000_000;
+/// Bits of [`SetRiskLimits::caps`].
+const CAP_SIZE: u16 = 1;
+const CAP_NOTIONAL: u16 = 2;
+const CAP_ORDERS: u16 = 4;
+const CAP_WITHDRAW: u16 = 8;
+const CAPS_ALL: u16 = 15;
+
 /// What decides whether a client may do what it asks for.
 #[derive(Debug)]
 pub struct Policy {
     safety: SafetyChecks,
     limits: RequestLimits,
+    /// Users that may publish limits, by their places.
+    managers: Box<[bool]>,
 }
 
 /// What an order is worth follows from these; prices and quantities in units of 10^-8.
@@ -52,7 +65,8 @@ impl Policy {
     #[must_use]
     pub fn new(config: &GatewayConfig) -> (Policy, Control) {
         let (safety, control) = SafetyChecks::new(config);
-        (Policy { safety, limits: RequestLimits::new(config.users.values()) }, control)
+        let managers = config.users.values().map(|user| user.risk_manager).collect();
+        (Policy { safety, limits: RequestLimits::new(config.users.values()), managers }, control)
     }
 
     /// Who is banned, for whoever answers logins.
@@ -65,6 +79,39 @@ impl Policy {
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         self.limits.counts()
+    }
+
+    /// Publishes limits for an account by the word of a user, or withdraws them.
+    pub(super) fn publish(&self, user: u16, account: u16, body: &SetRiskLimits) -> Result<(), ErrorCode> {
+        if !self.managers.get(usize::from(user)).copied().unwrap_or(false) {
+            return Err(ErrorCode::NOT_PERMITTED);
+        }
+        let has = |bit: u16| body.caps & bit != 0;
+        let (size, value) = (body.max_order_quantity.0, body.max_order_notional.0);
+        if body.caps & !CAPS_ALL != 0 || has(CAP_SIZE) && size < 0 || has(CAP_NOTIONAL) && value < 0 {
+            return Err(ErrorCode::INVALID_TERMS);
+        }
+        let limit = RiskLimit {
+            order_size_max: has(CAP_SIZE).then_some(size),
+            notional_max: has(CAP_NOTIONAL).then_some(value),
+            open_orders_max: has(CAP_ORDERS).then_some(body.max_open_orders),
+        };
+        let published = (!has(CAP_WITHDRAW)).then_some(&limit);
+        let is_there = self.safety.control().publish(usize::from(account), published);
+        if is_there { Ok(()) } else { Err(ErrorCode::UNKNOWN_ACCOUNT) }
+    }
+
+    /// What an account is held to.
+    pub(super) fn limits_of(&self, account: u16, open_orders: u32) -> RiskLimits {
+        let limit = self.safety.limit_of(usize::from(account));
+        RiskLimits {
+            max_order_quantity: Fixed(limit.order_size_max.unwrap_or(0)),
+            max_order_notional: Money::new(i128::from(limit.notional_max.unwrap_or(0)) * MONEY_UNITS),
+            max_open_orders: limit.open_orders_max.unwrap_or(0),
+            open_orders,
+            is_killed: u8::from(self.is_killed()),
+            ..RiskLimits::default()
+        }
     }
 
     pub(super) fn is_killed(&self) -> bool {

@@ -72,7 +72,7 @@ impl Core {
     /// Waits until what happens is told, so that nothing is missed between it and the lists.
     fn poll_channels(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         // What instruments there are must be known: positions and orders are told by their numbers.
-        if self.listing != super::Listing::Known {
+        if !self.is_listed {
             return 0;
         }
         let stream = self.accounts[usize::from(account)].stream;

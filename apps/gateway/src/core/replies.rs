@@ -7,12 +7,12 @@ use tickpath_deribit::messages::{
 };
 use tickpath_deribit::scan::Value;
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, Text, UpdateKind,
+    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, PositionUpdate, Text, UpdateKind,
 };
 use tickpath_types::Nanos;
 
 use super::Core;
-use super::account::{Asker, Pending, Purpose, Question, Step};
+use super::account::{Asker, Pending, Position, Purpose, Question, Step};
 use super::convert::{event_side, is_about_state, is_uncertain, venue_error, words};
 use super::news::{NewsFault, OrderNews, PositionNews, TradeNews, funds_of};
 use super::orders::Doubt;
@@ -31,7 +31,7 @@ impl Core {
         let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
         match pending.purpose {
             Purpose::Create { slot } => self.created(account, slot, &pending, response, received, door),
-            Purpose::Modify { slot, .. } => self.modified(account, slot, &pending, response, received, door),
+            Purpose::Modify { slot } => self.modified(account, slot, &pending, response, received, door),
             Purpose::Cancel { slot, .. } => self.cancelled(account, slot, &pending, response, received, door),
             Purpose::CancelAll => {
                 let is_refused = response.outcome.is_err();
@@ -143,13 +143,28 @@ impl Core {
             }
             Ok(_) => self.take_done(account, slot, pending, AckType::CANCEL, received, door),
             Err(error) => {
-                if is_about_state(&error)
-                    && let Some(order) = self.orders.get_mut(slot)
-                {
-                    order.is_cancel_wanted = false;
+                if !is_uncertain(&error) {
+                    self.cancel_refused(account, slot, pending, &error, received);
                 }
                 self.refused_change(slot, pending, AckType::CANCEL, &error, received, door);
             }
+        }
+    }
+
+    /// What a client was told is refused is not tried again; what the gateway itself wants is, in a moment.
+    fn cancel_refused(
+        &mut self,
+        account: u16,
+        slot: u32,
+        pending: &Pending,
+        error: &ErrorBody<'_>,
+        received: Nanos,
+    ) {
+        let Some(order) = self.orders.get_mut(slot) else { return };
+        order.is_cancel_wanted = false;
+        if pending.asker.client.is_none() && !is_about_state(error) {
+            self.want_cancel(slot);
+            self.accounts[usize::from(account)].cancel_at = received + super::reconcile::RETRY;
         }
     }
 
@@ -255,7 +270,7 @@ impl Core {
         self.counters.unanswered += 1;
         let (slot, request) = match pending.purpose {
             Purpose::Create { slot } => (slot, AckType::CREATE),
-            Purpose::Modify { slot, .. } => (slot, AckType::MODIFY),
+            Purpose::Modify { slot } => (slot, AckType::MODIFY),
             Purpose::Cancel { slot, .. } => (slot, AckType::CANCEL),
             Purpose::State { slot, .. } => {
                 let known = &mut self.accounts[usize::from(account)];
@@ -315,16 +330,24 @@ impl Core {
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
         let changes: UserChanges<'_> = data.parse().map_err(|_| NewsFault::Code)?;
+        // One that cannot be told does not keep the others from being told.
         for order in changes.orders.iter() {
-            self.take_order(account, &order.map_err(|_| NewsFault::Code)?, received, door)?;
+            let order = order.map_err(|_| NewsFault::Code)?;
+            if self.take_order(account, &order, received, door).is_err() {
+                self.counters.faults += 1;
+            }
         }
         for trade in changes.trades.iter() {
-            let trade = TradeNews::read(&trade.map_err(|_| NewsFault::Code)?)?;
-            self.apply_trade(account, &trade, received, UpdateKind::INCREMENTAL, door);
+            match TradeNews::read(&trade.map_err(|_| NewsFault::Code)?) {
+                Ok(trade) => self.apply_trade(account, &trade, received, UpdateKind::INCREMENTAL, door),
+                Err(_) => self.counters.faults += 1,
+            }
         }
         for position in changes.positions.iter() {
-            let position = PositionNews::read(&position.map_err(|_| NewsFault::Code)?)?;
-            self.apply_position(account, &position, received, door);
+            match PositionNews::read(&position.map_err(|_| NewsFault::Code)?) {
+                Ok(position) => self.apply_position(account, &position, received, door),
+                Err(_) => self.counters.faults += 1,
+            }
         }
         Ok(())
     }
@@ -488,8 +511,9 @@ impl Core {
         self.scratch_marks.clear();
         for order in list.iter() {
             let order = order.map_err(|_| NewsFault::Code)?;
-            if let Some(slot) = self.take_order(account, &order, received, door)? {
-                self.scratch_marks.push(slot);
+            match self.take_order(account, &order, received, door) {
+                Ok(slot) => self.scratch_marks.extend(slot),
+                Err(_) => self.counters.faults += 1,
             }
         }
         for slot in 0..self.orders.capacity() {
@@ -515,9 +539,26 @@ impl Core {
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
         let list: List<'_, VenuePosition<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
+        self.scratch_marks.clear();
         for position in list.iter() {
-            let position = PositionNews::read(&position.map_err(|_| NewsFault::Code)?)?;
-            self.apply_position(account, &position, received, door);
+            match PositionNews::read(&position.map_err(|_| NewsFault::Code)?) {
+                Ok(position) => {
+                    self.scratch_marks.extend(self.instruments.number(position.symbol.as_str()));
+                    self.apply_position(account, &position, received, door);
+                }
+                Err(_) => self.counters.faults += 1,
+            }
+        }
+        // What is not in the list was closed while nobody listened.
+        for place in 0..self.accounts[usize::from(account)].positions.len() {
+            let Position { symbol, body } = self.accounts[usize::from(account)].positions[place];
+            if body.quantity.is_zero() || self.scratch_marks.contains(&symbol) {
+                continue;
+            }
+            let body = PositionUpdate { update: UpdateKind::INCREMENTAL, ..PositionUpdate::default() };
+            self.accounts[usize::from(account)].keep_position(Position { symbol, body });
+            let about = About { symbol, ..self.about_account(account) };
+            self.tell_account(account, &body, about, Cause { received, ..Cause::default() }, door);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
     EventKind, ExecutionFlags, Fixed, ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind,
-    Side as EventSide, StatisticKind, Text,
+    SetRiskLimits, Side as EventSide, StatisticKind, Text,
 };
 use tickpath_types::{Nanos, Side};
 
@@ -95,6 +95,11 @@ impl Core {
                     self.pass_on(now, &asked, &body, door);
                 }
             }
+            RequestKind::SET_RISK_LIMITS => {
+                if let Some(body) = request.body::<SetRiskLimits>() {
+                    self.set_risk_limits(now, &asked, &body, door);
+                }
+            }
             // Pongs are the door's.
             _ => self.counters.refused += 1,
         }
@@ -153,6 +158,9 @@ impl Core {
         let terms = terms_of(body)?;
         self.check_steps(asked.symbol, &terms)?;
         self.check_policy(asked, &terms, terms.quantity, false)?;
+        if self.orders.live_count() >= self.settings.orders_max {
+            return Err(ErrorCode::BUSY);
+        }
         let valid_until_ms = self.valid_until_ms(now);
         let symbol_name =
             self.instruments.get(asked.symbol).map_or(SymbolText::EMPTY, |it| it.reference.name);
@@ -271,8 +279,7 @@ impl Core {
             return Err(ErrorCode::DRY_RUN);
         }
         let id = self.edit(now, &order, &terms, venue).map_err(request_error)?;
-        let purpose = Purpose::Modify { slot, price: terms.price, quantity: terms.quantity };
-        self.push(order.account, id, purpose, asked.asker, now);
+        self.push(order.account, id, Purpose::Modify { slot }, asked.asker, now);
         Ok(slot)
     }
 
@@ -585,6 +592,32 @@ impl Core {
         };
         let asked = Asked { account: order.account, symbol: order.symbol, ..*asked };
         self.send_ack(&asked, ack, door);
+    }
+
+    /// A risk manager publishes what an account is held to: whoever has the account is told.
+    fn set_risk_limits(&mut self, now: Nanos, asked: &Asked, body: &SetRiskLimits, door: &mut impl Door) {
+        let account = asked.account;
+        let outcome = self.admit(now, asked.user, true, door).and_then(|()| {
+            let is_own = usize::from(account) < self.accounts.len()
+                && self.users[usize::from(asked.user)].has(account);
+            let access = if is_own { Ok(()) } else { Err(ErrorCode::UNKNOWN_ACCOUNT) };
+            access.and_then(|()| self.policy.publish(asked.user, account, body))
+        });
+        match outcome {
+            Err(error) => {
+                self.refuse(now, asked, AckType::SET_RISK_LIMITS, EventSide::default(), error, door);
+            }
+            Ok(()) => {
+                let ack = OrderAck {
+                    status: AckStatus::ACCEPTED,
+                    ..self.ack(now, asked, AckType::SET_RISK_LIMITS)
+                };
+                self.send_ack(asked, ack, door);
+                let limits = self.policy.limits_of(account, self.accounts[usize::from(account)].open_orders);
+                let about = self.about_account(account);
+                self.tell_account(account, &limits, about, Cause::default(), door);
+            }
+        }
     }
 
     fn refuse(

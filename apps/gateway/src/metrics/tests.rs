@@ -40,7 +40,7 @@ fn what_was_recorded_is_told() {
     metrics.profile(Function::ParseBook).record(50_000);
     metrics.round_trip(RequestKind::CREATE_ORDER).record(30_000_000);
     metrics.external(1).record(1_000_000);
-    metrics.count_bytes(1, 500, 20);
+    metrics.count_bytes(1, 500);
     metrics.client(1).name.set("maker");
     metrics.client(1).to_client.record(400);
     metrics.count_event(EventKind::TOP_OF_BOOK);
@@ -59,7 +59,7 @@ fn what_was_recorded_is_told() {
         ("profile_nanoseconds_count", "function=\"parse_book\"", 2),
         ("round_trip_latency_nanoseconds_count", "request=\"create_order\"", 1),
         ("external_latency_nanoseconds_sum", "connection=\"1\"", 1_000_000),
-        ("bytes_total", "connection=\"1\",direction=\"in\"", 500),
+        ("received_bytes_total", "connection=\"1\"", 500),
         ("heartbeat_latency_nanoseconds_bucket", "client=\"maker\",direction=\"to_client\",le=\"500\"", 1),
         ("events_total", "event=\"top_of_book\"", 1),
         ("requests_total", "request=\"create_order\"", 1),

@@ -217,7 +217,7 @@ impl<'a, V, S> TapedVenue<'a, V, S> {
 
 impl<V, S: Sink> TapedVenue<'_, V, S> {
     fn say(&self, stream: usize, words: &[&str]) {
-        let origin = Origin { stream: stream as u8, ..Origin::default() };
+        let origin = Origin { stream: stream as u8 + 1, ..Origin::default() };
         self.sink.borrow_mut().output(RecordKind::VenueOut, origin, |out| {
             words.iter().for_each(|word| out.extend_from_slice(word.as_bytes()));
         });
@@ -233,7 +233,7 @@ impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
-        let origin = Origin { stream: stream as u8, ..Origin::default() };
+        let origin = Origin { stream: stream as u8 + 1, ..Origin::default() };
         self.sink.borrow_mut().output(RecordKind::VenueOut, origin, |out| {
             out.extend_from_slice(method.name().as_bytes());
             out.push(b' ');

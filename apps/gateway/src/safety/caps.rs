@@ -40,6 +40,22 @@ impl From<&Caps> for RiskLimit {
 }
 
 impl RiskLimit {
+    /// Of each cap the lesser.
+    #[must_use]
+    pub fn and(&self, other: &RiskLimit) -> RiskLimit {
+        fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            }
+        }
+        RiskLimit {
+            order_size_max: least(self.order_size_max, other.order_size_max),
+            notional_max: least(self.notional_max, other.notional_max),
+            open_orders_max: least(self.open_orders_max, other.open_orders_max),
+        }
+    }
+
     /// Whether an order may be.
     ///
     /// # Errors

@@ -143,6 +143,19 @@ impl SafetyChecks {
         self.is_dry_run
     }
 
+    /// What an account, by its place, is held to: of the configuration's caps and the published ones the lesser.
+    #[must_use]
+    pub fn limit_of(&self, account: usize) -> RiskLimit {
+        let caps = self.accounts.get(account).map(|held| held.caps).unwrap_or_default();
+        caps.and(&self.control.published(account).unwrap_or_default())
+    }
+
+    /// The other end.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
     /// Whether an order of an account, by its place, may leave.
     ///
     /// # Errors
@@ -211,6 +224,9 @@ mod tests {
         assert_eq!(checks.check(0, &order(1_001)), Err(ErrorCode::MAX_ORDER_QUANTITY));
         control.publish(0, Some(&RiskLimit { order_size_max: Some(10), ..wide }));
         assert_eq!(checks.check(0, &order(11)), Err(ErrorCode::MAX_ORDER_QUANTITY));
+        assert_eq!(checks.limit_of(0).order_size_max, Some(10));
+        control.publish(0, Some(&wide));
+        assert_eq!(checks.limit_of(0).order_size_max, Some(1_000), "the lesser of the two");
         assert_eq!(checks.check(2, &ORDER), Err(ErrorCode::UNKNOWN_ACCOUNT));
         assert!(!control.publish(2, None));
     }

@@ -1,11 +1,21 @@
 //! The gateway between clients and the venue's own Deribit front.
 #![allow(clippy::unwrap_used)]
 
+mod limits;
+mod log;
 mod support;
 
-use support::{PERPETUAL, TestGateway, TestVenue, fixed};
+use std::time::{Duration, Instant};
+
+use tickpath_agent::{Agent, CountingAllocator, TscClock, thread_allocations};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+use support::{Killable, PERPETUAL, TestGateway, TestVenue, fixed};
 use tickpath_gateway_protocol::{
-    AckStatus, Event, MarketByPrice, OrderStatus, PositionUpdate, Side, TopOfBook, TradeUpdate,
+    AckStatus, Event, MarketByPrice, OrderStatus, PositionUpdate, Ready, ReadyScope, ReferenceData, Side,
+    StreamStatus, TopOfBook, TradeUpdate,
 };
 
 #[test]
@@ -76,5 +86,121 @@ fn two_clients_trade_with_each_other() {
         own.all().any(is_rest).then_some(())
     });
     gateway.stop();
+    venue.stop();
+}
+
+#[test]
+fn a_restarted_gateway_finds_the_orders_of_its_earlier_life() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let kept = "cancel_on_disconnect = false";
+    let gateway = Killable::start(folder.path(), venue.address, kept);
+    let mut trader = gateway.client("trader");
+    let (account, symbol) = trader.ready(PERPETUAL);
+    let id = trader.create(account, symbol, Side::BUY, "100", "59000");
+    let before = trader.wait_order(id, OrderStatus::WORKING);
+    // The client stays, and goes on trying.
+    gateway.kill();
+    let gateway = TestGateway::start_with(folder.path(), venue.address, kept);
+    trader.events.clear();
+    let (account, symbol) = trader.ready(PERPETUAL);
+    let after = trader.wait_order(id, OrderStatus::WORKING);
+    assert_eq!(before.external_order_id, after.external_order_id);
+    assert!(trader.client.next_order_id() > id);
+    trader.cancel(account, symbol, id);
+    trader.wait_order(id, OrderStatus::CANCELED);
+    gateway.stop();
+    venue.stop();
+}
+
+#[test]
+fn the_venue_may_go_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let gateway = TestGateway::start(folder.path(), venue.address);
+    let mut trader = gateway.client("trader");
+    let (account, symbol) = trader.ready(PERPETUAL);
+    let id = trader.create(account, symbol, Side::BUY, "100", "59000");
+    trader.wait_order(id, OrderStatus::WORKING);
+    let address = venue.address;
+    venue.stop();
+    trader.wait("the loss", |own| {
+        own.all::<StreamStatus>()
+            .any(|(event, body)| body.losses > 0 && event.header.stream > 16)
+            .then_some(())
+    });
+    let refused = trader.create(account, symbol, Side::BUY, "100", "58000");
+    trader.wait("the refusal", |own| (own.acks(refused) == [AckStatus::REJECTED]).then_some(()));
+    let venue = TestVenue::start_at(folder.path(), address);
+    trader.wait("a second ready account", |own| {
+        let ready = own
+            .all::<Ready>()
+            .filter(|(event, body)| body.scope == ReadyScope::ACCOUNT && event.header.account == account);
+        (ready.count() >= 2).then_some(())
+    });
+    // Orders outlive the venue's stop, and the gateway knows that this one did.
+    assert_eq!(trader.order(id).unwrap().status, OrderStatus::WORKING);
+    trader.cancel(account, symbol, id);
+    trader.wait_order(id, OrderStatus::CANCELED);
+    gateway.stop();
+    venue.stop();
+}
+
+#[test]
+fn the_duty_cycle_does_not_allocate() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    // Also with everything recorded.
+    let log = format!("[event_log]\nfolder = '{}'\n", folder.path().join("logs").display());
+    let (_, mut gateway, socket) = support::build(folder.path(), venue.address, &log);
+    let clock = TscClock::shared();
+    let connecting = std::thread::spawn(move || {
+        let mut trader = support::client(&socket, "trader");
+        trader.wait("a connection", |own| own.client.is_connected().then_some(()));
+        trader
+    });
+    let mut allocated = 0;
+    let mut cycle = |agent: &mut dyn Agent| {
+        let before = thread_allocations();
+        agent.do_work(clock.now()).unwrap();
+        allocated += thread_allocations() - before;
+        std::mem::take(&mut allocated)
+    };
+    while !connecting.is_finished() {
+        cycle(&mut gateway.agent);
+    }
+    let mut trader = connecting.join().unwrap();
+    let deadline = Instant::now() + support::PATIENCE;
+    let mut until = |trader: &mut support::TestClient, is_so: &dyn Fn(&support::TestClient) -> bool| {
+        let mut sum = 0;
+        while !is_so(trader) {
+            assert!(Instant::now() < deadline, "{}", trader.story());
+            sum += cycle(&mut gateway.agent);
+            while let Some(event) = trader.client.poll() {
+                trader.events.push(event);
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        sum
+    };
+    until(&mut trader, &|own| own.all::<Ready>().any(|(_, body)| body.scope == ReadyScope::ACCOUNT));
+    let symbol = trader
+        .all::<ReferenceData>()
+        .find(|(_, body)| body.name.as_str() == PERPETUAL)
+        .unwrap()
+        .0
+        .header
+        .symbol;
+    let mut sums = Vec::new();
+    for _ in 0..20 {
+        let id = trader.create(1, symbol, Side::BUY, "100", "59000");
+        let mut sum =
+            until(&mut trader, &|own| own.order(id).is_some_and(|it| it.status == OrderStatus::WORKING));
+        trader.cancel(1, symbol, id);
+        sum += until(&mut trader, &|own| own.order(id).is_some_and(|it| it.status == OrderStatus::CANCELED));
+        sums.push(sum);
+    }
+    assert_eq!(sums[5..], [0; 15], "allocations of each order's way, after the first: {sums:?}");
+    drop(gateway);
     venue.stop();
 }

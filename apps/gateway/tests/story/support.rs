@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tickpath_agent::{Host, Runner, StopSignal, TscClock};
+use tickpath_agent::{Agent, Host, Runner, StopSignal, TscClock};
 use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
 use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
-use tickpath_gateway::process::{Gateway, GatewayView};
-use tickpath_gateway::safety::Control;
+use tickpath_gateway::process::Gateway;
 use tickpath_gateway_io::{Client, ClientConfig};
 use tickpath_gateway_protocol::frame::Password;
 use tickpath_gateway_protocol::{
@@ -39,6 +39,17 @@ impl TestVenue {
     /// A venue as the sample's file describes it, at free addresses, in a folder; started again there, it goes on.
     pub fn start(folder: &Path) -> TestVenue {
         TestVenue::start_with(folder, |text| text)
+    }
+
+    /// The same, at an address that it had before.
+    pub fn start_at(folder: &Path, address: SocketAddrV4) -> TestVenue {
+        let path = folder.join("venue.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let own = "[deribit]\n";
+        let place = text.find(own).unwrap() + own.len();
+        let rest = text[place..].replacen("127.0.0.1:0", &address.to_string(), 1);
+        std::fs::write(&path, text[..place].to_owned() + &rest).unwrap();
+        TestVenue::start(folder)
     }
 
     pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> TestVenue {
@@ -86,8 +97,6 @@ impl TestVenue {
 pub struct TestGateway {
     runner: Runner,
     _admin: Option<AdminDoor>,
-    pub control: Control,
-    pub view: Arc<GatewayView>,
     socket: PathBuf,
 }
 
@@ -99,35 +108,80 @@ impl TestGateway {
 
     /// The same, with more keys for the table `[venue]`.
     pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
-        let socket = folder.join("gateway.sock");
-        let text = format!(
-            "name = 'test'\nclient_listen_address = '{0}'\nadmin_listen_address = '{0}.admin'\n\
-             [loop]\nidle = 'park'\n\
-             [venue]\nws_uri = 'ws://{venue}/ws/api/v2'\nmatching_rate = 1000\nmatching_burst = 1000\n{more}\n\
-             [accounts.A1]\nmaster = true\nlogin = 'anna'\nsecret = 'test'\n\
-             [accounts.B1]\nlogin = 'bert'\nsecret = 'test'\n\
-             [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 10000\n\
-             [users.maker]\npassword = 'test'\naccounts = ['B1']\nrequest_limit = 10000\n",
-            socket.display()
-        );
-        let config = GatewayConfig::parse("gateway.toml", &text).unwrap();
+        let (config, gateway, socket) = build(folder, venue, more);
         let clock = TscClock::shared();
-        let gateway = Gateway::build(&config, None, Some(&folder.join("shm")), clock).unwrap();
-        let (control, view) = (gateway.control.clone(), Arc::clone(&gateway.view));
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { runner, _admin: gateway.admin, control, view, socket }
+        TestGateway { runner, _admin: gateway.admin, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {
-        let password = Password::new(b"test").unwrap();
-        let config = ClientConfig::new(&self.socket, Text::new(user).unwrap(), password);
-        TestClient { client: Client::start(config), events: Vec::new() }
+        client(&self.socket, user)
     }
 
     pub fn stop(self) {
         self.runner.stop_signal().stop();
         self.runner.join().unwrap();
     }
+}
+
+/// A gateway that can be killed: it runs on a thread of the test's, and ends between two duty cycles without a word.
+pub struct Killable {
+    is_killed: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+    socket: PathBuf,
+}
+
+impl Killable {
+    pub fn start(folder: &Path, venue: SocketAddrV4, more: &str) -> Killable {
+        let (_, gateway, socket) = build(folder, venue, more);
+        let is_killed = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&is_killed);
+        let mut agent = gateway.agent;
+        let admin = gateway.admin;
+        let thread = std::thread::spawn(move || {
+            while !flag.load(Ordering::Relaxed) {
+                if agent.do_work(TscClock::shared().now()).unwrap() == 0 {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+            }
+            drop((agent, admin));
+        });
+        Killable { is_killed, thread, socket }
+    }
+
+    pub fn client(&self, user: &str) -> TestClient {
+        client(&self.socket, user)
+    }
+
+    pub fn kill(self) {
+        self.is_killed.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+    }
+}
+
+/// A gateway that does not run yet.
+pub fn build(folder: &Path, venue: SocketAddrV4, more: &str) -> (GatewayConfig, Gateway, PathBuf) {
+    let socket = folder.join("gateway.sock");
+    let text = format!(
+        "name = 'test'\nclient_listen_address = '{0}'\nadmin_listen_address = '{0}.admin'\n\
+         [loop]\nidle = 'park'\n\
+         [venue]\nws_uri = 'ws://{venue}/ws/api/v2'\nmatching_rate = 1000\nmatching_burst = 1000\n{more}\n\
+         [accounts.A1]\nmaster = true\nlogin = 'anna'\nsecret = 'test'\n\
+         [accounts.B1]\nlogin = 'bert'\nsecret = 'test'\n\
+         [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 10000\n\
+         [users.maker]\npassword = 'test'\naccounts = ['B1']\nrequest_limit = 10000\n",
+        socket.display()
+    );
+    let config = GatewayConfig::parse("gateway.toml", &text).unwrap();
+    let gateway = Gateway::build(&config, None, Some(&folder.join("shm")), TscClock::shared()).unwrap();
+    (config, gateway, socket)
+}
+
+/// A client of a user, that is yet to connect.
+pub fn client(socket: &Path, user: &str) -> TestClient {
+    let password = Password::new(b"test").unwrap();
+    let config = ClientConfig::new(socket, Text::new(user).unwrap(), password);
+    TestClient { client: Client::start(config), events: Vec::new() }
 }
 
 /// A client, and all that it was told.

@@ -9,6 +9,7 @@ use tickpath_gateway_protocol::{Event, Request};
 use tickpath_shm::channel::{Caller, Channel, ChannelListener};
 use tickpath_types::Nanos;
 
+use super::rings::ClientRings;
 use super::{DoorCounters, Login, LoginId};
 
 /// A place for one caller.
@@ -183,15 +184,14 @@ pub(super) fn refuse(caller: &Caller, refusal: Refusal) {
     let _ = say(caller, &Frame::Refusal(refusal));
 }
 
-/// Says yes and hands the rings over; `None` when the caller has gone or the system has no memory for it.
+/// Says yes and hands the rings over; `None` when the caller has gone.
 pub(super) fn welcome(
     caller: Caller,
     welcome: Welcome,
-    requests_max: u64,
-    events_max: u64,
+    rings: ClientRings,
 ) -> Option<Channel<Event, Request>> {
     say(&caller, &Frame::Welcome(welcome)).ok()?;
-    caller.grant_rings(requests_max, events_max).ok()
+    caller.grant_made(rings).ok()
 }
 
 /// The socket's buffer is empty, so it takes a frame whole and at once, or the caller is gone.

@@ -9,6 +9,7 @@ use tickpath_fix::{Body, Message};
 
 use super::Front;
 use crate::config::FrontSettings;
+use crate::front::MAINTENANCE;
 
 /// Clocks that refuse what may have been used before the start: signatures are good for a minute.
 pub(super) fn clocks(settings: &FrontSettings, now_us: u64) -> Vec<LogonClock> {
@@ -33,6 +34,9 @@ impl Front {
 
     /// Who the client is, if it shows it; the connection then acts for its account.
     fn log_on_by_fix(&mut self, number: u64, message: &Message<'_>) -> Result<(), &'static str> {
+        if self.maintenance().is_some() {
+            return Err(MAINTENANCE);
+        }
         let credentials = Credentials::decode(message).map_err(|_| "a field of the Logon is wrong")?;
         let username = credentials.username.ok_or("Username (553) is missing")?;
         let raw_data = credentials.raw_data.ok_or("RawData (96) is missing")?;

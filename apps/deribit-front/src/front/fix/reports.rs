@@ -320,6 +320,7 @@ impl Front {
             last_px: occasion.last.map(|trade| decimal_of(listing.price(trade.public.price))),
             last_qty: occasion.last.map(|trade| contracts(listing, trade.public.qty)),
             label: text(self.labels.name(order.terms.label)),
+            mm_protection: (order.cancel_reason == Some(CancelReason::MmpTrigger)).then_some(true),
             trigger: order.trigger.map(|trigger| trigger_of(trigger.watched)),
             peg_offset_value: order
                 .trigger

@@ -27,6 +27,9 @@ public final class FixClient {
     private static final String BID = "0";
     private static final String OFFER = "1";
     private static final String TRADE = "2";
+    private static final int READY = 7;
+    private static final long PATIENCE_NANOS = 60_000_000_000L;
+    private static final long POLL_MILLIS = 100;
 
     private final Steps steps = new Steps();
     private final String[] address;
@@ -110,6 +113,18 @@ public final class FixClient {
             Steps.equal("contract multiplier", 10.0, perpetual.getDouble(231));
             Steps.equal("tick", 0.5, perpetual.getDouble(969));
             return found.size() + " instruments";
+        });
+        // A venue opens its instruments a moment after its doors.
+        steps.run("security status", () -> {
+            long deadline = System.nanoTime() + PATIENCE_NANOS;
+            while (true) {
+                bert.send(message("e", 324, "status", 55, PERPETUAL, 263, "0"));
+                if (bert.next("f").getInt(326) == READY) {
+                    return PERPETUAL + " is open";
+                }
+                Steps.check(System.nanoTime() < deadline, PERPETUAL + " does not open");
+                Thread.sleep(POLL_MILLIS);
+            }
         });
     }
 

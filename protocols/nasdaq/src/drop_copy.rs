@@ -1,15 +1,16 @@
-//! A drop copy: whose message it is, its number, and the message.
+//! A drop copy of this project's venue: whose message it is, its number, and the message.
+//!
+//! `docs/drop-copy.md` is the protocol: SoupBinTCP, each sequenced packet one copy.
 
-use tickpath_nasdaq::soupbintcp::BufferTooShort;
-
-use crate::session_log::MAX_LOGGED_MESSAGE;
+use crate::ouch50;
+use crate::soupbintcp::BufferTooShort;
 
 /// Length of the user's name.
 const NAME_LEN: usize = 6;
 /// Length of what stands before the message.
 pub const HEADER_LEN: usize = NAME_LEN + 8;
 /// Longest copy.
-pub(super) const COPY_LEN_MAX: usize = HEADER_LEN + MAX_LOGGED_MESSAGE;
+pub const COPY_LEN_MAX: usize = HEADER_LEN + ouch50::MESSAGE_LEN_MAX;
 
 /// One drop copy as it is read; `docs/drop-copy.md` has its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ mod tests {
 
     /// The bytes of the example in the document.
     fn example() -> Vec<u8> {
-        let text = include_str!("../../../../docs/drop-copy.md");
+        let text = include_str!("../../../docs/drop-copy.md");
         let hex = text.split("```hex\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let bytes = hex.lines().flat_map(|line| line.split('|').next().unwrap().split_whitespace());
         bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
@@ -78,8 +79,8 @@ mod tests {
         let bytes = example();
         let copy = Copy::parse(&bytes).unwrap();
         assert_eq!((copy.user, copy.number), ("ANNA", 258));
-        let answer = tickpath_nasdaq::ouch50::decode_event(copy.message, |_| None).unwrap();
-        let tickpath_nasdaq::ouch50::Answer::Order(answer) = answer else { panic!("{answer:?}") };
+        let answer = crate::ouch50::decode_event(copy.message, |_| None).unwrap();
+        let crate::ouch50::Answer::Order(answer) = answer else { panic!("{answer:?}") };
         let tickpath_types::OrderEventKind::Executed { user_ref, qty, price, match_id, .. } = answer.kind
         else {
             panic!("{answer:?}")

@@ -1,0 +1,120 @@
+//! A gateway as its users meet it: started, commanded, stopped, its log read and replayed.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::support::{Running, Site, assert_refused, run};
+
+/// A gateway whose venue is not there: it goes on calling it.
+fn config(site: &Site, name: &str) -> String {
+    let text = format!(
+        "name = '{name}'\nmetrics_listen_address = '127.0.0.1:0'\n\
+         client_listen_address = '{}'\nadmin_listen_address = '{}'\n[loop]\nidle = 'park'\n\
+         [venue]\nws_uri = 'ws://127.0.0.1:9/'\n[event_log]\nfolder = '{}'\n\
+         [accounts.A1]\nlogin = 'x'\nsecret = 'test'\n\
+         [users.u]\npassword = 'test'\naccounts = ['A1']\n",
+        site.path("g.sock"),
+        site.path("g.admin"),
+        site.path("logs")
+    );
+    site.write("gateway.toml", &text)
+}
+
+/// The only file in the only folder of the only folder.
+fn only_file(folder: &str) -> String {
+    let mut path = std::path::PathBuf::from(folder);
+    while path.is_dir() {
+        let mut entries = std::fs::read_dir(&path).unwrap();
+        let entry = entries.next().unwrap().unwrap();
+        assert!(entries.next().is_none(), "more than one in {}", path.display());
+        path = entry.path();
+    }
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_gateway_is_commanded_and_leaves_a_log() {
+    let site = Site::new();
+    // The segment of market data lies in a folder that all gateways of this machine share.
+    let name = format!("program-{}", std::process::id());
+    let file = config(&site, &name);
+    let mut gateway = Running::start(&["gateway", "--config_file", &file, "--loop_timer_freq", "1us"]);
+    let metrics = gateway.hear("an address of metrics", |line| {
+        line.split_once("http://").map(|(_, rest)| rest.trim_end_matches("/metrics").to_owned())
+    });
+    let socket = site.path("g.admin");
+    let said = run(&["gateway", "status", "--config", &file]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    assert!(said.out.contains("orders are taken") && said.out.contains("0 clients"), "{}", said.out);
+    let said = run(&["gateway", "kill", "--socket", &socket, "--json", "-"]);
+    assert!(said.out.contains("\"is_killed\": true"), "{}", said.out);
+    assert_refused(&["gateway", "release", "--socket", &socket, "--confirm", "yes"], &["say release", &name]);
+    assert_refused(
+        &["gateway", "limits", &name, "A9", "none", "--socket", &socket],
+        &["no account A9", "A1"],
+    );
+    let said = run(&["gateway", "limits", &name, "A1", "order_size_max=10", "--socket", &socket]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+
+    let mut stream = TcpStream::connect(metrics.trim()).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    for family in ["profile_nanoseconds_bucket", "event_log_records_total", "process_threads"] {
+        assert!(page.contains(&format!("tickpath_gateway_{family}{{gateway=\"{name}\"")), "{page}");
+    }
+    assert!(page.contains(&format!("tickpath_gateway_killed{{gateway=\"{name}\"}} 1")), "{page}");
+    // One name, one gateway: its socket and its segment are taken.
+    assert_refused(&["gateway", "--config", &file], &[]);
+
+    gateway.interrupt();
+    let printed = gateway.join();
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert_refused(&["gateway", "status", "--config", &file], &["no gateway answers", "is it running"]);
+
+    let log = only_file(&site.path("logs"));
+    let shown = run(&["gateway", "log", &log, "--kind", "admin"]);
+    assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""), "{}", shown.out);
+    assert!(shown.out.contains("kill") && shown.out.contains("limits 0 1000000000 -1 -1"), "{}", shown.out);
+    let shown = run(&["gateway", "log", &log, "--json"]);
+    assert!(shown.out.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{}", shown.out);
+    let again = run(&["gateway", "replay", &log]);
+    assert_eq!((again.code, again.err.as_str()), (Some(0), ""), "{}", again.out);
+    assert!(again.out.contains("the same, byte for byte"), "{}", again.out);
+
+    // The next life is killed as this one was, until it is released.
+    let mut gateway = Running::start(&["gateway", "--config", &file]);
+    gateway.hear("its endpoints", |line| line.contains("metrics").then_some(()));
+    let said = run(&["gateway", "status", "--config", &file]);
+    assert!(said.out.contains("killed: no order leaves"), "{}", said.out);
+    let said = run(&["gateway", "release", "--config", &file, "--confirm", &name]);
+    assert!(said.out.contains("orders are taken"), "{}{}", said.out, said.err);
+    gateway.interrupt();
+    assert_eq!(gateway.join().code, Some(0));
+}
+
+#[test]
+fn what_cannot_be_used_is_said_in_one_line() {
+    let site = Site::new();
+    let file = config(&site, "g");
+    let no_log = site.write("no.log", "no log");
+    let long = site.write("long.log", &"x".repeat(1_000));
+    let flags = site.write("flags", "--name=x\n--nmae=y\n");
+    for (args, words) in [
+        (&["gateway"][..], &["--config FILE"][..]),
+        (&["gateway", "--config", "none.toml"], &["none.toml"]),
+        (&["gateway", "--config", &file, "--ws_uri", "http://x/"], &["venue.ws_uri"]),
+        (
+            &["gateway", "--config", &file, "--ws-uri", "wss://www.deribit.com/ws/api/v2"],
+            &["production = true"],
+        ),
+        (&["gateway", "--flagfile", &flags], &["flags:2", "no flag --nmae"]),
+        (&["gateway", "status", "nowhere"], &["nowhere.admin.sock", "is it running"]),
+        (&["gateway", "log", &no_log], &["no.log", "no log of a gateway"]),
+        (&["gateway", "log", &long], &["long.log", "no log of a gateway"]),
+        (&["gateway", "log", &long, "--kind", "x"], &["no kind x", "venue-in"]),
+        (&["gateway", "replay", &long], &["long.log"]),
+    ] {
+        assert_refused(args, words);
+    }
+}

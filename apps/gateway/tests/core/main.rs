@@ -1,0 +1,290 @@
+//! The gateway's core by itself: what it tells clients and asks the venue, whatever happens.
+#![allow(clippy::unwrap_used)]
+
+mod market;
+mod refusals;
+mod rig;
+
+use rig::{CLIENT, Rig, TRADING, order_text, trade_text};
+use tickpath_deribit::method::Method;
+use tickpath_gateway::core::label::LabelMark;
+use tickpath_gateway_protocol::{
+    AckStatus, CancelAll, DownloadEnd, OrderStatus, OrderUpdate, ReadyScope, TradeUpdate,
+};
+use tickpath_types::Nanos;
+
+const ACCEPTED: AckStatus = AckStatus::ACCEPTED;
+const FORWARDED: AckStatus = AckStatus::FORWARDED;
+const REJECTED: AckStatus = AckStatus::REJECTED;
+const TIMEOUT: AckStatus = AckStatus::TIMEOUT;
+
+#[test]
+fn a_lost_reply_of_an_order_that_lives_is_found_by_its_label() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let buy = rig.last(Method::Buy);
+    assert!(buy.text.contains(&rig.label(1001)) && buy.text.contains("\"valid_until\":"), "{}", buy.text);
+    rig.lose(&[buy.id]);
+    assert_eq!((rig.acks(1001), rig.status(1001)), (vec![FORWARDED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
+    // Nothing is taken before the orders are known again.
+    rig.create(1002);
+    assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![REJECTED], 1));
+    let order = rig.order(1001, "open", 0, 1);
+    rig.log_in(&format!("[{order}]"));
+    assert_eq!((rig.status(1001), rig.core.ready_accounts()), (Some(OrderStatus::WORKING), 1));
+    assert_eq!(rig.count(Method::Buy), 1);
+    rig.cancel(1001);
+    assert!(rig.last(Method::Cancel).text.contains("V-1001"));
+}
+
+#[test]
+fn a_lost_order_that_never_arrived_is_rejected_when_it_cannot_arrive_any_more() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let buy = rig.last(Method::Buy);
+    rig.lose(&[buy.id]);
+    rig.log_in("[]");
+    let question = rig.last(Method::GetOrderStateByLabel);
+    assert!(question.text.contains(&rig.label(1001)));
+    rig.reply(Method::GetOrderStateByLabel, "[]");
+    // The request may still be on its way: five seconds, and one more for clocks that differ.
+    assert_eq!((rig.status(1001), rig.core.ready_accounts()), (Some(OrderStatus::UNKNOWN), 0));
+    for _ in 0..5 {
+        rig.pass(Nanos::from_secs(1));
+        rig.reply(Method::GetOrderStateByLabel, "[]");
+        assert_eq!(rig.status(1001), Some(OrderStatus::UNKNOWN));
+    }
+    rig.pass(Nanos::from_millis(1_500));
+    rig.reply(Method::GetOrderStateByLabel, "[]");
+    assert_eq!((rig.status(1001), rig.core.ready_accounts()), (Some(OrderStatus::REJECTED), 1));
+    assert_eq!((rig.count(Method::Buy), rig.core.accounts()[0].open_orders), (1, 0));
+}
+
+#[test]
+fn a_lost_order_that_arrives_late_is_found() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let buy = rig.last(Method::Buy);
+    rig.lose(&[buy.id]);
+    rig.log_in("[]");
+    rig.reply(Method::GetOrderStateByLabel, "[]");
+    rig.pass(Nanos::from_secs(1));
+    let order = rig.order(1001, "open", 0, 1);
+    rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
+    assert_eq!((rig.status(1001), rig.core.ready_accounts()), (Some(OrderStatus::WORKING), 1));
+}
+
+#[test]
+fn a_reply_that_comes_too_late_leads_to_a_question_on_the_same_connection() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let buy = rig.last(Method::Buy);
+    rig.core.handle_unanswered(TRADING, buy.id, false, rig.now, &mut rig.door);
+    rig.poll();
+    let order = rig.order(1001, "filled", 100, 2);
+    rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
+    assert_eq!(rig.statuses(1001), [OrderStatus::UNKNOWN, OrderStatus::COMPLETED]);
+    rig.pass(Nanos::from_secs(2));
+    let trade = trade_text(&rig.label(1001), "V-1001", "T-1", 100);
+    rig.reply(Method::GetUserTradesByOrder, &format!("[{trade}]"));
+    assert_eq!(rig.all::<TradeUpdate>().count(), 1);
+    assert_eq!(rig.count(Method::Buy), 1);
+}
+
+#[test]
+fn news_may_come_before_the_reply_and_from_an_end_there_is_no_way_back() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let (open, cancelled) = (rig.order(1001, "open", 0, 1), rig.order(1001, "cancelled", 0, 2));
+    rig.changes(&open, "[]");
+    rig.changes(&cancelled, "[]");
+    rig.reply(Method::Buy, &format!(r#"{{"order":{open},"trades":[]}}"#));
+    assert_eq!(rig.statuses(1001), [OrderStatus::WORKING, OrderStatus::CANCELED]);
+    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED]);
+    assert_eq!(rig.core.accounts()[0].open_orders, 0);
+}
+
+#[test]
+fn a_trade_is_told_once_whoever_tells_it() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let (order, trade) = (rig.order(1001, "open", 40, 2), trade_text(&rig.label(1001), "V-1001", "T-1", 40));
+    rig.changes(&order, &format!("[{trade}]"));
+    rig.reply(Method::Buy, &format!(r#"{{"order":{order},"trades":[{trade}]}}"#));
+    let trades: Vec<TradeUpdate> = rig.all().collect();
+    assert_eq!((trades.len(), trades[0].client_order_id), (1, 1001));
+    let last: OrderUpdate = rig.all().last().unwrap();
+    assert_eq!(
+        (last.traded_quantity.to_string(), last.remaining_quantity.to_string()),
+        ("40".into(), "60".into())
+    );
+}
+
+#[test]
+fn what_ended_while_the_connection_was_lost_is_asked_for_by_its_id() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.working(1002);
+    rig.lose(&[]);
+    let still_open = rig.order(1002, "open", 0, 1);
+    rig.log_in(&format!("[{still_open}]"));
+    assert_eq!(rig.core.ready_accounts(), 0);
+    assert!(rig.last(Method::GetOrderState).text.contains("V-1001"));
+    let filled = rig.order(1001, "filled", 100, 3);
+    rig.reply(Method::GetOrderState, &filled);
+    assert_eq!((rig.status(1001), rig.core.ready_accounts()), (Some(OrderStatus::COMPLETED), 1));
+    assert_eq!(rig.status(1002), Some(OrderStatus::WORKING));
+    rig.pass(Nanos::from_secs(2));
+    let trade = trade_text(&rig.label(1001), "V-1001", "T-1", 100);
+    rig.reply(Method::GetUserTradesByOrder, &format!(r#"{{"trades":[{trade}],"has_more":false}}"#));
+    assert_eq!(rig.all::<TradeUpdate>().map(|trade| trade.client_order_id).collect::<Vec<_>>(), [1001]);
+}
+
+#[test]
+fn a_cancellation_whose_reply_was_lost_is_asked_for_again() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.cancel(1001);
+    let cancel = rig.last(Method::Cancel);
+    rig.lose(&[cancel.id]);
+    let order = rig.order(1001, "open", 0, 1);
+    rig.log_in(&format!("[{order}]"));
+    assert_eq!(rig.count(Method::Cancel), 2);
+    let cancelled = rig.order(1001, "cancelled", 0, 2);
+    rig.reply(Method::Cancel, &cancelled);
+    assert_eq!(rig.status(1001), Some(OrderStatus::CANCELED));
+}
+
+#[test]
+fn an_order_without_the_venues_id_is_changed_and_cancelled_by_its_label() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    rig.modify(1001, "200", "59000.5");
+    rig.cancel(1001);
+    let label = rig.label(1001);
+    assert!(rig.last(Method::EditByLabel).text.contains(&label));
+    assert!(rig.last(Method::CancelByLabel).text.contains(&label));
+    assert_eq!(rig.acks(1001), [FORWARDED, FORWARDED, FORWARDED]);
+    rig.reply(Method::CancelByLabel, "1");
+    let cancelled = rig.order(1001, "cancelled", 0, 3);
+    rig.changes(&cancelled, "[]");
+    assert_eq!(rig.status(1001), Some(OrderStatus::CANCELED));
+}
+
+#[test]
+fn a_refused_change_leaves_the_order_as_it_is() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.modify(1001, "200", "59000.5");
+    rig.refuse(Method::Edit, 10007, "price_too_high 59100");
+    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED, FORWARDED, REJECTED]);
+    assert_eq!(rig.statuses(1001), [OrderStatus::WORKING]);
+    // One that is about the order's state leads to a question.
+    rig.modify(1001, "200", "59000.5");
+    rig.refuse(Method::Edit, 11044, "not_open_order");
+    let cancelled = rig.order(1001, "cancelled", 0, 5);
+    rig.reply(Method::GetOrderState, &cancelled);
+    assert_eq!(rig.status(1001), Some(OrderStatus::CANCELED));
+}
+
+#[test]
+fn a_reply_that_cannot_be_told_exactly_leads_to_a_question() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let odd = rig.order(1001, "open", 0, 1).replace("\"price\":59000,", "\"price\":59000.000000001,");
+    rig.reply(Method::Buy, &format!(r#"{{"order":{odd},"trades":[]}}"#));
+    assert_eq!((rig.acks(1001), rig.status(1001)), (vec![FORWARDED, ACCEPTED], Some(OrderStatus::UNKNOWN)));
+    assert_eq!(rig.core.counters().faults, 1);
+    assert!(rig.last(Method::GetOrderStateByLabel).text.contains(&rig.label(1001)));
+}
+
+#[test]
+fn an_order_of_somebody_else_that_cannot_be_told_keeps_nobody_from_trading() {
+    let odd = order_text("by hand", "V-7", "open", 0, 1).replace("\"amount\":100", "\"amount\":1e12");
+    let rig = Rig::ready_with("", &format!("[{odd}]"));
+    assert_eq!((rig.core.ready_accounts(), rig.core.counters().faults), (1, 1));
+}
+
+#[test]
+fn a_client_that_goes_takes_its_orders_with_it() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.create(1002);
+    rig.core.handle_leave(CLIENT);
+    rig.poll();
+    assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelByLabel)), (1, 1));
+    // Its user is told by the next client.
+    let user = rig.core.user("trader").unwrap();
+    rig.core.handle_join(2, user, true);
+    rig.poll();
+    let seen = rig
+        .door
+        .sent
+        .iter()
+        .filter(|(client, _)| *client == 2)
+        .filter_map(|(_, event)| event.body::<OrderUpdate>());
+    assert_eq!(seen.map(|order| order.client_order_id).collect::<Vec<_>>(), [1001, 1002]);
+}
+
+#[test]
+fn cancel_all_is_for_the_users_own_orders() {
+    let mut rig = Rig::ready();
+    let other = rig.core.user("other").unwrap();
+    rig.core.handle_join(2, other, true);
+    rig.poll();
+    rig.working(1001);
+    rig.working(1002);
+    rig.request(2, 5, 1, &rig::limit("10", "59000"));
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    rig.poll();
+    assert_eq!(
+        (rig.count(Method::Cancel), rig.count(Method::CancelByLabel), rig.count(Method::CancelAll)),
+        (2, 0, 0)
+    );
+}
+
+#[test]
+fn the_kill_switch_cancels_everything_and_nothing_new_leaves() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.control.set_killed(true);
+    rig.poll();
+    assert_eq!(rig.count(Method::CancelAll), 1);
+    rig.create(1002);
+    assert_eq!((rig.count(Method::Buy), rig.acks(1002)), (1, vec![REJECTED]));
+    rig.reply(Method::CancelAll, "1");
+    rig.control.set_killed(false);
+    rig.poll();
+    rig.create(1003);
+    assert_eq!((rig.count(Method::Buy), rig.count(Method::CancelAll)), (2, 1));
+}
+
+#[test]
+fn a_restarted_gateway_knows_the_orders_of_its_earlier_life() {
+    let earlier = LabelMark::new("test", 12).label(10_000_044, 1_055, "trader");
+    let foreign = LabelMark::new("another", 12).label(10_000_001, 1_001, "trader");
+    let orders = format!(
+        "[{},{},{}]",
+        order_text(earlier.as_str(), "V-9", "open", 30, 1),
+        order_text(foreign.as_str(), "V-8", "open", 0, 1),
+        order_text("by hand", "V-7", "open", 0, 1)
+    );
+    let mut rig = Rig::ready_with("", &orders);
+    assert_eq!((rig.core.orders().live_count(), rig.core.counters().foreign_orders), (1, 2));
+    let user = rig.core.user("trader").unwrap();
+    rig.core.handle_join(2, user, true);
+    rig.poll();
+    let of_second: Vec<_> =
+        rig.door.sent.iter().filter(|(client, _)| *client == 2).map(|(_, event)| *event).collect();
+    let orders: Vec<OrderUpdate> = of_second.iter().filter_map(|event| event.body()).collect();
+    assert_eq!((orders.len(), orders[0].client_order_id, orders[0].status), (1, 1_055, OrderStatus::WORKING));
+    let ends: Vec<DownloadEnd> = of_second.iter().filter_map(|event| event.body()).collect();
+    let of_account = ends.iter().find(|end| end.scope == ReadyScope::ACCOUNT).unwrap();
+    assert_eq!(of_account.max_order_id, 1_055);
+    // It can be cancelled, and asked for by the label that it has.
+    rig.cancel(1_055);
+    assert!(rig.last(Method::Cancel).text.contains("V-9"));
+    let cancelled = order_text(earlier.as_str(), "V-9", "cancelled", 30, 2);
+    rig.reply(Method::Cancel, &cancelled);
+    assert_eq!(rig.status(1_055), Some(OrderStatus::CANCELED));
+}

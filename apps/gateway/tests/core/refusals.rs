@@ -1,0 +1,138 @@
+//! What is refused here, and never reaches the venue.
+
+use tickpath_deribit::method::Method;
+use tickpath_deribit::session::RequestError;
+use tickpath_gateway_protocol::{
+    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, MassQuote, OrderStatus, OrderType, QuoteAck,
+    RateLimitTrigger, Side, TimeInForce, Trigger,
+};
+
+use crate::rig::{CLIENT, Rig, limit};
+
+#[test]
+fn an_order_that_cannot_be_is_refused_with_the_reason() {
+    let base = limit("100", "59000");
+    let cases: [(CreateOrder, ErrorCode); 12] = [
+        (limit("105", "59000"), ErrorCode::INVALID_QUANTITY),
+        (limit("0", "59000"), ErrorCode::INVALID_QUANTITY),
+        (limit("-10", "59000"), ErrorCode::INVALID_QUANTITY),
+        (limit("100", "59000.3"), ErrorCode::INVALID_PRICE),
+        (limit("100", "0"), ErrorCode::INVALID_PRICE),
+        (limit("100", "-59000"), ErrorCode::INVALID_PRICE),
+        (CreateOrder { side: Side(9), ..base }, ErrorCode::INVALID_TERMS),
+        (CreateOrder { order_type: OrderType(99), ..base }, ErrorCode::INVALID_TERMS),
+        (CreateOrder { time_in_force: TimeInForce(0), ..base }, ErrorCode::INVALID_TERMS),
+        (CreateOrder { execution: ExecutionFlags(1 << 15), ..base }, ErrorCode::INVALID_TERMS),
+        (CreateOrder { order_type: OrderType::MARKET, ..base }, ErrorCode::INVALID_TERMS),
+        (CreateOrder { trigger: Trigger::MARK, ..base }, ErrorCode::INVALID_TERMS),
+    ];
+    let mut rig = Rig::ready();
+    for (order, error) in cases {
+        rig.request(CLIENT, 1001, 1, &order);
+        assert_eq!(rig.error(), error, "{order:?}");
+    }
+    assert_eq!((rig.count(Method::Buy), rig.core.orders().live_count()), (0, 0));
+    rig.request(CLIENT, 1001, 7, &base);
+    assert_eq!(rig.error(), ErrorCode::UNKNOWN_SYMBOL);
+    rig.request(CLIENT, 1001, 0, &base);
+    assert_eq!(rig.error(), ErrorCode::UNKNOWN_SYMBOL);
+    rig.cancel(1001);
+    assert_eq!(rig.error(), ErrorCode::UNKNOWN_ORDER);
+}
+
+#[test]
+fn an_id_is_used_once_and_an_order_is_its_users_alone() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.create(1001);
+    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::DUPLICATE_ORDER, 1));
+    let other = rig.core.user("other").unwrap();
+    rig.core.handle_join(2, other, true);
+    rig.poll();
+    rig.request(2, 1001, 1, &tickpath_gateway_protocol::CancelOrder::default());
+    assert_eq!((rig.error(), rig.count(Method::Cancel)), (ErrorCode::UNKNOWN_ORDER, 0));
+    // One that only watches.
+    rig.core.handle_join(3, other, false);
+    rig.poll();
+    rig.request(3, 1, 1, &limit("10", "59000"));
+    assert_eq!(rig.error(), ErrorCode::NOT_PERMITTED);
+}
+
+#[test]
+fn a_user_sees_no_account_that_is_not_its_own_and_no_symbol_that_it_may_not() {
+    let more = "[users.nobody]\npassword = 'test'\n[users.eth]\npassword = 'test'\naccounts = ['A1']\nsymbols = 'ETH.*'";
+    let mut rig = Rig::ready_with(more, "[]");
+    for (client, user, error) in
+        [(2, "nobody", ErrorCode::UNKNOWN_ACCOUNT), (3, "eth", ErrorCode::UNKNOWN_SYMBOL)]
+    {
+        let user = rig.core.user(user).unwrap();
+        rig.core.handle_join(client, user, true);
+        rig.poll();
+        rig.request(client, 1, 1, &limit("10", "59000"));
+        assert_eq!(rig.error(), error);
+    }
+    let told = rig.door.sent.iter().filter(|(client, event)| *client == 2 && event.header.account != 0);
+    assert_eq!(told.count(), 1, "the ack alone");
+}
+
+#[test]
+fn the_connections_refusal_is_the_clients_and_the_id_stays_free() {
+    let mut rig = Rig::ready();
+    rig.venue.refusal = Some(RequestError::RateLimit { wait_ns: 5 });
+    rig.create(1001);
+    assert_eq!((rig.error(), rig.core.orders().live_count()), (ErrorCode::VENUE_RATE_LIMITED, 0));
+    rig.create(1001);
+    assert_eq!(rig.acks(1001), [AckStatus::REJECTED, AckStatus::FORWARDED]);
+}
+
+#[test]
+fn a_refusal_of_the_venue_ends_the_order() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    rig.refuse(Method::Buy, 10009, "not_enough_funds");
+    assert_eq!((rig.error(), rig.status(1001)), (ErrorCode::INSUFFICIENT_FUNDS, Some(OrderStatus::REJECTED)));
+    assert_eq!((rig.core.accounts()[0].open_orders, rig.core.orders().live_count()), (0, 0));
+}
+
+#[test]
+fn caps_hold_for_changes_too() {
+    let more = "[limits]\norder_size_max = '150'\nopen_orders_max = 1\n";
+    let mut rig = Rig::ready_with(more, "[]");
+    rig.request(CLIENT, 1001, 1, &limit("160", "59000"));
+    assert_eq!(rig.error(), ErrorCode::MAX_ORDER_QUANTITY);
+    rig.working(1001);
+    rig.modify(1001, "160", "59000");
+    assert_eq!(rig.error(), ErrorCode::MAX_ORDER_QUANTITY);
+    rig.modify(1001, "150", "59000");
+    assert_eq!(rig.count(Method::Edit), 1);
+    rig.create(1002);
+    assert_eq!(rig.error(), ErrorCode::MAX_OPEN_ORDERS);
+}
+
+#[test]
+fn a_dry_run_sends_nothing() {
+    let text = "dry_run = true\n";
+    let mut rig = Rig::dry(text);
+    rig.create(1001);
+    assert_eq!((rig.count(Method::Buy), rig.acks(1001)), (0, vec![AckStatus::FORWARDED]));
+    assert_eq!(rig.status(1001), Some(OrderStatus::REJECTED));
+}
+
+#[test]
+fn a_flood_is_banned_and_told_so() {
+    let mut rig = Rig::ready();
+    for id in 0..101 {
+        rig.cancel(id + 1);
+    }
+    rig.create(2001);
+    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::BANNED, 0));
+    assert_eq!(rig.all::<RateLimitTrigger>().count(), 1);
+}
+
+#[test]
+fn quotes_are_refused_as_what_they_are() {
+    let mut rig = Rig::ready();
+    rig.request(CLIENT, 0, 1, &MassQuote::default());
+    let acks: Vec<QuoteAck> = rig.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect();
+    assert_eq!((acks.len(), acks[0].error), (1, ErrorCode::NOT_SUPPORTED));
+}

@@ -1,0 +1,350 @@
+//! The core between a door and a venue that only write down what they are told.
+
+use tickpath_deribit::envelope::{Id, Inbound, write_request};
+use tickpath_deribit::field::Field;
+use tickpath_deribit::method::Method;
+use tickpath_deribit::session::{RequestError, SessionEvent};
+use tickpath_gateway::config::GatewayConfig;
+use tickpath_gateway::core::label::LabelMark;
+use tickpath_gateway::core::{Core, Door, Life, MARKET_STREAMS_MAX, Policy, Venue};
+use tickpath_gateway::safety::Control;
+use tickpath_gateway_protocol::{
+    AckStatus, Body, CancelOrder, CreateOrder, ErrorCode, Event, ModifyOrder, OrderAck, OrderStatus,
+    OrderType, OrderUpdate, Request, RequestBody, SessionId, Side, TimeInForce,
+};
+use tickpath_types::Nanos;
+
+/// The number of the account's connection.
+pub const TRADING: usize = MARKET_STREAMS_MAX;
+/// The client that is in from the start.
+pub const CLIENT: u32 = 1;
+/// The gateway's life in labels.
+pub const LIFE: u64 = 777;
+const INSTRUMENTS: &str = r#"[{"instrument_name":"BTC-PERPETUAL","kind":"future","settlement_period":"perpetual","instrument_type":"reversed",
+  "base_currency":"BTC","quote_currency":"USD","settlement_currency":"BTC","tick_size":0.5,"tick_size_steps":[],
+  "min_trade_amount":10,"contract_size":10,"is_active":true,"state":"open","expiration_timestamp":32503708800000},
+ {"instrument_name":"ETH_USDC-PERPETUAL","kind":"future","settlement_period":"perpetual","instrument_type":"linear",
+  "base_currency":"ETH","quote_currency":"USDC","settlement_currency":"USDC","tick_size":0.05,
+  "min_trade_amount":0.001,"contract_size":0.001,"is_active":true,"state":"open"}]"#;
+
+/// A request that went to the venue.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub stream: usize,
+    pub id: i64,
+    pub method: Method,
+    pub text: String,
+}
+
+#[derive(Default)]
+pub struct FakeVenue {
+    pub asked: Vec<Asked>,
+    pub subscribed: Vec<String>,
+    pub resubscribed: Vec<String>,
+    /// What the next request is refused with.
+    pub refusal: Option<RequestError>,
+    next_id: i64,
+}
+
+impl Venue for FakeVenue {
+    fn request<'a>(
+        &mut self,
+        _: Nanos,
+        stream: usize,
+        method: Method,
+        params: &impl Field<'a>,
+    ) -> Result<i64, RequestError> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
+        self.next_id += 1;
+        let mut out = Vec::new();
+        write_request(Id::Number(self.next_id), method, params, &mut out);
+        self.asked.push(Asked { stream, id: self.next_id, method, text: String::from_utf8(out).unwrap() });
+        Ok(self.next_id)
+    }
+
+    fn subscribe(&mut self, _: usize, channel: &str) {
+        self.subscribed.push(channel.to_owned());
+    }
+
+    fn unsubscribe(&mut self, _: usize, channel: &str) {
+        self.subscribed.retain(|known| known != channel);
+    }
+
+    fn resubscribe(&mut self, _: usize, channel: &str) {
+        self.resubscribed.push(channel.to_owned());
+    }
+
+    fn connect(&mut self, _: usize, _: Nanos) {}
+
+    fn settled_channels(&self, _: usize) -> Option<usize> {
+        Some(self.subscribed.len())
+    }
+}
+
+#[derive(Default)]
+pub struct FakeDoor {
+    pub sent: Vec<(u32, Event)>,
+    pub broadcast: Vec<Event>,
+    pub followed: Vec<(u32, u32)>,
+}
+
+impl Door for FakeDoor {
+    fn send(&mut self, client: u32, event: Event) {
+        self.sent.push((client, event));
+    }
+
+    fn broadcast(&mut self, event: Event) {
+        self.broadcast.push(event);
+    }
+
+    fn follow(&mut self, client: u32, symbol: u32) {
+        self.followed.push((client, symbol));
+    }
+
+    fn room(&self, _: u32) -> usize {
+        10_000
+    }
+}
+
+pub struct Rig {
+    pub core: Core,
+    pub control: Control,
+    pub door: FakeDoor,
+    pub venue: FakeVenue,
+    pub now: Nanos,
+}
+
+impl Rig {
+    /// A core with one account and the users `trader` and `other`, that knows nothing yet.
+    pub fn new(more: &str) -> Rig {
+        Rig::of("", more)
+    }
+
+    /// One that sends nothing.
+    pub fn dry(first: &str) -> Rig {
+        let mut rig = Rig::of(first, "");
+        rig.bring_up("[]");
+        rig
+    }
+
+    fn of(first: &str, more: &str) -> Rig {
+        let text = format!(
+            "name = 'test'\n{first}[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n\
+             [accounts.A1]\nlogin = 'anna'\nsecret = 'test'\n[users.other]\npassword = 'test'\naccounts = ['A1']\n\
+             [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 100\n{more}\n"
+        );
+        let config = GatewayConfig::parse("g.toml", &text).unwrap();
+        let life = Life { session: SessionId([1, 2]), label_session: LIFE, seed: 5, ahead_ns: 0 };
+        let (policy, control) = Policy::new(&config);
+        let core = Core::new(&config, life, policy).unwrap();
+        let now = Nanos::from_secs(1_800_000_000);
+        Rig { core, control, door: FakeDoor::default(), venue: FakeVenue::default(), now }
+    }
+
+    /// One with everything ready, and a client of `trader` in.
+    pub fn ready() -> Rig {
+        Rig::ready_with("", "[]")
+    }
+
+    /// The same, with more in the configuration, at a venue that has these orders.
+    pub fn ready_with(more: &str, orders: &str) -> Rig {
+        let mut rig = Rig::new(more);
+        rig.bring_up(orders);
+        rig
+    }
+
+    fn bring_up(&mut self, orders: &str) {
+        let user = self.core.user("trader").unwrap();
+        self.core.handle_join(CLIENT, user, true);
+        self.event(0, SessionEvent::Ready);
+        self.poll();
+        self.reply(Method::GetInstruments, INSTRUMENTS);
+        self.poll();
+        self.log_in(orders);
+        assert_eq!(self.core.ready_accounts(), 1);
+    }
+
+    /// The account's connection stands again, and the venue tells what it has.
+    pub fn log_in(&mut self, orders: &str) {
+        self.event(TRADING, SessionEvent::Ready);
+        self.poll();
+        self.reply(Method::GetOpenOrders, orders);
+        self.poll();
+        self.reply(Method::GetPositions, "[]");
+        self.poll();
+        self.reply(Method::GetAccountSummaries, r#"{"summaries":[]}"#);
+        self.poll();
+    }
+
+    /// The account's connection is lost; what waits for replies is told first.
+    pub fn lose(&mut self, unanswered: &[i64]) {
+        for id in unanswered {
+            self.core.handle_unanswered(TRADING, *id, true, self.now, &mut self.door);
+        }
+        self.core.handle_lost(TRADING, self.now, &mut self.door);
+        self.poll();
+    }
+
+    pub fn event(&mut self, stream: usize, event: SessionEvent<'_>) {
+        self.core.handle_event(stream, self.now, event, &mut self.door);
+    }
+
+    pub fn poll(&mut self) {
+        for _ in 0..8 {
+            self.core.poll(self.now, &mut self.door, &mut self.venue);
+        }
+    }
+
+    pub fn pass(&mut self, time: Nanos) {
+        self.now = self.now + time;
+        self.poll();
+    }
+
+    /// The last request of a method.
+    pub fn last(&self, method: Method) -> Asked {
+        let found = self.venue.asked.iter().rev().find(|asked| asked.method == method);
+        found.unwrap_or_else(|| panic!("{method} was not asked, but {:#?}", self.venue.asked)).clone()
+    }
+
+    pub fn count(&self, method: Method) -> usize {
+        self.venue.asked.iter().filter(|asked| asked.method == method).count()
+    }
+
+    /// Answers the last request of a method.
+    pub fn reply(&mut self, method: Method, result: &str) {
+        let asked = self.last(method);
+        self.answer(&asked, &format!("\"result\":{result}"));
+    }
+
+    pub fn refuse(&mut self, method: Method, code: i64, message: &str) {
+        let asked = self.last(method);
+        self.answer(&asked, &format!(r#""error":{{"code":{code},"message":"{message}"}}"#));
+    }
+
+    pub fn answer(&mut self, asked: &Asked, outcome: &str) {
+        let us = self.now.0 / 1_000;
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":{},{outcome},"usIn":{us},"usOut":{us},"usDiff":0,"testnet":true}}"#,
+            asked.id
+        );
+        let inbound = self.core.read(asked.stream, &text).unwrap();
+        let Inbound::Response(response) = inbound else { panic!("{text}") };
+        let event = SessionEvent::Reply { id: asked.id, method: asked.method, response };
+        self.core.handle_event(asked.stream, self.now, event, &mut self.door);
+        self.poll();
+    }
+
+    /// Data of a channel.
+    pub fn news(&mut self, stream: usize, channel: &str, data: &str) {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","method":"subscription","params":{{"channel":"{channel}","data":{data}}}}}"#
+        );
+        let inbound = self.core.read(stream, &text).unwrap();
+        let Inbound::Notification(notification) = inbound else { panic!("{text}") };
+        self.core.handle_event(stream, self.now, SessionEvent::Notification(notification), &mut self.door);
+        self.poll();
+    }
+
+    pub fn changes(&mut self, order: &str, trades: &str) {
+        let data = format!(
+            r#"{{"instrument_name":"BTC-PERPETUAL","orders":[{order}],"trades":{trades},"positions":[]}}"#
+        );
+        self.news(TRADING, "user.changes.any.any.raw", &data);
+    }
+
+    pub fn request<B: RequestBody>(&mut self, client: u32, id: u64, symbol: u32, body: &B) {
+        let mut request = Request::of(body);
+        (request.header.account, request.header.symbol) = (1, symbol);
+        (request.header.client_order_id, request.header.request_id) = (id, 1);
+        self.core.handle_request(self.now, client, &request, &mut self.door, &mut self.venue);
+    }
+
+    pub fn create(&mut self, id: u64) {
+        self.request(CLIENT, id, 1, &limit("100", "59000"));
+    }
+
+    pub fn modify(&mut self, id: u64, quantity: &str, price: &str) {
+        let change = ModifyOrder {
+            price: price.parse().unwrap(),
+            quantity: quantity.parse().unwrap(),
+            ..ModifyOrder::default()
+        };
+        self.request(CLIENT, id, 1, &change);
+    }
+
+    pub fn cancel(&mut self, id: u64) {
+        self.request(CLIENT, id, 1, &CancelOrder::default());
+    }
+
+    /// An order that the venue has accepted.
+    pub fn working(&mut self, id: u64) {
+        self.create(id);
+        let order = self.order(id, "open", 0, 1);
+        self.reply(Method::Buy, &format!(r#"{{"order":{order},"trades":[]}}"#));
+        assert_eq!(self.status(id), Some(OrderStatus::WORKING));
+    }
+
+    pub fn label(&self, id: u64) -> String {
+        let gateway_id = tickpath_gateway::core::orders::FIRST_ORDER_ID + id - 1001;
+        LabelMark::new("test", LIFE).label(gateway_id, id, "trader").as_str().to_owned()
+    }
+
+    /// The venue's words on the order of a client's id.
+    pub fn order(&self, id: u64, state: &str, filled: i64, updated: u64) -> String {
+        order_text(&self.label(id), &format!("V-{id}"), state, filled, updated)
+    }
+
+    pub fn status(&self, id: u64) -> Option<OrderStatus> {
+        self.statuses(id).last().copied()
+    }
+
+    pub fn statuses(&self, id: u64) -> Vec<OrderStatus> {
+        self.all::<OrderUpdate>()
+            .filter(|order| order.client_order_id == id)
+            .map(|order| order.status)
+            .collect()
+    }
+
+    pub fn acks(&self, id: u64) -> Vec<AckStatus> {
+        self.all::<OrderAck>().filter(|ack| ack.client_order_id == id).map(|ack| ack.status).collect()
+    }
+
+    /// Why the last request was refused.
+    pub fn error(&self) -> ErrorCode {
+        self.all::<OrderAck>().last().unwrap().error
+    }
+
+    pub fn all<B: Body>(&self) -> impl Iterator<Item = B> + '_ {
+        self.door.sent.iter().filter_map(|(_, event)| event.body())
+    }
+}
+
+pub fn order_text(label: &str, order_id: &str, state: &str, filled: i64, updated: u64) -> String {
+    format!(
+        r#"{{"label":"{label}","price":59000,"user_id":1,"amount":100,"direction":"buy","time_in_force":"good_til_cancelled",
+        "instrument_name":"BTC-PERPETUAL","web":false,"api":true,"order_id":"{order_id}","creation_timestamp":1,"replaced":false,
+        "filled_amount":{filled},"last_update_timestamp":{updated},"post_only":false,"reduce_only":false,"average_price":59000,
+        "mmp":false,"order_state":"{state}","order_type":"limit","is_liquidation":false,"risk_reducing":false}}"#
+    )
+}
+
+pub fn trade_text(label: &str, order_id: &str, trade_id: &str, amount: i64) -> String {
+    format!(
+        r#"{{"label":"{label}","timestamp":5,"state":"open","price":59000,"amount":{amount},"direction":"buy",
+        "instrument_name":"BTC-PERPETUAL","trade_seq":1,"order_id":"{order_id}","trade_id":"{trade_id}","fee":0.00001,
+        "fee_currency":"BTC","liquidity":"M","post_only":false,"reduce_only":false,"api":true,"mmp":false,"risk_reducing":false}}"#
+    )
+}
+
+pub fn limit(quantity: &str, price: &str) -> CreateOrder {
+    CreateOrder {
+        price: price.parse().unwrap(),
+        quantity: quantity.parse().unwrap(),
+        side: Side::BUY,
+        order_type: OrderType::LIMIT,
+        time_in_force: TimeInForce::GTC,
+        ..CreateOrder::default()
+    }
+}

@@ -1,0 +1,470 @@
+//! The user's orders, trades and positions, as the drop copies tell them.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use tickpath_nasdaq::drop_copy::Copy;
+use tickpath_nasdaq::ouch50::{Answer, AnswerCode, OrderAnswer, decode_event};
+use tickpath_trading::{Money, Position};
+use tickpath_types::{
+    CancelReason, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Liquidity, MatchId, Nanos,
+    OrderEventKind, OrderState, Price, Qty, RejectReason, Side,
+};
+
+/// Refusals that are remembered; the oldest make room.
+const REFUSALS_MAX: usize = 1_024;
+/// Changes that wait for whoever tells them on; the oldest make room.
+const NEWS_MAX: usize = 4_096;
+
+/// An order of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OwnOrder {
+    /// The number that it was entered under; replacements keep it.
+    pub(super) id: u32,
+    /// The number that it has now.
+    pub(super) user_ref: u32,
+    /// It as it stands, or stood; its quantity counts what was executed.
+    pub(super) order: EnterOrder,
+    /// How much was executed.
+    pub(super) executed: u64,
+    /// What that cost.
+    pub(super) cost: Money,
+    /// How much may still be; 0 of an order that is over.
+    pub(super) leaves: u64,
+    /// It was replaced or made smaller.
+    pub(super) is_changed: bool,
+    /// Why quantity left it last.
+    pub(super) cancelled: Option<CancelReason>,
+    /// When it was entered, since midnight.
+    pub(super) created: Nanos,
+    /// When it changed last, since midnight.
+    pub(super) updated: Nanos,
+}
+
+impl OwnOrder {
+    /// True while it stands at the venue.
+    pub(super) fn is_open(&self) -> bool {
+        self.leaves > 0
+    }
+}
+
+/// An execution of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OwnTrade {
+    /// Its place among the user's, from 1.
+    pub(super) number: u64,
+    /// The order's [`OwnOrder::id`].
+    pub(super) id: u32,
+    /// What was traded.
+    pub(super) instrument: InstrumentId,
+    /// The user's side.
+    pub(super) side: Side,
+    /// How much.
+    pub(super) qty: Qty,
+    /// At what price.
+    pub(super) price: Price,
+    /// Whether the order rested.
+    pub(super) liquidity: Liquidity,
+    /// Its number, the same for both sides.
+    pub(super) match_id: MatchId,
+    /// When, since midnight.
+    pub(super) ts: Nanos,
+    /// The venue made it void.
+    pub(super) is_broken: bool,
+}
+
+/// A request that the venue refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Its number.
+    pub(super) user_ref: u32,
+    /// Why.
+    pub(super) reason: RejectReason,
+    /// The venue's code.
+    pub(super) code: u16,
+    /// The text that came with it.
+    pub(super) text: ClientOrderId,
+}
+
+/// What changed, for the channels of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// An order, by its [`OwnOrder::id`].
+    Order(u32),
+    /// A trade, by its place in [`Account::trades`].
+    Trade(usize),
+}
+
+/// What the drop copies have told of one user.
+#[derive(Debug)]
+pub(super) struct Account {
+    user: String,
+    /// Copies so far, of all users that the reader watches.
+    pub(super) copies: u64,
+    /// Number of the user's last message.
+    pub(super) number: u64,
+    /// Copies were missing: nothing of this can be trusted.
+    pub(super) is_incomplete: bool,
+    /// Messages that could not be read.
+    pub(super) unreadable: u64,
+    orders: BTreeMap<u32, OwnOrder>,
+    /// The orders of numbers that replacements gave.
+    ids: HashMap<u32, u32>,
+    trades: Vec<OwnTrade>,
+    positions: BTreeMap<u16, Position>,
+    refusals: VecDeque<Refusal>,
+    /// The number of the last mass cancel, when it was, and how many orders it took away.
+    mass: Option<(u32, Nanos, u64)>,
+    /// The highest number that was seen in use.
+    pub(super) last_ref: u32,
+    /// What changed, while somebody wants to know.
+    pub(super) news: Option<VecDeque<News>>,
+}
+
+impl Account {
+    /// Nothing is known yet of the user.
+    pub(super) fn new(user: &str) -> Account {
+        Account {
+            user: user.to_owned(),
+            copies: 0,
+            number: 0,
+            is_incomplete: false,
+            unreadable: 0,
+            orders: BTreeMap::new(),
+            ids: HashMap::new(),
+            trades: Vec::new(),
+            positions: BTreeMap::new(),
+            refusals: VecDeque::new(),
+            mass: None,
+            last_ref: 0,
+            news: None,
+        }
+    }
+
+    /// Takes a drop copy; what other users were told is passed over.
+    pub(super) fn handle_copy(&mut self, copy: &[u8], instruments: &InstrumentTable) {
+        self.copies += 1;
+        let Ok(copy) = Copy::parse(copy) else {
+            self.unreadable += 1;
+            return;
+        };
+        if !copy.user.eq_ignore_ascii_case(&self.user) {
+            return;
+        }
+        self.is_incomplete |= copy.number != self.number + 1;
+        self.number = copy.number;
+        match decode_event(copy.message, |symbol| instruments.find(symbol)) {
+            Ok(Answer::Order(answer)) => self.handle_answer(&answer),
+            Ok(Answer::Other(_)) => {}
+            // Of an instrument that this file does not name, above all.
+            Err(_) => {
+                self.unreadable += 1;
+                self.is_incomplete = true;
+            }
+        }
+    }
+
+    fn handle_answer(&mut self, answer: &OrderAnswer) {
+        let ts = answer.ts;
+        self.last_ref = self.last_ref.max(answer.kind.user_ref().0);
+        match answer.kind {
+            OrderEventKind::Accepted { order, state, .. } => {
+                let leaves = if state == OrderState::Dead { 0 } else { order.qty.0 };
+                let id = order.user_ref.0;
+                let own = OwnOrder {
+                    id,
+                    user_ref: id,
+                    order,
+                    executed: 0,
+                    cost: Money::ZERO,
+                    leaves,
+                    is_changed: false,
+                    cancelled: None,
+                    created: ts,
+                    updated: ts,
+                };
+                self.orders.insert(id, own);
+                self.tell(News::Order(id));
+            }
+            OrderEventKind::Replaced { order, orig_user_ref, state, .. } => {
+                let Some(id) = self.id_of(orig_user_ref.0) else { return };
+                self.ids.insert(order.user_ref.0, id);
+                self.change(order.user_ref.0, ts, |own| {
+                    let left = order.qty.0.saturating_sub(own.executed);
+                    (own.user_ref, own.order, own.is_changed) = (order.user_ref.0, order, true);
+                    own.leaves = if state == OrderState::Dead { 0 } else { left };
+                });
+            }
+            OrderEventKind::Canceled { user_ref, decrement, reason } => {
+                let was_open = self.order(user_ref.0).is_some_and(OwnOrder::is_open);
+                self.change(user_ref.0, ts, |own| own.take_away(decrement, reason));
+                let is_open = self.order(user_ref.0).is_some_and(OwnOrder::is_open);
+                if let Some((_, at, count)) = &mut self.mass
+                    && (*at, was_open, is_open) == (ts, true, false)
+                {
+                    *count += 1;
+                }
+            }
+            OrderEventKind::SelfTradePrevented { user_ref, decrement, .. } => {
+                self.change(user_ref.0, ts, |own| own.take_away(decrement, CancelReason::SelfTrade));
+            }
+            OrderEventKind::Modified { user_ref, qty, .. } => {
+                self.change(user_ref.0, ts, |own| {
+                    own.leaves = qty.0.saturating_sub(own.executed);
+                    (own.order.qty, own.is_changed) = (qty, true);
+                });
+            }
+            OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
+                self.execute(user_ref.0, ts, (qty, price), liquidity, match_id);
+            }
+            OrderEventKind::Broken { user_ref, match_id, .. } => self.make_void(user_ref.0, match_id),
+            OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
+                let code = match answer.code {
+                    AnswerCode::Reject(code) => code.0.get(),
+                    _ => 0,
+                };
+                push_bounded(
+                    &mut self.refusals,
+                    Refusal { user_ref: user_ref.0, reason, code, text: client_order_id },
+                    REFUSALS_MAX,
+                );
+            }
+            OrderEventKind::MassCanceled(request) => self.mass = Some((request.user_ref.0, ts, 0)),
+            OrderEventKind::Restated { .. }
+            | OrderEventKind::Triggered { .. }
+            | OrderEventKind::OrderEntrySet(_) => {}
+        }
+    }
+
+    fn execute(
+        &mut self,
+        user_ref: u32,
+        ts: Nanos,
+        (qty, price): (Qty, Price),
+        liquidity: Liquidity,
+        match_id: MatchId,
+    ) {
+        self.change(user_ref, ts, |own| {
+            own.executed += qty.0;
+            own.cost += Money::notional(price, qty);
+            own.leaves = own.leaves.saturating_sub(qty.0);
+        });
+        let Some(own) = self.order(user_ref) else { return };
+        let (id, instrument, side) = (own.id, own.order.instrument, own.order.side);
+        self.positions.entry(instrument.0).or_default().apply_fill(side, price, qty);
+        let number = self.trades.len() as u64 + 1;
+        let trade =
+            OwnTrade { number, id, instrument, side, qty, price, liquidity, match_id, ts, is_broken: false };
+        self.trades.push(trade);
+        self.tell(News::Trade(self.trades.len() - 1));
+    }
+
+    /// The order stays as it is; what was held and paid is as if the execution had not been.
+    fn make_void(&mut self, user_ref: u32, match_id: MatchId) {
+        let Some(id) = self.id_of(user_ref) else { return };
+        let is_it = |trade: &&mut OwnTrade| (trade.id, trade.match_id) == (id, match_id) && !trade.is_broken;
+        // Numbers begin anew each day: the latest is meant.
+        let Some(trade) = self.trades.iter_mut().rev().find(is_it) else { return };
+        trade.is_broken = true;
+        let OwnTrade { instrument, side, price, qty, .. } = *trade;
+        self.positions.entry(instrument.0).or_default().reverse_fill(side, price, qty);
+    }
+
+    fn change(&mut self, user_ref: u32, ts: Nanos, how: impl FnOnce(&mut OwnOrder)) {
+        let Some(id) = self.id_of(user_ref) else { return };
+        let Some(own) = self.orders.get_mut(&id) else { return };
+        how(own);
+        own.updated = ts;
+        self.tell(News::Order(id));
+    }
+
+    fn tell(&mut self, news: News) {
+        if let Some(waiting) = &mut self.news {
+            push_bounded(waiting, news, NEWS_MAX);
+        }
+    }
+
+    fn id_of(&self, user_ref: u32) -> Option<u32> {
+        self.orders.contains_key(&user_ref).then_some(user_ref).or_else(|| self.ids.get(&user_ref).copied())
+    }
+
+    /// The order of any number that it had.
+    pub(super) fn order(&self, user_ref: u32) -> Option<&OwnOrder> {
+        self.orders.get(&self.id_of(user_ref)?)
+    }
+
+    /// All orders, oldest first.
+    pub(super) fn orders(&self) -> impl Iterator<Item = &OwnOrder> {
+        self.orders.values()
+    }
+
+    /// All executions, oldest first.
+    pub(super) fn trades(&self) -> &[OwnTrade] {
+        &self.trades
+    }
+
+    /// Why a request of this number was refused, if it was.
+    pub(super) fn refusal(&self, user_ref: u32) -> Option<&Refusal> {
+        self.refusals.iter().rev().find(|refusal| refusal.user_ref == user_ref)
+    }
+
+    /// How many orders the mass cancel of this number took away, if it was taken.
+    pub(super) fn mass_cancelled(&self, user_ref: u32) -> Option<u64> {
+        self.mass.filter(|(of, ..)| *of == user_ref).map(|(.., count)| count)
+    }
+
+    /// What is held, and was; by instrument.
+    pub(super) fn positions(&self) -> impl Iterator<Item = (InstrumentId, &Position)> {
+        self.positions.iter().map(|(id, position)| (InstrumentId(*id), position))
+    }
+
+    /// What is held of an instrument.
+    pub(super) fn position(&self, instrument: InstrumentId) -> Position {
+        self.positions.get(&instrument.0).copied().unwrap_or_default()
+    }
+}
+
+impl OwnOrder {
+    fn take_away(&mut self, decrement: Qty, reason: CancelReason) {
+        self.leaves = self.leaves.saturating_sub(decrement.0);
+        if self.is_open() {
+            self.order.qty.0 = self.executed + self.leaves;
+            self.is_changed = true;
+        } else {
+            self.cancelled = Some(reason);
+        }
+    }
+}
+
+fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
+    if queue.len() == max {
+        queue.pop_front();
+    }
+    queue.push_back(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tickpath_nasdaq::drop_copy::COPY_LEN_MAX;
+    use tickpath_nasdaq::ouch50::{self, encode_event};
+    use tickpath_types::{
+        BrokenReason, Instrument, OrderEvent, OrderId, Sequence, SessionId, Symbol, UserRefNum,
+    };
+
+    struct Rig {
+        account: Account,
+        instruments: InstrumentTable,
+        number: u64,
+    }
+
+    impl Rig {
+        fn new() -> Rig {
+            let symbol = Symbol::new("ALPHA").unwrap();
+            let instrument = Instrument::in_cents(InstrumentId(1), symbol, Price(1_000_000));
+            Rig { account: Account::new("ANNA"), instruments: InstrumentTable::new(&[instrument]), number: 0 }
+        }
+
+        fn tell(&mut self, kind: OrderEventKind) {
+            self.number += 1;
+            self.tell_as("anna", self.number, kind);
+        }
+
+        fn tell_as(&mut self, user: &str, number: u64, kind: OrderEventKind) {
+            let event = OrderEvent {
+                command: Sequence(1),
+                session: SessionId(1),
+                ts: Nanos(7),
+                is_reply: true,
+                kind,
+            };
+            let mut message = [0; ouch50::MESSAGE_LEN_MAX];
+            let table = &self.instruments;
+            let len = encode_event(&event, |id| table.symbol(id), &mut message).unwrap();
+            let mut copy = [0; COPY_LEN_MAX];
+            let len = Copy { user, number, message: &message[..len] }.encode(&mut copy).unwrap();
+            self.account.handle_copy(&copy[..len], &self.instruments);
+        }
+
+        fn accept(&mut self, user_ref: u32, side: Side, qty: u64, price: i64) {
+            let order =
+                EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), side, Qty(qty), Price(price));
+            self.tell(OrderEventKind::Accepted { order, order_id: OrderId(1), state: OrderState::Live });
+        }
+
+        fn execute(&mut self, user_ref: u32, qty: u64, price: i64, match_id: u64) {
+            self.tell(OrderEventKind::Executed {
+                user_ref: UserRefNum(user_ref),
+                qty: Qty(qty),
+                price: Price(price),
+                liquidity: Liquidity::Added,
+                match_id: MatchId(match_id),
+            });
+        }
+    }
+
+    #[test]
+    fn an_order_keeps_its_id_and_positions_follow_its_executions() {
+        let mut rig = Rig::new();
+        rig.accept(5, Side::Buy, 100, 1_000_000);
+        rig.execute(5, 30, 1_000_000, 1);
+        let order = EnterOrder::limit(UserRefNum(8), InstrumentId(1), Side::Buy, Qty(80), Price(1_010_000));
+        rig.tell(OrderEventKind::Replaced {
+            order,
+            orig_user_ref: UserRefNum(5),
+            order_id: OrderId(2),
+            state: OrderState::Live,
+        });
+        let own = *rig.account.order(8).unwrap();
+        assert_eq!((own.id, own.user_ref, own.leaves, own.order.qty.0, own.is_changed), (5, 8, 50, 80, true));
+        assert_eq!(rig.account.order(5), Some(&own));
+        rig.execute(8, 50, 1_010_000, 2);
+        assert!(!rig.account.order(5).unwrap().is_open());
+        assert_eq!(rig.account.position(InstrumentId(1)).net_qty(), 80);
+        assert_eq!(rig.account.trades().len(), 2);
+        let (user_ref, match_id, reason) = (UserRefNum(8), MatchId(2), BrokenReason::Supervisory);
+        rig.tell(OrderEventKind::Broken { user_ref, match_id, reason });
+        assert_eq!(rig.account.position(InstrumentId(1)).net_qty(), 30);
+        assert!(rig.account.trades()[1].is_broken && !rig.account.is_incomplete);
+        assert_eq!(rig.account.last_ref, 8);
+    }
+
+    #[test]
+    fn a_part_that_is_cancelled_leaves_the_rest_open() {
+        let mut rig = Rig::new();
+        rig.accept(1, Side::Sell, 100, 1_000_000);
+        let cancel = |decrement| OrderEventKind::Canceled {
+            user_ref: UserRefNum(1),
+            decrement: Qty(decrement),
+            reason: CancelReason::User,
+        };
+        rig.tell(cancel(40));
+        let own = *rig.account.order(1).unwrap();
+        assert_eq!((own.leaves, own.order.qty.0, own.cancelled), (60, 60, None));
+        rig.tell(cancel(60));
+        let own = *rig.account.order(1).unwrap();
+        assert_eq!((own.leaves, own.order.qty.0, own.cancelled), (0, 60, Some(CancelReason::User)));
+    }
+
+    #[test]
+    fn what_is_missing_or_unreadable_is_noticed_and_others_are_passed_over() {
+        let mut rig = Rig::new();
+        rig.accept(1, Side::Sell, 100, 1_000_000);
+        let refused = OrderEventKind::Rejected {
+            user_ref: UserRefNum(9),
+            reason: RejectReason::Halted,
+            client_order_id: ClientOrderId(*b"from-the-test "),
+        };
+        rig.tell_as("BERT", 77, refused);
+        assert!(rig.account.refusal(9).is_none() && !rig.account.is_incomplete);
+        rig.tell(refused);
+        let refusal = rig.account.refusal(9).unwrap();
+        assert_eq!(
+            (refusal.reason, refusal.code, refusal.text.0),
+            (RejectReason::Halted, 7, *b"from-the-test ")
+        );
+        rig.account.handle_copy(b"short", &rig.instruments);
+        assert_eq!((rig.account.unreadable, rig.account.is_incomplete), (1, false));
+        rig.tell_as("ANNA", 9, refused);
+        assert!(rig.account.is_incomplete);
+    }
+}

@@ -1,0 +1,139 @@
+//! A native venue on threads of its own, and shells at it.
+
+use std::net::SocketAddrV4;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tickpath_agent::{Host, Runner, StopSignal, TscClock};
+use tickpath_deribit::session::Key;
+use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, RecoveryThread, Venue, VenueTracers};
+use tickpath_net::free_multicast_group;
+use tickpath_shell::{Interrupt, Link, Shell, ShellConfig};
+use tickpath_timing::NoTrace;
+
+/// Users who trade, one of them without a way to drop copies, and one who reads everybody's.
+const USERS: &str = "
+[[order_entry.user]]
+name = 'ANNA'
+password = 'test'
+ports = ['order_entry', 'drop_copy']
+copies_of = ['ANNA']
+[[order_entry.user]]
+name = 'BERT'
+password = 'test'
+ports = ['order_entry', 'drop_copy']
+[[order_entry.user]]
+name = 'CARL'
+password = 'test'
+[[order_entry.user]]
+name = 'DESK'
+password = 'test'
+ports = ['drop_copy']
+";
+
+/// A venue that runs.
+pub struct Running {
+    stop: StopSignal,
+    runner: Runner,
+    journal: Option<JournalThreads>,
+    recovery: Option<RecoveryThread>,
+    pub endpoints: Endpoints,
+    folder: PathBuf,
+}
+
+fn configs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs")
+}
+
+impl Running {
+    /// A venue at free addresses that keeps its log in a folder, and goes on with it.
+    pub fn start(folder: &Path) -> Running {
+        let path = folder.join("venue.toml");
+        let group = || free_multicast_group().unwrap();
+        let text = format!(
+            "instruments = '{}'\n[order_entry]\naddress = '127.0.0.1:0'\n{USERS}\n[market_data]\nline_a = '{}'\n\
+             line_b = '{}'\nretransmission = '127.0.0.1:0'\nheartbeat = '100ms'\n[market_data.snapshots]\nglimpse = '127.0.0.1:0'\n\
+             group = '{}'\n[journal]\npolicy = 'group'\nfolder = 'journal'\n[drop_copy]\naddress = '127.0.0.1:0'\n",
+            configs().join("instruments.toml").display(),
+            group(),
+            group(),
+            group()
+        );
+        std::fs::write(&path, text).unwrap();
+        // Passwords stand in it.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let (config, settings) = ExchangeConfig::load(&path).unwrap();
+        let clock = TscClock::shared();
+        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+        let venue = Venue::build(&settings, clock, tracers).unwrap();
+        let journal = venue.journal.map(|journal| journal.start().unwrap());
+        let recovery = venue.market_recovery.map(|recovery| recovery.start(clock).unwrap());
+        let stop = StopSignal::new();
+        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
+        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
+        Running { stop, runner, journal, recovery, endpoints: venue.endpoints, folder: folder.to_owned() }
+    }
+
+    pub fn stop(self) {
+        self.stop.stop();
+        self.runner.join().unwrap();
+        drop((self.journal, self.recovery));
+    }
+
+    /// A shell's configuration by an order entry of one's own; `native` may say more or otherwise.
+    fn text(&self, orders: SocketAddrV4, native: &str) -> String {
+        let Endpoints { line_a, line_b, retransmission, drop_copy, glimpse, snapshots, .. } = &self.endpoints;
+        let copies = match native.contains("drop_copy = ") {
+            true => String::new(),
+            false => format!("drop_copy = '{}'", drop_copy.unwrap()),
+        };
+        format!(
+            "url = 'ouch://{orders}'\nrequest_timeout = '30s'\n[native]\ninstruments = '{}'\n{copies}\n{native}\n\
+             [native.market_data]\nline_a = '{line_a}'\nline_b = '{line_b}'\nretransmission = '{retransmission}'\n\
+             glimpse = '{}'\nsnapshots = '{}'\nmax_orders = 4096\n",
+            configs().join("instruments.toml").display(),
+            glimpse.unwrap(),
+            snapshots.unwrap()
+        )
+    }
+
+    fn shell_from(&self, text: &str, key: Option<Key>, is_dry_run: bool) -> Shell {
+        let config: ShellConfig = tickpath_config::parse("shell.toml", text).unwrap();
+        let url = config.checked_venue().unwrap();
+        let link = Link::open(config, url, key.clone()).unwrap();
+        Shell::new(link, key, is_dry_run, Interrupt::default())
+    }
+
+    /// A shell of a user.
+    pub fn shell(&self, user: &str) -> Shell {
+        self.shell_of(Some(Key::new(user, "test")), "")
+    }
+
+    pub fn shell_of(&self, key: Option<Key>, native: &str) -> Shell {
+        self.shell_from(&self.text(self.endpoints.order_entry, native), key, false)
+    }
+
+    pub fn shell_by(&self, orders: SocketAddrV4, user: &str, native: &str) -> Shell {
+        self.shell_from(&self.text(orders, native), Some(Key::new(user, "test")), false)
+    }
+
+    pub fn shell_limited(&self, user: &str, limits: &str, is_dry_run: bool) -> Shell {
+        let text = format!("{}{limits}\n", self.text(self.endpoints.order_entry, ""));
+        self.shell_from(&text, Some(Key::new(user, "test")), is_dry_run)
+    }
+
+    /// A configuration file, and what it says.
+    pub fn config(&self, user: &str, native: &str) -> (PathBuf, ShellConfig) {
+        let path = self.folder.join(format!("shell-{user}.toml"));
+        std::fs::write(&path, self.text(self.endpoints.order_entry, native)).unwrap();
+        let config = tickpath_config::load(&path).unwrap();
+        (path, config)
+    }
+
+    pub fn key_file(&self, user: &str) -> PathBuf {
+        let path = self.folder.join(format!("key-{user}.toml"));
+        std::fs::write(&path, format!("client_id = '{user}'\nclient_secret = 'test'\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    }
+}

@@ -1,0 +1,127 @@
+/* One order's life: order-test SOCKET USER SYMBOL [REST_MS]. It enters a bid 5 ticks below the best, moves it to the
+ * best, lets it rest, cancels it, and ends when the cancel is confirmed. The order is post-only, and can be filled. */
+#include "common.h"
+
+enum step { WAITING, CREATING, MODIFYING, RESTING, CANCELLING };
+
+static uint16_t account;
+static uint32_t symbol;
+static int64_t tick, quantity, best_bid;
+static int is_account_ready;
+
+static void learn(const tp_event *event, const char *name) {
+    const tp_event_header *header = &event->header;
+    switch (header->kind) {
+    case TP_EVENT_REFERENCE_DATA:
+        /* A text that fills its field has no zero behind it. */
+        if (strncmp(event->body.reference_data.name, name, sizeof event->body.reference_data.name) == 0) {
+            symbol = header->symbol;
+            tick = event->body.reference_data.tick_size;
+            quantity = event->body.reference_data.min_quantity;
+        }
+        break;
+    case TP_EVENT_ACCOUNT_REFERENCE:
+        if (account == 0 && event->body.account_reference.may_trade)
+            account = header->account;
+        break;
+    case TP_EVENT_READY:
+        if (event->body.ready.scope == TP_READY_SCOPE_ACCOUNT && header->account == account)
+            is_account_ready = 1;
+        break;
+    case TP_EVENT_TOP_OF_BOOK:
+        if (header->symbol == symbol && event->body.top_of_book.bid_quantity > 0)
+            best_bid = event->body.top_of_book.bid_price;
+        break;
+    }
+}
+
+static tp_request request_of(uint16_t kind, uint64_t order) {
+    tp_request request;
+    memset(&request, 0, sizeof request);
+    request.header.kind = kind;
+    request.header.account = account;
+    request.header.symbol = symbol;
+    request.header.client_order_id = order;
+    return request;
+}
+
+static void send_it(tp_gateway_client *client, tp_request *request) {
+    if (tp_gateway_client_send(client, request) != TP_OK)
+        fail("");
+}
+
+static void create(tp_gateway_client *client, uint64_t order) {
+    tp_request request = request_of(TP_REQUEST_CREATE_ORDER, order);
+    request.body.create_order.price = best_bid - 5 * tick;
+    request.body.create_order.quantity = quantity;
+    request.body.create_order.side = TP_SIDE_BUY;
+    request.body.create_order.order_type = TP_ORDER_TYPE_LIMIT;
+    request.body.create_order.time_in_force = TP_TIME_IN_FORCE_GTC;
+    request.body.create_order.execution = TP_EXECUTION_POST_ONLY;
+    send_it(client, &request);
+}
+
+static void modify(tp_gateway_client *client, uint64_t order) {
+    tp_request request = request_of(TP_REQUEST_MODIFY_ORDER, order);
+    request.body.modify_order.price = best_bid;
+    request.body.modify_order.quantity = quantity;
+    request.body.modify_order.execution = TP_EXECUTION_POST_ONLY;
+    send_it(client, &request);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 4) {
+        fprintf(stderr, "usage: TICKPATH_GATEWAY_PASSWORD=... %s SOCKET USER SYMBOL [REST_MS]\n", argv[0]);
+        return 2;
+    }
+    tp_gateway_client *client = connect_by(argc, argv, "order-test-c", 1);
+    uint64_t rest_ns = (argc > 4 ? strtoull(argv[4], NULL, 10) : 30000) * UINT64_C(1000000);
+    enum step step = WAITING;
+    uint64_t order = 0, until = 0;
+    tp_event event;
+    for (;;) {
+        int32_t found = tp_gateway_client_poll(client, &event);
+        if (found < 0)
+            fail("");
+        if (step == RESTING && tp_monotonic_ns() >= until) {
+            tp_request request = request_of(TP_REQUEST_CANCEL_ORDER, order);
+            send_it(client, &request);
+            step = CANCELLING;
+        }
+        if (found != TP_EVENT)
+            continue;
+        learn(&event, argv[3]);
+        if (step == WAITING && is_account_ready && best_bid > 0) {
+            order = tp_gateway_client_next_order_id(client);
+            create(client, order);
+            step = CREATING;
+        } else if (event.header.kind == TP_EVENT_ORDER_ACK && event.body.order_ack.client_order_id == order) {
+            const tp_order_ack *ack = &event.body.order_ack;
+            show(&event);
+            if (ack->status == TP_ACK_STATUS_REJECTED)
+                return 1;
+            if (step == MODIFYING && ack->origin == TP_ORIGIN_EXCHANGE) {
+                until = tp_monotonic_ns() + rest_ns;
+                step = RESTING;
+            }
+        } else if (event.header.kind == TP_EVENT_ORDER_UPDATE && event.body.order_update.client_order_id == order) {
+            uint8_t status = event.body.order_update.status;
+            show(&event);
+            if (step == CREATING && status == TP_ORDER_STATUS_WORKING) {
+                modify(client, order);
+                step = MODIFYING;
+            } else if (step == CANCELLING && status == TP_ORDER_STATUS_CANCELED) {
+                break;
+            } else if (status == TP_ORDER_STATUS_COMPLETED || status == TP_ORDER_STATUS_CANCELED ||
+                       status == TP_ORDER_STATUS_REJECTED || status == TP_ORDER_STATUS_EXPIRED) {
+                fprintf(stderr, "error: the order has ended and was not to\n");
+                return 1;
+            }
+        } else if (event.header.kind == TP_EVENT_DISCONNECTED) {
+            fprintf(stderr, "error: the gateway is gone; the order may still rest\n");
+            return 1;
+        }
+    }
+    tp_gateway_client_free(client);
+    return 0;
+}

@@ -1,0 +1,214 @@
+//! One order's life: it waits, enters a bid 5 ticks below the best, moves it to the best, lets it rest, cancels it, and
+//! ends when the cancel is confirmed. The order is post-only, and can be filled while it rests at the best bid.
+//!
+//! `cargo run --release -p gateway-clients --bin order-test -- SOCKET --user NAME --symbols BTC-PERPETUAL --enable_trading`
+
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Parser;
+use gateway_clients::{Args, run};
+use tickpath_config::{Duration, say, tell};
+use tickpath_gateway_io::{Client, monotonic};
+use tickpath_gateway_protocol::{
+    AccountReference, AckStatus, CancelOrder, CreateOrder, Event, EventKind, ExecutionFlags, Fixed,
+    ModifyOrder, OrderAck, OrderStatus, OrderType, OrderUpdate, Origin, Ready, ReadyScope, ReferenceData,
+    Side, TimeInForce, TopOfBook,
+};
+use tickpath_types::Nanos;
+
+/// Ticks below the best bid at which the order is entered.
+const TICKS_BELOW: i64 = 5;
+
+/// Enter an order, modify it, cancel it
+#[derive(Parser)]
+struct OrderTest {
+    #[command(flatten)]
+    args: Args,
+    /// The account; the first that may trade unless it is given
+    #[arg(long)]
+    account: Option<String>,
+    /// The order's quantity; the least unless it is given
+    #[arg(long)]
+    quantity: Option<Fixed>,
+    /// How long to wait before the order is entered
+    #[arg(long, default_value = "0s")]
+    wait: Duration,
+    /// How long the order rests before it is cancelled
+    #[arg(long, default_value = "30s")]
+    rest: Duration,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    /// Until the account is ready and the instrument has a bid, and for `--wait` from then on.
+    Waiting {
+        until: Option<Nanos>,
+    },
+    Creating,
+    Modifying,
+    Resting {
+        until: Nanos,
+    },
+    Cancelling,
+}
+
+struct Test {
+    flags: OrderTest,
+    step: Step,
+    symbol: u32,
+    tick: Fixed,
+    quantity: Fixed,
+    best_bid: Fixed,
+    account: u16,
+    is_account_ready: bool,
+    order: u64,
+}
+
+impl Test {
+    fn handle(&mut self, client: &mut Client, event: &Event) -> anyhow::Result<ControlFlow<ExitCode>> {
+        self.learn(event);
+        if let Some(ack) =
+            event.body::<OrderAck>().filter(|ack| ack.client_order_id == self.order && self.order > 0)
+        {
+            say(event)?;
+            if ack.status == AckStatus::REJECTED {
+                bail!("the {} was refused by the {}: {} {}", ack.request, ack.origin, ack.error, ack.text);
+            }
+            if ack.origin == Origin::EXCHANGE
+                && ack.status == AckStatus::ACCEPTED
+                && self.step == Step::Modifying
+            {
+                self.step = Step::Resting { until: monotonic() + self.flags.rest.0 };
+            }
+        }
+        if let Some(update) = event
+            .body::<OrderUpdate>()
+            .filter(|update| update.client_order_id == self.order && self.order > 0)
+        {
+            say(event)?;
+            match update.status {
+                OrderStatus::WORKING if self.step == Step::Creating => self.modify(client)?,
+                OrderStatus::CANCELED if self.step == Step::Cancelling => {
+                    return Ok(ControlFlow::Break(ExitCode::SUCCESS));
+                }
+                OrderStatus::COMPLETED => bail!("the order was filled while it rested"),
+                status if !status.is_open() => bail!("the order is {status} and was not to be"),
+                _ => {}
+            }
+        }
+        self.proceed(client)
+    }
+
+    /// What must be known before there can be an order.
+    fn learn(&mut self, event: &Event) {
+        let header = &event.header;
+        if let Some(reference) = event.body::<ReferenceData>() {
+            if self.symbol == 0 && self.flags.args.wants(reference.name.as_str()) {
+                (self.symbol, self.tick) = (header.symbol, reference.tick_size);
+                self.quantity = self.flags.quantity.unwrap_or(reference.min_quantity);
+            }
+        } else if let Some(account) = event.body::<AccountReference>() {
+            let is_wanted =
+                self.flags.account.as_deref().is_none_or(|wanted| wanted == account.name.as_str());
+            if self.account == 0 && account.may_trade == 1 && is_wanted {
+                self.account = header.account;
+            }
+        } else if let Some(ready) = event.body::<Ready>() {
+            self.is_account_ready |= ready.scope == ReadyScope::ACCOUNT && header.account == self.account;
+        } else if let Some(top) = event.body::<TopOfBook>() {
+            if header.symbol == self.symbol && !top.bid_quantity.is_zero() {
+                self.best_bid = top.bid_price;
+            }
+        } else if header.kind == EventKind::DISCONNECTED {
+            self.is_account_ready = false;
+        }
+    }
+
+    fn proceed(&mut self, client: &mut Client) -> anyhow::Result<ControlFlow<ExitCode>> {
+        let now = monotonic();
+        match self.step {
+            Step::Waiting { until: None } if self.is_account_ready && !self.best_bid.is_zero() => {
+                self.step = Step::Waiting { until: Some(now + self.flags.wait.0) };
+            }
+            Step::Waiting { until: Some(until) } if now >= until && self.is_account_ready => {
+                if !self.flags.args.enable_trading {
+                    say(format_args!(
+                        "would buy {} at {}: give --enable_trading",
+                        self.quantity,
+                        self.price()
+                    ))?;
+                    return Ok(ControlFlow::Break(ExitCode::SUCCESS));
+                }
+                self.create(client)?;
+            }
+            Step::Resting { until } if now >= until && self.is_account_ready => {
+                self.step = Step::Cancelling;
+                client.request(self.account, self.symbol, self.order, &CancelOrder::default())?;
+            }
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn price(&self) -> Fixed {
+        Fixed(self.best_bid.0 - TICKS_BELOW * self.tick.0)
+    }
+
+    fn create(&mut self, client: &mut Client) -> anyhow::Result<()> {
+        self.step = Step::Creating;
+        self.order = client.next_order_id();
+        client.request(
+            self.account,
+            self.symbol,
+            self.order,
+            &CreateOrder {
+                price: self.price(),
+                quantity: self.quantity,
+                side: Side::BUY,
+                order_type: OrderType::LIMIT,
+                time_in_force: TimeInForce::GTC,
+                execution: ExecutionFlags::POST_ONLY,
+                ..CreateOrder::default()
+            },
+        )?;
+        Ok(())
+    }
+
+    fn modify(&mut self, client: &mut Client) -> anyhow::Result<()> {
+        self.step = Step::Modifying;
+        client.request(
+            self.account,
+            self.symbol,
+            self.order,
+            &ModifyOrder {
+                price: self.best_bid,
+                quantity: self.quantity,
+                execution: ExecutionFlags::POST_ONLY,
+                ..ModifyOrder::default()
+            },
+        )?;
+        Ok(())
+    }
+}
+
+fn main() -> ExitCode {
+    let flags = OrderTest::parse();
+    let args = flags.args.clone();
+    let mut test = Test {
+        flags,
+        step: Step::Waiting { until: None },
+        symbol: 0,
+        tick: Fixed::ZERO,
+        quantity: Fixed::ZERO,
+        best_bid: Fixed::ZERO,
+        account: 0,
+        is_account_ready: false,
+        order: 0,
+    };
+    run(&args, |client, event| test.handle(client, event)).unwrap_or_else(|error| {
+        tell(format_args!("error: {error:#}"));
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,270 @@
+//! A gateway behind a real door, with one instrument, one account and a venue that does what it is told: what clients are
+//! tried against. It runs on a thread of its own until it is dropped.
+#![allow(dead_code, clippy::unwrap_used)] // each test program uses some of it
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use tempfile::TempDir;
+use tickpath_gateway_io::{ClientId, Door, DoorConfig, DoorEvent, monotonic};
+use tickpath_gateway_protocol::frame::{RefusalReason, capability};
+use tickpath_gateway_protocol::{
+    AccountReference, AckStatus, AckType, Body, BookUpdate, CreateOrder, DownloadBegin, DownloadEnd,
+    ErrorCode, Event, Fixed, InstrumentKind, Level, MarketByPrice, MarketState, MarketStatus, ModifyOrder,
+    OrderAck, OrderStatus, OrderUpdate, Origin, Ready, ReadyScope, ReferenceData, Request, RequestKind, Side,
+    Text, TopOfBook, UpdateKind,
+};
+use tickpath_shm::{Folder, SegmentName};
+use tickpath_types::Nanos;
+
+pub const USER: &str = "alice";
+pub const PASSWORD: &str = "correct horse";
+pub const SYMBOL: &str = "BTC-PERPETUAL";
+/// The best bid; the best ask is a tick, 0.5, above.
+pub const BEST_BID: &str = "64250.5";
+
+pub struct Rehearsal {
+    place: TempDir,
+    stop: Arc<AtomicBool>,
+    requests: Arc<Mutex<Vec<String>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Rehearsal {
+    pub fn start() -> Rehearsal {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&place.path().join("shm")).unwrap();
+        let mut config =
+            DoorConfig::new(&place.path().join("deribit.sock"), folder, SegmentName::new("deribit").unwrap());
+        config.exchange = Text::cut("deribit");
+        config.heartbeat = Nanos(50_000_000);
+        // A loaded machine may take its time.
+        config.handshake_timeout = Nanos::from_secs(120);
+        let door = Door::open(config).unwrap();
+        let (stop, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let mut venue =
+            Venue { door, requests: requests.clone(), orders: Vec::new(), trades: 0, tells: Nanos::ZERO };
+        let stopped = stop.clone();
+        let thread = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                if !venue.do_work() {
+                    thread::yield_now();
+                }
+            }
+        });
+        Rehearsal { place, stop, requests, thread: Some(thread) }
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.place.path().join("deribit.sock")
+    }
+
+    /// What was asked for, each in a line, without times.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Rehearsal {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().unwrap().join();
+        assert!(ended.is_ok() || thread::panicking());
+    }
+}
+
+struct Order {
+    id: u64,
+    order: CreateOrder,
+}
+
+struct Venue {
+    door: Door,
+    requests: Arc<Mutex<Vec<String>>>,
+    orders: Vec<Order>,
+    trades: u64,
+    tells: Nanos,
+}
+
+impl Venue {
+    fn do_work(&mut self) -> bool {
+        let now = monotonic();
+        if now >= self.tells {
+            self.tells = now + Nanos(1_000_000);
+            self.trades += 1;
+            let mut event = Event::of(&top(self.trades, UpdateKind::INCREMENTAL));
+            event.header.symbol = 1;
+            self.door.broadcast(&mut event);
+        }
+        match self.door.poll(now) {
+            Some(DoorEvent::Login(login)) => {
+                let hello = &login.hello;
+                let is_known = hello.user.as_str() == USER && hello.password.expose() == PASSWORD.as_bytes();
+                if !is_known {
+                    self.door.refuse(login.id, RefusalReason::CREDENTIALS, Nanos::ZERO);
+                } else if let Some(client) = self.door.admit(login.id, capability::TRADING) {
+                    self.download(client);
+                }
+                true
+            }
+            Some(DoorEvent::Request(client, request)) => {
+                self.take(client, &request);
+                true
+            }
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    fn tell<B: Body>(&mut self, client: ClientId, (account, symbol): (u16, u32), body: &B) {
+        let mut event = Event::of(body);
+        (event.header.account, event.header.symbol) = (account, symbol);
+        self.door.send(client, &mut event);
+    }
+
+    fn download(&mut self, client: ClientId) {
+        let scope = ReadyScope::MARKET_DATA;
+        self.tell(client, (0, 0), &DownloadBegin { scope, ..DownloadBegin::default() });
+        self.tell(
+            client,
+            (0, 1),
+            &ReferenceData {
+                name: Text::cut(SYMBOL),
+                tick_size: Fixed(50_000_000),
+                min_quantity: Fixed(10 * Fixed::ONE.0),
+                contract_size: Fixed(10 * Fixed::ONE.0),
+                kind: InstrumentKind::PERPETUAL,
+                is_inverse: 1,
+                is_active: 1,
+                ..ReferenceData::default()
+            },
+        );
+        self.tell(client, (0, 1), &MarketStatus { state: MarketState::OPEN, ..MarketStatus::default() });
+        let mut book =
+            MarketByPrice { change_id: 1, update: BookUpdate::SNAPSHOT, ..MarketByPrice::default() };
+        let (bid, ask) = best();
+        assert!(book.push(Side::BUY, bid) && book.push(Side::SELL, ask));
+        self.tell(client, (0, 1), &book);
+        self.tell(client, (0, 1), &top(self.trades, UpdateKind::SNAPSHOT));
+        self.door.send_instrument_ready(client, 1);
+        self.tell(client, (0, 0), &DownloadEnd { scope, ..DownloadEnd::default() });
+        self.tell(client, (0, 0), &Ready { scope, ..Ready::default() });
+        let scope = ReadyScope::ACCOUNT;
+        let reference =
+            AccountReference { name: Text::cut("A1"), may_trade: 1, ..AccountReference::default() };
+        self.tell(client, (1, 0), &reference);
+        self.tell(client, (1, 0), &DownloadBegin { scope, ..DownloadBegin::default() });
+        self.tell(client, (1, 0), &DownloadEnd { scope, max_order_id: 1_000, ..DownloadEnd::default() });
+        self.tell(client, (1, 0), &Ready { scope, ..Ready::default() });
+    }
+
+    fn take(&mut self, client: ClientId, request: &Request) {
+        let mut shown = *request;
+        shown.header.create_ns = 0;
+        self.requests.lock().unwrap().push(shown.to_string());
+        match request.header.kind {
+            RequestKind::CREATE_ORDER => self.create(client, request),
+            RequestKind::MODIFY_ORDER | RequestKind::CANCEL_ORDER => self.change(client, request),
+            _ => {}
+        }
+    }
+
+    fn create(&mut self, client: ClientId, request: &Request) {
+        let order: CreateOrder = request.body().unwrap();
+        if order.side != Side::BUY || request.header.account != 1 || request.header.symbol != 1 {
+            self.ack(client, request, Origin::GATEWAY, AckStatus::REJECTED, ErrorCode::NOT_PERMITTED);
+            return;
+        }
+        self.orders.push(Order { id: request.header.client_order_id, order });
+        self.acks(client, request);
+        self.update(client, self.orders.len() - 1, OrderStatus::WORKING);
+    }
+
+    fn change(&mut self, client: ClientId, request: &Request) {
+        let Some(place) = self.orders.iter().position(|order| order.id == request.header.client_order_id)
+        else {
+            self.ack(client, request, Origin::GATEWAY, AckStatus::REJECTED, ErrorCode::UNKNOWN_ORDER);
+            return;
+        };
+        self.acks(client, request);
+        match request.body::<ModifyOrder>() {
+            Some(modified) => {
+                let order = &mut self.orders[place].order;
+                (order.price, order.quantity) = (modified.price, modified.quantity);
+                self.update(client, place, OrderStatus::WORKING);
+            }
+            None => self.update(client, place, OrderStatus::CANCELED),
+        }
+    }
+
+    fn acks(&mut self, client: ClientId, request: &Request) {
+        self.ack(client, request, Origin::GATEWAY, AckStatus::FORWARDED, ErrorCode(0));
+        self.ack(client, request, Origin::EXCHANGE, AckStatus::ACCEPTED, ErrorCode(0));
+    }
+
+    fn ack(
+        &mut self,
+        client: ClientId,
+        request: &Request,
+        origin: Origin,
+        status: AckStatus,
+        error: ErrorCode,
+    ) {
+        let header = &request.header;
+        let kind = AckType(header.kind.0 as u8);
+        self.tell(
+            client,
+            (header.account, header.symbol),
+            &OrderAck {
+                client_order_id: header.client_order_id,
+                order_id: 10_000_000 + header.client_order_id,
+                request_id: header.request_id,
+                round_trip_ns: monotonic().0.saturating_sub(header.create_ns),
+                origin,
+                status,
+                request: kind,
+                side: Side::BUY,
+                error,
+                ..OrderAck::default()
+            },
+        );
+    }
+
+    fn update(&mut self, client: ClientId, place: usize, status: OrderStatus) {
+        let Order { id, order } = &self.orders[place];
+        let update = OrderUpdate {
+            client_order_id: *id,
+            order_id: 10_000_000 + id,
+            price: order.price,
+            remaining_quantity: order.quantity,
+            status,
+            side: order.side,
+            order_type: order.order_type,
+            time_in_force: order.time_in_force,
+            update: UpdateKind::INCREMENTAL,
+            ..OrderUpdate::default()
+        };
+        self.tell(client, (1, 1), &update);
+    }
+}
+
+fn best() -> (Level, Level) {
+    let bid: Fixed = BEST_BID.parse().unwrap();
+    let quantity = Fixed(100 * Fixed::ONE.0);
+    (Level { price: bid, quantity }, Level { price: Fixed(bid.0 + 50_000_000), quantity })
+}
+
+fn top(change_id: u64, update: UpdateKind) -> TopOfBook {
+    let (bid, ask) = best();
+    TopOfBook {
+        bid_price: bid.price,
+        bid_quantity: bid.quantity,
+        ask_price: ask.price,
+        ask_quantity: ask.quantity,
+        change_id,
+        update,
+        ..TopOfBook::default()
+    }
+}
