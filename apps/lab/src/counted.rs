@@ -16,6 +16,7 @@ use tickpath_sim::ItchDayConfig;
 use tickpath_types::MarketUpdate;
 
 use crate::counted_crowd;
+use crate::counted_fanout;
 use crate::counted_history;
 use crate::day::DayOutcome;
 use crate::itch_books;
@@ -77,15 +78,18 @@ fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
 const COUNTED_PASS: &str = "*counted_pass*";
 const COUNTED_TURN: &str = "*counted_turn*";
 const COUNTED_RECEIVE: &str = "*counted_receive*";
+const COUNTED_BROADCAST: &str = "*counted_broadcast*";
 /// First argument of the work with a venue's clients; without it the work is a day's books.
 const CROWD: &str = "crowd";
 /// First argument of the work with a shell's link.
 const HISTORY: &str = "history";
+/// First argument of the work with a gateway's door.
+const FANOUT: &str = "fanout";
 
 /// Does the work that [`bench`](crate::bench) counts: called in a process of its own, which runs under callgrind,
 /// with the arguments behind [`BenchOptions::counting_command`](crate::BenchOptions::counting_command).
 ///
-/// Takes a venue through the orders of its clients, or a shell's link through a stream of market data, or reads a day of ITCH from standard input; prints what it led to.
+/// Takes a venue through the orders of its clients, a shell's link or a gateway's clients through market data, or reads a day of ITCH from standard input; prints what it led to.
 ///
 /// # Errors
 /// The arguments are not those that `bench` gives, or the day cannot be read.
@@ -100,6 +104,12 @@ pub fn run_counted(arguments: &[String]) -> anyhow::Result<()> {
         && work == HISTORY
     {
         writeln!(std::io::stdout(), "{}", counted_history::run(keeps == counted_history::KEPT)?)?;
+        return Ok(());
+    }
+    if let [work, clients] = arguments
+        && work == FANOUT
+    {
+        writeln!(std::io::stdout(), "{}", counted_fanout::run(clients)?)?;
         return Ok(());
     }
     let [books, messages, symbols, live] = arguments else {
@@ -185,6 +195,21 @@ pub(crate) fn count_history(command: &[OsString], keeps: bool) -> anyhow::Result
         arguments: vec![HISTORY.to_owned(), counted_history::name(keeps).to_owned()],
         input: &[],
         expected: counted_history::words(keeps),
+    };
+    Ok(work.count(command)?.counts.instructions)
+}
+
+/// Counts the instructions of a gateway that tells so many clients what the market does, in a process of its own.
+///
+/// # Errors
+/// As [`count`].
+pub(crate) fn count_fanout(command: &[OsString], clients: usize) -> anyhow::Result<u64> {
+    let work = Work {
+        counted: COUNTED_BROADCAST,
+        with_caches: false,
+        arguments: vec![FANOUT.to_owned(), clients.to_string()],
+        input: &[],
+        expected: counted_fanout::words(clients),
     };
     Ok(work.count(command)?.counts.instructions)
 }

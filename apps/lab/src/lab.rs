@@ -111,6 +111,16 @@ impl<'a> Lab<'a> {
         counted::count_history(command, keeps)
     }
 
+    /// Counts the instructions of a gateway's broadcast under callgrind.
+    ///
+    /// # Errors
+    /// Why they cannot be counted, with the remedy.
+    pub(crate) fn count_fanout(&self, clients: usize) -> anyhow::Result<u64> {
+        let command = self.counting_command()?;
+        self.tell(&format!("counting what is told to {clients} clients of a gateway under callgrind"));
+        counted::count_fanout(command, clients)
+    }
+
     fn counting_command(&self) -> anyhow::Result<&[OsString]> {
         let command = self.options.counting_command.as_deref();
         command.context("instructions are counted by the program tickpath, and this is another")

@@ -29,6 +29,7 @@ mod bench;
 mod context;
 mod counted;
 mod counted_crowd;
+mod counted_fanout;
 mod counted_history;
 mod day;
 mod day_facts;

@@ -8,8 +8,10 @@ pub(crate) mod crowd;
 mod deribit_parse;
 mod deribit_send;
 mod echo;
+mod fanout;
 mod feed_heal;
 mod feed_live;
+mod gateway;
 mod history_cost;
 mod iex;
 mod instructions;
@@ -173,6 +175,14 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     }),
     Measurement::on_two_cores(&["tls_write", "deribit_send_buy"], |lab| {
         ready(deribit_send::open_buy(lab.context))
+    }),
+    Measurement::on_two_cores(&["gateway_ring_rtt", "gateway_rtt", "gateway_to_wire"], |lab| {
+        ready(gateway::open_orders(lab.context))
+    }),
+    Measurement::on_two_cores(&["gateway_heartbeat"], |lab| ready(gateway::open_heartbeat(lab.context))),
+    Measurement::alone(&["gateway_broadcast_instructions", "gateway_fanout_per_client"], fanout::open),
+    Measurement::on_two_cores(&["gateway_sixteen_clients", "gateway_stuck_client"], |lab| {
+        ready(gateway::open_stuck(lab.context))
     }),
     Measurement::on_two_cores(&["deribit_command_to_socket"], |lab| {
         ready(deribit_send::open_command(lab.context))

@@ -636,6 +636,76 @@ pub(crate) const ROWS: &[RowSpec] = &[
         reference: "0 after a leak was mended",
         note: "bytes that the same session lost, by memcheck",
     },
+    RowSpec {
+        name: "gateway_ring_rtt",
+        unit: "ns",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "a gateway's request and event over bare rings of shared memory to the other core and back, p50; 20 us between \
+               trips",
+    },
+    RowSpec {
+        name: "gateway_rtt",
+        unit: "ns",
+        limit: Some("gateway_ring_rtt"),
+        goal: Some(Goal::RatioAtMost(4.0)),
+        reference: "12 us published",
+        note: "an order through a whole gateway to its FORWARDED acknowledgement: permissions, request limit, steps and caps \
+               checked, encoded and queued to the venue's connection; each is accepted by the venue's end before the next; \
+               p50",
+    },
+    RowSpec {
+        name: "gateway_to_wire",
+        unit: "ns",
+        limit: Some("tls_write"),
+        goal: Some(Goal::AboveLimitAtMost(1_000.0)),
+        reference: "9 us published, tick to trade",
+        note: "of the same orders, from the client's sending to the bytes written to the venue's socket over TLS, by the \
+               gateway's own stamps, p50",
+    },
+    RowSpec {
+        name: "gateway_heartbeat",
+        unit: "ns",
+        limit: Some("cacheline_rtt"),
+        goal: Some(Goal::RatioAtMost(1.5)),
+        reference: "",
+        note: "a ping one way between a gateway's door and a client, both of which look all the time, the slower way, p50; \
+               three times half of the limit is its 1.5 fold",
+    },
+    RowSpec {
+        name: "gateway_broadcast_instructions",
+        unit: "instr",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "instructions of a gateway's door for an event of market data that one client reads, counted by callgrind",
+    },
+    RowSpec {
+        name: "gateway_fanout_per_client",
+        unit: "instr",
+        limit: Some("gateway_broadcast_instructions"),
+        goal: Some(Goal::RatioAtMost(1.001)),
+        reference: "",
+        note: "the same for sixteen clients, each of which gets every event",
+    },
+    RowSpec {
+        name: "gateway_sixteen_clients",
+        unit: "ns",
+        limit: None,
+        goal: None,
+        reference: "",
+        note: "a request of one of fifteen clients in turn to a gateway's door and its answer, while the sixteenth gets an \
+               event with each and reads it, p50; 20 us between trips",
+    },
+    RowSpec {
+        name: "gateway_stuck_client",
+        unit: "ns",
+        limit: Some("gateway_sixteen_clients"),
+        goal: Some(Goal::RatioWithinAgain),
+        reference: "",
+        note: "the same while the sixteenth reads nothing; it is cut off once its ring is full",
+    },
 ];
 
 impl RowSpec {

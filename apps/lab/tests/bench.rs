@@ -138,6 +138,16 @@ fn messages_of_deribit_are_read_and_sent() {
 }
 
 #[test]
+fn orders_go_through_a_whole_gateway() {
+    check(
+        &["gateway_rtt", "gateway_to_wire"],
+        &["tls_write", "gateway_ring_rtt", "gateway_rtt", "gateway_to_wire"],
+    );
+    check(&["gateway_heartbeat"], &["cacheline_rtt", "gateway_heartbeat"]);
+    check(&["gateway_stuck_client"], &["gateway_sixteen_clients", "gateway_stuck_client"]);
+}
+
+#[test]
 fn market_data_is_measured_beside_bare_datagrams() {
     check(&["market_data_out"], &["multicast_send", "market_data_out"]);
 }
