@@ -12,7 +12,7 @@ use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelS
 use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
-use tickpath_gateway::process::Gateway;
+use tickpath_gateway::process::{Gateway, GatewayView};
 use tickpath_gateway_io::{Client, ClientConfig};
 use tickpath_gateway_protocol::frame::Password;
 use tickpath_gateway_protocol::{
@@ -95,6 +95,8 @@ impl TestVenue {
 
 /// A gateway that runs on a thread of its own.
 pub struct TestGateway {
+    #[allow(dead_code)] // not every test looks
+    pub view: Arc<GatewayView>,
     runner: Runner,
     _admin: Option<AdminDoor>,
     socket: PathBuf,
@@ -110,8 +112,9 @@ impl TestGateway {
     pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
         let (config, gateway, socket) = build(folder, venue, more);
         let clock = TscClock::shared();
+        let view = gateway.view;
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { runner, _admin: gateway.admin, socket }
+        TestGateway { view, runner, _admin: gateway.admin, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {
