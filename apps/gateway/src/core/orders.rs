@@ -249,6 +249,11 @@ impl Orders {
         }
     }
 
+    /// An order that was taken to be over is not: it is kept as others that live.
+    pub fn revive(&mut self, slot: u32) {
+        self.over.retain(|known| *known != slot);
+    }
+
     /// Forgets an order at once that was refused before it was sent: its ids may be used again.
     pub fn withdraw(&mut self, slot: u32) {
         self.forget(slot);
@@ -386,6 +391,23 @@ mod tests {
         );
         orders.withdraw(second);
         assert_eq!((orders.by_client_id(2, 1001), orders.live_count()), (None, 1));
+    }
+
+    #[test]
+    fn an_order_that_lives_after_all_is_not_forgotten() {
+        let mut orders = Orders::new(8, 42);
+        let slot = orders.insert(order(1, 0)).unwrap();
+        orders.get_mut(slot).unwrap().state = State::Rejected;
+        orders.end(slot);
+        orders.get_mut(slot).unwrap().state = State::Working;
+        orders.revive(slot);
+        assert_eq!(orders.live_count(), 1);
+        for id in 1..6 {
+            let other = orders.insert(order(1, id)).unwrap();
+            orders.get_mut(other).unwrap().state = State::Canceled;
+            orders.end(other);
+        }
+        assert_eq!((orders.by_client_id(1, 0), orders.live_count()), (Some(slot), 1));
     }
 
     #[test]

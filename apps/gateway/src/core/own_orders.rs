@@ -59,8 +59,10 @@ impl Core {
             let error = reason_of(news.cancel_reason);
             self.tell_order(slot, error, cause, door);
         }
-        if is_over && !was_over {
-            self.orders.end(slot);
+        match (was_over, is_over) {
+            (false, true) => self.orders.end(slot),
+            (true, false) => self.orders.revive(slot),
+            _ => {}
         }
         if filled > traded && is_over {
             self.ask_trades(account, slot, cause.received);
