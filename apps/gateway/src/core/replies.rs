@@ -5,7 +5,7 @@ use tickpath_deribit::field::List;
 use tickpath_deribit::messages::{
     AccountSummary, Order as VenueOrder, Position as VenuePosition, UserChanges, UserTrade, UserTrades,
 };
-use tickpath_deribit::scan::Value;
+use tickpath_deribit::scan::{ScanError, Value};
 use tickpath_gateway_protocol::{
     AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, PositionUpdate, Text, UpdateKind,
 };
@@ -409,13 +409,7 @@ impl Core {
         }
         let found = match response.outcome {
             Ok(value) if value.text().starts_with('[') => {
-                value.parse::<List<'_, VenueOrder<'_>>>().map(|list| {
-                    // A trigger order and the one that it became have one label: what is not over counts.
-                    let orders = list.iter().flatten();
-                    orders.min_by_key(|order| {
-                        (order.order_state.is_terminal(), order.trigger_order_id.is_none())
-                    })
-                })
+                value.parse::<List<'_, VenueOrder<'_>>>().and_then(|list| of_label(&list))
             }
             Ok(value) => value.parse::<VenueOrder<'_>>().map(Some),
             Err(error) if is_about_state(&error) => Ok(None),
@@ -599,6 +593,20 @@ impl<'a> tickpath_deribit::field::Field<'a> for Summaries<'a> {
     fn write(&self, out: &mut Vec<u8>) {
         self.0.write(out);
     }
+}
+
+/// What counts of the orders of one label, a trigger order and the one that it became: what is not over. One that cannot be
+/// read is an error: it is not known then that there is none.
+fn of_label<'a>(list: &List<'a, VenueOrder<'a>>) -> Result<Option<VenueOrder<'a>>, ScanError> {
+    let rank = |order: &VenueOrder<'a>| (order.order_state.is_terminal(), order.trigger_order_id.is_none());
+    let mut best: Option<VenueOrder<'a>> = None;
+    for order in list.iter() {
+        let order = order?;
+        if best.as_ref().is_none_or(|best| rank(&order) < rank(best)) {
+            best = Some(order);
+        }
+    }
+    Ok(best)
 }
 
 fn is_forbidden(error: &ErrorBody<'_>) -> bool {

@@ -61,6 +61,23 @@ fn a_lost_order_that_never_arrived_is_rejected_when_it_cannot_arrive_any_more() 
 }
 
 #[test]
+fn a_lost_order_that_cannot_be_read_is_not_one_that_is_not_there() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let buy = rig.last(Method::Buy);
+    rig.lose(&[buy.id]);
+    rig.log_in("[]");
+    rig.pass(Nanos::from_secs(10));
+    let odd = rig.order(1001, "open", 0, 1).replace("\"amount\":100", "\"amount\":\"many\"");
+    rig.reply(Method::GetOrderStateByLabel, &format!("[{odd}]"));
+    assert_eq!(rig.status(1001), Some(OrderStatus::UNKNOWN));
+    rig.pass(Nanos::from_secs(1));
+    let order = rig.order(1001, "open", 0, 1);
+    rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
+    assert_eq!(rig.status(1001), Some(OrderStatus::WORKING));
+}
+
+#[test]
 fn a_lost_order_that_arrives_late_is_found() {
     let mut rig = Rig::ready();
     rig.create(1001);
