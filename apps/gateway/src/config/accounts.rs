@@ -37,7 +37,8 @@ pub struct Caps {
     /// Amount of an order, as its instrument counts it.
     pub order_size_max: Option<Amount>,
     /// Value of an order, in the currency that its price is in; of inverse futures the amount, in USD; of inverse options
-    /// the value of the underlying.
+    /// and of combinations the value of the underlying. Of a sale it is reckoned with the market's price where its own is
+    /// lower.
     pub notional_max: Option<Amount>,
     /// Open orders of the account, with the new one.
     pub open_orders_max: Option<u32>,

@@ -9,7 +9,7 @@ use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
-    EventKind, ExecutionFlags, Fixed, ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind,
+    EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind,
     SetRiskLimits, Side as EventSide, StatisticKind, Text,
 };
 use tickpath_types::{Nanos, Side};
@@ -506,18 +506,20 @@ impl Core {
         let instrument = self.instruments.get(asked.symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
         let figure = |kind| instrument.market.figure(kind).map_or(0, |value| value.0);
         let reference = &instrument.reference;
-        let is_option = reference.kind == tickpath_gateway_protocol::InstrumentKind::OPTION;
         let is_in_base = reference.settlement_currency.as_str() == reference.base_currency.as_str();
-        let own_price = if has_price(terms.order_type) { terms.price } else { 0 };
+        let mark = figure(StatisticKind::MARK_PRICE).max(instrument.market.top().bid.price);
         self.policy.check(&OrderFacts {
             account: asked.account,
-            price: if own_price == 0 { figure(StatisticKind::MARK_PRICE) } else { own_price },
+            price: dearest(terms, mark),
             quantity,
             index_price: figure(StatisticKind::INDEX_PRICE),
-            worth: match () {
-                () if reference.is_inverse == 1 => Worth::Quantity,
-                () if is_option && is_in_base => Worth::Index,
-                () => Worth::Price,
+            worth: match reference.kind {
+                _ if reference.is_inverse == 1 => Worth::Quantity,
+                // The price of a combination is a difference of prices, and says nothing of what its legs are worth.
+                InstrumentKind::FUTURE_COMBO if is_in_base => Worth::Quantity,
+                InstrumentKind::FUTURE_COMBO | InstrumentKind::OPTION_COMBO => Worth::Index,
+                InstrumentKind::OPTION if is_in_base => Worth::Index,
+                _ => Worth::Price,
             },
             open_orders: self.accounts[usize::from(asked.account)].open_orders + u32::from(!is_change),
         })
@@ -634,6 +636,21 @@ impl Core {
         let ack =
             OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
         self.send_ack(asked, ack, door);
+    }
+}
+
+/// The highest price that an order trades at as far as can be told; 0 when it is not known. `market` is what is paid now,
+/// 0 when that is not known.
+fn dearest(terms: &Terms, market: i64) -> i64 {
+    let is_trailing = terms.order_type == tickpath_deribit::codes::OrderType::TrailingStop;
+    match terms.side {
+        Side::Buy if has_price(terms.order_type) => terms.price,
+        _ if market == 0 => 0,
+        // It sells at what is bid where that is more.
+        Side::Sell if has_price(terms.order_type) => terms.price.max(market),
+        // The stop price of a trailing order is a distance.
+        _ if is_trailing => market,
+        _ => market.max(terms.stop_price),
     }
 }
 

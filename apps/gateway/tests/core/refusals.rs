@@ -110,6 +110,25 @@ fn caps_hold_for_changes_too() {
 }
 
 #[test]
+fn a_sale_is_worth_what_the_market_pays_for_it() {
+    let mut rig = Rig::ready_with("[limits]\nnotional_max = '1000'\n", "[]");
+    let sell = |quantity: &str| CreateOrder { side: Side::SELL, ..limit(quantity, "0.05") };
+    rig.request(CLIENT, 1001, 2, &sell("0.1"));
+    assert_eq!(rig.error(), ErrorCode::NO_REFERENCE_PRICE);
+    rig.news(
+        0,
+        "ticker.ETH_USDC-PERPETUAL.100ms",
+        r#"{"timestamp":1,"instrument_name":"ETH_USDC-PERPETUAL","mark_price":3000,"index_price":3000}"#,
+    );
+    rig.request(CLIENT, 1001, 2, &sell("1"));
+    assert_eq!((rig.error(), rig.count(Method::Sell)), (ErrorCode::MAX_ORDER_NOTIONAL, 0));
+    rig.request(CLIENT, 1001, 2, &sell("0.1"));
+    assert_eq!(rig.count(Method::Sell), 1);
+    rig.request(CLIENT, 1002, 2, &limit("1", "900"));
+    assert_eq!(rig.count(Method::Buy), 1);
+}
+
+#[test]
 fn a_dry_run_sends_nothing() {
     let text = "dry_run = true\n";
     let mut rig = Rig::dry(text);
