@@ -54,7 +54,10 @@ impl Download {
 
     /// Market data is to be told anew.
     pub const fn again(&mut self) {
-        // One that is on its way begins anew; an account's does not, and follows.
+        // One that is on its way begins anew, and so does an account's: none of its orders is left out.
+        if let Stage::Orders(account, _) = self.stage {
+            self.accounts &= !(1 << account);
+        }
         (self.stage, self.told) = (Stage::Begin, 0);
     }
 
@@ -290,5 +293,22 @@ impl<D: Door> Sender<'_, D> {
         let max_order_id = self.core.users[usize::from(user)].order_id_max;
         let end = DownloadEnd { scope: ReadyScope::ACCOUNT, max_order_id, ..DownloadEnd::default() };
         self.send(self.event(&end, self.core.about_account(account)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_half_told_is_told_anew() {
+        let half = Download { stage: Stage::Orders(1, 5), accounts: 0b11, ready: 0b1, told: 9 };
+        let mut download = half;
+        download.again();
+        assert_eq!((download.stage, download.told), (Stage::Begin, 0));
+        assert!(download.has_account(0) && !download.has_account(1));
+        let mut download = Download { stage: Stage::Done, ..half };
+        download.again();
+        assert!(download.has_account(0) && download.has_account(1));
     }
 }
