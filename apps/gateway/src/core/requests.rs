@@ -257,7 +257,8 @@ impl Core {
         self.admit(now, asked.user, false, door)?;
         let slot = self.find_own(asked)?;
         let order = *self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
-        self.check_ready(order.account)?;
+        let of_order = Asked { account: order.account, symbol: order.symbol, ..*asked };
+        self.check_access(&of_order)?;
         if order.doubt != Doubt::None {
             return Err(ErrorCode::TOO_LATE);
         }
@@ -273,7 +274,6 @@ impl Core {
         };
         self.check_steps(order.symbol, &terms)?;
         let left = terms.quantity.saturating_sub(order.filled);
-        let of_order = Asked { account: order.account, symbol: order.symbol, ..*asked };
         self.check_policy(&of_order, &terms, left, true)?;
         if self.policy.is_dry_run() {
             return Err(ErrorCode::DRY_RUN);
@@ -344,6 +344,7 @@ impl Core {
         venue: &mut impl Venue,
     ) -> Result<u32, ErrorCode> {
         self.admit(now, asked.user, true, door)?;
+        self.check_trader(asked)?;
         let slot = self.find_own(asked)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
         self.check_ready(order.account)?;
@@ -448,6 +449,11 @@ impl Core {
         if !is_own {
             return Err(ErrorCode::UNKNOWN_ACCOUNT);
         }
+        self.check_trader(asked)
+    }
+
+    /// Whether the client came to trade; others of its user may have come to watch.
+    fn check_trader(&self, asked: &Asked) -> Result<(), ErrorCode> {
         let may_trade = self.clients.get(asked.client).is_some_and(|client| client.may_trade);
         if may_trade { Ok(()) } else { Err(ErrorCode::NOT_PERMITTED) }
     }

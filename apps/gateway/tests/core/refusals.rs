@@ -3,7 +3,7 @@
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
-    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, MassQuote, OrderStatus, OrderType, QuoteAck,
+    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, MassQuote, ModifyOrder, OrderStatus, OrderType, QuoteAck,
     RateLimitTrigger, Side, TimeInForce, Trigger,
 };
 
@@ -56,6 +56,15 @@ fn an_id_is_used_once_and_an_order_is_its_users_alone() {
     rig.poll();
     rig.request(3, 1, 1, &limit("10", "59000"));
     assert_eq!(rig.error(), ErrorCode::NOT_PERMITTED);
+    let trader = rig.core.user("trader").unwrap();
+    rig.core.handle_join(4, trader, false);
+    rig.poll();
+    rig.request(4, 1001, 1, &tickpath_gateway_protocol::CancelOrder::default());
+    assert_eq!((rig.error(), rig.count(Method::Cancel)), (ErrorCode::NOT_PERMITTED, 0));
+    let change = limit("200", "59000");
+    let change = ModifyOrder { price: change.price, quantity: change.quantity, ..ModifyOrder::default() };
+    rig.request(4, 1001, 1, &change);
+    assert_eq!((rig.error(), rig.count(Method::Edit)), (ErrorCode::NOT_PERMITTED, 0));
 }
 
 #[test]
