@@ -163,11 +163,23 @@ impl Core {
 
     /// The venue, or the time, has decided that an order never came to be.
     pub(super) fn reject_order(&mut self, slot: u32, error: ErrorCode, cause: Cause, door: &mut impl Door) {
+        self.end_order(slot, State::Rejected, error, cause, door);
+    }
+
+    /// An order is over without the venue's having told how it stood at last.
+    pub(super) fn end_order(
+        &mut self,
+        slot: u32,
+        state: State,
+        error: ErrorCode,
+        cause: Cause,
+        door: &mut impl Door,
+    ) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         if order.state.is_over() {
             return;
         }
-        (order.state, order.doubt) = (State::Rejected, Doubt::None);
+        (order.state, order.doubt) = (state, Doubt::None);
         let account = order.account;
         self.count_open(account, false, true);
         self.tell_order(slot, error, cause, door);

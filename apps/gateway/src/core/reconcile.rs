@@ -16,7 +16,7 @@ use tickpath_types::Nanos;
 
 use super::Core;
 use super::account::{Asker, Purpose, QUESTIONS_MAX, Question, Step};
-use super::orders::Doubt;
+use super::orders::{Doubt, State};
 use super::out::{Cause, Door, Venue};
 
 /// How long to wait before asking again for what was refused.
@@ -240,12 +240,14 @@ impl Core {
         let Some(order) = self.orders.get_mut(slot) else { return };
         let is_certain = venue_ms > order.valid_until_ms.saturating_add(DEADLINE_MARGIN_MS);
         if is_certain {
-            return self.reject_order(
-                slot,
-                ErrorCode::TIMEOUT,
-                Cause { received: now, ..Cause::default() },
-                door,
-            );
+            // One that the venue had has ended there so long ago that it is forgotten.
+            let (state, error) = if order.external_id.is_empty() {
+                (State::Rejected, ErrorCode::TIMEOUT)
+            } else {
+                (State::Canceled, ErrorCode::UNKNOWN_ORDER)
+            };
+            let cause = Cause { received: now, ..Cause::default() };
+            return self.end_order(slot, state, error, cause, door);
         }
         order.doubt = Doubt::Unknown;
         let wait_ms = order.valid_until_ms.saturating_add(DEADLINE_MARGIN_MS + 1).saturating_sub(venue_ms);

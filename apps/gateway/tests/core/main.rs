@@ -158,6 +158,18 @@ fn what_ended_while_the_connection_was_lost_is_asked_for_by_its_id() {
 }
 
 #[test]
+fn an_order_that_was_open_and_is_known_no_more_was_not_rejected() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.lose(&[]);
+    rig.pass(Nanos::from_secs(100));
+    rig.log_in("[]");
+    rig.refuse(Method::GetOrderState, 10004, "order_not_found");
+    assert_eq!((rig.status(1001), rig.core.ready_accounts()), (Some(OrderStatus::CANCELED), 1));
+    assert_eq!(rig.core.accounts()[0].open_orders, 0);
+}
+
+#[test]
 fn a_cancellation_whose_reply_was_lost_is_asked_for_again() {
     let mut rig = Rig::ready();
     rig.working(1001);
