@@ -198,7 +198,14 @@ impl Core {
             let id = venue.request(now, stream, Method::GetUserTradesByOrder, &params)?;
             self.push(account, id, Purpose::Trades { slot, gateway_id }, Asker::default(), now);
         } else {
-            if order.doubt == Doubt::None || order.state.is_over() {
+            if order.state.is_over() {
+                return Ok(());
+            }
+            if order.doubt == Doubt::None {
+                // News of it came first; what became of its cancellation they do not say.
+                if order.is_cancel_wanted {
+                    self.want_cancel(slot);
+                }
                 return Ok(());
             }
             let id = if external_id.is_empty() {

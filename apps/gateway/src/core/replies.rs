@@ -151,7 +151,8 @@ impl Core {
         }
     }
 
-    /// What a client was told is refused is not tried again; what the gateway itself wants is, in a moment.
+    /// What a client was told is refused is not tried again; what the gateway itself wants is: in a moment, or when it is known
+    /// how the order stands.
     fn cancel_refused(
         &mut self,
         account: u16,
@@ -161,8 +162,8 @@ impl Core {
         received: Nanos,
     ) {
         let Some(order) = self.orders.get_mut(slot) else { return };
-        order.is_cancel_wanted = false;
-        if pending.asker.client.is_none() && !is_about_state(error) {
+        order.is_cancel_wanted = pending.asker.client.is_none();
+        if order.is_cancel_wanted && !is_about_state(error) {
             self.want_cancel(slot);
             self.accounts[usize::from(account)].cancel_at = received + super::reconcile::RETRY;
         }

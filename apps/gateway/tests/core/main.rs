@@ -256,6 +256,31 @@ fn a_client_that_goes_takes_its_orders_with_it() {
 }
 
 #[test]
+fn a_stop_order_that_fires_while_it_is_cancelled_is_cancelled_after_all() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.core.handle_leave(CLIENT);
+    rig.poll();
+    rig.refuse(Method::Cancel, 11044, "not_open_order");
+    let open = rig.order(1001, "open", 0, 2);
+    rig.reply(Method::GetOrderState, &open);
+    assert_eq!(rig.count(Method::Cancel), 2);
+}
+
+#[test]
+fn news_do_not_make_a_lost_cancellation_forgotten() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.core.handle_leave(CLIENT);
+    rig.poll();
+    let cancel = rig.last(Method::Cancel);
+    rig.core.handle_unanswered(TRADING, cancel.id, false, rig.now, &mut rig.door);
+    let filled = rig.order(1001, "open", 40, 2);
+    rig.changes(&filled, "[]");
+    assert_eq!(rig.count(Method::Cancel), 2);
+}
+
+#[test]
 fn cancel_all_is_for_the_users_own_orders() {
     let mut rig = Rig::ready();
     let other = rig.core.user("other").unwrap();
