@@ -46,6 +46,9 @@ impl Core {
         if step == Step::Ready {
             return work + self.poll_cancels(account, now, venue);
         }
+        if step >= Step::Orders {
+            work += self.poll_cancel_all(account, now, venue);
+        }
         if is_asked && step != Step::Channels || now < self.accounts[usize::from(account)].ask_at {
             return work;
         }
@@ -327,6 +330,7 @@ impl Core {
     }
 
     fn poll_cancel_all(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
+        let is_killed = self.policy.is_killed();
         let known = &mut self.accounts[usize::from(account)];
         if !known.is_cancel_all_wanted || now < known.cancel_at {
             return 0;
@@ -334,7 +338,8 @@ impl Core {
         let params = VenueCancelAll { detailed: false, freeze_quotes: false };
         match venue.request(now, known.stream, Method::CancelAll, &params) {
             Ok(id) => {
-                known.is_cancel_all_wanted = false;
+                // Before the account is ready orders may still come to light: it is asked for again then.
+                known.is_cancel_all_wanted = is_killed && known.step != Step::Ready;
                 // Where it is refused it is not asked for again at once.
                 known.cancel_at = now + RETRY;
                 self.push(account, id, Purpose::CancelAll, Asker::default(), now);

@@ -314,6 +314,25 @@ fn the_kill_switch_cancels_everything_and_nothing_new_leaves() {
 }
 
 #[test]
+fn the_kill_switch_waits_for_no_reconciliation() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.lose(&[]);
+    rig.control.set_killed(true);
+    rig.poll();
+    assert_eq!(rig.count(Method::CancelAll), 0);
+    rig.log_in("[]");
+    // What became of the order is still asked for.
+    assert_eq!((rig.core.ready_accounts(), rig.count(Method::CancelAll)), (0, 1));
+    let cancelled = rig.order(1001, "cancelled", 0, 2);
+    rig.reply(Method::GetOrderState, &cancelled);
+    rig.pass(Nanos::from_secs(2));
+    assert_eq!((rig.core.ready_accounts(), rig.count(Method::CancelAll)), (1, 2));
+    rig.pass(Nanos::from_secs(2));
+    assert_eq!(rig.count(Method::CancelAll), 2);
+}
+
+#[test]
 fn a_restarted_gateway_knows_the_orders_of_its_earlier_life() {
     let earlier = LabelMark::new("test", 12).label(10_000_044, 1_055, "trader");
     let foreign = LabelMark::new("another", 12).label(10_000_001, 1_001, "trader");
