@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// Asks for the trades of an order in a moment, where they were not told by then.
-    fn ask_trades(&mut self, account: u16, slot: u32, now: Nanos) {
+    pub(super) fn ask_trades(&mut self, account: u16, slot: u32, now: Nanos) {
         let Some(order) = self.orders.get(slot) else { return };
         let question =
             Question { slot, gateway_id: order.gateway_id, at: now + TRADES_PATIENCE, is_of_trades: true };

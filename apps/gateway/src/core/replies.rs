@@ -278,9 +278,12 @@ impl Core {
                 known.asked_questions = known.asked_questions.saturating_sub(1);
                 return self.doubt_again(slot, now);
             }
-            Purpose::Trades { .. } => {
+            Purpose::Trades { slot, gateway_id } => {
                 let known = &mut self.accounts[usize::from(account)];
                 known.asked_questions = known.asked_questions.saturating_sub(1);
+                if self.orders.get(slot).is_some_and(|order| order.gateway_id == gateway_id) {
+                    self.ask_trades(account, slot, now);
+                }
                 return;
             }
             Purpose::Step(step) => {
@@ -446,7 +449,13 @@ impl Core {
         if self.orders.get(slot).is_none_or(|order| order.gateway_id != gateway_id) {
             return;
         }
-        let Ok(value) = response.outcome else { return };
+        let value = match response.outcome {
+            Ok(value) => value,
+            Err(error) if error.error_code().is_some_and(|code| code.is_retryable()) => {
+                return self.ask_trades(account, slot, received);
+            }
+            Err(_) => return,
+        };
         let list: Result<List<'_, UserTrade<'_>>, _> = if value.text().starts_with('[') {
             value.parse()
         } else {

@@ -109,6 +109,25 @@ fn a_reply_that_comes_too_late_leads_to_a_question_on_the_same_connection() {
 }
 
 #[test]
+fn trades_that_were_asked_for_in_vain_are_asked_for_again() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    let filled = rig.order(1001, "filled", 100, 2);
+    rig.changes(&filled, "[]");
+    rig.pass(Nanos::from_secs(2));
+    rig.refuse(Method::GetUserTradesByOrder, 10028, "too_many_requests");
+    rig.pass(Nanos::from_secs(2));
+    let question = rig.last(Method::GetUserTradesByOrder);
+    rig.lose(&[question.id]);
+    rig.log_in("[]");
+    rig.pass(Nanos::from_secs(2));
+    assert_eq!(rig.count(Method::GetUserTradesByOrder), 3);
+    let trade = trade_text(&rig.label(1001), "V-1001", "T-1", 100);
+    rig.reply(Method::GetUserTradesByOrder, &format!("[{trade}]"));
+    assert_eq!(rig.all::<TradeUpdate>().count(), 1);
+}
+
+#[test]
 fn news_may_come_before_the_reply_and_from_an_end_there_is_no_way_back() {
     let mut rig = Rig::ready();
     rig.create(1001);
