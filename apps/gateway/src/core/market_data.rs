@@ -170,7 +170,9 @@ impl Core {
         self.instruments.all_mut().iter_mut().for_each(|instrument| instrument.is_listed = false);
         for instrument in list.iter() {
             let Ok(instrument) = instrument else {
+                // What would have followed is not known: nothing is gone for that.
                 self.counters.faults += 1;
+                self.instruments.all_mut().iter_mut().for_each(|instrument| instrument.is_listed = true);
                 break;
             };
             if instrument.instrument_name.plain().is_some_and(|name| self.settings.filter.has(name)) {
