@@ -486,7 +486,7 @@ impl Core {
             let params = tickpath_deribit::messages::Test { expected_result: None };
             if let Ok(id) = venue.request(now, account.stream, method, &params) {
                 let (purpose, asker) = (account::Purpose::Ping, account::Asker::default());
-                account.push(account::Pending { id, purpose, asker, sent: now });
+                account.push(account::Pending { id, purpose, asker, sent: now, gateway_id: 0 });
             }
         }
         1

@@ -82,6 +82,17 @@ pub enum Purpose {
     Ping,
 }
 
+impl Purpose {
+    /// The place of the order that the request enters, changes or cancels.
+    #[must_use]
+    pub const fn changes(&self) -> Option<u32> {
+        match *self {
+            Purpose::Create { slot } | Purpose::Modify { slot } | Purpose::Cancel { slot, .. } => Some(slot),
+            _ => None,
+        }
+    }
+}
+
 /// A request without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -93,6 +104,9 @@ pub struct Pending {
     pub asker: Asker,
     /// When it was handed to the connection.
     pub sent: Nanos,
+    /// The gateway's id of the order that it changes, so that another order at the same place is not meant; 0 where it
+    /// changes none.
+    pub gateway_id: u64,
 }
 
 /// What is to be asked about an order.

@@ -29,6 +29,9 @@ impl Core {
         door: &mut impl Door,
     ) {
         let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
+        if self.is_forgotten(&pending) {
+            return;
+        }
         match pending.purpose {
             Purpose::Create { slot } => self.created(account, slot, &pending, response, received, door),
             Purpose::Modify { slot } => self.modified(account, slot, &pending, response, received, door),
@@ -46,6 +49,12 @@ impl Core {
             }
             Purpose::Ping => self.tell_latency(account, received.since(pending.sent), received, door),
         }
+    }
+
+    /// Whether the order that a request was about ended and is forgotten: another one may be at its place.
+    fn is_forgotten(&self, pending: &Pending) -> bool {
+        let is_it = |slot| self.orders.get(slot).is_some_and(|order| order.gateway_id == pending.gateway_id);
+        pending.purpose.changes().is_some_and(|slot| !is_it(slot))
     }
 
     /// The venue's answer to a request of a client, for the client.
@@ -269,6 +278,9 @@ impl Core {
     ) {
         let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
         self.counters.unanswered += 1;
+        if self.is_forgotten(&pending) {
+            return;
+        }
         let (slot, request) = match pending.purpose {
             Purpose::Create { slot } => (slot, AckType::CREATE),
             Purpose::Modify { slot } => (slot, AckType::MODIFY),

@@ -558,7 +558,9 @@ impl Core {
     }
 
     pub(super) fn push(&mut self, account: u16, id: i64, purpose: Purpose, asker: Asker, sent: Nanos) {
-        self.accounts[usize::from(account)].push(Pending { id, purpose, asker, sent });
+        let order = purpose.changes().and_then(|slot| self.orders.get(slot));
+        let gateway_id = order.map_or(0, |order| order.gateway_id);
+        self.accounts[usize::from(account)].push(Pending { id, purpose, asker, sent, gateway_id });
     }
 
     pub(super) const fn round_trip(&self, now: Nanos, create_ns: u64) -> u64 {

@@ -204,6 +204,21 @@ fn a_cancellation_whose_reply_was_lost_is_asked_for_again() {
 }
 
 #[test]
+fn the_answer_about_a_forgotten_order_is_not_the_next_ones() {
+    let mut rig = Rig::ready_with("[clients]\norders_max = 1\n", "[]");
+    rig.working(1001);
+    rig.cancel(1001);
+    let cancelled = rig.order(1001, "cancelled", 0, 2);
+    rig.changes(&cancelled, "[]");
+    rig.create(1002);
+    rig.refuse(Method::Buy, 10009, "not_enough_funds");
+    // It has the place of the first one, which is forgotten.
+    rig.create(1003);
+    rig.refuse(Method::Cancel, 11044, "not_open_order");
+    assert_eq!((rig.acks(1003), rig.status(1003)), (vec![FORWARDED], None));
+}
+
+#[test]
 fn an_order_without_the_venues_id_is_changed_and_cancelled_by_its_label() {
     let mut rig = Rig::ready();
     rig.create(1001);
