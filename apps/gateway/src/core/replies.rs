@@ -532,13 +532,15 @@ impl Core {
                 Err(_) => self.counters.faults += 1,
             }
         }
+        // There may be thousands.
+        self.scratch_marks.sort_unstable();
         for slot in 0..self.orders.capacity() {
             let is_of_account =
                 self.orders.get(slot).is_some_and(|order| order.account == account && !order.state.is_over());
             if !is_of_account {
                 continue;
             }
-            if self.scratch_marks.contains(&slot) {
+            if self.scratch_marks.binary_search(&slot).is_ok() {
                 self.settled(slot, received, door);
             } else {
                 self.doubt(slot, received, door);
