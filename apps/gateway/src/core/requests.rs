@@ -9,8 +9,8 @@ use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
-    EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, OrderAck, Origin, QuoteAck, Request, RequestKind,
-    SetRiskLimits, Side as EventSide, StatisticKind, Text,
+    EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, OrderAck, Origin, QuoteAck, Request,
+    RequestKind, SetRiskLimits, Side as EventSide, StatisticKind, Text,
 };
 use tickpath_types::{Nanos, Side};
 

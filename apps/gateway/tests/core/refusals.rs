@@ -3,8 +3,8 @@
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
-    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, MassQuote, ModifyOrder, OrderStatus, OrderType, QuoteAck,
-    RateLimitTrigger, Side, TimeInForce, Trigger,
+    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, MassQuote, ModifyOrder, OrderStatus, OrderType,
+    QuoteAck, RateLimitTrigger, Side, TimeInForce, Trigger,
 };
 
 use crate::rig::{CLIENT, Rig, limit};
