@@ -210,6 +210,8 @@ fn serve(stream: UnixStream, gateway: &Gateway, stop: &StopSignal) {
 impl Gateway {
     fn carry_out(&self, line: &str, stop: &StopSignal) -> Result<Value, String> {
         let command = self.parse(line)?;
+        // One at a time, so that the marker says what the last one did.
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let mut warning = None;
         match command {
             AdminCommand::Release => self.marker.set(false).map_err(|error| {
@@ -223,7 +225,7 @@ impl Gateway {
             }
             _ => {}
         }
-        let status = self.submit(command, stop)?;
+        let status = submit(&mut client, command, stop)?;
         Ok(json!({
             "ok": true,
             "gateway": self.name,
@@ -253,20 +255,22 @@ impl Gateway {
             _ => Err("say status, kill, release NAME or limits ACCOUNT KEY=VALUE ...".to_owned()),
         }
     }
+}
 
-    fn submit(&self, command: AdminCommand, stop: &StopSignal) -> Result<AdminStatus, String> {
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = client.submit(command).ok_or("the gateway is busy with other commands: try again")?;
-        let deadline = Instant::now() + ANSWER_TIMEOUT;
-        loop {
-            if let Some(status) = client.answer_to(id) {
-                return Ok(status);
-            }
-            if stop.is_stopped() || Instant::now() >= deadline {
-                return Err("the gateway's duty cycle does not answer; it will carry the command out when it runs again".to_owned());
-            }
-            std::thread::park_timeout(SLEEP);
+fn submit(client: &mut AdminClient, command: AdminCommand, stop: &StopSignal) -> Result<AdminStatus, String> {
+    let id = client.submit(command).ok_or("the gateway is busy with other commands: try again")?;
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
+    loop {
+        if let Some(status) = client.answer_to(id) {
+            return Ok(status);
         }
+        if stop.is_stopped() || Instant::now() >= deadline {
+            return Err(
+                "the gateway's duty cycle does not answer; it will carry the command out when it runs again"
+                    .to_owned(),
+            );
+        }
+        std::thread::park_timeout(SLEEP);
     }
 }
 
