@@ -27,6 +27,9 @@ use crate::recorder::Recorded;
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
 
+/// How the channel begins without which an account cannot be traded with.
+const OWN_ORDERS: &str = "user.changes.";
+
 /// All connections, by their numbers: those for market data first.
 pub struct Streams {
     links: Vec<Link>,
@@ -220,6 +223,10 @@ impl Venue for Streams {
 
     fn settled_channels(&self, stream: usize) -> Option<usize> {
         let session = self.links[stream].session();
+        if session.refused_channels().any(|channel| channel.starts_with(OWN_ORDERS)) {
+            // Without it nobody would be told what becomes of orders.
+            return Some(0);
+        }
         let active = session.active_channels();
         (active + session.refused_channels().count() >= self.wanted[stream].len()).then_some(active)
     }
