@@ -262,6 +262,11 @@ impl Core {
         if order.doubt != Doubt::None {
             return Err(ErrorCode::TOO_LATE);
         }
+        let is_other_stop = !body.stop_price.is_zero() && body.stop_price.0 != order.terms.stop_price;
+        if is_other_stop && order.external_id.is_empty() {
+            // By its label an order's price and quantity can be changed, and nothing else.
+            return Err(ErrorCode::BUSY);
+        }
         let flag = |flag| body.execution.contains(flag);
         let terms = Terms {
             price: body.price.0,
@@ -685,6 +690,8 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         && has_trigger(order_type) == terms.trigger.is_some()
         && (has_price(order_type) || terms.price == 0)
         && (has_trigger(order_type) || terms.stop_price == 0)
+        // Without a price the venue is told no time: one that would mean something is not left out in silence.
+        && (has_price(order_type) || !matches!(terms.time_in_force, VenueTime::GoodTilDay | VenueTime::FillOrKill))
         && (terms.post_only || !terms.reject_post_only);
     if is_whole { Ok(terms) } else { Err(ErrorCode::INVALID_TERMS) }
 }

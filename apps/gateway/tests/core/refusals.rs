@@ -12,7 +12,7 @@ use crate::rig::{CLIENT, Rig, limit};
 #[test]
 fn an_order_that_cannot_be_is_refused_with_the_reason() {
     let base = limit("100", "59000");
-    let cases: [(CreateOrder, ErrorCode); 12] = [
+    let cases: [(CreateOrder, ErrorCode); 13] = [
         (limit("105", "59000"), ErrorCode::INVALID_QUANTITY),
         (limit("0", "59000"), ErrorCode::INVALID_QUANTITY),
         (limit("-10", "59000"), ErrorCode::INVALID_QUANTITY),
@@ -25,6 +25,14 @@ fn an_order_that_cannot_be_is_refused_with_the_reason() {
         (CreateOrder { execution: ExecutionFlags(1 << 15), ..base }, ErrorCode::INVALID_TERMS),
         (CreateOrder { order_type: OrderType::MARKET, ..base }, ErrorCode::INVALID_TERMS),
         (CreateOrder { trigger: Trigger::MARK, ..base }, ErrorCode::INVALID_TERMS),
+        (
+            CreateOrder {
+                order_type: OrderType::MARKET,
+                time_in_force: TimeInForce::FOK,
+                ..limit("100", "0")
+            },
+            ErrorCode::INVALID_TERMS,
+        ),
     ];
     let mut rig = Rig::ready();
     for (order, error) in cases {
