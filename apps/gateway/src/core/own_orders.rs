@@ -61,7 +61,11 @@ impl Core {
         }
         match (was_over, is_over) {
             (false, true) => self.orders.end(slot),
-            (true, false) => self.orders.revive(slot),
+            (true, false) => {
+                // Its client was told that it never was, and may have sent another: it is not to live beside that one.
+                self.orders.revive(slot);
+                self.want_cancel(slot);
+            }
             _ => {}
         }
         if filled > traded && is_over {

@@ -78,6 +78,22 @@ fn a_lost_order_that_cannot_be_read_is_not_one_that_is_not_there() {
 }
 
 #[test]
+fn an_order_that_lives_although_it_was_rejected_is_cancelled() {
+    let mut rig = Rig::ready();
+    rig.create(1001);
+    let buy = rig.last(Method::Buy);
+    rig.lose(&[buy.id]);
+    rig.log_in("[]");
+    rig.pass(Nanos::from_secs(10));
+    rig.reply(Method::GetOrderStateByLabel, "[]");
+    assert_eq!(rig.status(1001), Some(OrderStatus::REJECTED));
+    let open = rig.order(1001, "open", 0, 1);
+    rig.changes(&open, "[]");
+    assert_eq!((rig.status(1001), rig.count(Method::Cancel)), (Some(OrderStatus::WORKING), 1));
+    assert_eq!((rig.core.accounts()[0].open_orders, rig.core.orders().live_count()), (1, 1));
+}
+
+#[test]
 fn a_lost_order_that_arrives_late_is_found() {
     let mut rig = Rig::ready();
     rig.create(1001);
