@@ -241,8 +241,11 @@ impl Front {
         but: Option<u64>,
     ) -> Result<(), Fault> {
         let listing = &self.settings.listings[intent.listing];
-        let is_pair_sale =
-            listing.contract.style == tickpath_derivatives::Style::Spot && intent.side == Side::Sell;
+        let is_pair = listing.contract.style == tickpath_derivatives::Style::Spot;
+        if !is_pair {
+            self.check_not_liquidated(account, intent.listing)?;
+        }
+        let is_pair_sale = is_pair && intent.side == Side::Sell;
         let currency = if is_pair_sale { &listing.base } else { &listing.settlement };
         let needed = self.held_for(
             account,
@@ -255,6 +258,15 @@ impl Front {
         );
         let is_enough = needed.0 == 0 || self.figures_of(account, currency, but).available() >= needed;
         if is_enough { Ok(()) } else { Err(ErrorCode::NotEnoughFunds.into()) }
+    }
+
+    /// No order may come before the forced ones: with one in the book, or on its way, again and again the position would never
+    /// be closed.
+    fn check_not_liquidated(&self, account: usize, listing: usize) -> Result<(), Fault> {
+        match self.is_short_of_margin(account, &self.settings.listings[listing].settlement) {
+            true => Err(Fault::because(ErrorCode::NotEnoughFunds, "the position is being closed")),
+            false => Ok(()),
+        }
     }
 
     /// Sends a new order on its way.
@@ -633,6 +645,9 @@ impl Front {
         };
         if !matches!(close.order_type, OrderType::Limit | OrderType::Market) {
             return Err(Fault::param("type", "value must be limit or market"));
+        }
+        if close.order_type == OrderType::Limit {
+            self.check_not_liquidated(account, listing)?;
         }
         let price = self.price_of(listing, side, close.order_type, close.price)?;
         let terms = Terms { order_type: close.order_type, is_reduce_only: true, ..Terms::default() };
