@@ -662,6 +662,14 @@ impl Front {
         if self.gone.is_empty() {
             return;
         }
+        let orders = self.accounts.iter().flat_map(|known| known.open.values().chain(known.waiting.values()));
+        let pending = self.accounts.iter().flat_map(|known| known.pending.iter());
+        let owners: std::collections::HashSet<u64> = orders
+            .filter_map(|order| order.connection)
+            .chain(pending.filter_map(|pending| pending.connection))
+            .collect();
+        // One that owns nothing any more need not be known.
+        self.gone.retain(|connection| owners.contains(connection));
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
             let is_gone = |order: &&crate::order::Order| {
@@ -690,15 +698,17 @@ impl Front {
         let last_end = now_ms.saturating_sub(END_MS) / DAY_MS * DAY_MS + END_MS;
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
-            let over: Vec<u64> = known
-                .open
-                .values()
-                .filter(|order| {
-                    order.terms.time_in_force == TimeInForce::GoodTilDay && order.created_ms < last_end
-                })
-                .filter(|order| !known.is_cancelling(order.number))
-                .map(|order| order.number)
-                .collect();
+            let is_over = |order: &&crate::order::Order| {
+                order.terms.time_in_force == TimeInForce::GoodTilDay && order.created_ms < last_end
+            };
+            let waiting: Vec<u64> =
+                known.waiting.values().filter(is_over).map(|order| order.number).collect();
+            let open = known.open.values().filter(is_over);
+            let over: Vec<u64> =
+                open.map(|order| order.number).filter(|number| !known.is_cancelling(*number)).collect();
+            for number in waiting {
+                self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::Settlement));
+            }
             for number in over {
                 let _ = self.send_cancel(account, number, None, None, CancelReason::Settlement);
             }
