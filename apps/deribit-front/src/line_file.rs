@@ -34,8 +34,7 @@ impl LineFile {
             file.set_len(whole as u64)?;
             bytes.truncate(whole);
         }
-        let file =
-            LineFile { file, is_synced, len: whole as u64, waiting: Vec::new(), is_given_up: false };
+        let file = LineFile { file, is_synced, len: whole as u64, waiting: Vec::new(), is_given_up: false };
         Ok((file, bytes))
     }
 
