@@ -89,7 +89,8 @@ impl Front {
             let (before, intent) = match pending.work {
                 crate::pending::Work::Place(intent) => (None, intent),
                 crate::pending::Work::Edit { number, intent } if Some(number) != but => {
-                    (known.open.get(&number), intent)
+                    let Some(order) = known.open.get(&number) else { continue };
+                    (Some(order), intent)
                 }
                 _ => continue,
             };

@@ -420,7 +420,7 @@ mod tests {
         };
         let mut tokens = Tokens::new([0; 32]);
         tokens.keep(digest_of("first"), grant(0));
-        for number in 0..TOKENS_MAX + 1 {
+        for number in 0..=TOKENS_MAX {
             tokens.keep(number.to_string(), grant(1));
         }
         assert!(tokens.find("first", false, 1, 0).is_some());
