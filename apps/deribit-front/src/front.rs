@@ -147,6 +147,8 @@ pub struct Front {
     are_prices_new: bool,
     /// Commands of the log when that was done.
     noted_commands: u64,
+    /// And when, in milliseconds since 1970.
+    noted_ms: u64,
     /// What forced executions paid, by currency.
     fund: BTreeMap<String, Money>,
     deliveries: VecDeque<Delivery>,
@@ -223,6 +225,7 @@ impl Front {
             noted_prices: Default::default(),
             are_prices_new: true,
             noted_commands: 0,
+            noted_ms: 0,
             fund: BTreeMap::new(),
             deliveries: VecDeque::new(),
             settled_ms: 0,

@@ -30,7 +30,7 @@ impl LabelFile {
         Ok((LabelFile(file), Labels::restored(names)))
     }
 
-    /// Adds labels. One that cannot be written is lost with the next start.
+    /// Adds labels. Those that cannot be written now are written before the next ones: a label's place is its number.
     pub(crate) fn append(&mut self, labels: &[String]) {
         let mut bytes = Vec::new();
         for label in labels {

@@ -4,10 +4,19 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
+/// Bytes that may wait for the file to take them. Once there are more, nothing is added any more: what is in the file stays
+/// what was first.
+const WAITING_MAX: usize = 16 << 20;
+
 /// The file, open at its end.
 pub(crate) struct LineFile {
     file: File,
     is_synced: bool,
+    /// Of the whole lines in the file.
+    len: u64,
+    /// Lines that the file did not take, whole: they come before all that follow, as their places mean something.
+    waiting: Vec<u8>,
+    is_given_up: bool,
 }
 
 impl LineFile {
@@ -25,11 +34,45 @@ impl LineFile {
             file.set_len(whole as u64)?;
             bytes.truncate(whole);
         }
-        Ok((LineFile { file, is_synced }, bytes))
+        let file = LineFile { file, is_synced, len: whole as u64, waiting: Vec::new(), is_given_up: false };
+        Ok((file, bytes))
     }
 
-    /// Adds whole lines; false when they could not be written.
+    /// Adds whole lines; false when they could not be written. They are tried again with the next, in their order.
     pub(crate) fn append(&mut self, lines: &[u8]) -> bool {
-        self.file.write_all(lines).is_ok() && (!self.is_synced || self.file.sync_data().is_ok())
+        self.is_given_up |= self.waiting.len() + lines.len() > WAITING_MAX && !self.waiting.is_empty();
+        if self.is_given_up {
+            return false;
+        }
+        self.waiting.extend_from_slice(lines);
+        if self.file.write_all(&self.waiting).is_err() {
+            // A part of a line in the middle would make the file unreadable.
+            self.is_given_up = self.file.set_len(self.len).is_err();
+            return false;
+        }
+        self.len += self.waiting.len() as u64;
+        self.waiting.clear();
+        !self.is_synced || self.file.sync_data().is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_were_not_taken_come_before_those_that_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let mut file = LineFile::open(&path, false).unwrap().0;
+        assert!(file.append(b"1\n"));
+        // A file that cannot be written, as one on a full disk.
+        let good = std::mem::replace(&mut file.file, File::open(&path).unwrap());
+        assert!(!file.append(b"2\n"));
+        (file.file, file.is_given_up) = (good, false);
+        assert!(file.append(b"3\n"));
+        assert_eq!(LineFile::open(&path, false).unwrap().1, b"1\n2\n3\n");
+        (file.file, file.waiting) = (File::open(&path).unwrap(), vec![b'\n'; WAITING_MAX]);
+        assert!(!file.append(b"4\n") && file.is_given_up, "no more than may wait");
     }
 }

@@ -450,14 +450,25 @@ impl DeribitServer {
         let Some(number) = client.number else { return 0 };
         let mut count = 0;
         if client.web.is_websocket() {
+            let mut is_full = false;
             while !client.is_closing
                 && let Some(frame) = self.front.poll_frame(number)
             {
                 count += 1;
                 let text = std::str::from_utf8(&frame.bytes).unwrap_or_default();
-                if !matches!(client.web.queue(text), SendOutcome::Sent | SendOutcome::Pending) {
-                    break;
+                match client.web.queue(text) {
+                    SendOutcome::Sent | SendOutcome::Pending => {}
+                    outcome => {
+                        is_full = outcome == SendOutcome::Backpressured;
+                        break;
+                    }
                 }
+            }
+            if is_full {
+                // The message had no room and is lost: who goes on without it would not know.
+                self.front.counters().slow_clients.add(1);
+                self.forget(key, now);
+                return count;
             }
             if count > 0 {
                 // What does not leave now leaves with the next run.

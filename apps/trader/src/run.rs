@@ -21,7 +21,7 @@ const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(1);
 /// Stamps of each agent that may wait to be drained.
 const TRACE_CAPACITY: usize = 1 << 17;
 /// How long the own orders may take to be cancelled at the end.
-const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(2);
+const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// Runs a strategy with the configuration at `path` until Ctrl-C, then cancels its orders and prints a report.
 ///

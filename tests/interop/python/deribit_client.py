@@ -74,7 +74,7 @@ def over_http():
     history = anna.fetch_funding_rate_history(PERPETUAL)
     step("funding rate history", isinstance(history, list), history)
     stop = anna.create_order(PERPETUAL, "limit", "sell", 10, 50000, {"stopLossPrice": 50100, "trigger": "mark_price"})
-    step("create stop", stop["status"] == "open" and stop["filled"] == 0, stop)
+    step("create stop", stop["status"] == "open" and not stop["filled"], stop)
     step("cancel stop", anna.cancel_order(stop["id"], PERPETUAL)["status"] == "canceled", stop)
     cancelled = anna.cancel_order(sold["id"], PERPETUAL)
     step("cancel", cancelled["status"] == "canceled", cancelled)

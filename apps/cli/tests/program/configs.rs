@@ -69,7 +69,7 @@ fn every_sample_is_valid_as_what_it_is() {
         }
         count += 1;
     }
-    assert_eq!(count, 10);
+    assert_eq!(count, 11);
 }
 
 #[test]

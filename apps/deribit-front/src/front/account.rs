@@ -86,17 +86,27 @@ impl Front {
             );
         }
         for pending in &known.pending {
-            if let crate::pending::Work::Place(intent) = pending.work {
-                figures.open_orders += self.held_for(
-                    account,
-                    currency,
-                    intent.listing,
-                    intent.side,
-                    intent.qty,
-                    intent.price,
-                    intent.terms.is_reduce_only,
-                );
-            }
+            let (before, intent) = match pending.work {
+                crate::pending::Work::Place(intent) => (None, intent),
+                crate::pending::Work::Edit { number, intent } if Some(number) != but => {
+                    let Some(order) = known.open.get(&number) else { continue };
+                    (Some(order), intent)
+                }
+                _ => continue,
+            };
+            let held = |qty: Qty, price: Price| {
+                let is_reduce_only = intent.terms.is_reduce_only;
+                self.held_for(account, currency, intent.listing, intent.side, qty, price, is_reduce_only)
+            };
+            // A change on its way holds what it will hold more than the order does.
+            figures.open_orders += before.map_or_else(
+                || held(intent.qty, intent.price),
+                |order| {
+                    let leaves = Qty(intent.qty.0.saturating_sub(order.filled.0));
+                    let more = held(leaves, intent.price) - held(order.leaves(), order.price);
+                    more.max(Money::ZERO)
+                },
+            );
         }
         figures
     }

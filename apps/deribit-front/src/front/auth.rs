@@ -20,7 +20,7 @@ use crate::json::{get, json, text_of};
 use crate::record::{Record, Token};
 use crate::scope::Scope;
 
-/// Tokens that are good at a time; the oldest goes first.
+/// Tokens that are good at a time; then the oldest of the same key goes, so that nobody ends the logins of others.
 const TOKENS_MAX: usize = 16_384;
 /// Nonces that are remembered while their signatures are good; signatures beyond are refused.
 const NONCES_MAX: usize = 65_536;
@@ -73,10 +73,16 @@ impl Tokens {
     }
 
     fn keep(&mut self, digest: String, grant: Grant) {
-        if self.order.len() == TOKENS_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.grants.remove(&oldest);
+        if self.order.len() == TOKENS_MAX {
+            let grants = &self.grants;
+            self.order.retain(|digest| grants.contains_key(digest));
+        }
+        if self.order.len() == TOKENS_MAX {
+            let is_own = |digest: &String| self.grants.get(digest).is_some_and(|own| own.key == grant.key);
+            let oldest = self.order.iter().position(is_own).unwrap_or(0);
+            if let Some(oldest) = self.order.remove(oldest) {
+                self.grants.remove(&oldest);
+            }
         }
         self.order.push_back(digest.clone());
         self.grants.insert(digest, grant);
@@ -394,5 +400,35 @@ impl Front {
             connection.login_until_us = u64::MAX;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_with_many_tokens_loses_its_own() {
+        let grant = |key: usize| Grant {
+            account: key,
+            key,
+            scope: Scope::default(),
+            expires_us: u64::MAX,
+            connection: None,
+            other: String::new(),
+            is_refresh: false,
+        };
+        let mut tokens = Tokens::new([0; 32]);
+        tokens.keep(digest_of("first"), grant(0));
+        for number in 0..=TOKENS_MAX {
+            tokens.keep(number.to_string(), grant(1));
+        }
+        assert!(tokens.find("first", false, 1, 0).is_some());
+        assert_eq!((tokens.order.len(), tokens.grants.len()), (TOKENS_MAX, TOKENS_MAX));
+        assert!(!tokens.grants.contains_key("0"), "its own oldest went");
+        // Those that are good no more make room first.
+        tokens.end("5");
+        tokens.keep("another".to_owned(), grant(1));
+        assert!(tokens.grants.contains_key("2"));
     }
 }

@@ -306,6 +306,10 @@ impl Front {
 
     /// A linked order waits for its price from now on, under a number of its own.
     fn arm(&mut self, account: usize, mut order: Order, armed: TriggerTerms) -> Result<(), Fault> {
+        // The linked order is one of them, and goes with the last part of it.
+        if self.accounts[account].waiting.len() > WAITING_MAX {
+            return Err(ErrorCode::NoMoreTriggers.into());
+        }
         let now = self.watched(order.listing, armed.watched);
         let now = now.ok_or(Fault::new(ErrorCode::InvalidTriggerPrice))?;
         let price = match armed.offset {

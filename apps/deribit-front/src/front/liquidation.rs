@@ -21,13 +21,18 @@ impl Front {
                 continue;
             }
             for currency in self.currencies_of(account) {
-                let figures = self.figures_of(account, &currency, None);
-                let needed = figures.maintenance_margin;
-                if needed > Money::ZERO && figures.equity() < needed {
+                if self.is_short_of_margin(account, &currency) {
                     self.liquidate_in(account, &currency);
                 }
             }
         }
+    }
+
+    /// True while an account's equity in a currency is below what its positions there need: they are closed then.
+    pub(super) fn is_short_of_margin(&self, account: usize, currency: &str) -> bool {
+        let figures = self.figures_of(account, currency, None);
+        let needed = figures.maintenance_margin;
+        needed > Money::ZERO && figures.equity() < needed
     }
 
     /// Orders first: they hold margin, and could trade with what follows.

@@ -7,6 +7,9 @@ use super::Front;
 use crate::market::FundingPaid;
 use crate::record::{MarketPrices, Record, RecordError, Stamped};
 
+/// So long after the last note of prices there is another, though nothing is new: well below half a day.
+const NOTE_MS: u64 = 3_600_000;
+
 impl Front {
     /// Takes what was written down before, the lines that [`poll_records`](Front::poll_records) gave; before the first command
     /// of the log.
@@ -103,13 +106,15 @@ impl Front {
         let new_indices = indices.iter().filter(|index| !self.noted_prices.0.contains(index)).cloned();
         let new_markets = markets.iter().filter(|market| !self.noted_prices.1.contains(market)).cloned();
         let (new_indices, new_markets): (Vec<_>, Vec<_>) = (new_indices.collect(), new_markets.collect());
-        let commands = self.counters.commands.read();
-        // Where nothing is new it says when the commands before it were.
-        if new_indices.is_empty() && new_markets.is_empty() && commands == self.noted_commands {
+        let (commands, now_ms) = (self.counters.commands.read(), self.now_ms());
+        // Where nothing is new it says when the commands before it were. The log has times of the day alone: what comes
+        // next must be near what was written down last.
+        let is_told = commands == self.noted_commands && now_ms < self.noted_ms + NOTE_MS;
+        if new_indices.is_empty() && new_markets.is_empty() && is_told {
             return;
         }
         self.noted_prices = (indices, markets);
-        self.noted_commands = commands;
+        (self.noted_commands, self.noted_ms) = (commands, now_ms);
         self.write_down(Record::Prices { indices: new_indices, markets: new_markets });
     }
 

@@ -237,13 +237,15 @@ impl Front {
         let (contract, known) = (&listing.contract, &mut self.accounts[account]);
         let Some(position) = known.positions.get_mut(&place) else { return };
         let (size, qty) = (position.size, Qty(position.size.unsigned_abs()));
-        let value = match (listing.strike, listing.option_type) {
+        let unit = match (listing.strike, listing.option_type) {
             (Some(strike), Some(right)) => {
                 let strike = crate::listing::decimal_money(strike);
-                contract.payoff(qty, strike, right == tickpath_deribit::codes::OptionType::Call, price)
+                contract.payoff(Qty(1), strike, right == tickpath_deribit::codes::OptionType::Call, price)
             }
-            _ => contract.value(qty, Price(listing.price_of(price).0.max(1))),
+            _ => contract.value(Qty(1), Price(listing.price_of(price).0.max(1))),
         };
+        // Each unit is worth the same, so what some are paid others pay, to the last digit, however positions are split.
+        let value = Money(i128::from(qty.0) * unit.0);
         let profit = position.deliver(contract.style, value);
         if size == 0 && profit == Money::ZERO {
             return;

@@ -22,6 +22,33 @@ const HOUR_MS: u64 = 3_600_000;
 /// Hours of a funding history at most.
 const HOURS_MAX: u64 = 744;
 
+/// Which settlements are asked for; read once, as there may be many entries.
+struct Wanted {
+    /// Any of the three where none is named.
+    cause: Option<Cause>,
+    listing: Option<usize>,
+    /// Where no instrument is named.
+    currency: String,
+    until_ms: u64,
+}
+
+impl Wanted {
+    fn has(&self, entry: &Entry) -> bool {
+        let is_kind = match self.cause {
+            None => matches!(entry.cause, Cause::Settlement | Cause::Delivery | Cause::Bankruptcy),
+            Some(cause) => entry.cause == cause,
+        };
+        let is_place = match self.listing {
+            Some(listing) => entry.listing == Some(listing),
+            None => {
+                self.currency.eq_ignore_ascii_case("any")
+                    || entry.currency.eq_ignore_ascii_case(&self.currency)
+            }
+        };
+        is_kind && is_place && entry.at_ms <= self.until_ms
+    }
+}
+
 fn count(params: &Value<'_>, default: u64) -> Result<usize, Fault> {
     match get::<u64>(params, "count").unwrap_or(default) {
         count @ 1..=COUNT_MAX => Ok(count as usize),
@@ -119,34 +146,33 @@ impl Front {
     }
 
     /// What is asked for by `private/get_settlement_history_by_*`: of an account. Others see sums alone.
-    fn is_settlement(&self, params: &Value<'_>, entry: &Entry) -> Result<bool, Fault> {
-        let is_kind = match text_of(params, "type").as_deref() {
-            None => matches!(entry.cause, Cause::Settlement | Cause::Delivery | Cause::Bankruptcy),
-            Some(kind @ ("settlement" | "delivery" | "bankruptcy")) => entry.cause.name() == kind,
+    fn wanted_settlements(&self, params: &Value<'_>) -> Result<Wanted, Fault> {
+        let cause = match text_of(params, "type").as_deref() {
+            None => None,
+            Some("settlement") => Some(Cause::Settlement),
+            Some("delivery") => Some(Cause::Delivery),
+            Some("bankruptcy") => Some(Cause::Bankruptcy),
             Some(_) => return Err(Fault::param("type", "value must be settlement, delivery or bankruptcy")),
         };
-        let is_place = match text_of(params, "instrument_name") {
-            Some(name) => entry.listing == Some(self.find_listing(&name)?),
-            None => {
-                let currency =
-                    text_of(params, "currency").ok_or(Fault::param("currency", "value required"))?;
-                currency.eq_ignore_ascii_case("any") || entry.currency.eq_ignore_ascii_case(&currency)
-            }
+        let listing = match text_of(params, "instrument_name") {
+            Some(name) => Some(self.find_listing(&name)?),
+            None => None,
         };
-        let until = get::<u64>(params, "search_start_timestamp").unwrap_or(u64::MAX);
-        Ok(is_kind && is_place && entry.at_ms <= until)
+        let currency = match listing {
+            Some(_) => String::new(),
+            None => text_of(params, "currency").ok_or(Fault::param("currency", "value required"))?,
+        };
+        let until_ms = get::<u64>(params, "search_start_timestamp").unwrap_or(u64::MAX);
+        Ok(Wanted { cause, listing, currency, until_ms })
     }
 
     pub(super) fn settlement_history(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
-        let before = continuation(&params);
-        let mut found = Vec::new();
-        for entry in self.accounts[account].ledger.entries().rev().filter(|entry| entry.number < before) {
-            if self.is_settlement(&params, entry)? {
-                found.push(entry);
-            }
-        }
+        let (before, wanted) = (continuation(&params), self.wanted_settlements(&params)?);
+        let entries = self.accounts[account].ledger.entries().rev();
+        let is_wanted = |entry: &&Entry| entry.number < before && wanted.has(entry);
+        let mut found: Vec<&Entry> = entries.filter(is_wanted).take(count + 1).collect();
         let more = (found.len() > count).then(|| found[count - 1].number.to_string());
         found.truncate(count);
         let settlements = list(found, |entry, out| {
@@ -159,12 +185,12 @@ impl Front {
     pub(super) fn last_settlements(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
-        let before = continuation(&params);
+        let (before, wanted) = (continuation(&params), self.wanted_settlements(&params)?);
         // Of one time and one instrument there is one settlement, whoever has a part of it.
         let mut sums: std::collections::BTreeMap<u64, Entry> = Default::default();
         for account in &self.accounts {
             for entry in account.ledger.entries() {
-                if !self.is_settlement(&params, entry)? || place_in_time(entry) >= before {
+                if !wanted.has(entry) || place_in_time(entry) >= before {
                     continue;
                 }
                 let is_long = entry.side == Some(tickpath_types::Side::Buy);

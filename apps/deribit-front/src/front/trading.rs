@@ -241,8 +241,11 @@ impl Front {
         but: Option<u64>,
     ) -> Result<(), Fault> {
         let listing = &self.settings.listings[intent.listing];
-        let is_pair_sale =
-            listing.contract.style == tickpath_derivatives::Style::Spot && intent.side == Side::Sell;
+        let is_pair = listing.contract.style == tickpath_derivatives::Style::Spot;
+        if !is_pair {
+            self.check_not_liquidated(account, intent.listing)?;
+        }
+        let is_pair_sale = is_pair && intent.side == Side::Sell;
         let currency = if is_pair_sale { &listing.base } else { &listing.settlement };
         let needed = self.held_for(
             account,
@@ -255,6 +258,15 @@ impl Front {
         );
         let is_enough = needed.0 == 0 || self.figures_of(account, currency, but).available() >= needed;
         if is_enough { Ok(()) } else { Err(ErrorCode::NotEnoughFunds.into()) }
+    }
+
+    /// No order may come before the forced ones: with one in the book, or on its way, again and again the position would never
+    /// be closed.
+    fn check_not_liquidated(&self, account: usize, listing: usize) -> Result<(), Fault> {
+        match self.is_short_of_margin(account, &self.settings.listings[listing].settlement) {
+            true => Err(Fault::because(ErrorCode::NotEnoughFunds, "the position is being closed")),
+            false => Ok(()),
+        }
     }
 
     /// Sends a new order on its way.
@@ -634,6 +646,9 @@ impl Front {
         if !matches!(close.order_type, OrderType::Limit | OrderType::Market) {
             return Err(Fault::param("type", "value must be limit or market"));
         }
+        if close.order_type == OrderType::Limit {
+            self.check_not_liquidated(account, listing)?;
+        }
         let price = self.price_of(listing, side, close.order_type, close.price)?;
         let terms = Terms { order_type: close.order_type, is_reduce_only: true, ..Terms::default() };
         let qty = Qty(size.unsigned_abs());
@@ -647,6 +662,14 @@ impl Front {
         if self.gone.is_empty() {
             return;
         }
+        let orders = self.accounts.iter().flat_map(|known| known.open.values().chain(known.waiting.values()));
+        let pending = self.accounts.iter().flat_map(|known| known.pending.iter());
+        let owners: std::collections::HashSet<u64> = orders
+            .filter_map(|order| order.connection)
+            .chain(pending.filter_map(|pending| pending.connection))
+            .collect();
+        // One that owns nothing any more need not be known.
+        self.gone.retain(|connection| owners.contains(connection));
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
             let is_gone = |order: &&crate::order::Order| {
@@ -675,15 +698,17 @@ impl Front {
         let last_end = now_ms.saturating_sub(END_MS) / DAY_MS * DAY_MS + END_MS;
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
-            let over: Vec<u64> = known
-                .open
-                .values()
-                .filter(|order| {
-                    order.terms.time_in_force == TimeInForce::GoodTilDay && order.created_ms < last_end
-                })
-                .filter(|order| !known.is_cancelling(order.number))
-                .map(|order| order.number)
-                .collect();
+            let is_over = |order: &&crate::order::Order| {
+                order.terms.time_in_force == TimeInForce::GoodTilDay && order.created_ms < last_end
+            };
+            let waiting: Vec<u64> =
+                known.waiting.values().filter(is_over).map(|order| order.number).collect();
+            let open = known.open.values().filter(is_over);
+            let over: Vec<u64> =
+                open.map(|order| order.number).filter(|number| !known.is_cancelling(*number)).collect();
+            for number in waiting {
+                self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::Settlement));
+            }
             for number in over {
                 let _ = self.send_cancel(account, number, None, None, CancelReason::Settlement);
             }

@@ -267,6 +267,12 @@ fn an_account_without_margin_loses_its_orders_and_then_its_position() {
     // The winner takes the position back, as far as it is given up.
     let ticker = venue.ok(winner, "public/ticker", json!({ "instrument_name": PERPETUAL }));
     let (side, price) = if who == 1 { ("buy", &ticker["min_price"]) } else { ("sell", &ticker["max_price"]) };
+    let (against, far) =
+        if who == 1 { ("sell", &ticker["max_price"]) } else { ("buy", &ticker["min_price"]) };
+    let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": far, "reduce_only": true, "type": "limit" });
+    assert_eq!(venue.refused(loser, &format!("private/{against}"), order), 10009, "it would be in the way");
+    let close = json!({ "instrument_name": PERPETUAL, "price": far, "type": "limit" });
+    assert_eq!(venue.refused(loser, "private/close_position", close), 10009);
     venue.ok(
         winner,
         &format!("private/{side}"),

@@ -221,12 +221,17 @@ fn times_in_force() {
     );
     let day = venue.ok(bert, "private/buy", order("good_til_day", 50));
     assert_eq!(day["order"]["order_state"], "open");
+    let stop = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_limit", "price": 54000, "trigger": "mark_price", "trigger_price": 55000, "time_in_force": "good_til_day" });
+    let stop = venue.ok(bert, "private/sell", stop)["order"]["order_id"].clone();
     // From noon to the next morning.
     venue.wait(19 * 3_600_000_000);
     assert_eq!(venue.engine.open_order_count(), 1);
     venue.wait(3_600_000_000 + 1);
     venue.wait(1_000_000);
     assert_eq!(venue.engine.open_order_count(), 0);
+    let bert = venue.login("bert");
+    let stop = venue.ok(bert, "private/get_order_state", json!({ "order_id": stop }));
+    assert_eq!((&stop["order_state"], &stop["cancel_reason"]), (&json!("cancelled"), &json!("settlement")));
 }
 
 #[test]

@@ -241,6 +241,7 @@ impl Front {
             ..MdEntry::default()
         }));
         let is_option = listing.contract.is_option();
+        let funding = listing.is_perpetual().then(|| self.funding_rates(place).map(figure_of));
         written(&MarketDataSnapshot {
             symbol: &listing.name,
             md_req_id: Some(id),
@@ -251,8 +252,8 @@ impl Front {
             trade_volume_24h: Some(volume_24h(listing, market, self.now_ms())),
             mark_price: Some(decimal_of(listing.price(market.mark))),
             open_interest: Some(self.open_interest(place)),
-            current_funding: listing.is_perpetual().then_some(FixDecimal::ZERO),
-            funding_8h: listing.is_perpetual().then_some(FixDecimal::ZERO),
+            current_funding: funding.map(|[now, _]| now),
+            funding_8h: funding.map(|[_, mean]| mean),
             entries: Group::of(&entries),
         })
     }
