@@ -101,6 +101,7 @@ impl Streams {
             let mut link = LinkConfig::new(route.clone(), session);
             link.messages_max = MESSAGES_MAX;
             link.retries_refused_login = true;
+            link.pause_max = venue.reconnect_pause_max.0;
             link.limits.message_max = venue.decode_buffer.0 as usize;
             link.limits.pending_max = venue.encode_buffer.0 as usize;
             Link::new(link)

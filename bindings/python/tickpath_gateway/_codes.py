@@ -145,6 +145,7 @@ class AckType:
     CANCEL_ALL = 4
     MASS_QUOTE = 5
     CANCEL_QUOTES = 6
+    SET_RISK_LIMITS = 7
 
 
 class Error:

@@ -49,6 +49,8 @@ pub struct VenueConfig {
     pub proxy: Option<String>,
     /// How long the venue may take to answer a request.
     pub request_timeout: Duration,
+    /// The longest pause before a lost connection is made again; the first has 250 ms.
+    pub reconnect_pause_max: Duration,
     /// The venue cancels a connection's orders when it is lost.
     pub cancel_on_disconnect: bool,
     /// How often the WebSocket is pinged: the time is the external latency.
@@ -105,6 +107,7 @@ impl Default for VenueConfig {
             ca_file: None,
             proxy: None,
             request_timeout: Duration(Nanos::from_secs(15)),
+            reconnect_pause_max: Duration(Nanos::from_secs(30)),
             cancel_on_disconnect: true,
             ws_ping_interval: Duration(Nanos::from_secs(5)),
             matching_rate: 5,
@@ -162,6 +165,12 @@ impl VenueConfig {
             self.request_timeout,
             Nanos::from_millis(100),
             Nanos::from_secs(300),
+        )?;
+        duration(
+            "venue.reconnect_pause_max",
+            self.reconnect_pause_max,
+            Nanos::from_millis(250),
+            Nanos::from_secs(600),
         )?;
         duration("venue.ws_ping_interval", self.ws_ping_interval, second, Nanos::from_secs(60))?;
         duration("venue.fix_ping_interval", self.fix_ping_interval, second, Nanos::from_secs(60))?;

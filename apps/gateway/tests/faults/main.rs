@@ -50,7 +50,7 @@ impl Place {
             );
             text.replace("[deribit]\n", &front)
         });
-        let more = format!("request_timeout = '2s'\n{of_venue}");
+        let more = format!("request_timeout = '2s'\nreconnect_pause_max = '1s'\n{of_venue}");
         let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
         let mut trader = gateway.client("trader");
         let (account, symbol) = trader.ready(PERPETUAL);

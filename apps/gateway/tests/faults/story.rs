@@ -10,7 +10,7 @@ use tickpath_gateway_protocol::OrderStatus;
 use crate::{PATIENCE, Place};
 
 /// Orders of a story that the venue takes; those that are refused because there is no connection do not count.
-const ORDERS: usize = 130;
+const ORDERS: usize = 120;
 /// The chances, in millionths: of requests, of connections each second, of changes of the book.
 const CHANCES: [(FaultKind, u32); 13] = [
     (FaultKind::Cut, 30_000),
