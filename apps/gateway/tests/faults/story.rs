@@ -75,6 +75,9 @@ fn tell(seed: u64, of_venue: &str) {
     }
     for (kind, _) in CHANCES {
         let what = format!("{kind:?}");
+        if place.count(kind) == 0 {
+            place.venue.faults.happen_next(kind, 1);
+        }
         // What needs an order or a change of the book gets some more of them.
         while place.count(kind) == 0 {
             assert!(start.elapsed() < 2 * PATIENCE, "{what} does not happen: {}", place.venue.faults);
