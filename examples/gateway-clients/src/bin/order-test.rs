@@ -116,7 +116,12 @@ impl Test {
                 self.account = header.account;
             }
         } else if let Some(ready) = event.body::<Ready>() {
-            self.is_account_ready |= ready.scope == ReadyScope::ACCOUNT && header.account == self.account;
+            if ready.scope == ReadyScope::ACCOUNT && header.account == self.account {
+                self.is_account_ready = true;
+                if self.best_bid.is_zero() {
+                    tell("there is no bid yet: waiting for one");
+                }
+            }
         } else if let Some(top) = event.body::<TopOfBook>() {
             if header.symbol == self.symbol && !top.bid_quantity.is_zero() {
                 self.best_bid = top.bid_price;
