@@ -408,6 +408,13 @@ impl Core {
         Ok(())
     }
 
+    /// A question was answered; whether its order is still the one in that place.
+    fn end_question(&mut self, account: u16, slot: u32, gateway_id: u64) -> bool {
+        let known = &mut self.accounts[usize::from(account)];
+        known.asked_questions = known.asked_questions.saturating_sub(1);
+        self.orders.get(slot).is_some_and(|order| order.gateway_id == gateway_id)
+    }
+
     /// The answer to a question about one order: by its id one order, by its label a list.
     fn take_order_state(
         &mut self,
@@ -418,9 +425,7 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) {
-        let known = &mut self.accounts[usize::from(account)];
-        known.asked_questions = known.asked_questions.saturating_sub(1);
-        if self.orders.get(slot).is_none_or(|order| order.gateway_id != gateway_id) {
+        if !self.end_question(account, slot, gateway_id) {
             return;
         }
         let found = match response.outcome {
@@ -456,9 +461,7 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) {
-        let known = &mut self.accounts[usize::from(account)];
-        known.asked_questions = known.asked_questions.saturating_sub(1);
-        if self.orders.get(slot).is_none_or(|order| order.gateway_id != gateway_id) {
+        if !self.end_question(account, slot, gateway_id) {
             return;
         }
         let value = match response.outcome {
