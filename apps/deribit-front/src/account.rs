@@ -1,6 +1,6 @@
 //! One account: its orders, trades, positions and money, as they follow from the log.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType};
 use tickpath_deribit::credits::{CreditPlan, Credits};
@@ -11,7 +11,7 @@ use tickpath_types::{
 };
 
 use crate::config::AccountSettings;
-use crate::front::Guard;
+use crate::front::{Guard, Handed, Pool};
 use crate::ledger::Ledger;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
@@ -36,6 +36,10 @@ pub(crate) struct Account {
     pub(crate) open: BTreeMap<u64, Order>,
     /// Orders that wait for a price.
     pub(crate) waiting: BTreeMap<u64, Order>,
+    /// Orders that waited and were handed to the engine, until the log has them.
+    pub(crate) handed: BTreeMap<u64, Handed>,
+    /// Orders that wait though their price has come: they are entered with the next prices.
+    pub(crate) overdue: BTreeSet<u64>,
     pub(crate) closed: VecDeque<Order>,
     pub(crate) trades: VecDeque<UserTrade>,
     pub(crate) ledger: Ledger,
@@ -107,6 +111,8 @@ impl Account {
             positions: BTreeMap::new(),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            handed: BTreeMap::new(),
+            overdue: BTreeSet::new(),
             closed: VecDeque::new(),
             trades: VecDeque::new(),
             ledger: Ledger::default(),
@@ -124,6 +130,18 @@ impl Account {
             get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
             subscribe: Credits::new(CreditPlan::SUBSCRIBE, now),
             transaction_log: Credits::new(CreditPlan::TRANSACTION_LOG, now),
+        }
+    }
+
+    /// The credits that a request takes.
+    pub(crate) const fn credits(&mut self, pool: Pool) -> &mut Credits {
+        match pool {
+            Pool::NonMatching => &mut self.non_matching,
+            Pool::GetInstruments => &mut self.get_instruments,
+            Pool::Subscribe => &mut self.subscribe,
+            Pool::TransactionLog => &mut self.transaction_log,
+            Pool::Matching => &mut self.matching,
+            Pool::CancelAll => &mut self.cancel_all,
         }
     }
 

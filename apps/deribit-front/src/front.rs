@@ -6,13 +6,16 @@ mod calls;
 mod channels;
 mod disturb;
 mod fix;
+mod handed;
 mod history;
 mod http;
 mod linked;
 mod liquidation;
 mod log;
 mod market_data;
+mod money_terms;
 mod orders;
+mod peers;
 mod protection;
 mod quotes;
 mod records;
@@ -23,6 +26,7 @@ mod trading;
 mod triggers;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use tickpath_agent::Counter;
@@ -42,10 +46,12 @@ use crate::labels::Labels;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
 use crate::pending::{Group, ReplyTo, RequestId};
-use crate::record::{MarketPrices, Stamped};
+use crate::record::{MarketPrices, MoneyTerms, Stamped};
 
+pub(crate) use calls::Pool;
 pub(crate) use disturb::MAINTENANCE;
 pub(crate) use fix::{FIX_MESSAGE_MAX, FixLink};
+pub(crate) use handed::Handed;
 pub use http::HttpCall;
 pub(crate) use protection::Guard;
 
@@ -149,6 +155,12 @@ pub struct Front {
     noted_commands: u64,
     /// And when, in milliseconds since 1970.
     noted_ms: u64,
+    /// Credits of who has not logged in.
+    peers: peers::Peers,
+    /// Fees and what accounts began with, as they hold now; none before they were first written down.
+    terms: Option<MoneyTerms>,
+    /// The same as the file has it.
+    new_terms: MoneyTerms,
     /// What forced executions paid, by currency.
     fund: BTreeMap<String, Money>,
     deliveries: VecDeque<Delivery>,
@@ -226,6 +238,9 @@ impl Front {
             are_prices_new: true,
             noted_commands: 0,
             noted_ms: 0,
+            peers: peers::Peers::new(now),
+            terms: None,
+            new_terms: Front::file_terms(&settings),
             fund: BTreeMap::new(),
             deliveries: VecDeque::new(),
             settled_ms: 0,
@@ -252,15 +267,22 @@ impl Front {
         // Without an earlier word nothing was to be settled before now.
         let since_ms = if self.recalled_ms > 0 { self.recalled_ms } else { self.now_ms() };
         self.settled_ms = self.settled_ms.max(settlement::settlement_before(since_ms));
+        self.use_file_terms();
         self.is_live = true;
+        self.put_back_handed();
     }
 
-    /// A client connected; returns its number.
+    /// A client of this machine connected; returns its number.
     pub fn open(&mut self, transport: Transport, now_us: u64) -> u64 {
+        self.open_from(Ipv4Addr::LOCALHOST, transport, now_us)
+    }
+
+    /// A client connected from an address; returns its number. Until it has logged in it shares the credits of its address.
+    pub fn open_from(&mut self, peer: Ipv4Addr, transport: Transport, now_us: u64) -> u64 {
         self.now_us = now_us;
         let number = self.next_connection;
         self.next_connection += 1;
-        self.connections.insert(number, Connection::new(transport, now_us));
+        self.connections.insert(number, Connection::new(transport, peer, now_us));
         self.counters.connections.add(1);
         number
     }
@@ -301,6 +323,12 @@ impl Front {
             Ok(request) => request,
             Err(refusal) => {
                 self.counters.malformed.add(u64::from(refusal.id.is_none()));
+                let id = refusal.id.map(RequestId::from);
+                if let Err(fault) = self.charge_refused(number, peers::PublicPool::Any) {
+                    let to =
+                        ReplyTo { connection: number, id: id.unwrap_or(RequestId::Number(0)), us_in: now_us };
+                    return self.reply(&to, Err(fault));
+                }
                 let mut out = Vec::new();
                 let time = self.server_time(now_us);
                 write_refusal(&refusal, time, self.settings.testnet, &mut out);

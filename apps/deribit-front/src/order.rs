@@ -88,6 +88,9 @@ pub(crate) struct Extra {
 /// Set in the numbers of orders that wait for a price: they are no commands of the log.
 pub(crate) const TRIGGER_BIT: u64 = 1 << 63;
 
+/// As much of their number as the text in the log has.
+const TRIGGER_TEXT_MAX: u64 = (1 << 20) - 1;
+
 /// What an order waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TriggerTerms {
@@ -172,6 +175,11 @@ impl Terms {
         write_digits(self.label, &mut text[4..10]);
         write_digits(self.trigger, &mut text[10..14]);
         ClientOrderId(text)
+    }
+
+    /// The number of an order that waited, as the text of what it made has it.
+    pub(crate) const fn trigger_of(number: u64) -> u32 {
+        (number & !TRIGGER_BIT & TRIGGER_TEXT_MAX) as u32
     }
 
     /// The terms of an order of the log; those of a plain order where another door entered it.

@@ -3,6 +3,7 @@
 //! A record stands between two commands of the log and is a line of JSON in a file beside it. Read again in its place, it does
 //! what it did then, so money is the same after a restart.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -40,8 +41,12 @@ pub(crate) enum Record {
     Trails { number: u64, price: i64 },
     /// An order waits no more: it was entered, or is over.
     WaitsNoMore { number: u64 },
+    /// So much of an order that waits was entered, under this number of the engine's: the log has it, or it waits again.
+    HandedOver { number: u64, qty: u64, user_ref: u32 },
     /// Market maker protection is set so; with an interval of 0 it is not.
     Protection(Protection),
+    /// Fees, and what accounts began with, as they hold from now on.
+    MoneyTerms(MoneyTerms),
     /// A token that more than one connection may show: what is kept of it does not show the token.
     Token(Token),
     /// The token is good no more.
@@ -92,6 +97,24 @@ pub(crate) struct Protection {
     pub(crate) quote_quantity: Option<String>,
 }
 
+/// What past money follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MoneyTerms {
+    pub(crate) instruments: Vec<InstrumentTerms>,
+    /// What accounts began with, by user and currency, in 10^-18.
+    pub(crate) accounts: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// What an instrument is, and what its trades cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InstrumentTerms {
+    pub(crate) name: String,
+    /// What must not change, in words.
+    pub(crate) nature: String,
+    /// In millionths: of the resting side, of the incoming side, of delivery, of forced executions.
+    pub(crate) fees: [i32; 4],
+}
+
 /// A token, by its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Token {
@@ -104,12 +127,29 @@ pub(crate) struct Token {
     pub(crate) is_refresh: bool,
 }
 
-/// What was written down cannot be read: put the file back from a copy, or start anew with `--new-session`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} is no record: put the file back from a copy, or start anew with --new-session")]
-pub struct RecordError {
-    /// Of the file, from 1.
-    pub line: usize,
+/// What was written down cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// Put the file back from a copy, or start anew with `--new-session`.
+    #[error("line {line} is no record: put the file back from a copy, or start anew with --new-session")]
+    Line {
+        /// Of the file, from 1.
+        line: usize,
+    },
+    /// What accounts have follows from what the instrument was: put it back as it was, or start anew with `--new-session`.
+    #[error(
+        "instrument {instrument} was {was} and {is}: past trades would be worth something else. Put it back as it was in \
+         the venue's file, or start anew with --new-session"
+    )]
+    Changed {
+        /// Its name.
+        instrument: String,
+        /// What it was.
+        was: String,
+        /// What the file says.
+        is: String,
+    },
 }
 
 impl Stamped {
@@ -117,7 +157,9 @@ impl Stamped {
     pub(crate) fn read_all(lines: &[u8]) -> Result<Vec<Stamped>, RecordError> {
         let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let records = lines.zip(1..);
-        records.map(|(text, line)| serde_json::from_slice(text).map_err(|_| RecordError { line })).collect()
+        records
+            .map(|(text, line)| serde_json::from_slice(text).map_err(|_| RecordError::Line { line }))
+            .collect()
     }
 
     /// Appends it as a line.
@@ -179,6 +221,7 @@ mod tests {
             }),
             Record::Trails { number: u64::MAX, price: 7 },
             Record::WaitsNoMore { number: 1 << 63 },
+            Record::HandedOver { number: 1 << 63, qty: 3, user_ref: 7 },
             Record::Protection(Protection { vega: Some("1.5".to_owned()), ..Protection::default() }),
             Record::Token(Token {
                 digest: "d".to_owned(),
@@ -189,6 +232,10 @@ mod tests {
                 is_refresh: true,
             }),
             Record::TokenEnds { digest: "d".to_owned() },
+            Record::MoneyTerms(MoneyTerms {
+                instruments: vec![InstrumentTerms { fees: [-1, 2, 3, 4], ..InstrumentTerms::default() }],
+                accounts: [("ANNA".to_owned(), [("BTC".to_owned(), "5".to_owned())].into())].into(),
+            }),
         ];
         let folder = tempfile::tempdir().unwrap();
         let store = LabelStore { path: folder.path().join("labels"), is_synced: true };
@@ -203,6 +250,6 @@ mod tests {
         assert_eq!(Stamped::read_all(&kept).unwrap(), written);
         assert!(RecordFile::open(&store, "B/1").unwrap().1.is_empty(), "another session's are others");
         let unknown = b"{\"after\":1,\"at_ms\":2,\"what\":\"else\"}\n";
-        assert_eq!(Stamped::read_all(unknown), Err(RecordError { line: 1 }));
+        assert_eq!(Stamped::read_all(unknown), Err(RecordError::Line { line: 1 }));
     }
 }

@@ -337,6 +337,7 @@ impl DeribitServer {
         if client.number.is_some_and(|number| self.front.poll_outage(number).is_some()) {
             return 0;
         }
+        let peer = *client.web.peer_address().ip();
         for count in 0..MESSAGES_PER_RUN {
             match client.web.receive(now) {
                 None => return count,
@@ -361,14 +362,14 @@ impl DeribitServer {
                 Some(ServerEvent::Upgrade(request)) => {
                     if request.path() == WEBSOCKET_PATH {
                         client.web.accept_upgrade();
-                        client.number = Some(self.front.open(Transport::WebSocket, now_us));
+                        client.number = Some(self.front.open_from(peer, Transport::WebSocket, now_us));
                     } else {
                         let frame = Front::not_found();
                         client.web.respond(now, &HttpResponse::json(404, &frame.bytes));
                     }
                 }
                 Some(ServerEvent::Request(request)) => {
-                    let number = self.front.open(Transport::Http, now_us);
+                    let number = self.front.open_from(peer, Transport::Http, now_us);
                     client.number = Some(number);
                     let call = HttpCall {
                         method: request.method(),

@@ -13,6 +13,7 @@ use tickpath_deribit::sign::{
 };
 use tickpath_deribit::text::{Secret, Text};
 
+use super::peers::PublicPool;
 use super::{Answer, Front};
 use crate::connection::Transport;
 use crate::fault::Fault;
@@ -127,7 +128,14 @@ impl Front {
             GrantType::ClientSignature => self.by_signature(&auth),
             _ => self.by_refresh_token(number, &auth),
         };
-        let (key, before) = found.inspect_err(|_| self.counters.logins_refused.add(1))?;
+        let (key, before) = match found {
+            Ok(found) => found,
+            Err(fault) => {
+                self.counters.logins_refused.add(1);
+                self.charge_refused(number, PublicPool::RefusedLogin)?;
+                return Err(fault);
+            }
+        };
         let allowed = &self.settings.keys[key].scope;
         let scope = match before {
             Some(before) => before,

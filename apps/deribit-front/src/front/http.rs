@@ -4,6 +4,7 @@ use tickpath_deribit::sign::HttpRequest;
 use tickpath_deribit::text::Text;
 
 use super::Front;
+use super::peers::PublicPool;
 use crate::connection::Frame;
 use crate::fault::Fault;
 use crate::json::Object;
@@ -61,7 +62,8 @@ impl Front {
             let signed = HttpRequest { method: call.method, uri: call.target, body: call.body };
             if let Err(fault) = self.authorize_http(number, header, signed) {
                 self.counters.logins_refused.add(1);
-                self.refuse_http(number, fault);
+                let charged = self.charge_refused(number, PublicPool::RefusedLogin);
+                self.refuse_http(number, charged.err().unwrap_or(fault));
                 return;
             }
         }

@@ -333,7 +333,7 @@ impl Front {
             true => self.reducing(account, listing, side, order.qty)?,
             false => order.qty,
         };
-        let terms = Terms { trigger: (order.number & !TRIGGER_BIT) as u32, ..order.terms };
+        let terms = Terms { trigger: Terms::trigger_of(order.number), ..order.terms };
         let mut intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
         self.check_funds(account, &intent, qty, None)?;

@@ -50,6 +50,10 @@ impl LogListener for Front {
             let account = &mut self.accounts[account];
             account.next_ref = account.next_ref.max(engine.last_user_ref(command.session).0 + 1);
         }
+        if let Some(account) = own {
+            let is_bounced = changes.get(&account).is_some_and(|changes| changes.post_only.is_some());
+            self.see_handed(account, command, is_bounced);
+        }
         // Numbers of trigger orders that fired before a restart are not given again.
         for order in changes.values().flat_map(|changes| &changes.orders) {
             let trigger = own
@@ -143,7 +147,7 @@ impl Front {
     /// True for an order that closes a position of an account without enough margin.
     fn is_forced(&self, command: &Command) -> bool {
         match command.kind {
-            CommandKind::Order(OrderRequest::Enter(order)) => {
+            CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order) => {
                 self.by_session.contains_key(&command.session.0)
                     && Terms::decode(&order.client_order_id).order_type == OrderType::Liquidation
             }
@@ -200,6 +204,9 @@ impl Front {
         let pending = &mut self.accounts[account].pending;
         let place = match &command.kind {
             CommandKind::Order(request) => pending.iter().position(|pending| pending.request == *request),
+            CommandKind::Force(order) => {
+                pending.iter().position(|pending| pending.request == OrderRequest::Enter(*order))
+            }
             CommandKind::Refuse { user_ref, .. } => pending.iter().position(|pending| {
                 pending.request.is_new_order() && pending.request.user_ref() == *user_ref
             }),
@@ -334,6 +341,7 @@ impl Front {
             let Pending { connection, group, .. } = pending;
             self.enter_as(account, intent, Origin { connection, reply, group, extra })
         });
+        self.follow_bounced(account, intent.terms.trigger, sent.as_ref().ok().map(|()| intent.qty));
         match (sent, &pending.reply, pending.group) {
             (Err(fault), Some(to), _) => self.reply(to, Err(fault)),
             (Err(fault), None, Some(group)) => {

@@ -1,7 +1,7 @@
 //! What the front decides is written down, and done again after a restart.
 
 use tickpath_derivatives::Money;
-use tickpath_types::Price;
+use tickpath_types::{Price, Qty};
 
 use super::Front;
 use crate::market::FundingPaid;
@@ -15,9 +15,10 @@ impl Front {
     /// of the log.
     ///
     /// # Errors
-    /// [`RecordError`] naming the line that is none.
+    /// [`RecordError`] naming the line that is none, or the instrument that is another.
     pub fn recall(&mut self, lines: &[u8]) -> Result<(), RecordError> {
         self.recalled = Stamped::read_all(lines)?.into();
+        self.recall_terms()?;
         self.recall_until(0);
         Ok(())
     }
@@ -74,8 +75,13 @@ impl Front {
                 for account in &mut self.accounts {
                     account.waiting.remove(number);
                 }
+                self.forget_bounced(*number);
+            }
+            Record::HandedOver { number, qty, user_ref } => {
+                self.take_handed(*number, Qty(*qty), *user_ref);
             }
             Record::Protection(protection) => self.take_protection(protection),
+            Record::MoneyTerms(terms) => self.take_terms(terms, at_ms),
             Record::Token(token) => self.take_token(token),
             Record::TokenEnds { digest } => self.auth.end(digest),
         }

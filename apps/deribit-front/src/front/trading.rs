@@ -12,6 +12,7 @@ use tickpath_types::{
     TimeInForce as EngineTime, UserRefNum,
 };
 
+use super::account::Wanted;
 use super::fix::FixDone;
 use super::orders::Selection;
 use super::triggers::{TriggerChange, waits};
@@ -247,16 +248,10 @@ impl Front {
         }
         let is_pair_sale = is_pair && intent.side == Side::Sell;
         let currency = if is_pair_sale { &listing.base } else { &listing.settlement };
-        let needed = self.held_for(
-            account,
-            currency,
-            intent.listing,
-            intent.side,
-            leaves,
-            intent.price,
-            intent.terms.is_reduce_only,
-        );
-        let is_enough = needed.0 == 0 || self.figures_of(account, currency, but).available() >= needed;
+        let figures = self.figures_of(account, currency, but);
+        let with = self.held_by_orders(account, currency, but, Some(Wanted::of(intent, leaves)));
+        let needed = with - figures.open_orders;
+        let is_enough = needed.0 == 0 || figures.available() >= needed;
         if is_enough { Ok(()) } else { Err(ErrorCode::NotEnoughFunds.into()) }
     }
 
@@ -323,12 +318,17 @@ impl Front {
         if self.requests.len() >= REQUESTS_MAX {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
+        let ask = match (pending.work, pending.request) {
+            (Work::Place(Intent { terms, .. }), OrderRequest::Enter(order))
+                if terms.order_type == OrderType::Liquidation =>
+            {
+                DoorAsk::Force(order)
+            }
+            (_, request) => DoorAsk::Order(request),
+        };
         let known = &mut self.accounts[account];
-        self.requests.push_back(DoorRequest {
-            session: known.session,
-            received_ns: self.now_us * 1_000,
-            ask: DoorAsk::Order(pending.request),
-        });
+        let (session, received_ns) = (known.session, self.now_us * 1_000);
+        self.requests.push_back(DoorRequest { session, received_ns, ask });
         known.pending.push_back(pending);
         Ok(())
     }

@@ -137,6 +137,7 @@ impl Front {
             extra: None,
         };
         self.next_trigger = self.next_trigger.max((record.number & !TRIGGER_BIT) + 1);
+        self.accounts[account].handed.remove(&record.number);
         self.accounts[account].waiting.insert(record.number, order);
     }
 
@@ -201,7 +202,8 @@ impl Front {
                 let (listing, side, order_type) = (order.listing, order.side, order.terms.order_type);
                 let Some(terms) = order.trigger else { continue };
                 let Some(now) = self.watched(listing, terms.watched) else { continue };
-                if is_reached(side, order_type, terms.price, now) {
+                let is_overdue = self.accounts[account].overdue.remove(&number);
+                if is_overdue || is_reached(side, order_type, terms.price, now) {
                     due.push(number);
                 } else if let Some(offset) = terms.offset
                     && let Some(order) = self.accounts[account].waiting.get_mut(&number)
@@ -233,7 +235,7 @@ impl Front {
             true => Ok(order.price),
             false => self.price_of(listing, side, OrderType::Market, None),
         };
-        let terms = Terms { trigger: (number & !TRIGGER_BIT) as u32, ..order.terms };
+        let terms = Terms { trigger: Terms::trigger_of(number), ..order.terms };
         let qty = match order.terms.is_reduce_only {
             true => self.reducing(account, listing, side, qty),
             false => Ok(qty),
@@ -245,7 +247,13 @@ impl Front {
             self.check_funds(account, &intent, qty, None)?;
             self.enter(account, intent, order.connection, None)
         });
-        let state = if entered.is_ok() { OrderState::Triggered } else { OrderState::Rejected };
+        let state = match entered {
+            Ok(()) => {
+                self.hand_over_part(account, number, order.qty);
+                OrderState::Triggered
+            }
+            Err(_) => OrderState::Rejected,
+        };
         self.end_trigger(account, number, state, None);
     }
 

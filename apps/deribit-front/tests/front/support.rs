@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tickpath_book::FastBooks;
 use tickpath_config::ConfigError;
-use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, Transport};
+use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, RecordError, Transport};
 use tickpath_exchange::{LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::{
@@ -132,18 +132,28 @@ impl Venue {
     }
 
     /// The same venue after a restart: another front that reads the log from its beginning.
-    pub fn restarted(mut self, labels: Vec<String>) -> Venue {
+    pub fn restarted(self, labels: Vec<String>) -> Venue {
+        let settings = self.settings.clone();
+        self.restarted_as(settings, labels).unwrap()
+    }
+
+    /// The same with another file.
+    pub fn restarted_as(
+        mut self,
+        settings: FrontSettings,
+        labels: Vec<String>,
+    ) -> Result<Venue, RecordError> {
         self.front.finish();
         self.records.extend(self.front.poll_records());
-        let mut front = Front::new(self.settings.clone(), Labels::restored(labels), [8; 32], self.now_us);
-        front.recall(&self.records).unwrap();
+        let mut front = Front::new(settings.clone(), Labels::restored(labels), [8; 32], self.now_us);
+        front.recall(&self.records)?;
         let mut venue = Venue {
             front,
             engine: Box::new(Engine::new(&instruments(), EngineLimits::default()).unwrap()),
             log: Vec::new(),
             now_us: self.now_us,
             records: self.records,
-            settings: self.settings,
+            settings,
             next_id: 1,
             told: BTreeMap::new(),
         };
@@ -151,7 +161,7 @@ impl Venue {
             venue.apply(command);
         }
         venue.front.go_live();
-        venue
+        Ok(venue)
     }
 
     pub fn command(&mut self, session: SessionId, kind: CommandKind) {
@@ -204,6 +214,14 @@ impl Venue {
             frames.push(serde_json::from_slice(&frame.bytes).expect("frames are JSON"));
         }
         frames
+    }
+
+    /// Sends a request, and carries out what the front asks for first alone: the venue stops there.
+    pub fn call_and_stop(&mut self, connection: u64, method: &str, params: Value) {
+        let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params }).to_string();
+        self.front.handle_frame(connection, frame.as_bytes(), self.now_us);
+        let request = self.front.poll_request().expect("an order");
+        self.command(request.session, request.kind());
     }
 
     /// Sends a request and gives its reply; notifications are kept.
