@@ -56,7 +56,7 @@ pub(crate) enum FillCondition {
     Incremental,
 }
 
-/// What few orders have; it is not known after a restart.
+/// What few orders have. After a restart it is known of linked orders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     /// Of quotes: the client's texts.

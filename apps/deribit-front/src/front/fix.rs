@@ -486,7 +486,7 @@ fn decimal_of(decimal: Decimal) -> FixDecimal {
 
 /// Money with eight digits after the point, as figures are shown.
 fn figure_of(money: Money) -> FixDecimal {
-    decimal_of(crate::listing::figure(money))
+    decimal_of(crate::listing::figure(money).decimal())
 }
 
 /// Why a request was refused, in Deribit's words.

@@ -14,7 +14,7 @@ use super::trading::NewTerms;
 use super::{Answer, Front};
 use crate::account::Changes;
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, list, member, text_of};
+use crate::json::{Json, Object, list, member, param, text_param};
 use crate::order::{Extra, Order, Terms};
 use crate::pending::{Group, Intent, Origin, Pending, QuoteError, Quoting, ReplyTo, Work};
 
@@ -39,7 +39,7 @@ struct Quote {
 impl Front {
     pub(super) fn mass_quote(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
-        self.check_deadline(get(&params, "valid_until"))?;
+        self.check_deadline(param(&params, "valid_until")?)?;
         let connection = self.connections.get(&to.connection);
         if !connection.is_some_and(|connection| connection.cancels_on_disconnect) {
             return Err(ErrorCode::CodNotEnabled.into());
@@ -48,7 +48,7 @@ impl Front {
             return Err(ErrorCode::QuotesFrozen.into());
         }
         let quotes = quotes_of(&params)?;
-        let waits = get::<bool>(&params, "wait_for_response").unwrap_or(true);
+        let waits = param::<bool>(&params, "wait_for_response")?.unwrap_or(true);
         let number = self.next_group;
         self.next_group += 1;
         // It is not done before all are sent.
@@ -56,7 +56,7 @@ impl Front {
             reply: to.clone(),
             waiting: 1,
             cancelled: Vec::new(),
-            is_detailed: get::<bool>(&params, "detailed").unwrap_or(false),
+            is_detailed: param::<bool>(&params, "detailed")?.unwrap_or(false),
             account,
             quoting: Some(Quoting::default()),
         };
@@ -256,7 +256,8 @@ impl Front {
     /// `private/cancel_quotes`: which quotes, by `cancel_type`; the result is how many.
     pub(super) fn cancel_quotes(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
-        let text = |name: &'static str| text_of(&params, name).ok_or(Fault::param(name, "value required"));
+        let text =
+            |name: &'static str| text_param(&params, name)?.ok_or(Fault::param(name, "value required"));
         let front = &*self;
         let listings = &front.settings.listings;
         let is_meant: Box<dyn Fn(&Order) -> bool + '_> = match text("cancel_type")?.as_str() {
@@ -270,8 +271,8 @@ impl Front {
                 Box::new(move |order| order.listing == place)
             }
             "instrument_kind" => {
-                let kind: Kind = get(&params, "kind").ok_or(Fault::param("kind", "value required"))?;
-                let currency = text_of(&params, "currency").unwrap_or_else(|| "any".to_owned());
+                let kind: Kind = param(&params, "kind")?.ok_or(Fault::param("kind", "value required"))?;
+                let currency = text_param(&params, "currency")?.unwrap_or_else(|| "any".to_owned());
                 Box::new(move |order| listings[order.listing].is_of(Some(kind), &currency))
             }
             "currency" => {
@@ -288,16 +289,17 @@ impl Front {
         let quotes = front.accounts[account].open.values().filter(|order| order.terms.is_quote);
         let numbers: Vec<u64> = quotes.filter(|order| is_meant(order)).map(|order| order.number).collect();
         drop(is_meant);
-        self.freeze_quotes(account, &params);
+        self.freeze_quotes(account, &params)?;
         let group = self.cancel_all_of(account, &numbers, Vec::new(), false, to)?;
         Ok(group.map(|group| self.group_result(&group)))
     }
 
     /// Takes no quotes for a second where a cancel says so.
-    pub(super) fn freeze_quotes(&mut self, account: usize, params: &Value<'_>) {
-        if get::<bool>(params, "freeze_quotes").unwrap_or(false) {
+    pub(super) fn freeze_quotes(&mut self, account: usize, params: &Value<'_>) -> Result<(), Fault> {
+        if param(params, "freeze_quotes")?.unwrap_or(false) {
             self.accounts[account].quotes_frozen_ms = self.now_ms() + FREEZE_MS;
         }
+        Ok(())
     }
 
     /// After a restart nobody is there who quotes.
@@ -331,7 +333,7 @@ enum Sent {
 }
 
 fn quotes_of(params: &Value<'_>) -> Result<Vec<Quote>, Fault> {
-    let text = |object: &Value<'_>, name: &'static str| match text_of(object, name) {
+    let text = |object: &Value<'_>, name: &'static str| match text_param(object, name)? {
         Some(text) if text.chars().count() <= TEXT_LEN_MAX => Ok(text),
         Some(_) => Err(Fault::param(name, "at most 64 characters")),
         None => Err(Fault::param(name, "value required")),
@@ -342,7 +344,7 @@ fn quotes_of(params: &Value<'_>) -> Result<Vec<Quote>, Fault> {
     scanner.open_array().map_err(|_| Fault::param("quotes", "value must be a list"))?;
     let mut found = Vec::new();
     while let Ok(true) = scanner.next_element() {
-        let Ok(quote) = scanner.value() else { break };
+        let quote = scanner.value().map_err(|_| Fault::param("quotes", "value must be a list"))?;
         let instrument = text(&quote, "instrument_name")?;
         let quote_set_id = text(&quote, "quote_set_id")?;
         for (name, side) in [("bid", Side::Buy), ("ask", Side::Sell)] {
@@ -350,10 +352,10 @@ fn quotes_of(params: &Value<'_>) -> Result<Vec<Quote>, Fault> {
             found.push(Quote {
                 instrument: instrument.clone(),
                 side,
-                amount: get(&terms, "amount"),
-                price: get(&terms, "price"),
-                is_post_only: get::<bool>(&terms, "post_only").unwrap_or(false),
-                rejects_post_only: get::<bool>(&terms, "reject_post_only").unwrap_or(false),
+                amount: param(&terms, "amount")?,
+                price: param(&terms, "price")?,
+                is_post_only: param::<bool>(&terms, "post_only")?.unwrap_or(false),
+                rejects_post_only: param::<bool>(&terms, "reject_post_only")?.unwrap_or(false),
                 extra: Extra {
                     quote_id: quote_id.clone(),
                     quote_set_id: quote_set_id.clone(),

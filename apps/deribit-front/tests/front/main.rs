@@ -1,6 +1,7 @@
 //! The front without sockets: what clients ask and are told.
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod config;
 mod faults;
 mod fix;
@@ -11,6 +12,7 @@ mod linked;
 mod margin;
 mod market;
 mod money_terms;
+mod params;
 mod protection;
 mod settlement;
 mod support;

@@ -166,7 +166,7 @@ impl Front {
             let own = recent.filter(|trade| trade.direction == side).map(|trade| trade.qty.0);
             contracts(listing, Qty(own.sum()))
         };
-        let stats = market.stats(&listing.contract, self.now_ms());
+        let stats = market.stats();
         let price = |price| decimal_of(listing.price(price));
         written(&SecurityStatus {
             symbol: &listing.name,
