@@ -37,6 +37,23 @@ pub(crate) struct FixRequest {
     pub(crate) price: Option<FixDecimal>,
 }
 
+impl FixRequest {
+    /// A request of nothing yet.
+    pub(crate) fn of(sequence: u64, kind: FixKind) -> FixRequest {
+        FixRequest {
+            sequence,
+            kind,
+            client_id: String::new(),
+            order_id: String::new(),
+            label: String::new(),
+            symbol: String::new(),
+            side: SideCode::BUY,
+            qty: FixDecimal::ZERO,
+            price: None,
+        }
+    }
+}
+
 /// What is asked by FIX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FixKind {

@@ -4,13 +4,14 @@
 //! is read, and the outcome is written. Sequence numbers begin at 1 with each connection and nothing is sent again.
 
 mod account;
+mod faults;
 mod listing;
 mod logon;
 mod market_data;
 mod orders;
 mod reports;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::number::Decimal;
@@ -35,6 +36,7 @@ use crate::connection::OUT_BYTES_MAX;
 use crate::fault::Fault;
 use crate::market::{Levels, Trade};
 use crate::order::UserTrade;
+use crate::pending::Group;
 use crate::scope::Access;
 
 /// Longest message of a client, in bytes.
@@ -47,6 +49,16 @@ const MESSAGE_LEN_FIRST: usize = 4 << 10;
 const UNSUPPORTED_TYPE: u64 = 3;
 const NOT_AUTHORIZED: u64 = 6;
 
+/// Who asks something.
+#[derive(Clone, Copy)]
+struct Caller {
+    /// The connection.
+    number: u64,
+    account: usize,
+    /// MsgSeqNum of the message.
+    sequence: u64,
+}
+
 /// What was done for a request.
 #[derive(Clone, Copy)]
 pub(super) enum FixDone<'a> {
@@ -54,6 +66,12 @@ pub(super) enum FixDone<'a> {
     Order { number: u64, trades: &'a [UserTrade] },
     /// These orders are cancelled.
     Many(&'a [u64]),
+}
+
+impl FixDone<'_> {
+    pub(super) fn of(group: &Group) -> FixDone<'_> {
+        FixDone::Many(&group.cancelled)
+    }
 }
 
 /// What the front knows of a client by FIX.
@@ -111,6 +129,10 @@ pub(super) struct FixState {
     answered: Option<(u64, u64)>,
     /// Reports written, for their ids.
     reports: u64,
+    /// What is sent now is a reply that a fault makes late.
+    is_late: bool,
+    /// Messages that leave later, in the order of their times, in microseconds since 1970, and whose they are.
+    delayed: VecDeque<(u64, u64, Outgoing)>,
 }
 
 impl FixState {
@@ -122,6 +144,8 @@ impl FixState {
             states: HashMap::new(),
             answered: None,
             reports: 0,
+            is_late: false,
+            delayed: VecDeque::new(),
         }
     }
 }
@@ -163,9 +187,9 @@ impl Front {
         let mut done = 0;
         loop {
             let rest = &bytes[done..];
-            let Some(link) = self.link(number).filter(|link| link.session.close_reason().is_none()) else {
-                return bytes.len();
-            };
+            let is_cut = self.faults.outage(number).is_some();
+            let link = self.link(number).filter(|link| !is_cut && link.session.close_reason().is_none());
+            let Some(link) = link else { return bytes.len() };
             let garbled_before = link.session.stats().garbled;
             match Message::parse_within(rest, FIX_MESSAGE_MAX) {
                 Parsed::NeedMore { .. } => return done,
@@ -228,6 +252,7 @@ impl Front {
         message: &Message<'_>,
     ) -> Result<(), Refusal> {
         let Some((account, _)) = self.fix.up.get(&number).copied() else { return Ok(()) };
+        let caller = Caller { number, account, sequence };
         let (need, pool) = price_of(message.msg_type()).ok_or(Refusal::Business {
             reason: UNSUPPORTED_TYPE,
             text: "the venue does not take messages of this type",
@@ -244,15 +269,11 @@ impl Front {
             return Ok(());
         }
         match message.msg_type() {
-            MsgType::NEW_ORDER_SINGLE => self.enter_by_fix(number, account, sequence, message)?,
-            MsgType::ORDER_CANCEL_REPLACE_REQUEST => {
-                self.replace_by_fix(number, account, sequence, message)?;
-            }
-            MsgType::ORDER_CANCEL_REQUEST => self.cancel_by_fix(number, account, sequence, message)?,
-            MsgType::ORDER_MASS_CANCEL_REQUEST => {
-                self.mass_cancel_by_fix(number, account, sequence, message)?;
-            }
-            MsgType::ORDER_MASS_STATUS_REQUEST => self.mass_status(number, account, message)?,
+            MsgType::NEW_ORDER_SINGLE => self.enter_by_fix(caller, message)?,
+            MsgType::ORDER_CANCEL_REPLACE_REQUEST => self.replace_by_fix(caller, message)?,
+            MsgType::ORDER_CANCEL_REQUEST => self.cancel_by_fix(caller, message)?,
+            MsgType::ORDER_MASS_CANCEL_REQUEST => self.mass_cancel_by_fix(caller, message)?,
+            MsgType::ORDER_MASS_STATUS_REQUEST => self.mass_status(caller, message)?,
             MsgType::MARKET_DATA_REQUEST => self.market_data_request(number, message)?,
             MsgType::SECURITY_LIST_REQUEST => self.security_list(number, message)?,
             MsgType::SECURITY_STATUS_REQUEST => self.security_status(number, message)?,
@@ -285,7 +306,8 @@ impl Front {
 
     /// Sends a message; a client that does not read until there is no room is given up.
     fn send_fix(&mut self, number: u64, outgoing: Option<Outgoing>) {
-        let Some(Outgoing { msg_type, bytes }) = outgoing else { return };
+        let Some(outgoing) = outgoing else { return };
+        let Some(Outgoing { msg_type, bytes }) = self.delay_fix(number, outgoing) else { return };
         let Parsed::Complete { message, .. } = Message::parse(&bytes) else { return };
         let sent = self.with_session(number, |session, now, _| {
             let sent = session.send_with(now, msg_type, |writer| {
@@ -344,6 +366,7 @@ impl Front {
             .map(|(number, _)| *number)
             .collect();
         for number in numbers {
+            self.miss_fix_heartbeat(number);
             self.with_session(number, |session, now, _| {
                 if session.poll_timeout().is_some_and(|due| due <= now) {
                     session.handle_timeout(now);

@@ -295,7 +295,11 @@ impl Front {
 
     /// Takes no quotes for a second where a cancel says so.
     pub(super) fn freeze_quotes(&mut self, account: usize, params: &Value<'_>) {
-        if get::<bool>(params, "freeze_quotes").unwrap_or(false) {
+        self.freeze_quotes_where(account, get::<bool>(params, "freeze_quotes").unwrap_or(false));
+    }
+
+    pub(super) fn freeze_quotes_where(&mut self, account: usize, is_asked: bool) {
+        if is_asked {
             self.accounts[account].quotes_frozen_ms = self.now_ms() + FREEZE_MS;
         }
     }

@@ -5,6 +5,7 @@ mod config;
 mod faults;
 mod fix;
 mod fix_client;
+mod fix_faults;
 mod fix_session;
 mod hostile;
 mod linked;

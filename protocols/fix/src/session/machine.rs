@@ -690,6 +690,23 @@ impl<S: Store> Session<S> {
         }
     }
 
+    /// Whether a heartbeat or a TestRequest is to be sent at `now`.
+    #[must_use]
+    pub fn is_heartbeat_due(&self, now: Nanos) -> bool {
+        self.state == State::Up
+            && self.heartbeat > Nanos::ZERO
+            && now >= self.silent_at().min(self.wire.last_sent + self.heartbeat)
+    }
+
+    /// Does as if what [`is_heartbeat_due`](Session::is_heartbeat_due) had just been sent: for a simulated venue that misses
+    /// a heartbeat.
+    pub fn put_off_heartbeat(&mut self, now: Nanos) {
+        self.wire.last_sent = now;
+        if now >= self.silent_at() {
+            self.last_received = now;
+        }
+    }
+
     /// Bytes to be sent.
     #[inline]
     #[must_use]

@@ -9,6 +9,7 @@ use tickpath_fix::{Body, Message};
 
 use super::Front;
 use crate::config::FrontSettings;
+use crate::faults::FaultKind;
 use crate::front::MAINTENANCE;
 
 /// Clocks that refuse what may have been used before the start: signatures are good for a minute.
@@ -57,6 +58,9 @@ impl Front {
         }
         if timestamp > self.now_ms() + SIGNATURE_VALID_MS {
             return Err("unauthorized: the timestamp of RawData (96) is in the future");
+        }
+        if self.faults.happens(FaultKind::LogonRefused) {
+            return Err("temporarily_unavailable");
         }
         let account = self.settings.keys[key].account;
         let peer = self.link(number).map(|link| *link.session.peer()).unwrap_or_default();

@@ -12,12 +12,12 @@ use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Decimal as FixDecimal, FieldError, Message, tag};
 use tickpath_types::Side;
 
-use super::{FixDone, Front, missing, number_of, out_of_range};
+use super::{Caller, FixDone, Front, missing, number_of, out_of_range};
 use crate::fault::Fault;
 use crate::front::orders::Selection;
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::Order;
-use crate::pending::{Done, FixKind, FixRequest, ReplyTo, RequestId};
+use crate::pending::{Done, FixKind, FixRequest, Group, ReplyTo, RequestId};
 
 /// MassCancelRequestType (530) and MassStatusReqType (585).
 const OF_SYMBOL: u64 = 1;
@@ -34,6 +34,7 @@ const BY_LABEL: u64 = 2;
 pub(super) const DUPLICATE: &str = "an open order has this ClOrdID (11)";
 
 /// How an order of a client is found.
+#[derive(Default)]
 struct Name<'a> {
     order_id: Option<&'a str>,
     client_id: Option<&'a str>,
@@ -42,31 +43,88 @@ struct Name<'a> {
     currency: Option<&'a str>,
 }
 
+impl Name<'_> {
+    /// A request about the order.
+    fn request(&self, caller: Caller, kind: FixKind) -> FixRequest {
+        let own = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        FixRequest {
+            client_id: own(self.client_id),
+            order_id: own(self.order_id),
+            label: own(self.label),
+            symbol: own(self.symbol),
+            ..FixRequest::of(caller.sequence, kind)
+        }
+    }
+}
+
+/// What became of a request, as far as it is known at once.
+pub(super) enum Outcome {
+    /// The log's word is waited for.
+    Later,
+    /// It is done: the order as it is now.
+    Order(u64),
+    /// Many are done.
+    Group(Group),
+}
+
+impl From<Done> for Outcome {
+    fn from(done: Done) -> Outcome {
+        match done {
+            Done::Later => Outcome::Later,
+            Done::Order(number) => Outcome::Order(number),
+        }
+    }
+}
+
+impl From<Option<Group>> for Outcome {
+    fn from(group: Option<Group>) -> Outcome {
+        group.map_or(Outcome::Later, Outcome::Group)
+    }
+}
+
 impl Front {
-    pub(super) fn enter_by_fix(
+    /// Does what a client asks of its orders, and tells what was done at once, or why it was not.
+    pub(super) fn do_by_fix<T: Into<Outcome>>(
         &mut self,
-        number: u64,
-        account: usize,
-        sequence: u64,
-        message: &Message<'_>,
-    ) -> Result<(), Refusal> {
+        caller: Caller,
+        asked: FixRequest,
+        act: impl FnOnce(&mut Front, &ReplyTo) -> Result<T, Fault>,
+    ) {
+        let id = RequestId::Fix(Box::new(asked));
+        let to = ReplyTo { connection: caller.number, id, us_in: self.now_us };
+        let outcome = match self.disturb_order(&to) {
+            None => act(self, &to).map(T::into),
+            Some(lost) => lost.map(|()| Outcome::Later),
+        };
+        let RequestId::Fix(asked) = &to.id else { return };
+        let done = match &outcome {
+            Ok(Outcome::Later) => return,
+            Ok(Outcome::Order(number)) => Ok(FixDone::Order { number: *number, trades: &[] }),
+            Ok(Outcome::Group(group)) => Ok(FixDone::of(group)),
+            Err(fault) => Err(*fault),
+        };
+        self.answer_fix(caller.account, &to, asked, done);
+        // No command of the log tells of it as well.
+        self.fix.answered = None;
+    }
+
+    pub(super) fn enter_by_fix(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let order = NewOrderSingle::decode(message)?;
         let side = side_of(order.side)?;
         let place = self.place_of(&order)?;
         let asked = FixRequest {
-            price: order.price,
             client_id: order.cl_ord_id.to_owned(),
             label: order.label.unwrap_or_default().to_owned(),
             symbol: order.symbol.to_owned(),
             side: order.side,
             qty: order.order_qty,
-            ..request(sequence, FixKind::Enter)
+            price: order.price,
+            ..FixRequest::of(caller.sequence, FixKind::Enter)
         };
-        let to = self.reply_to(number, asked);
-        let entered = self
-            .check_client_id(account, order.cl_ord_id)
-            .and_then(|()| self.place_order(account, side, &place, &to));
-        self.tell_done(account, &to, entered);
+        self.do_by_fix(caller, asked, |front, to| {
+            front.check_client_id(caller.account, order.cl_ord_id)?;
+            front.place_order(caller.account, side, &place, to)
+        });
         Ok(())
     }
 
@@ -117,33 +175,9 @@ impl Front {
         account.open.values().chain(account.waiting.values())
     }
 
-    fn reply_to(&self, number: u64, asked: FixRequest) -> ReplyTo {
-        ReplyTo { connection: number, id: RequestId::Fix(Box::new(asked)), us_in: self.now_us }
-    }
-
-    /// Tells what was done at once, or why it was not.
-    fn tell_done(&mut self, account: usize, to: &ReplyTo, done: Result<Done, Fault>) {
-        let RequestId::Fix(asked) = &to.id else { return };
-        match done {
-            Ok(Done::Later) => {}
-            Ok(Done::Order(number)) => {
-                self.answer_fix(account, to, asked, Ok(FixDone::Order { number, trades: &[] }));
-                // No command of the log tells of it as well.
-                self.fix.answered = None;
-            }
-            Err(fault) => self.answer_fix(account, to, asked, Err(fault)),
-        }
-    }
-
-    pub(super) fn replace_by_fix(
-        &mut self,
-        number: u64,
-        account: usize,
-        sequence: u64,
-        message: &Message<'_>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn replace_by_fix(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let replace = OrderCancelReplaceRequest::decode(message)?;
-        side_of(replace.side)?;
+        let side = side_of(replace.side)?;
         let qty = number_of(replace.order_qty, tag::ORDER_QTY)?;
         let is_units = is_in_units(replace.qty_type)?;
         let price = replace.price.map(|price| number_of(price, tag::PRICE)).transpose()?;
@@ -174,31 +208,23 @@ impl Front {
             currency: replace.currency,
         };
         let asked = FixRequest {
-            symbol: replace.symbol.to_owned(),
             side: replace.side,
             qty: replace.order_qty,
             price: replace.price,
-            ..named(&name, request(sequence, FixKind::Replace))
+            ..name.request(caller, FixKind::Replace)
         };
-        let to = self.reply_to(number, asked);
-        let done = self.find_order(account, &name).and_then(|order| {
-            let known = self.accounts[account].order(order).ok_or(ErrorCode::OrderNotFound)?;
-            if known.side != side_of(replace.side).map_err(|_| ErrorCode::BadArgument)? {
+        self.do_by_fix(caller, asked, |front, to| {
+            let order = front.find_order(caller.account, &name)?;
+            let known = front.accounts[caller.account].order(order).ok_or(ErrorCode::OrderNotFound)?;
+            if known.side != side {
                 return Err(Fault::because(ErrorCode::BadArgument, "Side (54) is not the order's"));
             }
-            self.edit_order(account, order, &edit, &to)
+            front.edit_order(caller.account, order, &edit, to)
         });
-        self.tell_done(account, &to, done);
         Ok(())
     }
 
-    pub(super) fn cancel_by_fix(
-        &mut self,
-        number: u64,
-        account: usize,
-        sequence: u64,
-        message: &Message<'_>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn cancel_by_fix(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let cancel = OrderCancelRequest::decode(message)?;
         if cancel.orig_cl_ord_id.is_none() && cancel.symbol.is_none() {
             return Err(missing(tag::SYMBOL).into());
@@ -210,10 +236,10 @@ impl Front {
             symbol: cancel.symbol,
             currency: cancel.currency,
         };
-        let asked = named(&name, request(sequence, FixKind::Cancel));
-        let to = self.reply_to(number, asked);
-        let done = self.find_order(account, &name).and_then(|order| self.cancel_order(account, order, &to));
-        self.tell_done(account, &to, done);
+        self.do_by_fix(caller, name.request(caller, FixKind::Cancel), |front, to| {
+            let order = front.find_order(caller.account, &name)?;
+            front.cancel_order(caller.account, order, to)
+        });
         Ok(())
     }
 
@@ -247,32 +273,23 @@ impl Front {
 
     pub(super) fn mass_cancel_by_fix(
         &mut self,
-        number: u64,
-        account: usize,
-        sequence: u64,
+        caller: Caller,
         message: &Message<'_>,
     ) -> Result<(), Refusal> {
         let cancel = OrderMassCancelRequest::decode(message)?;
-        let kind = FixKind::MassCancel(cancel.request_type);
         let asked = FixRequest {
             client_id: cancel.cl_ord_id.to_owned(),
             label: cancel.label.unwrap_or_default().to_owned(),
             symbol: cancel.symbol.unwrap_or_default().to_owned(),
-            ..request(sequence, kind)
+            ..FixRequest::of(caller.sequence, FixKind::MassCancel(cancel.request_type))
         };
-        let to = self.reply_to(number, asked);
-        let done = self.mass_selection(&cancel)?.and_then(|selection| {
+        let selection = self.mass_selection(&cancel)?;
+        self.do_by_fix(caller, asked, |front, to| {
+            let selection = selection?;
+            front.freeze_quotes_where(caller.account, cancel.freeze_quotes == Some(true));
             // The list of orders is what the answer is made of.
-            self.cancel_selected(account, &selection, true, &to)
+            front.cancel_selected(caller.account, &selection, true, to)
         });
-        let RequestId::Fix(asked) = &to.id else { return Ok(()) };
-        match done {
-            Ok(None) => {}
-            Ok(Some(group)) => {
-                self.answer_fix(account, &to, asked, Ok(FixDone::Many(&group.cancelled)));
-            }
-            Err(fault) => self.answer_fix(account, &to, asked, Err(fault)),
-        }
         Ok(())
     }
 
@@ -308,35 +325,22 @@ impl Front {
     }
 
     /// The orders of an account, or one of them: how many, and then a report of each.
-    pub(super) fn mass_status(
-        &mut self,
-        number: u64,
-        account: usize,
-        message: &Message<'_>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn mass_status(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
+        let account = caller.account;
         let request = OrderMassStatusRequest::decode(message)?;
         let orders: Vec<Order> = match request.request_type {
             ALL => {
-                let listing = match request.symbol {
-                    Some(symbol) => match self.listing(symbol) {
-                        Some(listing) => Some(listing),
-                        None => return Err(out_of_range(tag::SYMBOL).into()),
-                    },
-                    None => None,
-                };
+                let listing = request
+                    .symbol
+                    .map(|symbol| self.listing(symbol).ok_or(out_of_range(tag::SYMBOL)))
+                    .transpose()?;
                 let currencies = request.currency.map(str::to_owned).into_iter().collect();
                 let selection = Selection { listing, currencies, ..Selection::default() };
                 self.live(account).filter(|order| self.is_selected(&selection, order)).cloned().collect()
             }
             ONE_ORDER => {
                 let id = Some(request.request_id);
-                let mut name = Name {
-                    order_id: None,
-                    client_id: None,
-                    label: None,
-                    symbol: request.symbol,
-                    currency: request.currency,
-                };
+                let mut name = Name { symbol: request.symbol, currency: request.currency, ..Name::default() };
                 match request.id_type.unwrap_or(BY_ORDER_ID) {
                     BY_ORDER_ID => name.order_id = id,
                     BY_CLIENT_ID => name.client_id = id,
@@ -348,7 +352,7 @@ impl Front {
             }
             _ => return Err(out_of_range(tag::MASS_STATUS_REQ_TYPE).into()),
         };
-        self.send_mass_status(number, &request, &orders);
+        self.send_mass_status(caller.number, &request, &orders);
         Ok(())
     }
 
@@ -385,32 +389,6 @@ impl Instructions {
             rejects_post_only: has('6') && has('A'),
             is_reduce_only: has('E'),
         }
-    }
-}
-
-/// A request of nothing yet.
-fn request(sequence: u64, kind: FixKind) -> FixRequest {
-    FixRequest {
-        sequence,
-        kind,
-        client_id: String::new(),
-        order_id: String::new(),
-        label: String::new(),
-        symbol: String::new(),
-        side: SideCode::BUY,
-        qty: FixDecimal::ZERO,
-        price: None,
-    }
-}
-
-fn named(name: &Name<'_>, request: FixRequest) -> FixRequest {
-    let own = |text: Option<&str>| text.unwrap_or_default().to_owned();
-    FixRequest {
-        client_id: own(name.client_id),
-        order_id: own(name.order_id),
-        label: own(name.label),
-        symbol: own(name.symbol),
-        ..request
     }
 }
 

@@ -57,20 +57,28 @@ impl Front {
         outcome: Result<FixDone<'_>, Fault>,
     ) {
         let number = to.connection;
-        match outcome {
-            Err(fault) => self.refuse_fix(to, asked, fault),
-            Ok(FixDone::Many(orders)) => {
-                let report = self.mass_cancel_report(account, asked, orders);
-                self.send_fix(number, report);
+        let done = match outcome {
+            Err(fault) => return self.refuse_fix(to, asked, fault),
+            Ok(done) => done,
+        };
+        self.send_fix_reply(to, |front| match done {
+            FixDone::Many(orders) => {
+                let report = front.mass_cancel_report(account, asked, orders);
+                front.send_fix(number, report);
             }
-            Ok(FixDone::Order { number: order, .. }) if asked.kind == FixKind::Cancel => {
-                let brief = self.brief_report(account, order);
-                self.send_fix(number, brief);
+            FixDone::Order { number: order, .. } if asked.kind == FixKind::Cancel => {
+                let brief = front.brief_report(account, order);
+                front.send_fix(number, brief);
             }
-            Ok(FixDone::Order { number: order, trades }) => {
-                self.send_reports(number, account, order, trades, SUCCESS);
-                self.fix.answered = Some((number, order));
+            FixDone::Order { number: order, trades } => {
+                front.send_reports(number, account, order, trades, SUCCESS);
             }
+        });
+        // A reply that is lost is not told as news either.
+        if let FixDone::Order { number: order, .. } = done
+            && asked.kind != FixKind::Cancel
+        {
+            self.fix.answered = Some((number, order));
         }
     }
 
@@ -93,7 +101,7 @@ impl Front {
                 ..OrderMassCancelReport::default()
             }),
         };
-        self.send_fix(to.connection, refusal);
+        self.send_fix_reply(to, |front| front.send_fix(to.connection, refusal));
     }
 
     /// It is not known what became of a request: it may still be done, so this is no refusal of the order.
