@@ -62,6 +62,9 @@ pub(crate) enum FixKind {
     Cancel,
     /// Of so many types (MassCancelRequestType).
     MassCancel(u64),
+    Quote,
+    /// Of so many types (QuoteCancelType).
+    CancelQuotes(u64),
 }
 
 impl From<Id<'_>> for RequestId {
@@ -186,5 +189,7 @@ pub(crate) struct QuoteError {
     pub(crate) instrument: String,
     pub(crate) side: Side,
     pub(crate) set_id: String,
+    /// The client's id of the quote, by FIX.
+    pub(crate) entry_id: String,
     pub(crate) fault: Fault,
 }

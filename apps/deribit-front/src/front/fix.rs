@@ -9,7 +9,9 @@ mod listing;
 mod logon;
 mod market_data;
 mod orders;
+mod quotes;
 mod reports;
+mod trades;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -18,8 +20,8 @@ use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::Money;
 use tickpath_fix::deribit::LogonClock;
 use tickpath_fix::session::{
-    BusinessReject, CompId, Header, Listener, LogonDecision, LogonRequest, NoStore, Refusal, Reject,
-    SendError, Session, SessionConfig,
+    CompId, Header, Listener, LogonDecision, LogonRequest, NoStore, Refusal, Reject, SendError, Session,
+    SessionConfig,
 };
 use tickpath_fix::{
     Body, Decimal as FixDecimal, FieldError, MESSAGE_LEN_MAX, Message, MsgType, Parsed, SessionRejectReason,
@@ -36,7 +38,7 @@ use crate::connection::OUT_BYTES_MAX;
 use crate::fault::Fault;
 use crate::market::{Levels, Trade};
 use crate::order::UserTrade;
-use crate::pending::Group;
+use crate::pending::{Group, Quoting};
 use crate::scope::Access;
 
 /// Longest message of a client, in bytes.
@@ -45,9 +47,6 @@ pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
 const ID_LEN_MAX: usize = 128;
 /// Where the first try to write a message ends.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
-/// BusinessRejectReason (380): unsupported type, not authorised.
-const UNSUPPORTED_TYPE: u64 = 3;
-const NOT_AUTHORIZED: u64 = 6;
 
 /// Who asks something.
 #[derive(Clone, Copy)]
@@ -66,11 +65,16 @@ pub(super) enum FixDone<'a> {
     Order { number: u64, trades: &'a [UserTrade] },
     /// These orders are cancelled.
     Many(&'a [u64]),
+    /// This became of quotes.
+    Quotes(&'a Quoting),
 }
 
 impl FixDone<'_> {
     pub(super) fn of(group: &Group) -> FixDone<'_> {
-        FixDone::Many(&group.cancelled)
+        match &group.quoting {
+            Some(quoting) => FixDone::Quotes(quoting),
+            None => FixDone::Many(&group.cancelled),
+        }
     }
 }
 
@@ -84,6 +88,8 @@ pub(crate) struct FixLink {
     statuses: Vec<(String, usize)>,
     /// Id and currency of the request whose client is told of positions.
     positions: Option<(String, String)>,
+    /// Ids and instruments of the requests whose client is told of its trades.
+    captures: Vec<(String, usize)>,
     /// No reports without a request.
     is_unsubscribed: bool,
     /// Reports of the connection's own orders alone.
@@ -108,6 +114,7 @@ impl FixLink {
             securities: None,
             statuses: Vec::new(),
             positions: None,
+            captures: Vec::new(),
             is_unsubscribed: false,
             is_own_only: false,
             has_fills_apart: false,
@@ -123,8 +130,8 @@ pub(super) struct FixState {
     clocks: Vec<LogonClock>,
     /// Books as clients have them, by listing; those that somebody follows.
     published: HashMap<usize, Levels>,
-    /// Whether instruments were open when it was told last, by listing.
-    states: HashMap<usize, bool>,
+    /// The states of instruments when they were told last, by listing.
+    states: BTreeMap<usize, u64>,
     /// The report that answered a request just now, by connection and order: it is not told again.
     answered: Option<(u64, u64)>,
     /// Reports written, for their ids.
@@ -141,7 +148,7 @@ impl FixState {
             up: BTreeMap::new(),
             clocks: logon::clocks(settings, now_us),
             published: HashMap::new(),
-            states: HashMap::new(),
+            states: BTreeMap::new(),
             answered: None,
             reports: 0,
             is_late: false,
@@ -253,13 +260,15 @@ impl Front {
     ) -> Result<(), Refusal> {
         let Some((account, _)) = self.fix.up.get(&number).copied() else { return Ok(()) };
         let caller = Caller { number, account, sequence };
-        let (need, pool) = price_of(message.msg_type()).ok_or(Refusal::Business {
-            reason: UNSUPPORTED_TYPE,
-            text: "the venue does not take messages of this type",
-        })?;
+        let refused =
+            |reason, text| Refusal::Field { error: FieldError { tag: 0, reason }, text: Some(text) };
+        let (need, pool) = price_of(message.msg_type()).ok_or(refused(
+            SessionRejectReason::INVALID_MSG_TYPE,
+            "the venue does not take messages of this type",
+        ))?;
         let is_allowed = self.connections.get(&number).is_some_and(|own| allows(&own.scope, need));
         if !is_allowed {
-            return Err(Refusal::Business { reason: NOT_AUTHORIZED, text: ErrorCode::Forbidden.message() });
+            return Err(refused(SessionRejectReason::OTHER, ErrorCode::Forbidden.message()));
         }
         if self.charge(number, Some(account), pool).is_err() {
             // As over JSON-RPC the client is sent away.
@@ -274,6 +283,12 @@ impl Front {
             MsgType::ORDER_CANCEL_REQUEST => self.cancel_by_fix(caller, message)?,
             MsgType::ORDER_MASS_CANCEL_REQUEST => self.mass_cancel_by_fix(caller, message)?,
             MsgType::ORDER_MASS_STATUS_REQUEST => self.mass_status(caller, message)?,
+            MsgType::MASS_QUOTE => self.mass_quote_by_fix(caller, message)?,
+            MsgType::QUOTE_CANCEL => self.cancel_quotes_by_fix(caller, message)?,
+            MsgType::PROTECTION_LIMITS => self.protection_limits(caller, message)?,
+            MsgType::PROTECTION_RESET => self.protection_reset(caller, message)?,
+            MsgType::TRADE_CAPTURE_REQUEST => self.trade_capture(caller, message)?,
+            MsgType::SECURITY_DEFINITION_REQUEST => self.security_definition(number, message)?,
             MsgType::MARKET_DATA_REQUEST => self.market_data_request(number, message)?,
             MsgType::SECURITY_LIST_REQUEST => self.security_list(number, message)?,
             MsgType::SECURITY_STATUS_REQUEST => self.security_status(number, message)?,
@@ -285,23 +300,20 @@ impl Front {
 
     fn refuse_fix_message(&mut self, number: u64, sequence: u64, message: &Message<'_>, refusal: Refusal) {
         let msg_type = message.msg_type();
-        let outgoing = match refusal {
-            Refusal::Field { error, text } => written(&Reject {
-                ref_seq_num: sequence,
-                ref_tag_id: Some(u64::from(error.tag)).filter(|tag| *tag != 0),
-                ref_msg_type: Some(msg_type.as_str()),
-                reason: Some(u64::from(error.reason.0)),
-                text: Some(text.unwrap_or(error.reason.text())),
-            }),
-            Refusal::Business { reason, text } => written(&BusinessReject {
-                ref_msg_type: msg_type.as_str(),
-                reason,
-                ref_seq_num: Some(sequence),
-                ref_id: None,
-                text: Some(text),
-            }),
+        let (error, text) = match refusal {
+            Refusal::Field { error, text } => (error, text.unwrap_or(error.reason.text())),
+            Refusal::Business { text, .. } => {
+                (FieldError { tag: 0, reason: SessionRejectReason::OTHER }, text)
+            }
         };
-        self.send_fix(number, outgoing);
+        let reject = written(&Reject {
+            ref_seq_num: sequence,
+            ref_tag_id: Some(u64::from(error.tag)).filter(|tag| *tag != 0),
+            ref_msg_type: Some(msg_type.as_str()),
+            reason: Some(u64::from(shown_reason(error.reason).0)),
+            text: Some(text),
+        });
+        self.send_fix(number, reject);
     }
 
     /// Sends a message; a client that does not read until there is no room is given up.
@@ -359,6 +371,9 @@ impl Front {
 
     /// What is due: heartbeats, and the best levels of books for who wants them each time.
     pub(super) fn run_fix(&mut self) {
+        // What the venue decides itself comes with no command.
+        let followed: Vec<usize> = self.fix.states.keys().copied().collect();
+        self.tell_states(&followed);
         let numbers: Vec<u64> = self
             .connections
             .iter()
@@ -413,6 +428,7 @@ impl Front {
         if let Some(link) = self.link(number) {
             (link.securities, link.positions) = (None, None);
             link.feeds.clear();
+            link.captures.clear();
             link.statuses.clear();
         }
         self.forget_books();
@@ -436,6 +452,7 @@ impl Front {
         for (number, account) in clients {
             if let Some(changes) = changes.get(&account).filter(|changes| !changes.is_empty()) {
                 self.tell_reports(number, account, changes, answered);
+                self.tell_captures(number, changes);
                 self.tell_positions(number, account, changes);
             }
         }
@@ -445,17 +462,24 @@ impl Front {
 /// What a message needs and costs; none of one that is not taken.
 fn price_of(msg_type: MsgType) -> Option<(Need, Pool)> {
     Some(match msg_type {
-        MsgType::NEW_ORDER_SINGLE | MsgType::ORDER_CANCEL_REPLACE_REQUEST | MsgType::ORDER_CANCEL_REQUEST => {
-            (Need::Trade(Access::ReadWrite), Pool::Matching)
+        MsgType::NEW_ORDER_SINGLE
+        | MsgType::ORDER_CANCEL_REPLACE_REQUEST
+        | MsgType::ORDER_CANCEL_REQUEST
+        | MsgType::MASS_QUOTE
+        | MsgType::QUOTE_CANCEL => (Need::Trade(Access::ReadWrite), Pool::Matching),
+        MsgType::PROTECTION_LIMITS | MsgType::PROTECTION_RESET => {
+            (Need::Trade(Access::ReadWrite), Pool::NonMatching)
         }
         MsgType::ORDER_MASS_CANCEL_REQUEST => (Need::Trade(Access::ReadWrite), Pool::CancelAll),
-        MsgType::ORDER_MASS_STATUS_REQUEST | MsgType::REQUEST_FOR_POSITIONS => {
-            (Need::Trade(Access::Read), Pool::NonMatching)
-        }
+        MsgType::ORDER_MASS_STATUS_REQUEST
+        | MsgType::REQUEST_FOR_POSITIONS
+        | MsgType::TRADE_CAPTURE_REQUEST => (Need::Trade(Access::Read), Pool::NonMatching),
         MsgType::USER_REQUEST => (Need::Account(Access::Read), Pool::NonMatching),
         MsgType::SECURITY_LIST_REQUEST => (Need::Login, Pool::GetInstruments),
         MsgType::MARKET_DATA_REQUEST => (Need::Login, Pool::Subscribe),
-        MsgType::SECURITY_STATUS_REQUEST => (Need::Login, Pool::NonMatching),
+        MsgType::SECURITY_STATUS_REQUEST | MsgType::SECURITY_DEFINITION_REQUEST => {
+            (Need::Login, Pool::NonMatching)
+        }
         _ => return None,
     })
 }
@@ -485,6 +509,17 @@ fn text(text: &str) -> Option<&str> {
 /// An id that the front keeps has at most so many bytes.
 fn check_id(id: &str, tag: u32) -> Result<(), FieldError> {
     if id.len() > ID_LEN_MAX { Err(out_of_range(tag)) } else { Ok(()) }
+}
+
+/// The reasons that Deribit gives: a wrong value, a type that is not taken, and all others.
+fn shown_reason(reason: SessionRejectReason) -> SessionRejectReason {
+    match reason {
+        SessionRejectReason::BAD_FORMAT
+        | SessionRejectReason::OUT_OF_RANGE
+        | SessionRejectReason::NO_VALUE => SessionRejectReason::BAD_FORMAT,
+        SessionRejectReason::INVALID_MSG_TYPE => reason,
+        _ => SessionRejectReason::OTHER,
+    }
 }
 
 /// What a request lacks.

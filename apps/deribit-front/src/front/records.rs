@@ -78,6 +78,7 @@ impl Front {
             Record::Protection(protection) => self.take_protection(protection),
             Record::Token(token) => self.take_token(token),
             Record::TokenEnds { digest } => self.auth.end(digest),
+            Record::FixLogon { client_id, timestamp_ms } => self.take_fix_logon(client_id, *timestamp_ms),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Orders by FIX: what is asked is made what JSON-RPC would have asked.
 
-use tickpath_deribit::codes::{Kind, OrderType, TimeInForce, Trigger};
+use tickpath_deribit::codes::{Advanced, Kind, OrderType, TimeInForce, Trigger};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::{EditOrder, PlaceOrder};
 use tickpath_deribit::text::Text;
 use tickpath_fix::deribit::{
     NewOrderSingle, OrdType, OrderCancelReplaceRequest, OrderCancelRequest, OrderMassCancelRequest,
-    OrderMassStatusRequest, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
+    OrderMassStatusRequest, PegPriceType, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
 };
 use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Decimal as FixDecimal, FieldError, Message, tag};
@@ -30,6 +30,8 @@ const BY_ORDER_ID: u64 = 0;
 const BY_CLIENT_ID: u64 = 1;
 const BY_LABEL: u64 = 2;
 
+/// Of a SecurityType.
+pub(super) const UNKNOWN_KIND: &str = "no such kind";
 /// Of a ClOrdID.
 pub(super) const DUPLICATE: &str = "an open order has this ClOrdID (11)";
 
@@ -44,6 +46,13 @@ struct Name<'a> {
 }
 
 impl Name<'_> {
+    /// Whether the order is of the instrument and the currency.
+    fn has(&self, front: &Front, order: &Order) -> bool {
+        let listing = &front.settings.listings[order.listing];
+        self.symbol.is_none_or(|symbol| symbol == listing.name)
+            && self.currency.is_none_or(|currency| listing.is_of(None, currency))
+    }
+
     /// A request about the order.
     fn request(&self, caller: Caller, kind: FixKind) -> FixRequest {
         let own = |text: Option<&str>| text.unwrap_or_default().to_owned();
@@ -134,20 +143,23 @@ impl Front {
         let is_units = is_in_units(order.qty_type)?;
         let number =
             |decimal: Option<FixDecimal>, tag| decimal.map(|decimal| number_of(decimal, tag)).transpose();
-        let instructions = Instructions::read(order.exec_inst);
+        let instructions = Instructions::read(order.exec_inst)?;
         let order_type = type_of(order)?;
+        check_shape(order, order_type)?;
         Ok(PlaceOrder {
             amount: Some(qty).filter(|_| is_units),
             contracts: Some(qty).filter(|_| !is_units),
             order_type: Some(order_type),
             price: number(order.price, tag::PRICE)?,
             label: order.label.map(Text::new),
+            advanced: order.adv_order_type.map(advanced_of).transpose()?,
             time_in_force: Some(time_of(order.time_in_force)?),
             post_only: instructions.is_post_only,
             reject_post_only: instructions.rejects_post_only,
             reduce_only: instructions.is_reduce_only,
             display_amount: order
                 .display_qty
+                .filter(|shown| shown.normalized().mantissa() != 0)
                 .map(|shown| self.display_amount(order.symbol, shown, is_units))
                 .transpose()?,
             trigger: order.trigger.map(trigger_of).transpose()?,
@@ -184,7 +196,7 @@ impl Front {
         if replace.ord_type.is_some_and(|ord_type| ord_type != OrdType::LIMIT) {
             return Err(out_of_range(tag::ORD_TYPE).into());
         }
-        let instructions = Instructions::read(replace.exec_inst);
+        let instructions = Instructions::read(replace.exec_inst)?;
         let edit = EditOrder {
             amount: Some(qty).filter(|_| is_units),
             contracts: Some(qty).filter(|_| !is_units),
@@ -195,6 +207,7 @@ impl Front {
             valid_until: replace.valid_until_time.map(|time| time.0 / 1_000_000),
             display_amount: replace
                 .display_qty
+                .filter(|shown| shown.normalized().mantissa() != 0)
                 .map(|shown| self.display_amount(replace.symbol, shown, is_units))
                 .transpose()?,
             mmp: replace.mm_protection == Some(true),
@@ -219,6 +232,14 @@ impl Front {
             if known.side != side {
                 return Err(Fault::because(ErrorCode::BadArgument, "Side (54) is not the order's"));
             }
+            // What it has already is no change.
+            let listing = &front.settings.listings[known.listing];
+            let has = |shown| known.display.is_some_and(|display| listing.amount(display) == shown);
+            let edit = EditOrder {
+                mmp: edit.mmp && !known.terms.is_protected,
+                display_amount: edit.display_amount.filter(|shown| !has(*shown)),
+                ..edit
+            };
             front.edit_order(caller.account, order, &edit, to)
         });
         Ok(())
@@ -246,11 +267,7 @@ impl Front {
     /// The order that a client means: by the venue's id, by its own, or by a label that one order alone has.
     fn find_order(&self, account: usize, name: &Name<'_>) -> Result<u64, Fault> {
         let not_found = || Fault::new(ErrorCode::OrderNotFound);
-        let is_meant = |order: &&Order| {
-            let listing = &self.settings.listings[order.listing];
-            name.symbol.is_none_or(|symbol| symbol == listing.name)
-                && name.currency.is_none_or(|currency| listing.is_of(None, currency))
-        };
+        let is_meant = |order: &&Order| name.has(self, order);
         if let Some(id) = name.order_id {
             let number = self.order_number(account, id)?;
             let order = self.accounts[account].order(number).filter(is_meant);
@@ -311,7 +328,7 @@ impl Front {
                 let security_type = cancel.security_type.ok_or(missing(tag::SECURITY_TYPE))?;
                 match kind_of(security_type) {
                     Some(kind) => selection.kind = Some(kind),
-                    None => return Err(out_of_range(tag::SECURITY_TYPE)),
+                    None => return Ok(Err(Fault::param("kind", UNKNOWN_KIND))),
                 }
             }
             OF_LABEL => {
@@ -347,13 +364,30 @@ impl Front {
                     BY_LABEL => name.label = id,
                     _ => return Err(out_of_range(tag::MASS_STATUS_ID_TYPE).into()),
                 }
-                let found = self.find_order(account, &name).ok();
-                found.and_then(|order| self.accounts[account].order(order)).cloned().into_iter().collect()
+                self.orders_named(account, &name)
             }
             _ => return Err(out_of_range(tag::MASS_STATUS_REQ_TYPE).into()),
         };
         self.send_mass_status(caller.number, &request, &orders);
         Ok(())
+    }
+
+    /// The orders that a client means: of a label all that are open, or were where none is.
+    fn orders_named(&self, account: usize, name: &Name<'_>) -> Vec<Order> {
+        let Some(label) = name.label else {
+            let found = self.find_order(account, name).ok();
+            return found
+                .and_then(|order| self.accounts[account].order(order))
+                .cloned()
+                .into_iter()
+                .collect();
+        };
+        let is_meant = |order: &&Order| name.has(self, order) && self.labels.name(order.terms.label) == label;
+        let open: Vec<Order> = self.live(account).filter(is_meant).cloned().collect();
+        match open.is_empty() {
+            true => self.accounts[account].closed.iter().filter(is_meant).cloned().collect(),
+            false => open,
+        }
     }
 
     /// A shown quantity as an amount.
@@ -375,20 +409,21 @@ impl Front {
 
 /// What ExecInst (18) asks for: `6` post only, `6A` post only or reject, `E` reduce only, with blanks between or without.
 #[derive(Default)]
-struct Instructions {
-    is_post_only: bool,
-    rejects_post_only: bool,
+pub(super) struct Instructions {
+    pub(super) is_post_only: bool,
+    pub(super) rejects_post_only: bool,
     is_reduce_only: bool,
 }
 
 impl Instructions {
-    fn read(exec_inst: Option<&str>) -> Instructions {
-        let has = |letter| exec_inst.is_some_and(|exec_inst| exec_inst.contains(letter));
-        Instructions {
-            is_post_only: has('6'),
-            rejects_post_only: has('6') && has('A'),
-            is_reduce_only: has('E'),
+    pub(super) fn read(exec_inst: Option<&str>) -> Result<Instructions, FieldError> {
+        let exec_inst = exec_inst.unwrap_or_default();
+        let has = |letter| exec_inst.contains(letter);
+        let is_known = exec_inst.chars().all(|letter| "6AE ".contains(letter));
+        if !is_known || (has('A') && !has('6')) {
+            return Err(out_of_range(tag::EXEC_INST));
         }
+        Ok(Instructions { is_post_only: has('6'), rejects_post_only: has('A'), is_reduce_only: has('E') })
     }
 }
 
@@ -424,6 +459,41 @@ fn type_of(order: &NewOrderSingle<'_>) -> Result<OrderType, FieldError> {
     })
 }
 
+/// What belongs together comes together.
+fn check_shape(order: &NewOrderSingle<'_>, order_type: OrderType) -> Result<(), FieldError> {
+    let trails = order_type == OrderType::TrailingStop;
+    if order.peg_offset_value.is_some() != trails {
+        return Err(if trails {
+            missing(tag::PEG_OFFSET_VALUE)
+        } else {
+            out_of_range(tag::PEG_OFFSET_VALUE)
+        });
+    }
+    if order.peg_price_type.is_some_and(|kind| kind != PegPriceType::TRAILING_STOP || !trails) {
+        return Err(out_of_range(tag::PEG_PRICE_TYPE));
+    }
+    // What is shown anew is as much as was shown.
+    if order.refresh_qty.is_some_and(|refresh| order.display_qty.is_none_or(|shown| !is_same(shown, refresh)))
+    {
+        return Err(out_of_range(tag::REFRESH_QTY));
+    }
+    Ok(())
+}
+
+fn is_same(one: FixDecimal, other: FixDecimal) -> bool {
+    let (one, other) = (one.normalized(), other.normalized());
+    (one.mantissa(), one.scale()) == (other.mantissa(), other.scale())
+}
+
+/// DeribitAdvOrderType (100012).
+fn advanced_of(code: &str) -> Result<Advanced, FieldError> {
+    match code {
+        "0" => Ok(Advanced::ImpliedVolatility),
+        "1" => Ok(Advanced::Usd),
+        _ => Err(out_of_range(tag::DERIBIT_ADV_ORDER_TYPE)),
+    }
+}
+
 fn time_of(code: Option<TimeInForceCode>) -> Result<TimeInForce, FieldError> {
     match code {
         None | Some(TimeInForceCode::GOOD_TIL_CANCEL) => Ok(TimeInForce::GoodTilCancelled),
@@ -448,7 +518,7 @@ pub(super) fn kind_of(security_type: &str) -> Option<Kind> {
     match security_type {
         "FUT" => Some(Kind::Future),
         "OPT" => Some(Kind::Option),
-        "FXSPOT" => Some(Kind::Spot),
+        "FXSPOT" | "SPOT" => Some(Kind::Spot),
         "FUTCO" => Some(Kind::FutureCombo),
         "OPTCO" => Some(Kind::OptionCombo),
         _ => None,
