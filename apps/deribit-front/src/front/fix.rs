@@ -241,6 +241,7 @@ impl Front {
         if inbox.is_over {
             self.log_out_fix(number, message);
         }
+        self.charge_for_answer(number, message.msg_type());
         if inbox.is_for_application {
             self.counters.requests.add(1);
             if let Err(refusal) = self.handle_fix_request(number, sequence, message) {
@@ -270,11 +271,7 @@ impl Front {
         if !is_allowed {
             return Err(refused(SessionRejectReason::OTHER, ErrorCode::Forbidden.message()));
         }
-        if self.charge(number, Some(account), pool).is_err() {
-            // As over JSON-RPC the client is sent away.
-            self.with_session(number, |session, now, _| {
-                session.end_with_reject(now, ErrorCode::TooManyRequests.message());
-            });
+        if !self.charge_fix(number, account, pool) {
             return Ok(());
         }
         match message.msg_type() {
@@ -296,6 +293,26 @@ impl Front {
             _ => self.user_request(number, account, message)?,
         }
         Ok(())
+    }
+
+    /// Takes credits; as over JSON-RPC a client without any is sent away.
+    fn charge_fix(&mut self, number: u64, account: usize, pool: Pool) -> bool {
+        let is_paid = self.charge(number, Some(account), pool).is_ok();
+        if !is_paid {
+            self.with_session(number, |session, now, _| {
+                session.end_with_reject(now, ErrorCode::TooManyRequests.message());
+            });
+        }
+        is_paid
+    }
+
+    /// What the session itself answers costs as much as a sign of life by JSON-RPC.
+    fn charge_for_answer(&mut self, number: u64, msg_type: MsgType) {
+        let is_answered =
+            [MsgType::TEST_REQUEST, MsgType::RESEND_REQUEST, MsgType::SEQUENCE_RESET].contains(&msg_type);
+        if is_answered && let Some((account, _)) = self.fix.up.get(&number).copied() {
+            self.charge_fix(number, account, Pool::NonMatching);
+        }
     }
 
     fn refuse_fix_message(&mut self, number: u64, sequence: u64, message: &Message<'_>, refusal: Refusal) {

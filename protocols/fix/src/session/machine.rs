@@ -292,6 +292,11 @@ impl<S: Store> Session<S> {
                 let id = message.require(tag::TEST_REQ_ID)?;
                 self.admin(now, MsgType::HEARTBEAT, |writer| writer.copy(id));
             }
+            MsgType::HEARTBEAT if self.config.echoes_heartbeats => {
+                if message.find(tag::TEST_REQ_ID).is_none() {
+                    self.admin(now, MsgType::HEARTBEAT, |_| {});
+                }
+            }
             MsgType::RESEND_REQUEST => self.handle_resend_request(message)?,
             MsgType::REJECT => listener.on_reject(&Reject::decode(message)?),
             MsgType::SEQUENCE_RESET => self.handle_gap_fill(now, header, message)?,

@@ -395,7 +395,7 @@ fn error_entry<'a>(error: &'a QuoteError, words: &'a str) -> QuoteResult<'a> {
         status: Some(REJECTED),
         symbol: text(&error.instrument),
         side: Some(SideCode::from(error.side)),
-        reject_code: u64::try_from(error.fault.code.code().unsigned_abs()).ok(),
+        reject_code: Some(error.fault.code.code().unsigned_abs()),
         text: Some(words),
         ..QuoteResult::default()
     }
