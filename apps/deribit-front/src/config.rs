@@ -376,7 +376,11 @@ impl DeribitConfig {
             listings,
             keys,
             accounts,
-            faults: self.faults.clone().unwrap_or_default().plan(self.address)?,
+            faults: self
+                .faults
+                .clone()
+                .unwrap_or_default()
+                .plan([self.address].into_iter().chain(self.fix_address))?,
         })
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Extra {
     /// Of quotes: the client's texts.
     pub(crate) quote_id: String,
     pub(crate) quote_set_id: String,
+    /// By FIX.
+    pub(crate) quote_entry_id: String,
     /// The group of market maker protection.
     pub(crate) mmp_group: String,
     /// Orders that are linked with it once it is in the log.

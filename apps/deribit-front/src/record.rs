@@ -57,6 +57,8 @@ pub(crate) enum Record {
     Token(Token),
     /// The token is good no more.
     TokenEnds { digest: String },
+    /// A key logged on by FIX with this timestamp: none that is as old or older is good any more.
+    FixLogon { client_id: String, timestamp_ms: u64 },
 }
 
 /// What is reckoned of an instrument.
@@ -293,6 +295,7 @@ mod tests {
                 instruments: vec![InstrumentTerms { fees: [-1, 2, 3, 4], ..InstrumentTerms::default() }],
                 accounts: [("ANNA".to_owned(), [("BTC".to_owned(), "5".to_owned())].into())].into(),
             }),
+            Record::FixLogon { client_id: "anna".to_owned(), timestamp_ms: 7 },
         ];
         let folder = tempfile::tempdir().unwrap();
         let store = LabelStore { path: folder.path().join("labels"), is_synced: true };

@@ -111,7 +111,8 @@ impl std::fmt::Display for DeribitView {
             front.notifications.read(),
         )?;
         if let Some(fix) = &self.fix {
-            write!(f, " | FIX: {} connections, {} turned away", fix.connections.read(), fix.refused.read())?;
+            let (made, refused, broken) = (fix.connections.read(), fix.refused.read(), fix.broken.read());
+            write!(f, " | FIX: {made} connections, {refused} turned away, {broken} broken")?;
         }
         if door.records_lost.read() != 0 {
             f.write_str(" | records cannot be written: make room on the disk")?;

@@ -26,7 +26,7 @@ const GROUP_LEN_MAX: usize = 64;
 /// Groups of one account at most.
 const GROUPS_MAX: usize = 100;
 /// Seconds of an interval and of a pause at most.
-const SECONDS_MAX: u64 = 86_400;
+pub(super) const SECONDS_MAX: u64 = 86_400;
 /// Trades that are remembered of an interval; the oldest counts no more.
 const FILLS_MAX: usize = 10_000;
 
@@ -36,11 +36,11 @@ pub(crate) struct Guard {
     pub(crate) index: usize,
     /// Empty for orders that are no quotes.
     pub(crate) group: String,
-    interval_ms: u64,
+    pub(super) interval_ms: u64,
     /// How long quoting stops; until it is reset when 0.
-    frozen_ms: u64,
-    quantity: Option<Money>,
-    delta: Option<Money>,
+    pub(super) frozen_ms: u64,
+    pub(super) quantity: Option<Money>,
+    pub(super) delta: Option<Money>,
     /// What the quotes of one side may be in all, as the client says.
     pub(super) quote_quantity: Option<Money>,
     /// When, how much, and on which side in the base currency.
@@ -108,14 +108,7 @@ impl Front {
             return Err(Fault::because(ErrorCode::NotImplemented, "vega is not reckoned here"));
         }
         let group = text_param(&params, "mmp_group")?.unwrap_or_default();
-        if group.chars().count() > GROUP_LEN_MAX {
-            return Err(Fault::param("mmp_group", "at most 64 characters"));
-        }
-        let known = self.accounts[account].guards.len();
-        let is_known = self.guard(account, index, &group).is_some();
-        if !is_known && known >= GROUPS_MAX {
-            return Err(Fault::because(ErrorCode::BadArguments, "there are 100 groups already"));
-        }
+        self.check_groups(account, index, &group)?;
         let protection = Protection {
             account: self.accounts[account].name.clone(),
             index: self.indices[index].name.clone(),
@@ -127,15 +120,37 @@ impl Front {
             vega: None,
             quote_quantity: limit("max_quote_quantity")?,
         };
-        if protection.interval_s == 0 && is_known {
-            // Nobody watches these quotes any more.
-            self.cancel_protected(account, index, &protection.group, CancelReason::MmpConfigCurtailment);
-        }
         let group = protection.group.clone();
-        self.decide(&Record::Protection(protection));
+        self.protect(account, index, protection);
         let guards = self.accounts[account].guards.iter();
         let set = guards.filter(|guard| guard.index == index && guard.group == group);
         Ok(Some(list(set, |guard, out| guard.write(&self.indices[guard.index].name, out))))
+    }
+
+    /// Whether one more group of protection may be there.
+    pub(super) fn check_groups(&self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
+        let is_known = self.guard(account, index, group).is_some();
+        if group.chars().count() > GROUP_LEN_MAX {
+            return Err(Fault::param("mmp_group", "at most 64 characters"));
+        }
+        if !is_known && self.accounts[account].guards.len() >= GROUPS_MAX {
+            return Err(Fault::because(ErrorCode::BadArguments, "there are 100 groups already"));
+        }
+        Ok(())
+    }
+
+    /// Sets the protection of a group, or ends it.
+    pub(super) fn protect(&mut self, account: usize, index: usize, protection: Protection) {
+        if protection.interval_s == 0 && self.guard(account, index, &protection.group).is_some() {
+            // Nobody watches these quotes any more.
+            self.cancel_protected(account, index, &protection.group, CancelReason::MmpConfigCurtailment);
+        }
+        self.decide(&Record::Protection(protection));
+    }
+
+    /// The group may quote again.
+    pub(super) fn unfreeze(&mut self, account: usize, index: usize, group: &str) {
+        self.decide(&self.freeze_of(account, index, group, None));
     }
 
     pub(super) fn take_protection(&mut self, protection: &Protection) {
@@ -212,7 +227,7 @@ impl Front {
         let group = text_param(&params, "mmp_group")?.unwrap_or_default();
         self.guard(account, index, &group)
             .ok_or(Fault::because(ErrorCode::BadArguments, "set_mmp_config was not called for it"))?;
-        self.decide(&self.freeze_of(account, index, &group, None));
+        self.unfreeze(account, index, &group);
         Ok(Some(json(&Text::new("ok"))))
     }
 

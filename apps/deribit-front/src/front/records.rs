@@ -100,6 +100,7 @@ impl Front {
             Record::MoneyTerms(terms) => self.take_terms(terms, at_ms),
             Record::Token(token) => self.take_token(token),
             Record::TokenEnds { digest } => self.auth.end(digest),
+            Record::FixLogon { client_id, timestamp_ms } => self.take_fix_logon(client_id, *timestamp_ms),
         }
     }
 

@@ -639,7 +639,7 @@ impl Front {
         }
         let Some(group) = self.groups.remove(&number) else { return };
         if let RequestId::Fix(asked) = &group.reply.id {
-            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::Many(&group.cancelled)));
+            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::of(&group)));
         }
         let result = match group.quoting {
             Some(_) => self.quoting_result(&group),
