@@ -47,6 +47,8 @@ pub(crate) struct Connection {
     pub(crate) scope: Scope,
     /// Until when it is, in microseconds since 1970: its access token is over then.
     pub(crate) login_until_us: u64,
+    /// Digest of the access token that it is; empty where it logged in without one.
+    pub(crate) login: String,
     pub(crate) heartbeat: Option<Heartbeat>,
     /// When something came last, in microseconds since 1970.
     pub(crate) last_in_us: u64,
@@ -70,6 +72,7 @@ impl Connection {
             transport,
             account: None,
             login_until_us: 0,
+            login: String::new(),
             scope: Scope::default(),
             heartbeat: None,
             last_in_us: now_us,

@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 use tickpath_agent::Counter;
 use tickpath_deribit::envelope::ServerTime;
+use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::request::{Refusal, Request, write_refusal, write_refusal_with_limit, write_result};
 use tickpath_derivatives::{IndexWalk, Money, TimeMean};
 use tickpath_exchange::DoorRequest;
@@ -57,6 +58,12 @@ pub(crate) use protection::Guard;
 
 /// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
 const REQUESTS_MAX: usize = 8_192;
+/// The same of one account.
+const ACCOUNT_REQUESTS_MAX: usize = REQUESTS_MAX / 8;
+/// Bytes of a result at most: what is longer is refused with `other_error`, and the connection goes on.
+pub(crate) const ANSWER_MAX: usize = 3 << 20;
+/// Trades that the answer to an order names, and elements of a notification; there are further notifications of the others.
+pub(crate) const ELEMENTS_MAX: usize = 1_000;
 /// After so long without the log's word an order's request is given up.
 const ANSWER_US: u64 = 30_000_000;
 /// After so long without a message a connection is closed.
@@ -127,6 +134,7 @@ pub struct Front {
     connections: BTreeMap<u64, Connection>,
     next_connection: u64,
     auth: auth::Tokens,
+    token_lines: auth::TokenLines,
     labels: Labels,
     requests: VecDeque<DoorRequest>,
     groups: HashMap<u64, Group>,
@@ -219,6 +227,7 @@ impl Front {
             connections: BTreeMap::new(),
             next_connection: 1,
             auth: auth::Tokens::new(token_key),
+            token_lines: auth::TokenLines::default(),
             labels,
             requests: VecDeque::new(),
             groups: HashMap::new(),
@@ -270,6 +279,7 @@ impl Front {
         self.use_file_terms();
         self.is_live = true;
         self.put_back_handed();
+        self.catch_up_links();
     }
 
     /// A client of this machine connected; returns its number.
@@ -398,9 +408,20 @@ impl Front {
         let (time, testnet) = (self.server_time(to.us_in), self.settings.testnet);
         let mut out = Vec::new();
         let error = match outcome {
-            Ok(result) => {
+            Ok(result) if result.len() <= ANSWER_MAX => {
                 write_result(to.id.as_id(), &Json(result), time, testnet, &mut out);
                 None
+            }
+            Ok(_) => {
+                self.counters.refused.add(1);
+                let refusal = Refusal {
+                    id: Some(to.id.as_id()),
+                    code: ErrorCode::OtherError,
+                    reason: "the answer is longer than 3 MiB: ask for one instrument, or for fewer",
+                    param: "",
+                };
+                write_refusal(&refusal, time, testnet, &mut out);
+                Some(refusal.code.code())
             }
             Err(fault) => {
                 self.counters.refused.add(1);
@@ -462,6 +483,7 @@ impl Front {
             self.step_indices();
             self.flush_seconds();
             self.end_day_orders();
+            self.end_expired_logins();
         }
     }
 
@@ -473,6 +495,7 @@ impl Front {
         self.are_prices_new = true;
         for (market, listing) in self.markets.iter_mut().zip(&self.settings.listings) {
             market.remark(&listing.contract, self.indices[listing.index].price);
+            market.day.roll(self.now_us / 1_000);
         }
         self.run_settlements();
         self.note_prices();
@@ -495,7 +518,7 @@ impl Front {
                 Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
                     self.give_up_fix(connection, &asked);
                 }
-                Some(to) => self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into())),
+                Some(to) => self.reply(&to, Err(ErrorCode::TimedOut.into())),
                 None => {}
             }
             if let Some(group) = pending.group {

@@ -56,12 +56,14 @@ pub(crate) enum FillCondition {
     Incremental,
 }
 
-/// What few orders have; it is not known after a restart.
+/// What few orders have. After a restart it is known of linked orders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     /// Of quotes: the client's texts.
     pub(crate) quote_id: String,
     pub(crate) quote_set_id: String,
+    /// By FIX.
+    pub(crate) quote_entry_id: String,
     /// The group of market maker protection.
     pub(crate) mmp_group: String,
     /// Orders that are linked with it once it is in the log.

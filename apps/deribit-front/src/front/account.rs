@@ -14,7 +14,7 @@ use tickpath_types::{Price, Qty, Side};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, list, text_of};
+use crate::json::{Json, Object, list, param, text_param};
 use crate::listing::figure;
 use crate::pending::{Intent, Work};
 
@@ -282,7 +282,7 @@ impl Front {
         ] = texts.each_ref().map(|text| Number::new(text).ok());
         let is_future = listing.kind == Kind::Future;
         Position {
-            size: figure(size),
+            size: figure(size).decimal(),
             kind: Some(listing.kind),
             maintenance_margin: maintenance,
             initial_margin: initial,
@@ -340,7 +340,7 @@ impl Front {
 
     pub(super) fn account_summaries(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let is_extended = get::<bool>(&params, "extended").unwrap_or(false);
+        let is_extended = param::<bool>(&params, "extended")?.unwrap_or(false);
         let summaries = list(self.currencies_of(account), |currency, out| {
             self.write_summary_of(account, &currency, is_extended, out);
         });
@@ -357,7 +357,7 @@ impl Front {
         let pool = format!("{{\"burst\":{burst},\"rate\":{rate}}}");
         format!(
             "{{\"limits_per_currency\":false,\"non_matching_engine\":{{\"burst\":100,\"rate\":20}},\
-             \"matching_engine\":{{\"trading\":{{\"total\":{pool}}},\"cancel_all\":{pool}}}}}"
+             \"matching_engine\":{{\"trading\":{{\"total\":{pool}}},\"quotes\":{pool},\"cancel_all\":{pool}}}}}"
         )
     }
 
@@ -431,12 +431,12 @@ impl Front {
 
     pub(super) fn margins(&self, _account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let name =
-            text_of(&params, "instrument_name").ok_or(Fault::param("instrument_name", "value required"))?;
+        let name = text_param(&params, "instrument_name")?
+            .ok_or(Fault::param("instrument_name", "value required"))?;
         let place = self.find_listing(&name)?;
         let (listing, market) = self.listed(place);
-        let amount = get(&params, "amount").ok_or(Fault::param("amount", "value required"))?;
-        let price = get(&params, "price").ok_or(Fault::param("price", "value required"))?;
+        let amount = param(&params, "amount")?.ok_or(Fault::param("amount", "value required"))?;
+        let price = param(&params, "price")?.ok_or(Fault::param("price", "value required"))?;
         let (qty, price) = (listing.qty(amount)?, listing.parse_price(price)?);
         let contract = &listing.contract;
         let buy = match contract.style {

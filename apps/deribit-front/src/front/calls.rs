@@ -31,6 +31,7 @@ pub(crate) enum Pool {
     TransactionLog,
     Matching,
     CancelAll,
+    Quotes,
 }
 
 fn need(method: Method) -> Need {
@@ -58,6 +59,7 @@ fn pool(method: Method) -> Pool {
         Method::PublicSubscribe | Method::PrivateSubscribe => Pool::Subscribe,
         Method::GetTransactionLog => Pool::TransactionLog,
         Method::CancelAll => Pool::CancelAll,
+        Method::MassQuote | Method::CancelQuotes => Pool::Quotes,
         method if method.is_matching() => Pool::Matching,
         _ => Pool::NonMatching,
     }
@@ -77,7 +79,11 @@ impl Front {
                 return Err(fault);
             }
         };
-        self.charge(number, caller, pool(method))?;
+        let pool = match method {
+            Method::CancelByLabel if !names_currency(request) => Pool::CancelAll,
+            method => pool(method),
+        };
+        self.charge(number, caller, pool)?;
         let Some(account) = caller.filter(|_| method.is_private()) else {
             return self.call_public(number, request);
         };
@@ -175,6 +181,18 @@ impl Front {
         }
     }
 
+    /// What the one who asks may do.
+    pub(super) fn scope_of(&self, number: u64, request: &Request<'_>) -> Scope {
+        let params: Option<Value<'_>> = request.params().ok();
+        let token = params.and_then(|params| text_of(&params, "access_token"));
+        let grant = token.and_then(|token| self.auth.find(&token, false, number, self.now_us));
+        match (grant, self.connections.get(&number)) {
+            (Some(grant), _) => grant.scope.clone(),
+            (None, Some(connection)) => connection.scope.clone(),
+            (None, None) => Scope::default(),
+        }
+    }
+
     /// The account that asks: the connection's, or that of the token among the params.
     fn caller(&self, number: u64, request: &Request<'_>) -> Result<Option<usize>, Fault> {
         let Some(connection) = self.connections.get(&number) else { return Ok(None) };
@@ -248,6 +266,11 @@ impl Front {
             Err(ErrorCode::MustBeWebsocketRequest.into())
         }
     }
+}
+
+fn names_currency(request: &Request<'_>) -> bool {
+    let params: Option<Value<'_>> = request.params().ok();
+    params.is_some_and(|params| text_of(&params, "currency").is_some())
 }
 
 pub(super) fn allows(scope: &Scope, need: Need) -> bool {

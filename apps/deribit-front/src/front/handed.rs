@@ -9,7 +9,7 @@ use tickpath_matching::{Command, CommandKind};
 use tickpath_types::{OrderRequest, Qty};
 
 use super::Front;
-use crate::order::{Order, TRIGGER_BIT, Terms};
+use crate::order::{Extra, Order, TRIGGER_BIT, Terms};
 use crate::record::Record;
 
 /// An order that was handed over, whole or in parts.
@@ -32,12 +32,17 @@ impl Front {
     /// Writes down that so much of an order that waits was entered, as the account's last request.
     pub(super) fn hand_over_part(&mut self, account: usize, number: u64, qty: Qty) {
         let user_ref = self.accounts[account].next_ref - 1;
-        self.decide(&Record::HandedOver { number, qty: qty.0, user_ref });
+        self.write_down(Record::HandedOver { number, qty: qty.0, user_ref });
+        self.take_handed(number, qty, user_ref, false);
     }
 
-    /// The same from what was written down.
-    pub(super) fn take_handed(&mut self, number: u64, qty: Qty, user_ref: u32) {
+    /// The same from what was written down; then the part is to be taken from what a linked order has to let go.
+    pub(super) fn take_handed(&mut self, number: u64, qty: Qty, user_ref: u32, is_recalled: bool) {
         for known in &mut self.accounts {
+            let waiting = known.waiting.get_mut(&number);
+            if let Some(extra) = waiting.and_then(|order| order.extra.as_mut()).filter(|_| is_recalled) {
+                extra.released.0 += qty.0;
+            }
             let Some(order) = known.waiting.get(&number) else {
                 if let Some(handed) = known.handed.get_mut(&number) {
                     handed.parts.retain(|part| !part.is_bounced);
@@ -56,7 +61,13 @@ impl Front {
     }
 
     /// The log has a command of an account: what was handed over for it is there.
-    pub(super) fn see_handed(&mut self, account: usize, command: &Command, is_bounced: bool) {
+    pub(super) fn see_handed(
+        &mut self,
+        account: usize,
+        command: &Command,
+        entered: Option<u64>,
+        is_bounced: bool,
+    ) {
         if self.accounts[account].handed.is_empty() {
             return;
         }
@@ -66,15 +77,23 @@ impl Front {
             _ => return,
         };
         let trigger = Terms::decode(&text).trigger;
+        let mut linked = None;
         self.accounts[account].handed.retain(|number, handed| {
             if trigger == Terms::trigger_of(*number) {
                 for part in handed.parts.iter_mut().filter(|part| part.user_ref == user_ref.0) {
                     part.is_bounced = true;
+                    linked = handed.order.extra.clone();
                 }
                 handed.parts.retain(|part| part.user_ref != user_ref.0 || is_bounced);
             }
             !handed.parts.is_empty()
         });
+        // What it made is linked as it was.
+        let known = entered.and_then(|number| self.accounts[account].order_mut(number));
+        if let (Some(order), Some(link)) = (known.filter(|order| order.extra.is_none()), linked) {
+            let (oco_ref, primary_id) = (link.oco_ref, link.primary_id);
+            order.extra = Some(Box::new(Extra { oco_ref, primary_id, ..Extra::default() }));
+        }
     }
 
     /// What was let go by the engine, because it would have taken, was entered again; or is over where that was refused.
@@ -110,7 +129,7 @@ impl Front {
                     None => handed.order,
                 };
                 order.state = OrderState::Untriggered;
-                if let Some(extra) = order.extra.as_mut().filter(|extra| !extra.primary_id.is_empty()) {
+                if let Some(extra) = &mut order.extra {
                     extra.released.0 = extra.released.0.saturating_sub(lost);
                 }
                 if order.trigger.is_some() && number & TRIGGER_BIT != 0 {

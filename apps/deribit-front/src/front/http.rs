@@ -1,5 +1,6 @@
 //! Requests over HTTP: one each, by GET with a query or by POST with a body.
 
+use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::sign::HttpRequest;
 use tickpath_deribit::text::Text;
 
@@ -67,6 +68,11 @@ impl Front {
                 return;
             }
         }
+        if !matches!(call.method, "GET" | "POST") {
+            let to = ReplyTo { connection: number, id: RequestId::Number(0), us_in: now_us };
+            let fault = Fault::because(ErrorCode::MethodNotFound, "GET with a query, or POST with a body");
+            return self.reply(&to, Err(fault));
+        }
         match call.path.strip_prefix(BASE) {
             // The body names the method; one in the path is the same.
             _ if call.method == "POST"
@@ -101,8 +107,9 @@ fn request_of(method: &str, query: &[(String, String)]) -> Vec<u8> {
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             continue;
         }
-        let is_json =
-            !TEXTS.contains(&name.as_str()) && tickpath_deribit::scan::check(value.as_bytes()).is_ok();
+        let is_list = name == "currency" && value.starts_with('[');
+        let is_json = (is_list || !TEXTS.contains(&name.as_str()))
+            && tickpath_deribit::scan::check(value.as_bytes()).is_ok();
         params = if is_json {
             params.with(name, crate::json::Json(value.clone().into_bytes()))
         } else {

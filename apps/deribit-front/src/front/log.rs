@@ -51,8 +51,11 @@ impl LogListener for Front {
             account.next_ref = account.next_ref.max(engine.last_user_ref(command.session).0 + 1);
         }
         if let Some(account) = own {
-            let is_bounced = changes.get(&account).is_some_and(|changes| changes.post_only.is_some());
-            self.see_handed(account, command, is_bounced);
+            let own = changes.get(&account);
+            let is_bounced = own.is_some_and(|changes| changes.post_only.is_some());
+            let entered = own.and_then(|changes| changes.orders.first().copied());
+            self.see_handed(account, command, entered, is_bounced);
+            self.see_links(account, command, entered, is_bounced);
         }
         // Numbers of trigger orders that fired before a restart are not given again.
         for order in changes.values().flat_map(|changes| &changes.orders) {
@@ -130,6 +133,7 @@ impl Front {
                     self.markets[place].mark_forced(trade.match_id);
                     trade.liquidation = Some(Liquidity::Taker);
                 }
+                self.markets[place].count(&self.settings.listings[place].contract, &trade);
                 self.trades.insert(trade.match_id, trade);
                 traded.push((place, trade));
             }
@@ -236,6 +240,8 @@ impl Front {
                 now_ms: at_ms,
                 user_reason: match pending.map(|pending| pending.work) {
                     Some(Work::Cancel { reason, .. }) => reason,
+                    // An edit that would have taken and must not; one to a lower amount leaves something.
+                    Some(Work::Edit { .. }) => CancelReason::EditPostOnlyReject,
                     _ => CancelReason::UserRequest,
                 },
                 venue_reason: match is_expiry {

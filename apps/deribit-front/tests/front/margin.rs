@@ -99,42 +99,49 @@ fn a_position_is_closed_whatever_the_users_limits_and_kill_switch_say() {
     let told = venue.log.iter().filter(|command| matches!(command.kind, CommandKind::Force(_))).count();
     assert_eq!(told as u64, forced.liquidations.read(), "the log says that the venue did it");
     // Both are killed, so nobody bids; with somebody on the other side it trades.
-    for session in [1, 2] {
-        venue.command(SessionId(session), CommandKind::KillSession { is_killed: false });
-        let free = CommandKind::SetLimits {
-            open_orders: u32::MAX,
-            order_qty: Qty(u64::MAX),
-            order_notional: u64::MAX,
-        };
-        venue.command(SessionId(session), free);
-    }
-    let ticker = venue.ok(anna, "public/ticker", json!({ "instrument_name": PERPETUAL }));
     let bert = venue.login("bert");
-    let mut who = None;
-    for (connection, session) in [(anna, 1), (bert, 2)] {
-        let position = venue.ok(connection, "private/get_position", json!({ "instrument_name": PERPETUAL }));
-        let summary = venue.ok(connection, "private/get_account_summary", json!({ "currency": "BTC" }));
+    for _ in 0..500 {
+        if is_forced(&mut venue, anna) {
+            return;
+        }
+        let Some((session, direction)) = short(&mut venue, &[(anna, 1), (bert, 2)]) else {
+            venue.wait(1_000_001);
+            continue;
+        };
+        let other = if session == 1 { (bert, 2) } else { (anna, 1) };
+        venue.command(SessionId(other.1), CommandKind::KillSession { is_killed: false });
+        let free =
+            CommandKind::SetLimits { open_orders: 9, order_qty: Qty(u64::MAX), order_notional: u64::MAX };
+        venue.command(SessionId(other.1), free);
+        // Well within what the forced order takes, wherever the index goes meanwhile.
+        let ticker = venue.ok(anna, "public/ticker", json!({ "instrument_name": PERPETUAL }));
+        let price = (ticker["mark_price"].as_f64().unwrap() * 2.0).round() / 2.0;
+        let params = json!({ "instrument_name": PERPETUAL, "amount": 1_000, "price": price });
+        venue.call(other.0, &format!("private/{direction}"), params);
+        venue.wait(1_000_001);
+        venue.command(SessionId(other.1), CommandKind::KillSession { is_killed: true });
+    }
+    panic!("nothing was closed by force");
+}
+
+fn is_forced(venue: &mut Venue, connection: u64) -> bool {
+    let asked = json!({ "instrument_name": PERPETUAL, "count": 1 });
+    let last = venue.ok(connection, "public/get_last_trades_by_instrument", asked);
+    last["trades"][0]["liquidation"] == "T"
+}
+
+/// The session of the account that is short of margin, and the direction of its position.
+fn short(venue: &mut Venue, accounts: &[(u64, u16)]) -> Option<(u16, String)> {
+    for (connection, session) in accounts {
+        let asked = json!({ "instrument_name": PERPETUAL });
+        let position = venue.ok(*connection, "private/get_position", asked);
+        let summary = venue.ok(*connection, "private/get_account_summary", json!({ "currency": "BTC" }));
         let number = |name: &str| summary[name].as_f64().unwrap();
         if number("equity") < number("maintenance_margin") {
-            who = Some((connection, session, position["direction"].as_str().unwrap().to_owned()));
+            return Some((*session, position["direction"].as_str().unwrap().to_owned()));
         }
     }
-    let (_, session, direction) = who.expect("one is short of margin");
-    let other = if session == 1 { bert } else { anna };
-    // Well within what the forced order takes, wherever the index goes meanwhile.
-    let price = (ticker["mark_price"].as_f64().unwrap() * 2.0).round() / 2.0;
-    let side = direction.as_str();
-    let params = json!({ "instrument_name": PERPETUAL, "amount": 1_000, "price": price });
-    venue.ok(other, &format!("private/{side}"), params);
-    venue.command(SessionId(session), limits);
-    venue.command(SessionId(session), CommandKind::KillSession { is_killed: true });
-    venue.wait(1_000_001);
-    let last = venue.ok(
-        other,
-        "public/get_last_trades_by_instrument",
-        json!({ "instrument_name": PERPETUAL, "count": 1 }),
-    );
-    assert_eq!(last["trades"][0]["liquidation"], "T", "{last}");
+    None
 }
 
 fn get<'a>(path: &'a str, authorization: Option<&'a str>) -> HttpCall<'a> {

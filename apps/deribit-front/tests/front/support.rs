@@ -23,6 +23,8 @@ pub struct Venue {
     pub now_us: u64,
     /// What the front wrote down.
     pub records: Vec<u8>,
+    /// The same of tokens.
+    pub tokens: Vec<u8>,
     settings: FrontSettings,
     next_id: i64,
     /// Notifications by connection that were not asked for yet.
@@ -118,6 +120,7 @@ impl Venue {
             log: Vec::new(),
             now_us: START_US,
             records: Vec::new(),
+            tokens: Vec::new(),
             settings,
             next_id: 1,
             told: BTreeMap::new(),
@@ -145,14 +148,17 @@ impl Venue {
     ) -> Result<Venue, RecordError> {
         self.front.finish();
         self.records.extend(self.front.poll_records());
+        self.keep_tokens();
         let mut front = Front::new(settings.clone(), Labels::restored(labels), [8; 32], self.now_us);
         front.recall(&self.records)?;
+        front.recall_tokens(&self.tokens)?;
         let mut venue = Venue {
             front,
             engine: Box::new(Engine::new(&instruments(), EngineLimits::default()).unwrap()),
             log: Vec::new(),
             now_us: self.now_us,
             records: self.records,
+            tokens: self.tokens,
             settings,
             next_id: 1,
             told: BTreeMap::new(),
@@ -161,7 +167,18 @@ impl Venue {
             venue.apply(command);
         }
         venue.front.go_live();
+        venue.keep_tokens();
         Ok(venue)
+    }
+
+    /// Keeps what the front writes of tokens.
+    pub fn keep_tokens(&mut self) {
+        if let Some((lines, is_anew)) = self.front.poll_tokens() {
+            if is_anew {
+                self.tokens.clear();
+            }
+            self.tokens.extend(lines);
+        }
     }
 
     pub fn command(&mut self, session: SessionId, kind: CommandKind) {

@@ -242,3 +242,26 @@ fn a_stop_that_must_not_take_is_not_lost_while_it_is_moved() {
     venue.wait(1_000_001);
     assert_eq!(venue.engine.open_order_count(), 2);
 }
+
+#[test]
+fn trigger_prices_out_of_range_are_refused_with_the_range() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    trade(&mut venue, anna, bert, 60000.0);
+    let stop = |price: Value| json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "last_price", "trigger_price": price });
+    for (price, code) in [
+        (json!(240_000.5), 10034),
+        (json!(9e9), 10034),
+        (json!(0), 10035),
+        (json!(-5), 10035),
+        (json!(0.25), 10035),
+        (json!(61_000.3), 10044),
+        (json!(59_000), 11036),
+    ] {
+        assert_eq!(venue.refused(anna, "private/buy", stop(price.clone())), code, "{price}");
+    }
+    let refused = venue.call(anna, "private/buy", stop(json!(240_000.5)));
+    assert_eq!(refused["error"]["message"], "trigger_price_too_high 240000");
+    let trailing = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "trailing_stop", "trigger": "last_price", "trigger_offset": 60_000 });
+    assert_eq!(venue.refused(anna, "private/sell", trailing), 10035);
+}
