@@ -33,6 +33,8 @@ pub(crate) struct Account {
     pub(crate) fees: BTreeMap<String, Money>,
     /// By the place of the listing.
     pub(crate) positions: BTreeMap<usize, Position>,
+    /// Of options: what the open quantity was worth in dollars when it was opened, never below 0.
+    pub(crate) usd_values: BTreeMap<usize, Money>,
     pub(crate) open: BTreeMap<u64, Order>,
     /// Orders that wait for a price.
     pub(crate) waiting: BTreeMap<u64, Order>,
@@ -114,6 +116,7 @@ impl Account {
             balances: settings.balances.clone(),
             fees: BTreeMap::new(),
             positions: BTreeMap::new(),
+            usd_values: BTreeMap::new(),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
             labels: HashSet::new(),
@@ -253,6 +256,7 @@ impl Account {
         let Some(known) = self.open.get_mut(&number) else { return };
         known.terms = Terms::decode(&order.client_order_id);
         (known.price, known.qty, known.user_ref) = (order.price, order.qty, order.user_ref.0);
+        known.display = order.special.map(|special| special.display_qty).filter(|qty| !qty.is_zero());
         (known.is_replaced, known.updated_ms) = (true, context.now_ms);
         changes.note(number);
     }
@@ -308,6 +312,7 @@ impl Account {
         }
         let (number, place, side, terms, state) =
             (order.number, order.listing, order.side, order.terms, order.state);
+        let quote = order.extra.as_ref().and_then(|extra| extra.quote());
         let public = context.trades.get(&match_id).copied().unwrap_or(Trade {
             match_id,
             seq: 0,
@@ -328,7 +333,17 @@ impl Account {
             false => listing.contract.fee(qty, price, is_maker, public.index),
         };
         let meter = &context.markets[place].funding.meter;
+        let before = self.position(place).size;
         let (profit, changed) = self.settle(place, listing, side, (qty, price), fee, meter);
+        if listing.contract.is_option() {
+            let value = match listing.contract.style {
+                Style::InverseOption => {
+                    listing.contract.value(qty, price).scaled(public.index.0, Money::ONE.0)
+                }
+                _ => listing.contract.value(qty, price),
+            };
+            self.note_usd_value(place, before, (side, qty), value);
+        }
         let trade = UserTrade {
             listing: place,
             order: number,
@@ -343,6 +358,7 @@ impl Account {
             balance: self.balance(&listing.settlement),
             base_balance: self.balance(&listing.base),
             position: self.position(place).size,
+            quote,
         };
         changes.note(number);
         changes.trades.push(trade.clone());
@@ -379,6 +395,17 @@ impl Account {
         *self.balances.entry(listing.settlement.clone()).or_default() += changed;
         *self.fees.entry(listing.settlement.clone()).or_default() += fee;
         (profit, changed)
+    }
+
+    /// Takes a trade of an option that was worth so many dollars.
+    fn note_usd_value(&mut self, place: usize, before: i64, (side, qty): (Side, Qty), value: Money) {
+        let known = self.usd_values.entry(place).or_default();
+        let is_closing = before != 0 && (before > 0) != (side == Side::Buy);
+        let closed = if is_closing { qty.0.min(before.unsigned_abs()) } else { 0 };
+        if closed > 0 {
+            *known -= known.scaled(closed.into(), before.unsigned_abs().into());
+        }
+        *known += value.scaled((qty.0 - closed).into(), qty.0.max(1).into());
     }
 
     fn close(&mut self, number: u64) {

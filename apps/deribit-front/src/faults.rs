@@ -60,6 +60,8 @@ fault_kinds! {
     ReplySlow = "reply_slow",
     /// An order's request is refused with 10028 and not done.
     RateLimited = "rate_limited",
+    /// An order's request is refused with one of the codes after which it may be sent again, and not done.
+    Refused = "refused",
     /// The access token ends before its time: the private request, and those after it, are refused with 13009 until it is
     /// renewed.
     TokenExpired = "token_expired",
@@ -93,6 +95,8 @@ pub struct FaultPlan {
     pub maintenance_us: u64,
     /// How late a slow reply is, in microseconds.
     pub reply_delay_us: u64,
+    /// For how long after 08:00 UTC requests about orders are refused with 10041, in microseconds; 0 for not at all.
+    pub settlement_us: u64,
 }
 
 #[derive(Default)]
@@ -219,6 +223,12 @@ impl Faults {
             outages: HashMap::new(),
             maintenance_until_us: 0,
         }
+    }
+
+    /// One of some things, drawn.
+    pub(crate) fn any_of<T: Copy>(&mut self, things: &[T]) -> Option<T> {
+        let place = self.random.next_u64() % (things.len().max(1) as u64);
+        things.get(place as usize).copied()
     }
 
     /// Whether it happens now.

@@ -3,8 +3,10 @@
 mod account;
 mod auth;
 mod calls;
+mod candles;
 mod channels;
 mod disturb;
+mod exposure;
 mod fix;
 mod handed;
 mod history;
@@ -14,6 +16,7 @@ mod liquidation;
 mod log;
 mod market_data;
 mod money_terms;
+mod options;
 mod orders;
 mod peers;
 mod protection;
@@ -207,7 +210,7 @@ impl Front {
         });
         let accounts: Vec<Account> =
             settings.accounts.iter().map(|account| Account::new(account, settings.matching, now)).collect();
-        Front {
+        let mut front = Front {
             by_name: settings
                 .listings
                 .iter()
@@ -260,7 +263,9 @@ impl Front {
             next_tenth_us: now_us,
             counters: Arc::default(),
             settings,
-        }
+        };
+        front.remark_options();
+        front
     }
 
     /// What it has done so far.
@@ -497,6 +502,7 @@ impl Front {
             market.remark(&listing.contract, self.indices[listing.index].price);
             market.day.roll(self.now_us / 1_000);
         }
+        self.remark_options();
         self.run_settlements();
         self.note_prices();
         self.fire_triggers();

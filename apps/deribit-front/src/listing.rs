@@ -3,14 +3,14 @@
 use tickpath_deribit::codes::{InstrumentState, InstrumentType, Kind, OptionType};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
-use tickpath_deribit::messages::Instrument;
+use tickpath_deribit::messages::{Instrument, TickSizeStep};
 use tickpath_deribit::number::{Decimal, Number};
 use tickpath_deribit::scan::{ScanError, Scanner};
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, Money, Style};
-use tickpath_types::{InstrumentId, Price, Qty};
+use tickpath_types::{InstrumentId, Price, Qty, Side};
 
-/// When what does not expire does: the end of the year 2999.
+/// When a perpetual expires: the end of the year 2999.
 const NEVER_MS: u64 = 32_503_708_800_000;
 
 /// An instrument of the front.
@@ -42,14 +42,20 @@ pub struct Listing {
     pub min_trade_amount: Decimal,
     /// Least step of prices.
     pub tick: Price,
+    /// Above each of these prices, lowest first, the step is another: the price, and the step.
+    pub tick_steps: Vec<(Price, Price)>,
     /// Prices that the engine takes.
     pub collar: (Price, Price),
+    /// When it was listed, in milliseconds since 1970.
+    pub creation_ms: u64,
     /// Milliseconds since 1970; none for perpetuals and pairs.
     pub expiration_ms: Option<u64>,
     /// Of options.
     pub strike: Option<Decimal>,
     /// Of options.
     pub option_type: Option<OptionType>,
+    /// Of options: the volatility that the simulated market prices it by until it is traded, as a part of one.
+    pub volatility: f64,
     /// What the resting side pays.
     pub maker: Decimal,
     /// What the incoming side pays.
@@ -63,7 +69,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// When every instrument began, as clients are told: September 2020, in milliseconds since 1970.
+    /// When an instrument began whose file does not say: September 2020, in milliseconds since 1970.
     pub(crate) const CREATION_MS: u64 = 1_600_000_000_000;
 
     /// The currency that it is listed under.
@@ -158,19 +164,41 @@ impl Listing {
         if units > self.collar.1.0 {
             return Err(ErrorCode::PriceNotAllowed);
         }
-        if units % self.tick.0 == 0 { Ok(Price(units)) } else { Err(ErrorCode::PriceWrongTick) }
+        if units % self.tick_at(units) == 0 { Ok(Price(units)) } else { Err(ErrorCode::PriceWrongTick) }
     }
 
-    /// A price, down to a tick for `is_up` false, else up.
+    /// The step of prices at a price, in the units of both.
     #[must_use]
-    pub const fn on_tick(&self, price: i64, is_up: bool) -> Price {
-        let down = price.div_euclid(self.tick.0) * self.tick.0;
-        if is_up && down < price { Price(down + self.tick.0) } else { Price(down) }
+    pub fn tick_at(&self, price: i64) -> i64 {
+        let passed = self.tick_steps.iter().rev().find(|(above, _)| price > above.0);
+        passed.map_or(self.tick.0, |(_, tick)| tick.0)
+    }
+
+    /// A price, down to a tick for `is_up` false, else up. Each step begins at one of its own ticks, so neither leaves it.
+    #[must_use]
+    pub fn on_tick(&self, price: i64, is_up: bool) -> Price {
+        let tick = self.tick_at(price);
+        let down = price.div_euclid(tick) * tick;
+        if is_up && down < price { Price(down + tick) } else { Price(down) }
+    }
+
+    /// The last price before another, away from the side that has it.
+    #[must_use]
+    pub fn before(&self, best: Price, side: Side) -> Price {
+        self.on_tick(best.0 - side.sign(), side == Side::Sell)
     }
 
     /// Appends the instrument as `public/get_instruments` has it.
     pub(crate) fn write(&self, index: &str, state: InstrumentState, out: &mut Vec<u8>) {
         let is_open = state == InstrumentState::Open;
+        let steps: Vec<TickSizeStep> = self
+            .tick_steps
+            .iter()
+            .map(|(above, tick)| TickSizeStep {
+                above_price: self.price(*above),
+                tick_size: self.price(*tick),
+            })
+            .collect();
         let is_pair = self.kind == Kind::Spot;
         let leverage = 1_000_000 / u64::from(self.contract.initial_margin_ppm.max(1));
         let leverage = leverage.to_string();
@@ -186,17 +214,17 @@ impl Listing {
             maker_commission: Some(self.maker),
             taker_commission: Some(self.taker),
             instrument_type: Some(if is_inverse { InstrumentType::Reversed } else { InstrumentType::Linear }),
-            expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)),
-            creation_timestamp: Some(Listing::CREATION_MS),
+            expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)).filter(|_| !is_pair),
+            creation_timestamp: Some(self.creation_ms),
             is_active: is_open,
             tick_size: self.price(self.tick),
             contract_size: Some(self.contract_size),
             instrument_id: Some(self.id.0.into()),
             min_trade_amount: self.min_trade_amount,
             max_liquidation_commission: Some(self.liquidation).filter(|_| !is_pair),
-            block_trade_commission: None,
-            block_trade_min_trade_amount: None,
-            block_trade_tick_size: None,
+            block_trade_commission: Some(self.taker),
+            block_trade_min_trade_amount: Some(self.min_trade_amount),
+            block_trade_tick_size: Some(self.price(self.tick)),
             settlement_currency: Some(Text::new(&self.settlement)).filter(|_| !is_pair),
             settlement_period: Some(Text::new(&self.period)).filter(|_| !is_pair),
             base_currency: Text::new(&self.base),
@@ -206,7 +234,7 @@ impl Listing {
                 &self.quote
             })),
             quote_currency: Text::new(&self.quote),
-            tick_size_steps: Some(List::new(&[])),
+            tick_size_steps: Some(List::new(&steps)),
         }
         .write(out);
     }

@@ -13,6 +13,7 @@ use tickpath_types::{MarketEventKind, MatchId, OrderId, Price, Qty, Side, Tradin
 use crate::day_stats::{DayStats, Stats};
 use crate::json::whole;
 use crate::listing::{Listing, decimal_money, figure};
+use crate::options::{Black, as_float};
 
 /// Trades of an instrument that are kept; the oldest goes first.
 const TRADES_MAX: usize = 20_000;
@@ -248,7 +249,15 @@ impl Market {
             Life::Listed if self.state == TradingState::Trading => InstrumentState::Open,
             Life::Listed => InstrumentState::Halted,
             Life::Expired(_) => InstrumentState::Settlement,
-            Life::Delivered(_) => InstrumentState::Closed,
+            Life::Delivered(_) => InstrumentState::Delivered,
+        }
+    }
+
+    /// The same in the words of `instrument.state`.
+    pub(crate) fn told_state(&self) -> InstrumentState {
+        match self.listed_state() {
+            InstrumentState::Delivered => InstrumentState::Closed,
+            state => state,
         }
     }
 
@@ -342,6 +351,7 @@ impl Trade {
     pub(crate) fn write(&self, listing: &Listing, out: &mut Vec<u8>) {
         let (index, mark) = (figure(self.index).to_string(), listing.price(self.mark).to_string());
         let (id, contracts) = (self.id(listing), listing.contracts(self.qty));
+        let iv = self.volatility(listing);
         PublicTrade {
             timestamp: self.at_ms,
             price: listing.price(self.price),
@@ -356,11 +366,20 @@ impl Trade {
             combo_trade_id: None,
             combo_id: None,
             trade_id: Text::new(&id),
-            iv: None,
+            iv: iv.as_deref().and_then(|iv| Number::new(iv).ok()),
             liquidation: self.liquidation,
             block_trade_id: None,
+            block_trade_leg_count: None,
+            block_rfq_id: None,
         }
         .write(out);
+    }
+
+    /// Of options: the volatility that its price follows from, in percent.
+    pub(crate) fn volatility(&self, listing: &Listing) -> Option<String> {
+        let price = as_float(listing.contract.price(self.price));
+        let volatility = Black::of(listing, self.index, self.at_ms)?.volatility(price)?;
+        Some(format!("{:.2}", volatility * 100.0))
     }
 
     /// A number for BTC, with the currency before it for all others.

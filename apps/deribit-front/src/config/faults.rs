@@ -29,6 +29,9 @@ pub struct FaultsConfig {
     pub reply_slow: Option<String>,
     /// Each order request: it is refused with 10028.
     pub rate_limited: Option<String>,
+    /// Each order request: it is refused with a code after which it may be sent again, drawn of 10040, 10041, 10047, 10066,
+    /// 11094 and 13028.
+    pub refused: Option<String>,
     /// Each private request: the access token ends before its time.
     pub token_expired: Option<String>,
     /// Each private request: all tokens of the connection end.
@@ -51,6 +54,8 @@ pub struct FaultsConfig {
     pub maintenance_for: Option<Duration>,
     /// How late a slow reply is.
     pub reply_delay: Option<Duration>,
+    /// How long requests about orders are refused with 10041 after 08:00 UTC; not at all when absent.
+    pub settlement_for: Option<Duration>,
 }
 
 /// What a connection that is half open, maintenance and a slow reply take where the file does not say.
@@ -73,6 +78,7 @@ impl FaultsConfig {
             half_open_us: micros(self.half_open_for, HALF_OPEN_FOR),
             maintenance_us: micros(self.maintenance_for, MAINTENANCE_FOR),
             reply_delay_us: micros(self.reply_delay, REPLY_DELAY),
+            settlement_us: micros(self.settlement_for, Duration(Nanos::ZERO)),
             ..FaultPlan::default()
         };
         for (kind, chance) in self.chances() {
@@ -83,7 +89,7 @@ impl FaultsConfig {
                 u32::try_from(part).map_err(|_| value(format!("{name}: '{chance}' must be 0 to 1")))?;
         }
         let mut others = addresses.into_iter().filter(|address| !address.ip().is_loopback());
-        if plan.ppm.iter().any(|ppm| *ppm > 0)
+        if (plan.settlement_us > 0 || plan.ppm.iter().any(|ppm| *ppm > 0))
             && let Some(address) = others.next()
         {
             return Err(value(format!(
@@ -102,6 +108,7 @@ impl FaultsConfig {
             (FaultKind::ReplyLost, &self.reply_lost),
             (FaultKind::ReplySlow, &self.reply_slow),
             (FaultKind::RateLimited, &self.rate_limited),
+            (FaultKind::Refused, &self.refused),
             (FaultKind::TokenExpired, &self.token_expired),
             (FaultKind::TokensRevoked, &self.tokens_revoked),
             (FaultKind::LogonRefused, &self.logon_refused),

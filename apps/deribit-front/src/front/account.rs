@@ -16,6 +16,7 @@ use super::{Answer, Front};
 use crate::fault::Fault;
 use crate::json::{Json, Object, list, param, text_param};
 use crate::listing::figure;
+use crate::order::Order;
 use crate::pending::{Intent, Work};
 
 /// An account's figures in one currency.
@@ -32,7 +33,8 @@ pub(super) struct Figures {
     pub(super) maintenance_margin: Money,
     /// Of what is open and waits.
     pub(super) open_orders: Money,
-    pub(super) delta: Money,
+    /// What options won that were opened, and are open or closed since the last settlement.
+    pub(super) options_profit: Money,
 }
 
 impl Figures {
@@ -59,6 +61,12 @@ impl Wanted {
     /// So much of what is to be entered.
     pub(super) const fn of(intent: &Intent, qty: Qty) -> Wanted {
         Wanted { listing: intent.listing, side: intent.side, qty, price: intent.price }
+    }
+
+    /// What is left of an open order.
+    pub(super) const fn open(order: &Order) -> Wanted {
+        let Order { listing, side, price, .. } = *order;
+        Wanted { listing, side, qty: order.leaves(), price }
     }
 }
 
@@ -109,9 +117,9 @@ impl Front {
             let value = contract.value(Qty(position.size.unsigned_abs()), market.mark);
             if contract.is_option() {
                 figures.options_value += Money(i128::from(position.size.signum()) * value.0);
+                figures.options_profit += position.floating(contract, market.mark) + position.realized;
             } else {
                 figures.floating += position.floating(contract, market.mark);
-                figures.delta += Money(i128::from(position.size.signum()) * value.0);
             }
         }
         figures.open_orders = self.held_by_orders(account, currency, but, None);
@@ -185,7 +193,7 @@ impl Front {
 
     /// What an order that lowers nothing holds of a currency: margin of a future, the premium of an option that is bought, the
     /// other side of a pair.
-    fn held_for(&self, currency: &str, order: &Wanted) -> Money {
+    pub(super) fn held_for(&self, currency: &str, order: &Wanted) -> Money {
         let Wanted { listing: place, side, qty, price } = *order;
         let (listing, market) = self.listed(place);
         let contract = &listing.contract;
@@ -251,12 +259,30 @@ impl Front {
         };
         let open_orders = self.held_in(account, place);
         let leverage = (1_000_000 / i128::from(contract.initial_margin_ppm.max(1))).to_string();
+        let is_option = contract.is_option();
+        let found = self.sensitivities(place).unwrap_or_default();
+        let [delta, gamma, theta, vega] = [found.delta, found.gamma, found.theta, found.vega]
+            .map(|one| self.of_position(place, position.size, one));
+        let usd_value = self.accounts[account].usd_values.get(&place).copied().unwrap_or_default();
+        let usd_now = match contract.style {
+            Style::InverseOption => contract.value(qty, market.mark).scaled(market.index.0, Money::ONE.0),
+            _ => contract.value(qty, market.mark),
+        };
+        let liquidation = self.liquidation_price(account, place);
+        let interest = self.ticker_texts(place).interest;
         let texts = [
             maintenance,
             initial,
             market.index,
             contract.price(market.mark),
             coins,
+            if is_option { delta } else { coins },
+            gamma,
+            theta,
+            vega,
+            contract.mean_price(qty, usd_value),
+            Money(sign * (usd_now.0 - usd_value.0)),
+            liquidation.unwrap_or_default(),
             position.average_price(contract),
             floating,
             position.realized,
@@ -272,6 +298,13 @@ impl Front {
             index,
             mark,
             coins,
+            delta,
+            gamma,
+            theta,
+            vega,
+            average_usd,
+            floating_usd,
+            liquidation_price,
             average,
             floating,
             realized,
@@ -295,8 +328,8 @@ impl Front {
             instrument_name: Text::new(&listing.name),
             settlement_price: settled,
             mark_price: mark,
-            interest_value: None,
-            delta: coins,
+            interest_value: Number::new(&interest).ok().filter(|_| listing.is_perpetual()),
+            delta,
             average_price: average.expect("money is written as a number"),
             floating_profit_loss: floating,
             realized_profit_loss: realized,
@@ -305,12 +338,12 @@ impl Front {
             leverage: Number::new(&leverage).ok().filter(|_| is_future),
             size_currency: coins.filter(|_| is_future),
             open_orders_margin: open_orders,
-            estimated_liquidation_price: None,
-            average_price_usd: None,
-            floating_profit_loss_usd: None,
-            gamma: None,
-            vega: None,
-            theta: None,
+            estimated_liquidation_price: liquidation_price.filter(|_| liquidation.is_some()),
+            average_price_usd: average_usd.filter(|_| is_option),
+            floating_profit_loss_usd: floating_usd.filter(|_| is_option),
+            gamma: gamma.filter(|_| is_option),
+            vega: vega.filter(|_| is_option),
+            theta: theta.filter(|_| is_option),
         }
         .write(out);
     }
@@ -369,6 +402,21 @@ impl Front {
         out: &mut Vec<u8>,
     ) {
         let figures = self.figures_of(account, currency, None);
+        let (greeks, deltas) = self.exposures(account, currency);
+        let [delta, gamma, theta, vega] = greeks;
+        let total: Money = deltas.iter().map(|(_, delta)| *delta).sum();
+        let ratio = match figures.equity() {
+            equity if equity.0 > 0 => figures.maintenance_margin.scaled(Money::ONE.0, equity.0),
+            _ if figures.maintenance_margin.0 > 0 => Money::ONE,
+            _ => Money::ZERO,
+        };
+        let by_index = |value: &dyn Fn(Money) -> Money| {
+            let members = deltas.iter().fold(Object::new(), |object, (index, delta)| {
+                object.with(&self.indices[*index].name, figure(value(*delta)))
+            });
+            String::from_utf8(members.end()).unwrap_or_default()
+        };
+        let (delta_map, ratio_map) = (by_index(&|delta| delta), by_index(&|_| ratio));
         let texts = [
             figures.balance,
             figures.equity(),
@@ -380,7 +428,14 @@ impl Front {
             figures.realized + figures.funding,
             figures.floating,
             figures.options_value,
-            figures.delta,
+            total,
+            figures.options_profit,
+            delta,
+            gamma,
+            theta,
+            vega,
+            self.spot_reserve(account, currency),
+            ratio,
         ]
         .map(|money| figure(money).to_string());
         let number = |place: usize| Number::new(&texts[place]).ok();
@@ -405,16 +460,16 @@ impl Front {
             futures_pl: number(6),
             futures_session_rpl: number(7),
             futures_session_upl: number(8),
-            options_pl: None,
+            options_pl: number(11),
             options_value: number(9),
-            options_delta: None,
-            options_gamma: None,
-            options_theta: None,
-            options_vega: None,
+            options_delta: number(12),
+            options_gamma: number(13),
+            options_theta: number(14),
+            options_vega: number(15),
             delta_total: number(10),
             projected_delta_total: number(10),
-            spot_reserve: None,
-            additional_reserve: None,
+            spot_reserve: number(16),
+            additional_reserve: Number::new("0").ok(),
             fee_balance: Number::new("0").ok(),
             margin_model: Some(Text::new("segregated_sm")),
             portfolio_margining_enabled: Some(false),
@@ -425,6 +480,12 @@ impl Front {
             system_name: is_shown(Text::new(name)),
             account_type: is_shown(Text::new("main")),
             self_trading_reject_mode: self.self_trading_mode(account).map(Text::new).filter(|_| is_extended),
+            delta_total_map: Scanner::new(&delta_map).value().ok(),
+            estimated_liquidation_ratio: number(17),
+            estimated_liquidation_ratio_map: Scanner::new(&ratio_map).value().ok(),
+            email: None,
+            mmp_enabled: is_extended.then_some(true),
+            fees: Scanner::new("[]").value().ok().filter(|_| is_extended),
         }
         .write(out);
     }

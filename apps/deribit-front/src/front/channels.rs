@@ -16,6 +16,7 @@ use tickpath_deribit::text::Text;
 use tickpath_types::{Price, Qty, Side};
 
 use super::calls::{Need, allows};
+use super::candles::{Candle, span_of};
 use super::{Answer, ELEMENTS_MAX, Front};
 use crate::account::Changes;
 use crate::connection::Frame;
@@ -56,13 +57,17 @@ enum What {
     Perpetual(usize),
     PriceIndex(usize),
     EstimatedExpiration(usize),
+    /// Candles of an instrument, each of so many milliseconds.
+    Candles(usize, u64),
+    /// Mark prices of the options of an index.
+    OptionMarks(usize),
     States(Kind, String),
     PlatformState,
     PublicMethods,
     UserOrders(Of),
     UserTrades(Of),
     UserChanges(Of),
-    Portfolio(String),
+    Portfolio(Option<String>),
     /// Market maker protection on an index.
     Protection(usize),
     /// Nothing ever happens there.
@@ -82,6 +87,10 @@ struct Topic {
     changed: BTreeSet<(usize, i64)>,
     /// The message before, where only what is new is sent.
     last: Vec<u8>,
+    /// The same of channels that tell more than one thing.
+    told: BTreeSet<Vec<u8>>,
+    /// Of candles: the present one.
+    candle: Option<Candle>,
     trades: Vec<(usize, Trade)>,
     orders: Vec<u64>,
     user_trades: Vec<UserTrade>,
@@ -139,6 +148,8 @@ impl Topic {
             change_id: 0,
             changed: BTreeSet::new(),
             last: Vec::new(),
+            told: BTreeSet::new(),
+            candle: None,
             trades: Vec::new(),
             orders: Vec::new(),
             user_trades: Vec::new(),
@@ -221,6 +232,10 @@ impl Front {
             Channel::EstimatedExpirationPrice { index: name } => {
                 (What::EstimatedExpiration(index(name)?), Interval::Agg2)
             }
+            Channel::ChartTrades { instrument, resolution } => {
+                (What::Candles(self.listing(instrument)?, span_of(resolution)?), Interval::Ms100)
+            }
+            Channel::MarkPriceOptions { index: name } => (What::OptionMarks(index(name)?), Interval::Agg2),
             Channel::InstrumentState { kind, currency } => {
                 (What::States(*kind, (*currency).to_owned()), Interval::Raw)
             }
@@ -229,7 +244,15 @@ impl Front {
             Channel::UserOrders { of: selector, interval } => (What::UserOrders(of(selector)?), *interval),
             Channel::UserTrades { of: selector, interval } => (What::UserTrades(of(selector)?), *interval),
             Channel::UserChanges { of: selector, interval } => (What::UserChanges(of(selector)?), *interval),
-            Channel::UserPortfolio { currency } => (What::Portfolio(currency.to_uppercase()), Interval::Agg2),
+            Channel::UserPortfolio { currency } => {
+                let currency = currency.to_uppercase();
+                let is_known = |account| self.currencies_of(account).contains(&currency);
+                let one = match currency.as_str() {
+                    "ANY" => None,
+                    _ => Some((0..self.accounts.len()).any(is_known).then_some(currency)?),
+                };
+                (What::Portfolio(one), Interval::Agg2)
+            }
             Channel::UserMmpTrigger { index: name } => (What::Protection(index(name)?), Interval::Raw),
             Channel::UserLock | Channel::UserAccessLog => (What::Quiet, Interval::Raw),
             _ => return None,
@@ -256,6 +279,10 @@ impl Front {
                 if let What::Book(listing) = what {
                     topic.published = self.markets[listing].levels.clone();
                     topic.change_id = self.markets[listing].change_id;
+                }
+                if let What::Candles(listing, span_ms) = what {
+                    let contract = &self.settings.listings[listing].contract;
+                    topic.candle = Candle::latest(&self.markets[listing], contract, span_ms);
                 }
                 self.channels.add(topic)
             }
@@ -320,27 +347,28 @@ impl Front {
             }
             self.begin_ticker(place);
             let Some(topic) = self.channels.topics.get(place).and_then(Option::as_ref) else { continue };
-            let data = match &topic.what {
-                What::Book(listing) => Some(self.book_snapshot(topic, *listing)),
+            let data: Vec<Vec<u8>> = match &topic.what {
+                What::Book(listing) => vec![self.book_snapshot(topic, *listing)],
                 What::IncrementalTicker(listing) => {
                     let mut ticker = Vec::new();
                     self.write_ticker(*listing, &mut ticker);
-                    Some(typed("snapshot", &ticker))
+                    vec![typed("snapshot", &ticker)]
                 }
+                What::Portfolio(None) => self.portfolios(topic),
                 What::Trades(_)
                 | What::UserOrders(_)
                 | What::UserTrades(_)
                 | What::UserChanges(_)
                 | What::States(..)
                 | What::Protection(_)
-                | What::Quiet => None,
-                _ => self.render(topic),
+                | What::Quiet => Vec::new(),
+                _ => self.render(topic).into_iter().collect(),
             };
             let label =
                 topic.subscribers.iter().find(|(own, _)| *own == number).and_then(|(_, label)| label.clone());
-            let (name, data) = (topic.name.clone(), data);
-            if let Some(data) = data {
-                self.notify(&name, &data, [(number, label)].iter());
+            let name = topic.name.clone();
+            for data in data {
+                self.notify(&name, &data, [(number, label.clone())].iter());
             }
         }
     }
@@ -446,6 +474,13 @@ impl Front {
                 topic.trades.drain(..excess);
                 topic.is_changed |= !topic.trades.is_empty();
             }
+            What::Candles(listing, span_ms) => {
+                let contract = &self.settings.listings[*listing].contract;
+                for (_, trade) in trades.iter().filter(|(place, _)| place == listing) {
+                    Candle::take(&mut topic.candle, trade, contract, *span_ms);
+                    topic.is_changed = true;
+                }
+            }
             What::States(kind, currency) => {
                 let is_meant = |place: &&usize| self.settings.listings[**place].is_of(Some(*kind), currency);
                 let closed = touched.iter().filter(is_meant);
@@ -525,6 +560,7 @@ impl Front {
                     | What::Perpetual(_)
                     | What::Portfolio(_)
                     | What::EstimatedExpiration(_)
+                    | What::OptionMarks(_)
             );
             topic.is_changed |= follows;
         }
@@ -593,6 +629,11 @@ impl Front {
                 pages.map(|page| list(page, |trade, out| self.write_user_trade(trade, out))).collect()
             }
             What::UserChanges(_) => self.user_changes(topic),
+            What::Portfolio(None) => {
+                let now: BTreeSet<Vec<u8>> = self.portfolios(topic).into_iter().collect();
+                let before = std::mem::replace(&mut topic.told, now);
+                topic.told.difference(&before).cloned().collect()
+            }
             _ => {
                 let data = self.render(topic);
                 let is_new = data.as_ref().is_some_and(|data| timeless(data) != timeless(&topic.last));
@@ -703,7 +744,7 @@ impl Front {
         let mut messages = Vec::new();
         for place in places {
             let (listing, market) = self.listed(place);
-            let state = market.listed_state();
+            let state = market.told_state();
             // Levels are not used by this channel: they keep the states that were told.
             let told = match state {
                 InstrumentState::Halted => 0,
@@ -768,22 +809,31 @@ impl Front {
                     estimated_delivery_price: None,
                 })
             }
-            What::EstimatedExpiration(place) => Object::new()
-                .with("is_estimated", false)
-                .with("price", figure(self.indices[*place].price))
-                .with("seconds", 0_u64)
-                .end(),
+            What::EstimatedExpiration(place) => self.estimated_expiration(*place),
+            What::Candles(listing, _) => topic.candle?.written(&self.settings.listings[*listing]),
+            What::OptionMarks(index) => self.option_marks(*index),
             What::PlatformState => {
                 json(&PlatformState { price_index: None, locked: false, maintenance: false })
             }
             What::PublicMethods => Object::new().with("allow_unauthenticated_public_requests", true).end(),
             What::Portfolio(currency) => {
                 let mut out = Vec::new();
-                self.write_summary_of(topic.account?, currency, false, &mut out);
+                self.write_summary_of(topic.account?, currency.as_ref()?, false, &mut out);
                 out
             }
             _ => return None,
         })
+    }
+
+    /// A summary of each currency of the account.
+    fn portfolios(&self, topic: &Topic) -> Vec<Vec<u8>> {
+        let Some(account) = topic.account else { return Vec::new() };
+        let written = |currency: String| {
+            let mut out = Vec::new();
+            self.write_summary_of(account, &currency, false, &mut out);
+            out
+        };
+        self.currencies_of(account).into_iter().map(written).collect()
     }
 
     /// The best levels of prices put together by `group` units.

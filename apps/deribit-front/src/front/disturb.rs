@@ -11,6 +11,16 @@ use crate::faults::{Fate, FaultKind, FaultSwitch, Outage};
 use crate::json::Object;
 use crate::pending::ReplyTo;
 
+/// What a request may be refused with and then be sent again, as nothing of it was done.
+const REFUSALS: [ErrorCode; 6] = [
+    ErrorCode::Retry,
+    ErrorCode::SettlementInProgress,
+    ErrorCode::MatchingEngineQueueFull,
+    ErrorCode::TooManyConcurrentRequests,
+    ErrorCode::InternalServerError,
+    ErrorCode::TemporarilyUnavailable,
+];
+
 impl Front {
     /// Switches faults on and off.
     #[must_use]
@@ -60,6 +70,15 @@ impl Front {
         if self.faults.happens(FaultKind::RequestLost) {
             self.faults.cut(number);
             return Some(Ok(()));
+        }
+        let (day_us, end_us) = (86_400_000_000, 8 * 3_600_000_000);
+        if (self.now_us + day_us - end_us) % day_us < self.faults.plan.settlement_us {
+            return Some(Err(Fault::new(ErrorCode::SettlementInProgress)));
+        }
+        if self.faults.happens(FaultKind::Refused)
+            && let Some(code) = self.faults.any_of(&REFUSALS)
+        {
+            return Some(Err(Fault::new(code)));
         }
         if self.faults.happens(FaultKind::RateLimited) {
             return Some(Err(Fault::new(ErrorCode::TooManyRequests)));

@@ -263,6 +263,12 @@ impl Front {
             && let Some(order) = self.accounts[account].order_mut(*number)
         {
             order.extra = Some(extra.clone());
+            if let Some(quote) = extra.quote() {
+                let known = self.accounts[account].trades.iter_mut().rev();
+                let own = known.take_while(|trade| trade.order == *number).chain(changes.trades.iter_mut());
+                own.filter(|trade| trade.order == *number)
+                    .for_each(|trade| trade.quote = Some(quote.clone()));
+            }
             self.begin_links(account, *number);
         }
         let quoting =

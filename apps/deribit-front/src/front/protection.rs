@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickpath_deribit::codes::{CancelReason, Kind};
+use tickpath_deribit::codes::CancelReason;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
@@ -41,12 +41,21 @@ pub(crate) struct Guard {
     pub(super) frozen_ms: u64,
     pub(super) quantity: Option<Money>,
     pub(super) delta: Option<Money>,
+    vega: Option<Money>,
     /// What the quotes of one side may be in all, as the client says.
     pub(super) quote_quantity: Option<Money>,
-    /// When, how much, and on which side in the base currency.
-    fills: VecDeque<(u64, Money, Money)>,
+    /// When, and what.
+    fills: VecDeque<(u64, Exposure)>,
     /// Until when nothing is quoted; `u64::MAX` until it is reset.
     frozen_until: Option<u64>,
+}
+
+/// What a trade is of the base currency, and how much it moves with the underlying and with volatility.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exposure {
+    amount: Money,
+    delta: Money,
+    vega: Money,
 }
 
 impl Guard {
@@ -55,17 +64,18 @@ impl Guard {
     }
 
     /// Takes a trade; true when a limit is reached.
-    fn note(&mut self, at_ms: u64, amount: Money, delta: Money) -> bool {
+    fn note(&mut self, at_ms: u64, traded: Exposure) -> bool {
         while self.fills.len() >= FILLS_MAX
-            || self.fills.front().is_some_and(|(filled_ms, ..)| filled_ms + self.interval_ms <= at_ms)
+            || self.fills.front().is_some_and(|(filled_ms, _)| filled_ms + self.interval_ms <= at_ms)
         {
             self.fills.pop_front();
         }
-        self.fills.push_back((at_ms, amount, delta));
-        let sum: Money = self.fills.iter().map(|(_, amount, _)| *amount).sum();
-        let net: Money = self.fills.iter().map(|(.., delta)| *delta).sum();
-        self.quantity.is_some_and(|limit| sum >= limit)
-            || self.delta.is_some_and(|limit| net.max(-net) >= limit)
+        self.fills.push_back((at_ms, traded));
+        let sum = |of: fn(&Exposure) -> Money| -> Money { self.fills.iter().map(|(_, fill)| of(fill)).sum() };
+        let is_reached = |limit: Option<Money>, sum: Money| limit.is_some_and(|limit| sum.max(-sum) >= limit);
+        is_reached(self.quantity, sum(|fill| fill.amount))
+            || is_reached(self.delta, sum(|fill| fill.delta))
+            || is_reached(self.vega, sum(|fill| fill.vega))
     }
 
     fn write(&self, index: &str, out: &mut Vec<u8>) {
@@ -80,6 +90,7 @@ impl Guard {
             .with("frozen_time", self.frozen_ms / 1_000)
             .with("quantity_limit", limit(self.quantity))
             .with("delta_limit", limit(self.delta))
+            .with("vega_limit", limit(self.vega))
             .with("max_quote_quantity", limit(self.quote_quantity));
         out.extend_from_slice(&config.end());
     }
@@ -104,9 +115,6 @@ impl Front {
             Some(limit) if limit.is_negative() => Err(Fault::param(name, "value must not be below 0")),
             limit => Ok(limit.filter(|limit| !limit.is_zero()).map(|limit| decimal_money(limit).to_string())),
         };
-        if limit("vega_limit")?.is_some() {
-            return Err(Fault::because(ErrorCode::NotImplemented, "vega is not reckoned here"));
-        }
         let group = text_param(&params, "mmp_group")?.unwrap_or_default();
         self.check_groups(account, index, &group)?;
         let protection = Protection {
@@ -117,7 +125,7 @@ impl Front {
             frozen_s: seconds("frozen_time")?,
             quantity: limit("quantity_limit")?,
             delta: limit("delta_limit")?,
-            vega: None,
+            vega: limit("vega_limit")?,
             quote_quantity: limit("max_quote_quantity")?,
         };
         let group = protection.group.clone();
@@ -169,6 +177,7 @@ impl Front {
             frozen_ms: protection.frozen_s * 1_000,
             quantity: limit(&protection.quantity),
             delta: limit(&protection.delta),
+            vega: limit(&protection.vega),
             quote_quantity: limit(&protection.quote_quantity),
             fills: VecDeque::new(),
             frozen_until: None,
@@ -256,11 +265,11 @@ impl Front {
         for trade in changes.trades.iter().filter(|trade| trade.terms.is_protected) {
             let group = self.group_of(account, trade.order);
             let index = self.settings.listings[trade.listing].index;
-            let (amount, delta) = self.exposure(trade);
+            let traded = self.exposure(trade);
             let now_ms = self.now_ms();
             let guards = self.accounts[account].guards.iter_mut();
             for guard in guards.filter(|guard| guard.index == index && guard.group == group) {
-                if guard.note(now_ms, amount, delta) && !guard.is_frozen(now_ms) {
+                if guard.note(now_ms, traded) && !guard.is_frozen(now_ms) {
                     guard.frozen_until = Some(match guard.frozen_ms {
                         0 => u64::MAX,
                         frozen_ms => now_ms + frozen_ms,
@@ -287,19 +296,24 @@ impl Front {
         order.and_then(|order| order.extra.as_ref()).map(|extra| extra.mmp_group.clone()).unwrap_or_default()
     }
 
-    /// What a trade is of the base currency, and how much it moves with the underlying.
-    fn exposure(&self, trade: &UserTrade) -> (Money, Money) {
+    fn exposure(&self, trade: &UserTrade) -> Exposure {
         let listing = &self.settings.listings[trade.listing];
         let (qty, price) = (trade.public.qty, trade.public.price);
         let amount = match listing.contract.style {
             Style::Inverse => listing.contract.value(qty, price),
             _ => listing.contract.amount(qty),
         };
-        // An option counts as all of its amount: no more than it can move.
-        let is_put = listing.kind == Kind::Option
-            && listing.option_type == Some(tickpath_deribit::codes::OptionType::Put);
-        let sign = i128::from(trade.side.sign()) * if is_put { -1 } else { 1 };
-        (amount, Money(sign * amount.0))
+        let size = trade.side.sign() * qty.0 as i64;
+        match self.sensitivities(trade.listing) {
+            Some(found) => Exposure {
+                amount,
+                delta: self.of_position(trade.listing, size, found.delta),
+                vega: self.of_position(trade.listing, size, found.vega),
+            },
+            None => {
+                Exposure { amount, delta: Money(i128::from(trade.side.sign()) * amount.0), vega: Money::ZERO }
+            }
+        }
     }
 
     /// Cancels the protected orders of an index and a group.

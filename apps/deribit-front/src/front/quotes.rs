@@ -15,6 +15,8 @@ use super::{Answer, Front};
 use crate::account::Changes;
 use crate::fault::Fault;
 use crate::json::{Json, Object, list, member, param, text_param};
+use crate::listing::decimal_money;
+use crate::options::as_float;
 use crate::order::{Extra, Order, Terms};
 use crate::pending::{Group, Intent, Origin, Pending, QuoteError, Quoting, ReplyTo, Work};
 
@@ -174,7 +176,7 @@ impl Front {
                 order.extra = extra;
             }
             let qty = Qty(filled.0 + qty.0);
-            let terms = NewTerms { number, qty, price, terms };
+            let terms = NewTerms { number, qty, price, terms, display: None };
             let origin = Origin { connection: Some(connection), group: Some(group), ..Origin::default() };
             let is_sent = self.send_change(account, terms, origin)?;
             return Ok(if is_sent { Sent::OnItsWay } else { Sent::AsItIs(number) });
@@ -319,7 +321,18 @@ impl Front {
                 let pair = text("currency_pair")?;
                 Box::new(move |order| front.is_pair(order.listing, &pair))
             }
-            "delta" => return Err(Fault::because(ErrorCode::NotImplemented, "deltas are not reckoned here")),
+            "delta" => {
+                let limit =
+                    |name| param::<Decimal>(&params, name)?.ok_or(Fault::param(name, "value required"));
+                let [min, max] =
+                    [limit("min_delta")?, limit("max_delta")?].map(|limit| as_float(decimal_money(limit)));
+                let currency = text_param(&params, "currency")?.unwrap_or_else(|| "any".to_owned());
+                Box::new(move |order| {
+                    let found = front.sensitivities(order.listing);
+                    found.is_some_and(|found| (min..=max).contains(&found.delta))
+                        && listings[order.listing].is_of(None, &currency)
+                })
+            }
             _ => return Err(Fault::param("cancel_type", "no such type")),
         };
         let quotes = front.accounts[account].open.values().filter(|order| order.terms.is_quote);

@@ -17,6 +17,7 @@ use super::fix::FixDone;
 use super::orders::Selection;
 use super::triggers::{TriggerChange, waits};
 use super::{ACCOUNT_REQUESTS_MAX, ANSWER_MAX, Answer, ELEMENTS_MAX, Front, REQUESTS_MAX};
+use crate::config::BeyondBand;
 use crate::fault::Fault;
 use crate::json::{Json, Object, json, list, param};
 use crate::labels::LABEL_LEN_MAX;
@@ -27,18 +28,6 @@ use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, W
 const SHOWN_STEPS_MIN: u64 = 100;
 const SHOWN_PART_MIN: u64 = 100;
 
-/// What is changed of an order.
-struct Change {
-    number: u64,
-    amount: Option<Decimal>,
-    contracts: Option<Decimal>,
-    price: Option<Decimal>,
-    is_post_only: bool,
-    rejects_post_only: bool,
-    is_reduce_only: bool,
-    valid_until: Option<u64>,
-}
-
 /// An open order as it is to be.
 pub(super) struct NewTerms {
     pub(super) number: u64,
@@ -46,6 +35,8 @@ pub(super) struct NewTerms {
     pub(super) qty: Qty,
     pub(super) price: Price,
     pub(super) terms: Terms,
+    /// What the book shows; none where that stays as it is.
+    pub(super) display: Option<Qty>,
 }
 
 impl Front {
@@ -99,6 +90,7 @@ impl Front {
         if label.chars().count() > LABEL_LEN_MAX {
             return Err(Fault::param("label", "at most 64 characters"));
         }
+        let (price, advanced) = self.priced(listing, side, order.advanced, order.price)?;
         let qty = self.qty_of(listing, order.amount, order.contracts)?;
         let qty = if order.reduce_only && !waits(order_type) {
             self.reducing(account, listing, side, qty)?
@@ -115,6 +107,7 @@ impl Front {
             is_quote: false,
             label: self.label_number(account, &label, to.id.client_order_id())?,
             trigger: 0,
+            advanced,
         };
         if waits(order_type) {
             return self.place_trigger(account, listing, side, order, (qty, terms), to).map(Done::Order);
@@ -122,7 +115,7 @@ impl Front {
         if order.mmp {
             self.check_protection(account, self.settings.listings[listing].index, "")?;
         }
-        let price = self.price_of(listing, side, order_type, order.price)?;
+        let price = self.price_of(listing, side, order_type, price)?;
         let display = self.shown(listing, qty, order.display_amount)?;
         let mut intent = Intent { listing, side, qty, price, terms, display, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
@@ -202,7 +195,10 @@ impl Front {
             _ => {
                 let price = price.ok_or(Fault::param("price", "value required"))?;
                 let price = listing.parse_price(price)?;
+                let is_clamped = self.settings.beyond_band == BeyondBand::Clamp;
                 match side {
+                    Side::Buy if price > max && is_clamped => Ok(max),
+                    Side::Sell if price < min && is_clamped => Ok(min),
                     Side::Buy if price > max => {
                         Err(Fault::beyond(ErrorCode::PriceTooHigh, listing.price(max)))
                     }
@@ -249,7 +245,7 @@ impl Front {
         if intent.terms.rejects_post_only {
             return Err(ErrorCode::PostOnlyReject.into());
         }
-        intent.price = Price(best.0 - intent.side.sign() * listing.tick.0);
+        intent.price = listing.before(best, intent.side);
         let is_possible = intent.price.0 > 0;
         if is_possible { Ok(()) } else { Err(ErrorCode::PostOnlyPriceModificationNotPossible.into()) }
     }
@@ -375,95 +371,108 @@ impl Front {
         edit: &EditOrder<'_>,
         to: &ReplyTo,
     ) -> Result<Done, Fault> {
-        if edit.advanced.is_some()
-            || edit.mmp
-            || edit.trigger_offset.is_some()
-            || edit.display_amount.is_some()
-        {
-            return Err(Fault::because(ErrorCode::NotImplemented, "this cannot be edited here"));
-        }
+        self.check_deadline(edit.valid_until)?;
         if number & TRIGGER_BIT != 0 {
-            self.check_deadline(edit.valid_until)?;
-            let order = self.accounts[account].waiting.get(&number);
-            let order = order.ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
-            let qty = match (edit.amount, edit.contracts) {
-                (None, None) => None,
-                (amount, contracts) => Some(self.qty_of(order.listing, amount, contracts)?),
-            };
-            let change = TriggerChange { qty, price: edit.trigger_price, limit: edit.price };
-            self.edit_trigger(account, number, &change)?;
+            self.edit_waiting(account, number, edit)?;
             return Ok(Done::Order(number));
         }
-        if edit.trigger_price.is_some() {
+        if edit.trigger_price.is_some() || edit.trigger_offset.is_some() {
             return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "the order has no trigger"));
         }
-        let EditOrder { amount, contracts, price, valid_until, .. } = *edit;
-        let change = Change {
-            number,
-            amount,
-            contracts,
-            price,
-            is_post_only: edit.post_only,
-            rejects_post_only: edit.reject_post_only,
-            is_reduce_only: edit.reduce_only,
-            valid_until,
+        self.change(account, number, edit, to)
+    }
+
+    /// Changes an order that waits for a price.
+    fn edit_waiting(&mut self, account: usize, number: u64, edit: &EditOrder<'_>) -> Result<(), Fault> {
+        let order = self.accounts[account].waiting.get(&number);
+        let order = order.ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
+        if edit.advanced.is_some() {
+            return Err(ErrorCode::NotAdvOrder.into());
+        }
+        if edit.mmp || edit.display_amount.is_some() {
+            return Err(Fault::because(
+                ErrorCode::UnsupportedArgCombination,
+                "an order that waits has neither mmp nor display_amount",
+            ));
+        }
+        let qty = match (edit.amount, edit.contracts) {
+            (None, None) => None,
+            (amount, contracts) => Some(self.qty_of(order.listing, amount, contracts)?),
         };
-        self.change(account, &change, to)
+        let has_limit = matches!(order.terms.order_type, OrderType::StopLimit | OrderType::TakeLimit);
+        let change = TriggerChange {
+            qty,
+            price: edit.trigger_price,
+            limit: edit.price.filter(|_| has_limit),
+            offset: edit.trigger_offset,
+            is_reduce_only: edit.reduce_only,
+        };
+        self.edit_trigger(account, number, &change)
     }
 
     pub(super) fn edit_by_label(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let edit: EditByLabel<'_> = request.params()?;
         let listing = self.find_listing(&edit.instrument_name.to_cow())?;
         let label = edit.label.to_cow();
-        let labels = &self.labels;
-        let orders = self.accounts[account].open.values();
+        let (labels, known) = (&self.labels, &self.accounts[account]);
+        let orders = known.open.values().chain(known.waiting.values());
         let mut found =
             orders.filter(|order| order.listing == listing && labels.name(order.terms.label) == label);
         let number = found.next().ok_or(Fault::new(ErrorCode::OrderNotFound))?.number;
         if found.next().is_some() {
             return Err(ErrorCode::NonUniqueOrderLabel.into());
         }
-        let EditByLabel { amount, contracts, price, valid_until, .. } = edit;
-        let change = Change {
-            number,
-            amount,
-            contracts,
-            price,
-            is_post_only: edit.post_only,
-            rejects_post_only: edit.reject_post_only,
-            is_reduce_only: edit.reduce_only,
-            valid_until,
-        };
-        let done = self.change(account, &change, to)?;
+        let done = self.edit_order(account, number, &edit.of_order(""), to)?;
         Ok(self.shown_order(account, done))
     }
 
-    fn change(&mut self, account: usize, change: &Change, to: &ReplyTo) -> Result<Done, Fault> {
-        self.check_deadline(change.valid_until)?;
-        let order = self.open_order(account, change.number)?.clone();
+    /// Changes an order of the book.
+    fn change(
+        &mut self,
+        account: usize,
+        number: u64,
+        edit: &EditOrder<'_>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
+        let order = self.open_order(account, number)?.clone();
         let listing = order.listing;
-        let qty = match (change.amount, change.contracts) {
+        let qty = match (edit.amount, edit.contracts) {
             (None, None) => order.qty,
             (amount, contracts) => self.qty_of(listing, amount, contracts)?,
         };
         if qty <= order.filled {
             return Err(Fault::because(ErrorCode::InvalidAmount, "as much is executed already"));
         }
-        let price = match change.price {
-            Some(price) => self.price_of(listing, order.side, OrderType::Limit, Some(price))?,
-            None => order.price,
+        if edit.advanced.is_some() && order.terms.advanced.is_none() {
+            return Err(ErrorCode::NotAdvOrder.into());
+        }
+        let (price, advanced) = match edit.price {
+            None => (order.price, order.terms.advanced),
+            given => {
+                let (price, advanced) = self.priced(listing, order.side, edit.advanced, given)?;
+                (self.price_of(listing, order.side, OrderType::Limit, price)?, advanced)
+            }
+        };
+        if edit.mmp && !order.terms.is_protected {
+            self.check_protection(account, self.settings.listings[listing].index, "")?;
+        }
+        let display = match edit.display_amount {
+            None => None,
+            shown => Some(self.shown(listing, qty, shown)?),
         };
         let terms = Terms {
-            is_post_only: change.is_post_only || order.terms.is_post_only,
-            rejects_post_only: change.rejects_post_only,
-            is_reduce_only: change.is_reduce_only || order.terms.is_reduce_only,
+            is_post_only: edit.post_only || order.terms.is_post_only,
+            rejects_post_only: edit.reject_post_only,
+            is_reduce_only: edit.reduce_only || order.terms.is_reduce_only,
+            is_protected: edit.mmp || order.terms.is_protected,
+            advanced,
             ..order.terms
         };
-        let new = NewTerms { number: change.number, qty, price, terms };
+        let new = NewTerms { number, qty, price, terms, display };
         let origin = Origin { connection: Some(to.connection), reply: Some(to.clone()), ..Origin::default() };
         match self.send_change(account, new, origin)? {
             true => Ok(Done::Later),
-            false => Ok(Done::Order(change.number)),
+            false => Ok(Done::Order(number)),
         }
     }
 
@@ -474,16 +483,18 @@ impl Front {
         new: NewTerms,
         origin: Origin,
     ) -> Result<bool, Fault> {
-        let NewTerms { number, qty, price, terms } = new;
+        let NewTerms { number, qty, price, terms, display } = new;
         let order = self.open_order(account, number)?.clone();
-        if price == order.price && qty == order.qty {
+        let shown = order.display.unwrap_or(Qty::ZERO);
+        let (listing, display) = (order.listing, display.unwrap_or(shown));
+        let is_as_it_was = price == order.price && display == shown && terms == order.terms;
+        if is_as_it_was && qty == order.qty {
             return Ok(false);
         }
-        let (listing, display) = (order.listing, order.display.unwrap_or(Qty::ZERO));
         let mut intent = Intent { listing, side: order.side, qty, price, terms, display, moves: 0 };
         let sent_us = self.now_us;
         // At the same price less keeps its place in the queue.
-        let request = if price == order.price && qty < order.qty {
+        let request = if is_as_it_was && qty < order.qty {
             OrderRequest::Cancel(EngineCancel { user_ref: UserRefNum(order.user_ref), qty })
         } else {
             match self.keep_off_the_book(&mut intent) {
@@ -786,8 +797,11 @@ pub(super) fn check_terms(
             "only trigger orders have triggers",
         ));
     }
-    if order.advanced.is_some() {
-        return Err(Fault::because(ErrorCode::NotImplemented, "advanced orders are not taken here"));
+    if order.advanced.is_some() && order_type != OrderType::Limit {
+        return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "only limit orders are advanced"));
+    }
+    if order.advanced.is_some() && order.post_only {
+        return Err(ErrorCode::NoAdvPostonly.into());
     }
     if order.mmp && order_type != OrderType::Limit {
         return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "only limit orders have mmp"));

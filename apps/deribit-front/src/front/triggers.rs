@@ -313,7 +313,25 @@ impl Front {
             ErrorCode::UnsupportedArgCombination,
             "it waits for another order: cancel it and enter it anew",
         ))?;
+        if change.offset.is_some() != terms.offset.is_some()
+            && (change.offset.is_some() || change.price.is_some())
+        {
+            return Err(Fault::because(
+                ErrorCode::UnsupportedArgCombination,
+                "trailing stops have a trigger_offset, and all others a trigger_price",
+            ));
+        }
         let price = change.price.map(|price| self.on_trigger_tick(listing, price)).transpose()?;
+        let offset = match change.offset {
+            None => None,
+            Some(offset) => {
+                let offset = self.on_trigger_tick(listing, offset)?.0;
+                let now = self
+                    .watched(listing, terms.watched)
+                    .ok_or(Fault::because(ErrorCode::InvalidTriggerPrice, "there was no trade yet"))?;
+                Some((offset, Price(now.0 + side.sign() * offset)))
+            }
+        };
         let limit =
             change.limit.map(|limit| self.settings.listings[listing].parse_price(limit)).transpose()?;
         if let Some(price) = price
@@ -327,9 +345,13 @@ impl Front {
         if let Some(mut order) = self.accounts[account].waiting.get(&number).cloned() {
             order.qty = change.qty.unwrap_or(order.qty);
             order.price = limit.unwrap_or(order.price);
+            order.terms.is_reduce_only |= change.is_reduce_only;
             (order.is_replaced, order.updated_ms) = (true, now_ms);
             if let Some(terms) = &mut order.trigger {
                 terms.price = price.unwrap_or(terms.price);
+                if let Some((offset, price)) = offset {
+                    (terms.offset, terms.price) = (Some(offset), price);
+                }
             }
             self.keep_waiting(account, order);
         }
@@ -348,6 +370,9 @@ pub(super) struct TriggerChange {
     pub(super) qty: Option<Qty>,
     pub(super) price: Option<Decimal>,
     pub(super) limit: Option<Decimal>,
+    /// How far behind the market, from its price now.
+    pub(super) offset: Option<Decimal>,
+    pub(super) is_reduce_only: bool,
 }
 
 /// What an order watches, as it is written down.

@@ -174,8 +174,8 @@ fn orders_that_cannot_be_are_reported() {
     };
     let long = "x".repeat(65);
     let cases: [(NewOrderSingle<'_>, u64, &str); 10] = [
-        (option, 11, "not_implemented: advanced orders are not taken here"),
-        (NewOrderSingle { adv_order_type: Some("1"), ..option }, 11, "not_implemented"),
+        (NewOrderSingle { price: Some(decimal("0.001")), ..option }, 99, "price_precision_exceeded"),
+        (NewOrderSingle { adv_order_type: Some("1"), ..good }, 99, "no_adv_for_futures"),
         (NewOrderSingle { order_qty: decimal("1.5"), ..good }, 13, "invalid_amount"),
         (NewOrderSingle { order_qty: decimal("-1"), ..good }, 13, "qty_too_low"),
         (NewOrderSingle { order_qty: decimal("0"), ..good }, 13, "qty_too_low"),

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod bounds;
 mod config;
+mod edits;
 mod faults;
 mod fix;
 mod fix_client;
@@ -16,9 +18,11 @@ mod linked;
 mod margin;
 mod market;
 mod money_terms;
+mod options;
 mod params;
 mod protection;
 mod settlement;
+mod shown;
 mod support;
 mod trading;
 mod triggers;

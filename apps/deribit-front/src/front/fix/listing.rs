@@ -2,7 +2,7 @@
 
 use tickpath_fix::deribit::{
     Security, SecurityDefinition, SecurityDefinitionRequest, SecurityList, SecurityListRequest,
-    SecurityStatus, SecurityStatusRequest, SubscriptionRequestType,
+    SecurityStatus, SecurityStatusRequest, SubscriptionRequestType, TickRule,
 };
 use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Group, Message, TIME_LEN_MAX, tag, write_time};
@@ -37,6 +37,8 @@ struct Words {
     description: String,
     issued: String,
     matures: String,
+    /// Steps of prices by the price that they are above; of clients that ask for them.
+    ticks: Vec<TickRule<'static>>,
 }
 
 impl Front {
@@ -69,7 +71,8 @@ impl Front {
         let places: Vec<usize> = (0..self.markets.len())
             .filter(|place| self.status_of(*place) != SETTLED && is_wanted(&self.settings.listings[*place]))
             .collect();
-        let list = self.written_list(id, &places, false);
+        let has_steps = request.display_increment_steps == Some(true);
+        let list = self.written_list(id, &places, false, has_steps);
         let list = list.or_else(|| {
             written(&SecurityList {
                 security_req_id: id,
@@ -83,9 +86,15 @@ impl Front {
         Ok(())
     }
 
-    fn written_list(&self, id: &str, places: &[usize], has_status: bool) -> Option<Outgoing> {
+    fn written_list(
+        &self,
+        id: &str,
+        places: &[usize],
+        has_status: bool,
+        has_steps: bool,
+    ) -> Option<Outgoing> {
         let words: Vec<Words> =
-            places.iter().map(|place| words_of(&self.settings.listings[*place])).collect();
+            places.iter().map(|place| words_of(&self.settings.listings[*place], has_steps)).collect();
         let securities: Vec<Security<'_>> = places
             .iter()
             .zip(&words)
@@ -126,6 +135,7 @@ impl Front {
             settl_currency: Some(listing.settlement.as_str()).filter(|_| !is_pair),
             comm_currency: Some(&listing.settlement),
             contract_multiplier: Some(decimal_of(listing.contract_size)),
+            tick_rules: Group::of(&words.ticks),
             ..Security::default()
         }
     }
@@ -237,7 +247,7 @@ impl Front {
             for (number, connection) in &self.connections {
                 let Some(link) = connection.fix.as_deref() else { continue };
                 if let Some(id) = &link.securities {
-                    outgoing.push((*number, self.written_list(id, &[place], true)));
+                    outgoing.push((*number, self.written_list(id, &[place], true, false)));
                 }
                 if let Some((id, _)) = link.statuses.iter().find(|(_, own)| *own == place) {
                     outgoing.push((*number, self.written_status(id, place)));
@@ -250,15 +260,25 @@ impl Front {
     }
 }
 
-fn words_of(listing: &Listing) -> Words {
+fn words_of(listing: &Listing, has_steps: bool) -> Words {
     let time = |ms| {
         let mut out = [0; TIME_LEN_MAX];
         String::from_utf8_lossy(write_time(Nanos::from_millis(ms), &mut out)).into_owned()
     };
     Words {
         description: format!("{} {}", listing.name, listing.kind),
-        issued: time(Listing::CREATION_MS),
+        issued: time(listing.creation_ms),
         matures: listing.expiration_ms.map(time).unwrap_or_default(),
+        ticks: listing
+            .tick_steps
+            .iter()
+            .filter(|_| has_steps)
+            .map(|(above, tick)| TickRule {
+                start_price: decimal_of(listing.price(*above)),
+                increment: decimal_of(listing.price(*tick)).normalized(),
+                ..TickRule::default()
+            })
+            .collect(),
     }
 }
 

@@ -158,7 +158,10 @@ impl Front {
         request: &QuoteCancel<'_>,
     ) -> Result<Vec<u64>, Fault> {
         if cancel_type == OF_DELTAS {
-            return Err(Fault::because(ErrorCode::NotImplemented, "deltas are not reckoned here"));
+            return Err(Fault::because(
+                ErrorCode::NotImplemented,
+                "quotes by delta are cancelled by JSON-RPC alone",
+            ));
         }
         let listing = match request.symbol.filter(|_| cancel_type == OF_SYMBOL) {
             Some(symbol) => Some(self.find_listing(symbol)?),
@@ -203,7 +206,7 @@ impl Front {
         let protection = self.protection_of(caller.account, &request)?;
         let done = self.index_of(request.currency, request.secondary_currency).and_then(|index| {
             if request.vega_limit.is_some_and(|limit| limit.normalized().mantissa() != 0) {
-                return Err(Fault::because(ErrorCode::NotImplemented, "vega is not reckoned here"));
+                return Err(Fault::because(ErrorCode::NotImplemented, "vega_limit is set by JSON-RPC alone"));
             }
             self.check_groups(caller.account, index, &protection.group)?;
             let index_name = self.indices[index].name.clone();
