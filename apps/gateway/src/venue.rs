@@ -1,6 +1,7 @@
 //! The connections to the venue: one for each account, and those that bring market data.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use anyhow::Context;
@@ -23,6 +24,7 @@ use crate::core::{MARKET_STREAMS_MAX, Venue};
 use crate::doorway::Doorway;
 use crate::metrics::{Exception, Function};
 use crate::recorder::Recorded;
+use crate::view::LossText;
 
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
@@ -36,12 +38,19 @@ pub struct Streams {
     /// Channels that each is to have.
     wanted: Vec<BTreeSet<String>>,
     /// What went wrong, in words.
-    notes: SyncSender<String>,
+    notes: Notes,
     /// Failures on purpose.
     test: TestSwitches,
     /// Since when each has been ready, where that matters; and its key.
     ready_at: Vec<Option<Nanos>>,
     keys: Vec<Option<Key>>,
+}
+
+/// Where it is said what went wrong.
+struct Notes {
+    to_print: SyncSender<String>,
+    /// Why each connection was lost last.
+    losses: Arc<[LossText]>,
 }
 
 /// The key of one account.
@@ -112,6 +121,8 @@ impl Streams {
         let mut all = vec![market; MARKET_STREAMS_MAX];
         all.extend(keys.iter().map(|key| Some(key.key.clone())));
         let ready_at = vec![None; links.len()];
+        let losses = links.iter().map(|_| LossText::default()).collect();
+        let notes = Notes { to_print: notes, losses };
         Ok(Streams { links, wanted, notes, test: config.test, ready_at, keys: all })
     }
 
@@ -184,6 +195,12 @@ impl Streams {
         self.links.get(stream).map(Link::stats)
     }
 
+    /// Why each connection was lost last, for others to read.
+    #[must_use]
+    pub fn loss_texts(&self) -> Arc<[LossText]> {
+        Arc::clone(&self.notes.losses)
+    }
+
     /// What a connection waits for, in words.
     #[must_use]
     pub fn stage(&self, stream: usize) -> Option<&'static str> {
@@ -239,7 +256,7 @@ struct Ear<'a> {
     door: &'a mut Doorway,
     clock: TscClock,
     stream: usize,
-    notes: &'a SyncSender<String>,
+    notes: &'a Notes,
 }
 
 impl Listener for Ear<'_> {
@@ -264,7 +281,7 @@ impl Listener for Ear<'_> {
     fn on_event(&mut self, at: Received, event: SessionEvent<'_>) {
         let function = function_of(&event);
         self.core.handle_event(self.stream, at.at, event, self.door);
-        self.door.metrics().profile(function).record(self.clock.now().since(at.at).0);
+        self.door.metrics().parsed(self.stream, function).record(self.clock.now().since(at.at).0);
     }
 
     fn on_unanswered(&mut self, at: Nanos, id: i64, _: Method, why: Unanswered) {
@@ -276,9 +293,13 @@ impl Listener for Ear<'_> {
             Change::Opened => self.core.handle_opened(self.stream, at, self.door),
             Change::Lost { why, .. } => {
                 self.door.metrics().count_exception(Exception::Disconnect);
+                let why = why.to_string();
+                self.notes.losses[self.stream].set(&why);
                 // Where there is no room others have been told of as much.
-                let _ =
-                    self.notes.try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
+                let _ = self
+                    .notes
+                    .to_print
+                    .try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
                 self.core.handle_lost(self.stream, at, self.door);
             }
             _ => {}
