@@ -15,6 +15,7 @@ use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
 use tickpath_deribit_link::{
     Change, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
 };
+use tickpath_net::{Interest, Poller};
 use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
@@ -29,12 +30,22 @@ use crate::view::LossText;
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
 
+/// How often connections are looked at that the poller does not report: those that are being made, and what times out.
+const VISIT_INTERVAL: Nanos = Nanos::from_micros(100);
+
 /// How the channel begins without which an account cannot be traded with.
 const OWN_ORDERS: &str = "user.changes.";
 
 /// All connections, by their numbers: those for market data first.
 pub struct Streams {
     links: Vec<Link>,
+    /// Tells which of them have something, by one system call for all: a client's request waits for no more than that.
+    poller: Poller,
+    /// Of each connection the number of the life that the poller watches.
+    watched: Vec<u64>,
+    /// Connections that may have more than was taken: TLS has it, and the poller does not see it.
+    unread: u128,
+    visit_at: Nanos,
     /// Channels that each is to have.
     wanted: Vec<BTreeSet<String>>,
     /// What went wrong, in words.
@@ -123,7 +134,20 @@ impl Streams {
         let ready_at = vec![None; links.len()];
         let losses = links.iter().map(|_| LossText::default()).collect();
         let notes = Notes { to_print: notes, losses };
-        Ok(Streams { links, wanted, notes, test: config.test, ready_at, keys: all })
+        let poller =
+            Poller::new(links.len()).context("venue: the system gives no poller for its connections")?;
+        Ok(Streams {
+            watched: vec![0; links.len()],
+            links,
+            poller,
+            unread: 0,
+            visit_at: Nanos::ZERO,
+            wanted,
+            notes,
+            test: config.test,
+            ready_at,
+            keys: all,
+        })
     }
 
     /// Wants the first connection for market data and those of all accounts.
@@ -137,14 +161,62 @@ impl Streams {
 
     /// Reads what has come on all connections, and tells the core; how much it was.
     pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        if now >= self.visit_at {
+            return self.visit_all(now, clock, core, door);
+        }
+        let mut due = std::mem::take(&mut self.unread);
+        if let Ok(ready) = self.poller.poll() {
+            for one in ready {
+                due |= 1_u128 << one.key;
+            }
+        }
         let mut work = 0;
+        while due != 0 {
+            work += self.visit(due.trailing_zeros() as usize, now, clock, core, door);
+            due &= due - 1;
+        }
+        work
+    }
+
+    /// Looks at every connection.
+    fn visit_all(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        self.visit_at = now + VISIT_INTERVAL;
         if !self.test.is_off() {
             self.fail_on_purpose(now, clock, core, door);
         }
-        for (stream, link) in self.links.iter_mut().enumerate() {
-            work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
+        let mut work = 0;
+        for stream in 0..self.links.len() {
+            work += self.visit(stream, now, clock, core, door);
+            self.watch(stream);
         }
         work
+    }
+
+    #[inline]
+    fn visit(
+        &mut self,
+        stream: usize,
+        now: Nanos,
+        clock: TscClock,
+        core: &mut Recorded,
+        door: &mut Doorway,
+    ) -> usize {
+        let notes = &self.notes;
+        let work = self.links[stream].do_work(now, &mut Ear { core, door, clock, stream, notes });
+        self.unread |= u128::from(work > 0) << stream;
+        work
+    }
+
+    /// Has the poller report a connection that has come to stand.
+    fn watch(&mut self, stream: usize) {
+        let life = self.links[stream].stats().opened;
+        if life != self.watched[stream]
+            && let Some(socket) = self.links[stream].fd()
+        {
+            self.watched[stream] = life;
+            // One that cannot be watched is visited now and then.
+            let _ = self.poller.add(&socket, stream as u64, Interest::Read);
+        }
     }
 
     /// Drops connections, and logs in anew, as the test switches say.
