@@ -5,6 +5,7 @@ mod limits;
 mod log;
 mod standing;
 mod support;
+mod ways;
 
 use std::time::{Duration, Instant};
 

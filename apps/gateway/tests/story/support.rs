@@ -14,8 +14,8 @@ use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::metrics::GatewayMetrics;
 use tickpath_gateway::process::{Gateway, GatewayView};
-use tickpath_gateway_io::{Client, ClientConfig};
-use tickpath_gateway_protocol::frame::Password;
+use tickpath_gateway_io::{Client, ClientConfig, ConnectError};
+use tickpath_gateway_protocol::frame::{Password, RefusalReason};
 use tickpath_gateway_protocol::{
     AckStatus, Body, CancelOrder, CreateOrder, Event, EventKind, Fixed, OrderAck, OrderStatus, OrderType,
     OrderUpdate, Ready, ReadyScope, ReferenceData, Side, Text, TimeInForce,
@@ -231,6 +231,15 @@ impl TestClient {
                 );
             }
             std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Why the gateway refused the last try to connect, and for how many nanoseconds.
+    #[allow(dead_code)] // not every test is refused
+    pub fn refusal(&self) -> Option<(RefusalReason, u64)> {
+        match self.client.failure() {
+            Some(ConnectError::Refused { refusal }) => Some((refusal.reason, refusal.retry_after_ns)),
+            _ => None,
         }
     }
 
