@@ -45,7 +45,7 @@ pub(super) struct OrderFacts {
     /// The index; 0 when it is not known.
     pub(super) index_price: i64,
     pub(super) worth: Worth,
-    /// Orders of the account that are not over, with this one.
+    /// Orders of the account that are not over, whoever made them, with this one.
     pub(super) open_orders: u32,
 }
 

@@ -119,19 +119,24 @@ pub struct Rig {
 impl Rig {
     /// A core with one account and the users `trader` and `other`, that knows nothing yet.
     pub fn new(more: &str) -> Rig {
-        Rig::of("", more)
+        Rig::of("", "", more)
     }
 
     /// One that sends nothing.
     pub fn dry(first: &str) -> Rig {
-        let mut rig = Rig::of(first, "");
+        let mut rig = Rig::of(first, "", "");
         rig.bring_up("[]");
         rig
     }
 
-    fn of(first: &str, more: &str) -> Rig {
+    /// One that knows nothing yet, with more said of the venue.
+    pub fn with_venue(venue: &str) -> Rig {
+        Rig::of("", venue, "")
+    }
+
+    fn of(first: &str, venue: &str, more: &str) -> Rig {
         let text = format!(
-            "name = 'test'\n{first}[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n\
+            "name = 'test'\n{first}[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n{venue}\
              [accounts.A1]\nlogin = 'anna'\nsecret = 'test'\n[users.other]\npassword = 'test'\naccounts = ['A1']\n\
              [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 100\n{more}\n"
         );
@@ -155,7 +160,8 @@ impl Rig {
         rig
     }
 
-    fn bring_up(&mut self, orders: &str) {
+    /// Everything becomes ready, and a client of `trader` is in.
+    pub fn bring_up(&mut self, orders: &str) {
         let user = self.core.user("trader").unwrap();
         self.core.handle_join(CLIENT, user, true);
         self.event(0, SessionEvent::Ready);
