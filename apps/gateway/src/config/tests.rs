@@ -117,7 +117,10 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
             format!("{}\n[clients]\nreturn_patience = '1ms'", venue("depth = 1")),
             &["clients.return_patience", "1s"],
         ),
-        (format!("{}\n[test]\nlogon_after = '1s'", venue("proxy = '10.0.0.1:3128'")), &["[test]"]),
+        (
+            format!("{}\n[test]\nlogon_after = '1s'", venue("proxy = '10.0.0.1:3128'")),
+            &["127.0.0.1 is no test environment"],
+        ),
         (venue("decode_buffer = '1B'"), &["venue.decode_buffer is 1B"]),
         (venue("udp_snapshot_port = 6101"), &["g.toml:2", "multicast", "leave it out"]),
         (BASE.replace("ws://127.0.0.1:9/", "http://x/"), &["venue.ws_uri"]),

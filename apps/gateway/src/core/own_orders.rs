@@ -111,7 +111,10 @@ impl Core {
             self.orders.by_client_id(user, parts.client_order_id)?
         };
         let order = self.orders.get(slot)?;
-        (order.account == account && order.session == parts.session).then_some(slot)
+        let is_it = order.account == account
+            && order.session == parts.session
+            && order.label_id == parts.gateway_order_id;
+        is_it.then_some(slot)
     }
 
     /// Takes in an order of an earlier life of this gateway, for the user whose label it carries. One of somebody else is

@@ -361,7 +361,8 @@ impl Core {
                     && !order.external_id.is_empty()
             })
         };
-        if known.cancels.iter().filter(is_there).count() != known.open_orders as usize {
+        let count = known.cancels.iter().filter(is_there).count();
+        if count < TOGETHER_MIN || count != known.open_orders as usize {
             return 0;
         }
         let params = VenueCancelAll { detailed: false, freeze_quotes: false };

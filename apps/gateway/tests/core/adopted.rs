@@ -3,7 +3,10 @@
 
 use tickpath_deribit::method::Method;
 use tickpath_gateway::core::label::LabelMark;
-use tickpath_gateway_protocol::{CancelAll, CancelOrder, ErrorCode, OrderStatus, OrderUpdate};
+use tickpath_gateway_protocol::{
+    CancelAll, CancelOrder, ErrorCode, FundsUpdate, GatewayState, GatewayStatus, OrderStatus, OrderUpdate,
+    PositionUpdate, UpdateKind,
+};
 use tickpath_types::Nanos;
 
 use crate::rig::{CLIENT, Rig, TRADING, order_text};
@@ -75,7 +78,9 @@ fn clients_orders_stay_where_the_configuration_says_so() {
 #[test]
 fn an_order_whose_clients_id_lives_elsewhere_is_its_users_all_the_same() {
     // Two orders of one client's id: such as two lives of a client left at two accounts.
-    let orders = format!("[{},{}]", open(1_001, "V-1"), open(1_001, "V-2").replace("9000000", "1"));
+    let label = LabelMark::new("test", 13).label(10_000_001, 1_001, "trader");
+    let beside = |state: &str, updated| order_text(label.as_str(), "V-2", state, 0, updated);
+    let orders = format!("[{},{}]", open(1_001, "V-1"), beside("open", 1));
     let mut rig = Rig::ready_with("", &orders);
     assert_eq!((rig.core.orders().live_count(), rig.core.accounts()[0].open_orders), (2, 2));
     let told: Vec<OrderUpdate> = rig.all().collect();
@@ -87,8 +92,7 @@ fn an_order_whose_clients_id_lives_elsewhere_is_its_users_all_the_same() {
     (request.header.account, request.header.order_id) = (1, second.order_id);
     rig.core.handle_request(rig.now, CLIENT, &request, &mut rig.door, &mut rig.venue);
     assert!(rig.last(Method::Cancel).text.contains("V-2"));
-    let cancelled = order_text(&earlier(1_001), "V-2", "cancelled", 0, 2);
-    rig.changes(&cancelled, "[]");
+    rig.changes(&beside("cancelled", 2), "[]");
     assert_eq!(rig.core.accounts()[0].open_orders, 1);
     rig.request(CLIENT, 0, 0, &CancelAll::default());
     rig.poll();
@@ -208,4 +212,31 @@ fn an_order_of_others_is_not_cancelled_with_many_of_ours() {
             .filter(|asked| asked.stream == TRADING)
             .all(|asked| !asked.text.contains("V-99"))
     );
+}
+
+#[test]
+fn positions_and_money_are_stale_while_their_connection_is_lost() {
+    let mut rig = Rig::new("");
+    let user = rig.core.user("trader").unwrap();
+    rig.core.handle_join(CLIENT, user, true);
+    let position = r#"[{"instrument_name":"BTC-PERPETUAL","kind":"future","direction":"buy","size":100,"average_price":59000}]"#;
+    let funds = r#"{"summaries":[{"currency":"BTC","balance":1,"equity":1,"available_funds":1}]}"#;
+    rig.bring_up_with("[]", position, funds);
+    let told = |rig: &Rig| {
+        (rig.all::<PositionUpdate>().last().unwrap().update, rig.all::<FundsUpdate>().last().unwrap().update)
+    };
+    rig.lose(&[]);
+    assert_eq!(told(&rig), (UpdateKind::STALE, UpdateKind::STALE));
+    rig.core.handle_join(2, user, true);
+    rig.poll();
+    assert_eq!(told(&rig), (UpdateKind::STALE, UpdateKind::STALE));
+    rig.log_in_with("[]", position, funds);
+    assert_eq!(told(&rig), (UpdateKind::INCREMENTAL, UpdateKind::INCREMENTAL));
+}
+
+#[test]
+fn whoever_is_in_is_told_how_many_accounts_are_ready() {
+    let rig = Rig::ready();
+    let ready = rig.door.broadcast.iter().filter_map(|event| event.body::<GatewayStatus>()).last().unwrap();
+    assert_eq!((ready.state, ready.accounts_ready), (GatewayState::READY, 1));
 }
