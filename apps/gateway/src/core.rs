@@ -26,6 +26,7 @@ mod reconcile;
 mod replies;
 mod requests;
 mod seen;
+mod standing;
 
 use tickpath_config::ConfigError;
 use tickpath_deribit::session::SessionEvent;
@@ -100,9 +101,22 @@ pub struct CoreCounters {
 struct Stream {
     status: ConnectionStatus,
     losses: u32,
+    /// How long the venue took to answer the last ping; zero before the first.
+    round_trip: Nanos,
     name: Text<16>,
     /// The account that trades by it; none for market data.
     account: Option<u16>,
+}
+
+/// One connection, as whoever runs the gateway is told of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// As clients are told.
+    pub status: StreamStatus,
+    /// How long the venue took to answer the last ping, both ways; zero before the first.
+    pub round_trip: Nanos,
+    /// It is wanted.
+    pub is_used: bool,
 }
 
 /// How far the market data is.
@@ -159,7 +173,7 @@ pub struct Core {
     venue_ahead_ms: i64,
     state: GatewayState,
     /// Accounts that were ready when clients were told last.
-    ready_told: usize,
+    told_ready: usize,
     ping_at: Nanos,
     is_stopping: bool,
 }
@@ -202,12 +216,14 @@ impl Core {
         let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
+            round_trip: Nanos::ZERO,
             name: Text::cut(&format!("market-{}", index + 1)),
             account: None,
         });
         let trading = config.accounts.keys().enumerate().map(|(index, name)| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
+            round_trip: Nanos::ZERO,
             name: Text::cut(name),
             account: Some(index as u16),
         });
@@ -286,7 +302,7 @@ impl Core {
             counters: CoreCounters::default(),
             venue_ahead_ms: 0,
             state: GatewayState::DISCONNECTED,
-            ready_told: 0,
+            told_ready: 0,
             ping_at: Nanos::ZERO,
             is_stopping: false,
         })
@@ -361,6 +377,12 @@ impl Core {
     #[must_use]
     pub fn user(&self, name: &str) -> Option<u16> {
         self.users.iter().position(|user| user.name == name).map(|place| place as u16)
+    }
+
+    /// The name of a user at a place.
+    #[must_use]
+    pub fn user_name(&self, user: u16) -> Option<&str> {
+        self.users.get(usize::from(user)).map(|user| user.name.as_str())
     }
 
     /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
@@ -492,7 +514,7 @@ impl Core {
         for account in 0..self.accounts.len() as u16 {
             work += self.poll_account(account, now, door, venue);
         }
-        self.poll_kill_switch();
+        self.poll_kill_switch(door);
         work += self.poll_leavers(now);
         work += self.poll_downloads(door);
         work += self.poll_pings(now, venue);
@@ -500,13 +522,18 @@ impl Core {
         work
     }
 
-    /// When the kill switch is turned on everything is cancelled, by one request for each account.
-    fn poll_kill_switch(&mut self) {
+    /// When the kill switch is turned on everything is cancelled, by one request for each account. That it was turned is told
+    /// with the limits of each account.
+    fn poll_kill_switch(&mut self, door: &mut impl Door) {
         let is_killed = self.policy.is_killed();
-        if is_killed && !self.was_killed {
-            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        if is_killed == self.was_killed {
+            return;
         }
         self.was_killed = is_killed;
+        if is_killed {
+            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        }
+        (0..self.accounts.len() as u16).for_each(|account| self.tell_limits(account, door));
     }
 
     /// Asks each account's connection for a sign of life: the time that the answer takes is told.
@@ -530,6 +557,7 @@ impl Core {
     }
 
     fn tell_latency(&mut self, account: u16, round_trip: Nanos, received: Nanos, door: &mut impl Door) {
+        self.streams[self.accounts[usize::from(account)].stream].round_trip = round_trip;
         let about = self.about_account(account);
         let cause = Cause { received, ..Cause::default() };
         door.broadcast(self.stamp.event(&ExternalLatency { round_trip_ns: round_trip.0 }, about, cause));
@@ -538,8 +566,8 @@ impl Core {
     /// Tells how the gateway stands when that has changed.
     fn poll_state(&mut self, now: Nanos, door: &mut impl Door) {
         let (state, ready) = (self.state_now(), self.ready_accounts());
-        if (state, ready) != (self.state, self.ready_told) {
-            (self.state, self.ready_told) = (state, ready);
+        if state != self.state || ready != self.told_ready {
+            (self.state, self.told_ready) = (state, ready);
             let event = self.stamp.event(&self.gateway_status(), About::default(), Cause::default());
             door.broadcast(event);
             let _ = now;
@@ -569,7 +597,7 @@ impl Core {
             accounts_ready: ready as u16,
             accounts: self.accounts.len() as u16,
             exchange: self.settings.exchange,
-            text: Text::EMPTY,
+            text: self.why(),
         }
     }
 
@@ -584,7 +612,7 @@ impl Core {
     }
 
     fn stream_status(&self, stream: usize) -> StreamStatus {
-        let Stream { status, losses, name, account } = self.streams[stream];
+        let Stream { status, losses, name, account, .. } = self.streams[stream];
         StreamStatus {
             status,
             transport: Transport::WEB_SOCKET,
@@ -594,6 +622,21 @@ impl Core {
             name,
             uri: self.settings.uri,
         }
+    }
+
+    /// How a connection stands.
+    #[must_use]
+    pub fn connection(&self, stream: usize) -> Connection {
+        Connection {
+            status: self.stream_status(stream),
+            round_trip: self.streams[stream].round_trip,
+            is_used: self.is_used(stream),
+        }
+    }
+
+    /// Whether a connection is wanted: those of accounts, the first for market data, and further ones that have channels.
+    fn is_used(&self, stream: usize) -> bool {
+        self.streams[stream].account.is_some() || stream == 0 || self.channels[stream] > 0
     }
 
     /// What a connection is called.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use anyhow::Context;
-use tickpath_agent::{Agent, AgentError, Counter, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_agent::{Agent, AgentError, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_gateway_io::{Door as LocalDoor, DoorConfig, monotonic};
 use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
-use crate::admin::{AdminCommand, AdminDoor, AdminPort, AdminStatus};
+use crate::admin::{AdminCommand, AdminDoor, AdminPort, Standing};
 use crate::config::{GatewayConfig, Transport};
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
@@ -23,6 +23,8 @@ use crate::safety::{Control, KillMarker};
 use crate::users::{LoginChecker, passwords};
 use crate::venue::{Streams, keys};
 
+pub use crate::view::GatewayView;
+
 /// Notes about connections that wait to be printed; further ones are dropped.
 const NOTES_MAX: usize = 256;
 /// How often the clocks are compared.
@@ -33,42 +35,6 @@ const SHOW_INTERVAL: Nanos = Nanos(1_000_000);
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
 /// How long the cancellation of clients' orders may take once the gateway's thread ends; what takes longer is waited for before.
 const STOP_PATIENCE: Nanos = Nanos(1_500_000_000);
-
-/// What a gateway does, readable from outside while it runs.
-#[derive(Debug, Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
-pub struct GatewayView {
-    /// How it stands, a [`GatewayState`].
-    pub state: Counter,
-    /// Clients that are in.
-    pub clients: Counter,
-    /// Requests of clients.
-    pub requests: Counter,
-    /// Those of them that were refused here.
-    pub refused: Counter,
-    /// Orders that are not over.
-    pub open_orders: Counter,
-    /// Messages of the venue.
-    pub messages: Counter,
-    /// Broadcast events.
-    pub broadcasts: Counter,
-    /// Instruments.
-    pub instruments: Counter,
-    /// News of the venue that could not be told exactly.
-    pub faults: Counter,
-    /// Orders whose fate was not certain for a while.
-    pub doubts: Counter,
-    /// Connections that were lost.
-    pub losses: Counter,
-    /// Open orders at the accounts that no client of this gateway made.
-    pub foreign: Counter,
-    /// Those of them that cannot be read, and may be of this gateway.
-    pub unreadable: Counter,
-    /// Once it [closes](Gateway::closing): orders that are to be cancelled and are not known to be over.
-    pub cancels_left: Counter,
-    /// Once it closes: 1 when nothing is left to be done for clients.
-    pub is_closed: Counter,
-}
 
 /// The gateway: one role that serves clients and venue in turn.
 pub struct GatewayAgent {
@@ -170,15 +136,17 @@ impl Gateway {
             is_dry_run: config.dry_run,
         };
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
-        let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
-        let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
-        let accounts = config.accounts.keys().cloned().collect();
+        let names: Vec<String> =
+            (0..core.stream_count()).map(|stream| core.stream_name(stream).as_str().to_owned()).collect();
+        let metrics = Arc::new(GatewayMetrics::of(&config.name, config.clients.max as usize, &names));
+        let view = Arc::new(GatewayView::new(&core, clock.now().0, streams.loss_texts()));
+        let mut doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let admin_socket = config.admin_socket();
-        let (admin, port) = AdminDoor::open(&admin_socket, &config.name, accounts)?;
+        let standing = Standing::new(config, Arc::clone(&view), Arc::clone(&metrics), control.clone());
+        let (admin, port) = AdminDoor::open(&admin_socket, standing)?;
         if KillMarker::beside(&admin_socket).is_there() {
-            core.handle_admin(clock.now(), &AdminCommand::Kill, &control);
+            core.handle_admin(clock.now(), &AdminCommand::Kill, &control, &mut doorway);
         }
-        let view = Arc::new(GatewayView::default());
         let closing = StopSignal::new();
         streams.start(clock.now());
         let agent = GatewayAgent {
@@ -273,31 +241,24 @@ impl GatewayAgent {
             // Two clocks that run a little differently: the difference is taken anew.
             self.ahead_ns = self.clock.now().0.saturating_sub(monotonic().0);
             self.core.set_ahead(now, self.ahead_ns);
+            self.view.show_parts(&self.core);
         }
     }
 
     /// Carries out what whoever runs the gateway commands.
     fn poll_admin(&mut self, now: Nanos) {
         while let Some((id, command)) = self.admin.poll() {
-            self.core.handle_admin(now, &command, &self.control);
-            self.admin.answer(id, self.status());
+            self.core.handle_admin(now, &command, &self.control, &mut self.doorway);
+            self.show(now);
+            self.view.show_parts(&self.core);
+            self.admin.answer(id);
         }
     }
 
-    fn status(&self) -> AdminStatus {
-        AdminStatus {
-            is_killed: self.control.is_killed(),
-            is_dry_run: self.core.is_dry_run(),
-            clients: self.doorway.door().client_count() as u32,
-            open_orders: self.core.orders().live_count() as u32,
-            accounts_ready: self.core.ready_accounts() as u32,
-        }
-    }
-
-    fn show(&self) {
+    fn show(&self, now: Nanos) {
         let counters = self.core.counters();
         let view = &self.view;
-        view.state.set(u64::from(self.core.state().0));
+        self.show_state(now, self.core.state());
         view.clients.set(self.doorway.door().client_count() as u64);
         view.requests.set(counters.requests);
         view.refused.set(counters.refused);
@@ -319,6 +280,7 @@ impl GatewayAgent {
         metrics.is_killed.set(u64::from(self.control.is_killed()));
         metrics.streams_ready.set(self.core.ready_streams() as u64);
         metrics.bans.set(self.core.policy().counts().1);
+        self.doorway.note_door();
         metrics.set_exceptions(Exception::Book, counters.books_lost);
         metrics.set_exceptions(Exception::Number, counters.faults);
         metrics.set_exceptions(Exception::Doubt, counters.doubts);
@@ -335,6 +297,15 @@ impl GatewayAgent {
         self.core.poll(now, &mut self.doorway, &mut self.streams);
         self.doorway.stop();
         *self.stopping_since.insert(now)
+    }
+
+    fn show_state(&self, now: Nanos, state: GatewayState) {
+        let state = u64::from(state.0);
+        if self.view.state.read() != state {
+            self.view.state_since_ns.set(now.0);
+            self.view.show_parts(&self.core);
+            self.view.state.set(state);
+        }
     }
 
     /// What is left to do for clients and venue after what has come from the door.
@@ -376,7 +347,7 @@ impl Agent for GatewayAgent {
         if now >= self.show_at {
             self.show_at = now + SHOW_INTERVAL;
             self.poll_admin(now);
-            self.show();
+            self.show(now);
             if self.stopping_since.is_some() {
                 self.view.is_closed.set(u64::from(work == 0 && !self.core.has_cancels()));
             } else if self.closing.is_stopped() {
@@ -406,10 +377,10 @@ impl Agent for GatewayAgent {
         if !is_done && now.since(since) < STOP_PATIENCE {
             return Ok(false);
         }
-        self.show();
+        self.show(now);
         let GatewayAgent { core, doorway, streams, clock, .. } = self;
         streams.stop(now, *clock, core, doorway);
-        self.view.state.set(u64::from(GatewayState::STOPPING.0));
+        self.show_state(now, GatewayState::STOPPING);
         Ok(true)
     }
 }

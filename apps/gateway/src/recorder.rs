@@ -124,12 +124,20 @@ impl Recorded {
         self.core.stop();
     }
 
-    /// Carries out a command of whoever runs the gateway.
-    pub fn handle_admin(&mut self, now: Nanos, command: &AdminCommand, control: &Control) {
-        if self.is_on && *command != AdminCommand::Status {
-            self.tape.get_mut().admin(now, command);
+    /// As [`Core::handle_admin`].
+    pub fn handle_admin(
+        &mut self,
+        now: Nanos,
+        command: &AdminCommand,
+        control: &Control,
+        door: &mut impl Door,
+    ) {
+        if !self.is_on || *command == AdminCommand::Status {
+            return self.core.handle_admin(command, control, door);
         }
-        command.carry_out(control);
+        self.tape.get_mut().admin(now, command);
+        self.core.handle_admin(command, control, &mut TapedDoor::new(door, &self.tape));
+        self.tape.get_mut().settle();
     }
 
     /// As [`Core::handle_join`].

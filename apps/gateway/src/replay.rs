@@ -15,6 +15,7 @@ use tickpath_gateway_protocol::{Event, Request, SessionId};
 use tickpath_types::Nanos;
 use zerocopy::FromBytes;
 
+use crate::admin::AdminCommand;
 use crate::config::GatewayConfig;
 use crate::core::{Core, Door, Life, Policy, Venue};
 use crate::event_log::{LogError, LogReader, Origin, RecordKind, Tail};
@@ -364,29 +365,31 @@ impl Machine {
                 link::STOP => core.stop(),
                 _ => return Err(unknown()),
             },
-            RecordKind::Admin => admin(&payload, control).ok_or_else(unknown)?,
+            RecordKind::Admin => {
+                let command = command_of(&payload).ok_or_else(unknown)?;
+                core.handle_admin(&command, control, &mut door);
+            }
             _ => return Err(unknown()),
         }
         Ok(())
     }
 }
 
-/// Carries a recorded command out.
-fn admin(payload: &[u8], control: &Control) -> Option<()> {
+/// A recorded command.
+fn command_of(payload: &[u8]) -> Option<AdminCommand> {
     let words: Vec<&str> = std::str::from_utf8(payload).ok()?.split(' ').collect();
     match words[..] {
-        ["kill"] => control.set_killed(true),
-        ["release"] => control.set_killed(false),
-        ["limits", account, "none"] => return control.publish(account.parse().ok()?, None).then_some(()),
+        ["kill"] => Some(AdminCommand::Kill),
+        ["release"] => Some(AdminCommand::Release),
+        ["limits", account, "none"] => Some(AdminCommand::SetLimits(account.parse().ok()?, None)),
         ["limits", account, size, value, orders] => {
             let number =
                 |text: &str| text.parse::<i64>().ok().map(|value| Some(value).filter(|value| *value >= 0));
             let open_orders_max = number(orders)?.and_then(|orders| u32::try_from(orders).ok());
             let limit =
                 RiskLimit { order_size_max: number(size)?, notional_max: number(value)?, open_orders_max };
-            return control.publish(account.parse().ok()?, Some(&limit)).then_some(());
+            Some(AdminCommand::SetLimits(account.parse().ok()?, Some(limit)))
         }
-        _ => return None,
+        _ => None,
     }
-    Some(())
 }

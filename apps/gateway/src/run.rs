@@ -1,6 +1,7 @@
 //! Runs a gateway until it is stopped.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tickpath_agent::{StopSignal, TscClock};
@@ -11,6 +12,7 @@ use tickpath_types::Nanos;
 use crate::config::GatewayConfig;
 use crate::metrics::{MetricsServer, event_log_sampler};
 use crate::process::{Endpoints, Gateway, GatewayView};
+use crate::view::view_sampler;
 
 /// How often notes are looked for.
 const NOTES_INTERVAL: Duration = Duration::from_millis(20);
@@ -36,9 +38,10 @@ pub fn run(
     let mut console = Console::default();
     let Gateway { agent, endpoints, notes, control, closing, view, metrics, log_counters, admin } =
         Gateway::build(config, file, folder, clock)?;
+    let samplers = vec![view_sampler(Arc::clone(&view)), event_log_sampler(log_counters)];
     let served = config
         .metrics_listen_address
-        .map(|address| MetricsServer::start(address, metrics, vec![event_log_sampler(log_counters)]))
+        .map(|address| MetricsServer::start(address, metrics, samplers))
         .transpose()?;
     let threads_stop = StopSignal::new();
     let runner = agent.start(config, clock, threads_stop.clone())?;

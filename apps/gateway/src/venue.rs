@@ -1,6 +1,7 @@
 //! The connections to the venue: one for each account, and those that bring market data.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use anyhow::Context;
@@ -14,6 +15,7 @@ use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
 use tickpath_deribit_link::{
     Change, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
 };
+use tickpath_net::{Interest, Poller};
 use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
@@ -23,9 +25,13 @@ use crate::core::{MARKET_STREAMS_MAX, Venue};
 use crate::doorway::Doorway;
 use crate::metrics::{Exception, Function};
 use crate::recorder::Recorded;
+use crate::view::LossText;
 
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
+
+/// How often connections are looked at that the poller does not report: those that are being made, and what times out.
+const VISIT_INTERVAL: Nanos = Nanos::from_micros(100);
 
 /// How the channel begins without which an account cannot be traded with.
 const OWN_ORDERS: &str = "user.changes.";
@@ -33,15 +39,29 @@ const OWN_ORDERS: &str = "user.changes.";
 /// All connections, by their numbers: those for market data first.
 pub struct Streams {
     links: Vec<Link>,
+    /// Tells which of them have something, by one system call for all: a client's request waits for no more than that.
+    poller: Poller,
+    /// Of each connection the number of the life that the poller watches.
+    watched: Vec<u64>,
+    /// Connections that may have more than was taken: TLS has it, and the poller does not see it.
+    unread: u128,
+    visit_at: Nanos,
     /// Channels that each is to have.
     wanted: Vec<BTreeSet<String>>,
     /// What went wrong, in words.
-    notes: SyncSender<String>,
+    notes: Notes,
     /// Failures on purpose.
     test: TestSwitches,
     /// Since when each has been ready, where that matters; and its key.
     ready_at: Vec<Option<Nanos>>,
     keys: Vec<Option<Key>>,
+}
+
+/// Where it is said what went wrong.
+struct Notes {
+    to_print: SyncSender<String>,
+    /// Why each connection was lost last.
+    losses: Arc<[LossText]>,
 }
 
 /// The key of one account.
@@ -112,7 +132,22 @@ impl Streams {
         let mut all = vec![market; MARKET_STREAMS_MAX];
         all.extend(keys.iter().map(|key| Some(key.key.clone())));
         let ready_at = vec![None; links.len()];
-        Ok(Streams { links, wanted, notes, test: config.test, ready_at, keys: all })
+        let losses = links.iter().map(|_| LossText::default()).collect();
+        let notes = Notes { to_print: notes, losses };
+        let poller =
+            Poller::new(links.len()).context("venue: the system gives no poller for its connections")?;
+        Ok(Streams {
+            watched: vec![0; links.len()],
+            links,
+            poller,
+            unread: 0,
+            visit_at: Nanos::ZERO,
+            wanted,
+            notes,
+            test: config.test,
+            ready_at,
+            keys: all,
+        })
     }
 
     /// Wants the first connection for market data and those of all accounts.
@@ -126,14 +161,62 @@ impl Streams {
 
     /// Reads what has come on all connections, and tells the core; how much it was.
     pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        if now >= self.visit_at {
+            return self.visit_all(now, clock, core, door);
+        }
+        let mut due = std::mem::take(&mut self.unread);
+        if let Ok(ready) = self.poller.poll() {
+            for one in ready {
+                due |= 1_u128 << one.key;
+            }
+        }
         let mut work = 0;
+        while due != 0 {
+            work += self.visit(due.trailing_zeros() as usize, now, clock, core, door);
+            due &= due - 1;
+        }
+        work
+    }
+
+    /// Looks at every connection.
+    fn visit_all(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        self.visit_at = now + VISIT_INTERVAL;
         if !self.test.is_off() {
             self.fail_on_purpose(now, clock, core, door);
         }
-        for (stream, link) in self.links.iter_mut().enumerate() {
-            work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
+        let mut work = 0;
+        for stream in 0..self.links.len() {
+            work += self.visit(stream, now, clock, core, door);
+            self.watch(stream);
         }
         work
+    }
+
+    #[inline]
+    fn visit(
+        &mut self,
+        stream: usize,
+        now: Nanos,
+        clock: TscClock,
+        core: &mut Recorded,
+        door: &mut Doorway,
+    ) -> usize {
+        let notes = &self.notes;
+        let work = self.links[stream].do_work(now, &mut Ear { core, door, clock, stream, notes });
+        self.unread |= u128::from(work > 0) << stream;
+        work
+    }
+
+    /// Has the poller report a connection that has come to stand.
+    fn watch(&mut self, stream: usize) {
+        let life = self.links[stream].stats().opened;
+        if life != self.watched[stream]
+            && let Some(socket) = self.links[stream].fd()
+        {
+            self.watched[stream] = life;
+            // One that cannot be watched is visited now and then.
+            let _ = self.poller.add(&socket, stream as u64, Interest::Read);
+        }
     }
 
     /// Drops connections, and logs in anew, as the test switches say.
@@ -182,6 +265,12 @@ impl Streams {
     #[must_use]
     pub fn stats(&self, stream: usize) -> Option<LinkStats> {
         self.links.get(stream).map(Link::stats)
+    }
+
+    /// Why each connection was lost last, for others to read.
+    #[must_use]
+    pub fn loss_texts(&self) -> Arc<[LossText]> {
+        Arc::clone(&self.notes.losses)
     }
 
     /// What a connection waits for, in words.
@@ -239,7 +328,7 @@ struct Ear<'a> {
     door: &'a mut Doorway,
     clock: TscClock,
     stream: usize,
-    notes: &'a SyncSender<String>,
+    notes: &'a Notes,
 }
 
 impl Listener for Ear<'_> {
@@ -264,7 +353,7 @@ impl Listener for Ear<'_> {
     fn on_event(&mut self, at: Received, event: SessionEvent<'_>) {
         let function = function_of(&event);
         self.core.handle_event(self.stream, at.at, event, self.door);
-        self.door.metrics().profile(function).record(self.clock.now().since(at.at).0);
+        self.door.metrics().parsed(self.stream, function).record(self.clock.now().since(at.at).0);
     }
 
     fn on_unanswered(&mut self, at: Nanos, id: i64, _: Method, why: Unanswered) {
@@ -276,9 +365,13 @@ impl Listener for Ear<'_> {
             Change::Opened => self.core.handle_opened(self.stream, at, self.door),
             Change::Lost { why, .. } => {
                 self.door.metrics().count_exception(Exception::Disconnect);
+                let why = why.to_string();
+                self.notes.losses[self.stream].set(&why);
                 // Where there is no room others have been told of as much.
-                let _ =
-                    self.notes.try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
+                let _ = self
+                    .notes
+                    .to_print
+                    .try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
                 self.core.handle_lost(self.stream, at, self.door);
             }
             _ => {}

@@ -178,11 +178,17 @@ fn flags_take_the_place_of_keys() {
     assert_eq!(config.client_socket().to_str(), Some("/run/g.sock"));
     assert_eq!(config.metrics_listen_address.unwrap().to_string(), "127.0.0.1:7800");
     assert_eq!(config.venue.ws_uri, "ws://127.0.0.1:1/");
-    assert_eq!(config.venue.fix_uri.unwrap().port, 2);
+    assert_eq!(config.venue.fix_uri.as_ref().unwrap().port, 2);
     assert_eq!((config.duty_cycle.idle, config.duty_cycle.core), (IdleConfig::Spin, Some(3)));
     assert_eq!(config.duty_cycle.timer_interval.to_string(), "1us");
     assert!(config.dry_run);
     assert_eq!(flags.config_file.as_deref(), Some(Path::new("deribit.toml")));
+    for (sleep, idle) in
+        [("500ns", IdleConfig::Yield), ("49us", IdleConfig::Yield), ("50us", IdleConfig::Park)]
+    {
+        Overrides::parse("flags", &format!("--loop_sleep={sleep}")).unwrap().apply(&mut config);
+        assert_eq!(config.duty_cycle.idle, idle, "{sleep}");
+    }
 
     let nearer = Overrides { name: Some("nearest".to_owned()), ..Overrides::default() }.or(flags);
     assert_eq!((nearer.name.as_deref(), nearer.loop_cpu_affinity), (Some("nearest"), Some(3)));

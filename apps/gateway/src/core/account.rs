@@ -31,6 +31,40 @@ pub enum Step {
     Ready,
 }
 
+impl Step {
+    /// All of them, in their order.
+    pub const ALL: [Step; 7] =
+        [Step::Down, Step::Channels, Step::Orders, Step::Positions, Step::Funds, Step::Doubts, Step::Ready];
+
+    /// As JSON names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Step::Down => "down",
+            Step::Channels => "channels",
+            Step::Orders => "orders",
+            Step::Positions => "positions",
+            Step::Funds => "funds",
+            Step::Doubts => "doubts",
+            Step::Ready => "ready",
+        }
+    }
+
+    /// What an account at this step does, for people.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Step::Down => "has no connection",
+            Step::Channels => "waits for its channels",
+            Step::Orders => "asks for open orders",
+            Step::Positions => "asks for positions",
+            Step::Funds => "asks for its money",
+            Step::Doubts => "settles uncertain orders",
+            Step::Ready => "is ready",
+        }
+    }
+}
+
 /// Who asked, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asker {

@@ -255,9 +255,8 @@ impl<D: Door> Sender<'_, D> {
     fn status(&mut self) {
         let core = self.core;
         self.send(self.event(&core.gateway_status(), About::default()));
-        for (place, stream) in core.streams.iter().enumerate() {
-            let is_used = stream.account.is_some() || place == 0 || core.channels[place] > 0;
-            if is_used {
+        for place in 0..core.streams.len() {
+            if core.is_used(place) {
                 let about = About { stream: place as u8 + 1, ..About::default() };
                 self.send(self.event(&core.stream_status(place), about));
             }
@@ -313,6 +312,7 @@ impl<D: Door> Sender<'_, D> {
         self.send(self.event(&core.account_reference(user, account), about));
         let begin = DownloadBegin { scope: ReadyScope::ACCOUNT, ..DownloadBegin::default() };
         self.send(self.event(&begin, about));
+        self.send(self.event(&core.limits_of(account), about));
     }
 
     /// The position at a place; whether there is one.

@@ -663,10 +663,7 @@ impl Core {
                     ..self.ack(now, asked, AckType::SET_RISK_LIMITS)
                 };
                 self.send_ack(asked, ack, door);
-                let limits =
-                    self.policy.limits_of(account, self.accounts[usize::from(account)].all_open_orders());
-                let about = self.about_account(account);
-                self.tell_account(account, &limits, about, Cause::default(), door);
+                self.tell_limits(account, door);
             }
         }
     }

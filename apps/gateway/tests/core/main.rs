@@ -5,6 +5,7 @@ mod adopted;
 mod market;
 mod refusals;
 mod rig;
+mod standing;
 
 use rig::{CLIENT, Rig, TRADING, order_text, trade_text};
 use tickpath_deribit::method::Method;

@@ -3,6 +3,7 @@
 
 mod limits;
 mod log;
+mod standing;
 mod support;
 
 use std::time::{Duration, Instant};

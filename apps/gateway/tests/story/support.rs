@@ -12,6 +12,7 @@ use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelS
 use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
+use tickpath_gateway::metrics::GatewayMetrics;
 use tickpath_gateway::process::{Gateway, GatewayView};
 use tickpath_gateway_io::{Client, ClientConfig};
 use tickpath_gateway_protocol::frame::Password;
@@ -97,6 +98,8 @@ impl TestVenue {
 pub struct TestGateway {
     #[allow(dead_code)] // not every test looks
     pub view: Arc<GatewayView>,
+    #[allow(dead_code)] // not every test looks
+    pub metrics: Arc<GatewayMetrics>,
     runner: Runner,
     _admin: Option<AdminDoor>,
     socket: PathBuf,
@@ -112,13 +115,25 @@ impl TestGateway {
     pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
         let (config, gateway, socket) = build(folder, venue, more);
         let clock = TscClock::shared();
-        let view = gateway.view;
+        let (view, metrics) = (gateway.view, gateway.metrics);
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { view, runner, _admin: gateway.admin, socket }
+        TestGateway { view, metrics, runner, _admin: gateway.admin, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {
         client(&self.socket, user)
+    }
+
+    /// A client with a password of its own.
+    #[allow(dead_code)] // not every test guesses
+    pub fn client_with(&self, user: &str, password: &str) -> TestClient {
+        client_with(&self.socket, user, password)
+    }
+
+    /// Where commands are taken.
+    #[allow(dead_code)] // not every test commands
+    pub fn admin_socket(&self) -> PathBuf {
+        format!("{}.admin", self.socket.display()).into()
     }
 
     pub fn stop(self) {
@@ -182,7 +197,11 @@ pub fn build(folder: &Path, venue: SocketAddrV4, more: &str) -> (GatewayConfig, 
 
 /// A client of a user, that is yet to connect.
 pub fn client(socket: &Path, user: &str) -> TestClient {
-    let password = Password::new(b"test").unwrap();
+    client_with(socket, user, "test")
+}
+
+fn client_with(socket: &Path, user: &str, password: &str) -> TestClient {
+    let password = Password::new(password.as_bytes()).unwrap();
     let config = ClientConfig::new(socket, Text::new(user).unwrap(), password);
     TestClient { client: Client::start(config), events: Vec::new() }
 }
