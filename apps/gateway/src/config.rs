@@ -44,7 +44,7 @@ pub use patterns::{Matcher, Patterns};
 pub use symbols::{SymbolFilter, SymbolsConfig};
 pub use test::TestSwitches;
 pub use users::UserConfig;
-pub use venue::{FeedsConfig, FixUri, Transport, VenueConfig};
+pub use venue::{FeedsConfig, FixUri, Interval, Transport, VenueConfig};
 
 /// Accounts at most.
 pub const ACCOUNTS_MAX: usize = 64;
@@ -128,6 +128,9 @@ pub struct ClientsConfig {
     pub login_timeout: Duration,
     /// A client's orders are cancelled when it goes or is cut off.
     pub cancel_on_disconnect: bool,
+    /// With it: how long the clients of a user may take to come back to orders that an earlier life of the gateway entered for
+    /// them, before those are cancelled.
+    pub return_patience: Duration,
     /// Open orders that are kept, of all clients together; a further one is refused.
     pub orders_max: u32,
 }
@@ -170,6 +173,7 @@ impl Default for ClientsConfig {
             heartbeat: Duration(Nanos::from_secs(1)),
             login_timeout: Duration(Nanos::from_secs(5)),
             cancel_on_disconnect: true,
+            return_patience: Duration(Nanos::from_secs(30)),
             orders_max: 1 << 14,
         }
     }
@@ -220,6 +224,7 @@ impl GatewayConfig {
         self.event_log.check()?;
         self.check_accounts()?;
         self.check_users()?;
+        self.check_downloads()?;
         self.check_money()?;
         if let Some(address) = self.metrics_listen_address.filter(|address| !address.ip().is_loopback()) {
             return Err(ConfigError::value(format!(
@@ -249,6 +254,12 @@ impl GatewayConfig {
         count("clients.requests_max", clients.requests_max, 1, RING_MAX)?;
         count("clients.market_data_max", clients.market_data_max, RING_MIN, RING_MAX)?;
         count("clients.orders_max", clients.orders_max, 1, RING_MAX)?;
+        duration(
+            "clients.return_patience",
+            clients.return_patience,
+            Nanos::from_secs(1),
+            Nanos::from_secs(86_400),
+        )?;
         duration("clients.heartbeat", clients.heartbeat, Nanos::from_millis(10), Nanos::from_secs(60))?;
         duration(
             "clients.login_timeout",
@@ -256,6 +267,19 @@ impl GatewayConfig {
             Nanos::from_millis(100),
             Nanos::from_secs(60),
         )
+    }
+
+    /// What comes at once in a download must fit a client's ring.
+    fn check_downloads(&self) -> Result<(), ConfigError> {
+        let (levels, accounts) = (self.venue.depth, self.accounts.len());
+        let least = crate::core::ring_needed(levels as usize, accounts);
+        if self.clients.events_max as usize >= least {
+            return Ok(());
+        }
+        Err(ConfigError::value(format!(
+            "clients.events_max is {}: write {least} at least, for {levels} levels (venue.depth) and {accounts} accounts",
+            self.clients.events_max
+        )))
     }
 
     fn check_accounts(&self) -> Result<(), ConfigError> {

@@ -5,12 +5,15 @@
 //! [`Core::poll`]. The same inputs give the same outputs.
 
 pub mod account;
+mod batch;
 pub mod book;
 pub mod clients;
 mod convert;
 mod download;
+pub mod foreign;
 pub mod instruments;
 pub mod label;
+mod leavers;
 pub mod market;
 mod market_data;
 pub mod news;
@@ -34,15 +37,17 @@ use tickpath_gateway_protocol::{
 use tickpath_types::Nanos;
 
 use self::account::{Account, Step};
+use self::batch::{Batch, Held};
 use self::clients::{Client, Clients, User};
 use self::instruments::Instruments;
 use self::label::{LabelMark, user_tag};
+use self::leavers::Leavers;
 use self::orders::Orders;
 use self::reading::Scratch;
 use self::seen::Seen;
 use crate::config::{GatewayConfig, Matcher, SymbolFilter};
 
-pub use self::download::Download;
+pub use self::download::{Download, ring_needed};
 pub use self::out::{About, Cause, Door, Stamp, Venue};
 pub use self::policy::Policy;
 
@@ -81,8 +86,10 @@ pub struct CoreCounters {
     pub doubts: u64,
     /// Requests to the venue that had no answer.
     pub unanswered: u64,
-    /// Orders of this account that no client of this gateway made.
+    /// Orders at the accounts that no client of this gateway made.
     pub foreign_orders: u64,
+    /// Open orders that could not be read and may be of this gateway.
+    pub unreadable_orders: u64,
     /// Instruments that were left out: too many, or not to be told exactly.
     pub instruments_left_out: u64,
     /// Orders that could not be kept: there was no room.
@@ -137,8 +144,10 @@ pub struct Core {
     subscribe_next: usize,
     /// Channels of each connection for market data.
     channels: [usize; MARKET_STREAMS_MAX],
-    /// Books whose channels are to be subscribed anew.
-    lost_books: std::collections::VecDeque<u32>,
+    /// Books whose channels are to be subscribed anew, and when.
+    lost_books: std::collections::VecDeque<(Nanos, u32)>,
+    /// Books that are waited for, and until when; the first to be given up first.
+    awaited_books: std::collections::VecDeque<(Nanos, u32)>,
     streams: Vec<Stream>,
     accounts: Vec<Account>,
     users: Vec<User>,
@@ -146,12 +155,17 @@ pub struct Core {
     user_symbols: Vec<Vec<bool>>,
     account_symbols: Vec<Vec<bool>>,
     clients: Clients,
+    leavers: Leavers,
+    /// Some user has a time in `absent_since`.
+    has_absent: bool,
     orders: Orders,
     seen: Seen,
     policy: Policy,
     /// The kill switch was on when it was looked at last.
     was_killed: bool,
     scratch: Scratch,
+    /// Room for the events of one message.
+    held: Held,
     /// Places of orders that a list names.
     scratch_marks: Vec<u32>,
     counters: CoreCounters,
@@ -176,13 +190,20 @@ struct CoreSettings {
     feeds: crate::config::FeedsConfig,
     depth: usize,
     subscriptions_max: usize,
-    /// `raw` or `100ms`, of books and trades.
+    /// Of books and trades, and of tickers.
     interval: &'static str,
+    ticker_interval: &'static str,
+    /// How long a subscribed book may be waited for.
+    book_timeout: Nanos,
     request_timeout: Nanos,
     orders_max: usize,
     ping_interval: Nanos,
     /// Clients' orders are cancelled when they go.
     cancels: bool,
+    /// How long clients may take to come back to orders of an earlier life.
+    return_patience: Nanos,
+    /// Orders leave for instruments where one is open that cannot be read.
+    trades_beside_unreadable: bool,
 }
 
 impl Core {
@@ -231,11 +252,15 @@ impl Core {
                 feeds: config.venue.feeds,
                 depth: config.venue.depth as usize,
                 subscriptions_max: config.venue.subscriptions_max as usize,
-                interval: "raw",
+                interval: config.venue.book_interval.name(),
+                ticker_interval: config.venue.ticker_interval.name(),
+                book_timeout: config.venue.book_timeout.0,
                 request_timeout: config.venue.request_timeout.0,
                 orders_max: orders_max as usize,
                 ping_interval: config.venue.ws_ping_interval.0,
                 cancels: config.clients.cancel_on_disconnect,
+                return_patience: config.clients.return_patience.0,
+                trades_beside_unreadable: config.venue.trade_beside_unreadable,
             },
             instruments: Instruments::default(),
             listing: Listing::Wanted,
@@ -244,6 +269,7 @@ impl Core {
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
             lost_books: std::collections::VecDeque::with_capacity(1_024),
+            awaited_books: std::collections::VecDeque::with_capacity(1_024),
             streams: market.chain(trading).collect(),
             accounts: names
                 .iter()
@@ -258,16 +284,20 @@ impl Core {
                     tag: user_tag(name),
                     accounts: user.accounts.iter().map(bit).fold(0, |all, bit| all | bit),
                     order_id_max: 0,
+                    absent_since: None,
                 })
                 .collect(),
             user_symbols: vec![Vec::new(); config.users.len()],
             account_symbols: vec![Vec::new(); config.accounts.len()],
             clients: Clients::new(),
+            leavers: Leavers::new(),
+            has_absent: false,
             orders: Orders::new(orders_max.saturating_mul(2), life.seed),
             seen: Seen::new(TRADES_MAX, life.seed),
             policy,
             was_killed: false,
             scratch: Scratch::default(),
+            held: Held::new(),
             scratch_marks: Vec::with_capacity(1_024),
             counters: CoreCounters::default(),
             venue_ahead_ms: 0,
@@ -358,22 +388,9 @@ impl Core {
     /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
     /// [`poll`](Core::poll) on.
     pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
-        let cancels = self.settings.cancels;
-        self.clients.join(Client { number, user, download: Download::begin(), may_trade, cancels });
-    }
-
-    /// A client is gone: its orders are cancelled, unless the configuration says otherwise.
-    pub fn handle_leave(&mut self, number: u32) {
-        let Some(client) = self.clients.leave(number) else { return };
-        for slot in 0..self.orders.capacity() {
-            let Some(order) = self.orders.get_mut(slot) else { continue };
-            if order.owner != Some(number) {
-                continue;
-            }
-            order.owner = None;
-            if client.cancels && !order.state.is_over() {
-                self.want_cancel(slot);
-            }
+        self.clients.join(Client { number, user, download: Download::begin(), may_trade });
+        if may_trade {
+            self.users[usize::from(user)].absent_since = None;
         }
     }
 
@@ -386,7 +403,16 @@ impl Core {
     #[must_use]
     pub fn has_cancels(&self) -> bool {
         let is_waiting = |account: &Account| account.step != Step::Down && account.has_cancels();
-        self.accounts.iter().any(is_waiting)
+        !self.leavers.is_empty() || self.accounts.iter().any(is_waiting)
+    }
+
+    /// Open orders at the accounts that no client of this gateway made, and how many of them cannot be read.
+    #[must_use]
+    pub fn foreign_orders(&self) -> (u32, u32) {
+        let sum = |count: fn(&foreign::Foreign) -> u32| {
+            self.accounts.iter().map(|account| count(&account.foreign)).fold(0, u32::saturating_add)
+        };
+        (sum(foreign::Foreign::count), sum(foreign::Foreign::unreadable_count))
     }
 
     /// A request of a client.
@@ -411,6 +437,13 @@ impl Core {
         door: &mut impl Door,
     ) {
         self.counters.messages += 1;
+        let mut batch = Batch::new(door, std::mem::replace(&mut self.held, Held::none()));
+        self.take_event(stream, received, event, &mut batch);
+        self.held = batch.finish();
+    }
+
+    #[inline]
+    fn take_event(&mut self, stream: usize, received: Nanos, event: SessionEvent<'_>, door: &mut impl Door) {
         match event {
             SessionEvent::Ready => self.handle_ready(stream, received, door),
             SessionEvent::Reply { id, response, .. } => {
@@ -469,7 +502,7 @@ impl Core {
     pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.streams[stream].losses += 1;
         match self.streams[stream].account {
-            Some(account) => self.lose_account(account, now),
+            Some(account) => self.lose_account(account, now, door),
             None => self.lose_market(stream, now, door),
         }
         self.set_stream(stream, ConnectionStatus::WAITING, now, door);
@@ -482,6 +515,7 @@ impl Core {
             work += self.poll_account(account, now, door, venue);
         }
         self.poll_kill_switch(door);
+        work += self.poll_leavers(now);
         work += self.poll_downloads(door);
         work += self.poll_pings(now, venue);
         self.poll_state(now, door);

@@ -33,7 +33,7 @@ const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
 const SHOW_INTERVAL: Nanos = Nanos(1_000_000);
 /// How long a look at the venue's sockets may wait while clients have requests.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
-/// How long the cancellation of clients' orders may take when the gateway stops.
+/// How long the cancellation of clients' orders may take once the gateway's thread ends; what takes longer is waited for before.
 const STOP_PATIENCE: Nanos = Nanos(1_500_000_000);
 
 /// The gateway: one role that serves clients and venue in turn.
@@ -51,6 +51,7 @@ pub struct GatewayAgent {
     view: Arc<GatewayView>,
     admin: AdminPort,
     control: Control,
+    closing: StopSignal,
     stopping_since: Option<Nanos>,
 }
 
@@ -75,6 +76,9 @@ pub struct Gateway {
     pub notes: Receiver<String>,
     /// The kill switch, and limits that a risk manager publishes.
     pub control: Control,
+    /// Has it take no new order, cut clients off and cancel their orders, while its thread runs on: what is left to do stands in
+    /// the view.
+    pub closing: StopSignal,
     /// What it does.
     pub view: Arc<GatewayView>,
     /// What it measures.
@@ -143,6 +147,7 @@ impl Gateway {
         if KillMarker::beside(&admin_socket).is_there() {
             core.handle_admin(clock.now(), &AdminCommand::Kill, &control, &mut doorway);
         }
+        let closing = StopSignal::new();
         streams.start(clock.now());
         let agent = GatewayAgent {
             core,
@@ -158,10 +163,21 @@ impl Gateway {
             view: Arc::clone(&view),
             admin: port,
             control: control.clone(),
+            closing: closing.clone(),
             stopping_since: None,
         };
         let admin = Some(admin);
-        Ok(Gateway { agent, endpoints, notes: to_print, control, view, metrics, log_counters, admin })
+        Ok(Gateway {
+            agent,
+            endpoints,
+            notes: to_print,
+            control,
+            closing,
+            view,
+            metrics,
+            log_counters,
+            admin,
+        })
     }
 }
 
@@ -252,6 +268,12 @@ impl GatewayAgent {
         view.instruments.set(self.core.instruments().len() as u64);
         view.faults.set(counters.faults);
         view.doubts.set(counters.doubts);
+        let (foreign, unreadable) = self.core.foreign_orders();
+        view.foreign.set(foreign.into());
+        view.unreadable.set(unreadable.into());
+        if self.stopping_since.is_some() {
+            view.cancels_left.set(self.core.cancels_wanted() as u64);
+        }
         let metrics = self.doorway.metrics();
         metrics.clients_connected.set(view.clients.read());
         metrics.open_orders.set(view.open_orders.read());
@@ -266,6 +288,15 @@ impl GatewayAgent {
         view.losses.set(
             (0..self.core.stream_count()).filter_map(|at| self.streams.stats(at)).map(|it| it.losses).sum(),
         );
+    }
+
+    /// Takes no new order any more, cuts clients off, and has their orders cancelled where that is wanted.
+    #[cold]
+    fn begin_to_stop(&mut self, now: Nanos) -> Nanos {
+        self.core.stop(now);
+        self.core.poll(now, &mut self.doorway, &mut self.streams);
+        self.doorway.stop();
+        *self.stopping_since.insert(now)
     }
 
     fn show_state(&self, now: Nanos, state: GatewayState) {
@@ -317,6 +348,11 @@ impl Agent for GatewayAgent {
             self.show_at = now + SHOW_INTERVAL;
             self.poll_admin(now);
             self.show(now);
+            if self.stopping_since.is_some() {
+                self.view.is_closed.set(u64::from(work == 0 && !self.core.has_cancels()));
+            } else if self.closing.is_stopped() {
+                self.begin_to_stop(now);
+            }
         }
         Ok(work)
     }
@@ -334,18 +370,14 @@ impl Agent for GatewayAgent {
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         let since = match self.stopping_since {
             Some(since) => since,
-            None => {
-                self.core.stop(now);
-                self.core.poll(now, &mut self.doorway, &mut self.streams);
-                self.doorway.stop();
-                *self.stopping_since.insert(now)
-            }
+            None => self.begin_to_stop(now),
         };
         let work = self.work(now);
         let is_done = work == 0 && !self.core.has_cancels();
         if !is_done && now.since(since) < STOP_PATIENCE {
             return Ok(false);
         }
+        self.show(now);
         let GatewayAgent { core, doorway, streams, clock, .. } = self;
         streams.stop(now, *clock, core, doorway);
         self.show_state(now, GatewayState::STOPPING);

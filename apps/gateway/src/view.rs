@@ -43,6 +43,14 @@ pub struct GatewayView {
     pub doubts: Counter,
     /// Connections that were lost.
     pub losses: Counter,
+    /// Open orders at the accounts that no client of this gateway made.
+    pub foreign: Counter,
+    /// Those of them that cannot be read, and may be of this gateway.
+    pub unreadable: Counter,
+    /// Once it is [closing](crate::process::Gateway::closing): orders that are to be cancelled and are not known to be over.
+    pub cancels_left: Counter,
+    /// Once it is closing: 1 when nothing is left to be done for clients.
+    pub is_closed: Counter,
     /// The accounts, in the order of their names.
     pub accounts: Box<[AccountView]>,
     /// The connections, by their numbers.

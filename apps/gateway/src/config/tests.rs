@@ -26,7 +26,7 @@ fn every_knob_has_its_default() {
     assert_eq!(text(venue.request_timeout), "15s");
     assert_eq!(text(venue.fix_ping_interval), "5s");
     assert_eq!(text(venue.ws_ping_interval), "5s");
-    assert_eq!(text(venue.ticker_interval), "100ms");
+    assert_eq!((venue.ticker_interval, venue.book_interval), (Interval::Ms100, Interval::Raw));
     assert_eq!((venue.subscriptions_max, venue.subscribe_batch, venue.depth), (256, 56, 20));
     assert_eq!((venue.encode_buffer.0, venue.decode_buffer.0), (1 << 20, 16 << 20));
     assert!(venue.cancel_on_disconnect && config.clients.cancel_on_disconnect);
@@ -107,7 +107,20 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (venue("transport = 'fix'"), &["trades over the WebSocket"]),
         (venue("fix_uri = 'ssl://x:1'"), &["no FIX address", "tls://host:port"]),
         (venue("fix_uri = 'tcp://x:0'"), &["no FIX address"]),
-        (venue("ticker_interval = '5ms'"), &["venue.ticker_interval", "100ms"]),
+        (venue("ticker_interval = '5ms'"), &["`raw`", "`100ms`", "`agg2`"]),
+        (venue("book_timeout = '1ms'"), &["venue.book_timeout", "1s"]),
+        (
+            format!("{}\n[clients]\nevents_max = 64", venue("depth = 1000")),
+            &["clients.events_max", "512", "1000 levels"],
+        ),
+        (
+            format!("{}\n[clients]\nreturn_patience = '1ms'", venue("depth = 1")),
+            &["clients.return_patience", "1s"],
+        ),
+        (
+            format!("{}\n[test]\nlogon_after = '1s'", venue("proxy = '10.0.0.1:3128'")),
+            &["127.0.0.1 is no test environment"],
+        ),
         (venue("decode_buffer = '1B'"), &["venue.decode_buffer is 1B"]),
         (venue("udp_snapshot_port = 6101"), &["g.toml:2", "multicast", "leave it out"]),
         (BASE.replace("ws://127.0.0.1:9/", "http://x/"), &["venue.ws_uri"]),

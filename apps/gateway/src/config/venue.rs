@@ -17,8 +17,6 @@ const SUBSCRIPTIONS_MAX: u32 = 500;
 const MATCHING_MAX: u32 = 100_000;
 /// Levels of a book's side at most that clients are sent.
 const DEPTH_MAX: u32 = 1_000;
-/// Intervals that the venue offers for tickers and books.
-const INTERVALS_MS: [u64; 1] = [100];
 
 /// Which door of the venue orders go through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +27,33 @@ pub enum Transport {
     WebSocket,
     /// FIX 4.4. Refused: no orders go there.
     Fix,
+}
+
+/// How often the venue tells of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Interval {
+    /// At once; only for who is logged in.
+    #[default]
+    #[serde(rename = "raw")]
+    Raw,
+    /// Each 100 ms.
+    #[serde(rename = "100ms")]
+    Ms100,
+    /// Gathered over about a second.
+    #[serde(rename = "agg2")]
+    Agg2,
+}
+
+impl Interval {
+    /// As channels' names have it (Deribit API v2, subscriptions).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Interval::Raw => "raw",
+            Interval::Ms100 => "100ms",
+            Interval::Agg2 => "agg2",
+        }
+    }
 }
 
 /// The venue.
@@ -53,6 +78,8 @@ pub struct VenueConfig {
     pub reconnect_pause_max: Duration,
     /// The venue cancels a connection's orders when it is lost.
     pub cancel_on_disconnect: bool,
+    /// New orders leave although an order is open in their instrument that cannot be read and may be this gateway's.
+    pub trade_beside_unreadable: bool,
     /// How often the WebSocket is pinged: the time is the external latency.
     pub ws_ping_interval: Duration,
     /// Orders, edits and cancels a second that the venue takes of an account: more would end the connection.
@@ -68,7 +95,11 @@ pub struct VenueConfig {
     /// Levels of each side of a book that clients are sent.
     pub depth: u32,
     /// Interval of tickers.
-    pub ticker_interval: Duration,
+    pub ticker_interval: Interval,
+    /// Interval of books and trades.
+    pub book_interval: Interval,
+    /// How long the whole book may take that a subscription begins with; then it is asked for anew.
+    pub book_timeout: Duration,
     /// Bytes of requests that wait for the venue; more is refused.
     pub encode_buffer: ByteSize,
     /// Longest message taken from the venue; a longer one ends the connection.
@@ -81,7 +112,7 @@ pub struct VenueConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedsConfig {
-    /// Best prices and statistics.
+    /// Statistics; and best prices where `book` is off.
     pub ticker: bool,
     /// Changes of the book.
     pub book: bool,
@@ -109,6 +140,7 @@ impl Default for VenueConfig {
             request_timeout: Duration(Nanos::from_secs(15)),
             reconnect_pause_max: Duration(Nanos::from_secs(30)),
             cancel_on_disconnect: true,
+            trade_beside_unreadable: false,
             ws_ping_interval: Duration(Nanos::from_secs(5)),
             matching_rate: 5,
             matching_burst: 20,
@@ -116,7 +148,9 @@ impl Default for VenueConfig {
             subscriptions_max: 256,
             subscribe_batch: 56,
             depth: 20,
-            ticker_interval: Duration(Nanos::from_millis(100)),
+            ticker_interval: Interval::Ms100,
+            book_interval: Interval::Raw,
+            book_timeout: Duration(Nanos::from_secs(90)),
             encode_buffer: ByteSize(1 << 20),
             decode_buffer: ByteSize(16 << 20),
             feeds: FeedsConfig::default(),
@@ -141,11 +175,13 @@ impl VenueConfig {
     /// Every door that is used.
     pub(super) fn places(&self, production: bool) -> Result<Vec<Place>, ConfigError> {
         let url = self.ws_url()?;
-        let (host, is_loopback, is_tls) = (url.host().to_owned(), url.is_loopback(), url.is_tls());
+        // Where a proxy connects to by the name of this machine is not this machine.
+        let is_loopback = url.is_loopback() && self.proxy.is_none();
+        let (host, is_tls) = (url.host().to_owned(), url.is_tls());
         let mut places = vec![Place { host, is_loopback, is_tls, production }];
         places.extend(self.fix_uri.as_ref().map(|uri| Place {
             host: uri.host.clone(),
-            is_loopback: uri.is_loopback(),
+            is_loopback: uri.is_loopback() && self.proxy.is_none(),
             is_tls: uri.is_tls,
             production,
         }));
@@ -182,12 +218,7 @@ impl VenueConfig {
         count("depth", self.depth, DEPTH_MAX)?;
         count("matching_rate", self.matching_rate, MATCHING_MAX)?;
         count("matching_burst", self.matching_burst, MATCHING_MAX)?;
-        if !INTERVALS_MS.iter().any(|ms| Nanos::from_millis(*ms) == self.ticker_interval.0) {
-            return Err(ConfigError::value(format!(
-                "venue.ticker_interval is {}: the venue sends tickers every 100ms",
-                self.ticker_interval
-            )));
-        }
+        duration("venue.book_timeout", self.book_timeout, second, Nanos::from_secs(3_600))?;
         self.check_buffers()
     }
 

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, Text};
 use tickpath_types::Nanos;
 
+use super::foreign::Foreign;
+
 /// Requests of one connection that may be without a reply at once.
 pub const PENDING_MAX: usize = 1_024;
 /// Questions about single orders that are on their way at once.
@@ -94,8 +96,10 @@ pub enum Purpose {
         /// It was named by its label: the answer is how many ended, rather than the order.
         is_by_label: bool,
     },
-    /// The end of many orders.
+    /// The end of all orders of the account.
     CancelAll,
+    /// The same, since every one of them waited for it.
+    CancelWaiting,
     /// The step of the download.
     Step(Step),
     /// What became of an order.
@@ -190,8 +194,10 @@ pub struct Account {
     pub cancel_at: Nanos,
     /// All orders of the account are to be cancelled.
     pub is_cancel_all_wanted: bool,
-    /// Orders that are not over.
+    /// Orders of this gateway's clients that are not over.
     pub open_orders: u32,
+    /// Open orders that others made, and those that cannot be read.
+    pub foreign: Foreign,
     /// Positions as they were told last.
     pub positions: Vec<Position>,
     /// Money as it was told last.
@@ -215,6 +221,7 @@ impl Account {
             cancel_at: Nanos::ZERO,
             is_cancel_all_wanted: false,
             open_orders: 0,
+            foreign: Foreign::new(),
             positions: Vec::with_capacity(64),
             funds: Vec::with_capacity(16),
         }
@@ -251,9 +258,16 @@ impl Account {
     /// Whether cancellations wait, to be handed over or for their replies.
     #[must_use]
     pub fn has_cancels(&self) -> bool {
-        let is_cancel =
-            |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll);
+        let is_cancel = |pending: &Pending| {
+            matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll | Purpose::CancelWaiting)
+        };
         self.is_cancel_all_wanted || !self.cancels.is_empty() || self.pending.iter().any(is_cancel)
+    }
+
+    /// All open orders, as far as the venue has told of them.
+    #[must_use]
+    pub fn all_open_orders(&self) -> u32 {
+        self.open_orders.saturating_add(self.foreign.count())
     }
 
     /// Whether another request may be without a reply.

@@ -16,6 +16,8 @@ pub struct User {
     pub accounts: u64,
     /// The highest order id that it has used.
     pub order_id_max: u64,
+    /// Since when orders of an earlier life wait for a client of it that trades; none where there is one, or no order.
+    pub absent_since: Option<tickpath_types::Nanos>,
 }
 
 impl User {
@@ -37,8 +39,6 @@ pub struct Client {
     pub download: Download,
     /// It may send orders, and wants to.
     pub may_trade: bool,
-    /// Its orders are cancelled when it goes.
-    pub cancels: bool,
 }
 
 /// All clients that are connected.

@@ -2,7 +2,7 @@
 
 use tickpath_deribit::codes::{CancelReason, OrderState};
 use tickpath_gateway_protocol::{
-    ErrorCode, Fixed, Money, OrderStatus, OrderUpdate, PositionUpdate, TradeUpdate, UpdateKind,
+    ErrorCode, Fixed, Money, ORDER_ID_MAX, OrderStatus, OrderUpdate, PositionUpdate, TradeUpdate, UpdateKind,
 };
 use tickpath_types::Nanos;
 
@@ -24,6 +24,7 @@ impl Core {
         cause: Cause,
         door: &mut impl Door,
     ) -> Option<u32> {
+        self.accounts[usize::from(account)].foreign.is_readable(news.external_id);
         let Some(slot) = self.find_order(account, news) else {
             return self.adopt(account, news, cause, door);
         };
@@ -101,7 +102,7 @@ impl Core {
             })
     }
 
-    fn find_by_label(&self, account: u16, label: &str) -> Option<u32> {
+    pub(super) fn find_by_label(&self, account: u16, label: &str) -> Option<u32> {
         let parts = self.mark.read(label)?;
         let slot = if parts.session == self.mark.session() {
             self.orders.by_gateway_id(parts.gateway_order_id)?
@@ -110,23 +111,30 @@ impl Core {
             self.orders.by_client_id(user, parts.client_order_id)?
         };
         let order = self.orders.get(slot)?;
-        (order.account == account && order.session == parts.session).then_some(slot)
+        let is_it = order.account == account
+            && order.session == parts.session
+            && order.label_id == parts.gateway_order_id;
+        is_it.then_some(slot)
     }
 
-    /// Takes in an order of an earlier life of this gateway. One of somebody else is counted.
+    /// Takes in an order of an earlier life of this gateway, for the user whose label it carries. One of somebody else is
+    /// counted, and so is one that there is no room for.
     fn adopt(&mut self, account: u16, news: &OrderNews, cause: Cause, door: &mut impl Door) -> Option<u32> {
         let label = news.label;
         let parts = self.mark.read(label.as_str());
         let user = parts.and_then(|parts| self.users.iter().position(|user| user.tag == parts.user));
         let (Some(parts), Some(user)) = (parts, user) else {
-            self.counters.foreign_orders += 1;
+            self.note_foreign(account, news);
             return None;
         };
         let state = state_of(news.state);
         let symbol = self.instruments.number(news.symbol.as_str()).unwrap_or(0);
         let known = &mut self.users[user];
-        known.order_id_max = known.order_id_max.max(parts.client_order_id);
+        if parts.client_order_id <= ORDER_ID_MAX {
+            known.order_id_max = known.order_id_max.max(parts.client_order_id);
+        }
         if state.is_over() {
+            self.note_foreign(account, news);
             return None;
         }
         let order = Order {
@@ -150,16 +158,19 @@ impl Core {
             valid_until_ms: 0,
             doubt: Doubt::None,
             is_cancel_wanted: false,
+            is_cancel_queued: false,
             session: parts.session,
         };
-        match self.orders.insert(order) {
+        match self.orders.adopt(order) {
             Ok(slot) => {
                 self.accounts[usize::from(account)].open_orders += 1;
+                self.note_absent(user as u16, cause.received);
                 self.tell_order(slot, ErrorCode::default(), cause, door);
                 Some(slot)
             }
             Err(_) => {
                 self.counters.orders_left_out += 1;
+                self.note_foreign(account, news);
                 None
             }
         }

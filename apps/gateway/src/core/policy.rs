@@ -46,7 +46,7 @@ pub(super) struct OrderFacts {
     /// The index; 0 when it is not known.
     pub(super) index_price: i64,
     pub(super) worth: Worth,
-    /// Orders of the account that are not over, with this one.
+    /// Orders of the account that are not over, whoever made them, with this one.
     pub(super) open_orders: u32,
 }
 
@@ -149,7 +149,7 @@ impl Core {
 
     /// What an account is held to now.
     pub(super) fn limits_of(&self, account: u16) -> RiskLimits {
-        self.policy.limits_of(account, self.accounts[usize::from(account)].open_orders)
+        self.policy.limits_of(account, self.accounts[usize::from(account)].all_open_orders())
     }
 
     /// Tells whoever has an account what it is held to.

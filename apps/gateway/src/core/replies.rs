@@ -40,6 +40,8 @@ impl Core {
                 let is_refused = response.outcome.is_err();
                 self.accounts[usize::from(account)].is_cancel_all_wanted |= is_refused;
             }
+            // Where it was refused they wait still, and are asked for one by one.
+            Purpose::CancelWaiting => {}
             Purpose::Step(step) => self.take_step(account, step, response, received, door),
             Purpose::State { slot, gateway_id } => {
                 self.take_order_state(account, slot, gateway_id, response, received, door);
@@ -309,7 +311,7 @@ impl Core {
                 self.accounts[usize::from(account)].is_cancel_all_wanted = true;
                 return;
             }
-            Purpose::Ping => return,
+            Purpose::CancelWaiting | Purpose::Ping => return,
         };
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });
@@ -347,11 +349,12 @@ impl Core {
     ) -> Result<(), NewsFault> {
         let changes: UserChanges<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         // One that cannot be told does not keep the others from being told.
+        let mut is_whole = true;
         for order in changes.orders.iter() {
-            let order = order.map_err(|_| NewsFault::Code)?;
-            if self.take_order(account, &order, received, door).is_err() {
-                self.counters.faults += 1;
-            }
+            is_whole &= order.is_ok_and(|order| self.take_order(account, &order, received, door).is_ok());
+        }
+        if !is_whole {
+            self.take_odd_changes(account, data, received, door);
         }
         for trade in changes.trades.iter() {
             match TradeNews::read(&trade.map_err(|_| NewsFault::Code)?) {
@@ -366,6 +369,31 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Takes the orders of a change once more, of which one or another cannot be told: those are doubted, or counted. The others
+    /// are known by now, and told no second time.
+    #[cold]
+    fn take_odd_changes(&mut self, account: u16, data: &Value<'_>, received: Nanos, door: &mut impl Door) {
+        let Ok(Orders(list)) = data.parse::<Orders<'_>>() else { return };
+        for value in list.iter().flatten() {
+            let _ = self.take_order_value(account, &value, received, door);
+        }
+    }
+
+    /// Takes an order that may be unreadable; its place, if it is one of this gateway.
+    fn take_order_value(
+        &mut self,
+        account: u16,
+        value: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Option<u32> {
+        let order = value.parse::<VenueOrder<'_>>().map_err(|_| NewsFault::Code);
+        match order.and_then(|order| self.take_order(account, &order, received, door)) {
+            Ok(slot) => slot,
+            Err(_) => self.take_unreadable(account, value, received, door),
+        }
     }
 
     fn take_order(
@@ -439,16 +467,12 @@ impl Core {
         match found {
             Ok(Some(order)) => {
                 if self.take_order(account, &order, received, door).is_err() {
-                    self.counters.faults += 1;
-                    return self.doubt_again(slot, received);
+                    return self.doubt_unreadable(slot, received);
                 }
                 self.settled(slot, received, door);
             }
             Ok(None) => self.not_found(slot, received, door),
-            Err(_) => {
-                self.counters.faults += 1;
-                self.doubt_again(slot, received);
-            }
+            Err(_) => self.doubt_unreadable(slot, received),
         }
     }
 
@@ -525,25 +549,24 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
-        let list: List<'_, VenueOrder<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
+        let list: List<'_, Value<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
+        self.accounts[usize::from(account)].foreign.clear();
         // What is not in the list is in doubt: it ended while nobody listened, or never came to be.
         self.scratch_marks.clear();
         for order in list.iter() {
             let order = order.map_err(|_| NewsFault::Code)?;
-            match self.take_order(account, &order, received, door) {
-                Ok(slot) => self.scratch_marks.extend(slot),
-                Err(_) => self.counters.faults += 1,
-            }
+            let slot = self.take_order_value(account, &order, received, door);
+            self.scratch_marks.extend(slot);
         }
         // There may be thousands.
         self.scratch_marks.sort_unstable();
-        for slot in 0..self.orders.capacity() {
-            let is_of_account =
-                self.orders.get(slot).is_some_and(|order| order.account == account && !order.state.is_over());
-            if !is_of_account {
+        for slot in 0..self.orders.used() {
+            let Some(order) = self.orders.get(slot) else { continue };
+            if order.account != account || order.state.is_over() {
                 continue;
             }
-            if self.scratch_marks.binary_search(&slot).is_ok() {
+            // One in the list that could not be read is in doubt already.
+            if order.doubt == Doubt::None && self.scratch_marks.binary_search(&slot).is_ok() {
                 self.settled(slot, received, door);
             } else {
                 self.doubt(slot, received, door);
@@ -596,6 +619,29 @@ impl Core {
             self.apply_funds(account, &summary.map_err(|_| NewsFault::Code)?, received, door)?;
         }
         Ok(())
+    }
+}
+
+/// The orders in data of `user.changes`, each for itself.
+struct Orders<'a>(List<'a, Value<'a>>);
+
+impl<'a> tickpath_deribit::field::Field<'a> for Orders<'a> {
+    fn read(
+        scanner: &mut tickpath_deribit::scan::Scanner<'a>,
+    ) -> Result<Orders<'a>, tickpath_deribit::scan::ScanError> {
+        let mut list = List::default();
+        scanner.open_object()?;
+        while let Some(key) = scanner.next_key()? {
+            match key {
+                "orders" => list = List::read(scanner)?,
+                _ => scanner.skip()?,
+            }
+        }
+        Ok(Orders(list))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
     }
 }
 

@@ -9,8 +9,8 @@ use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
-    EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, OrderAck, Origin, QuoteAck, Request,
-    RequestKind, SetRiskLimits, Side as EventSide, StatisticKind, Text,
+    EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, ORDER_ID_MAX, OrderAck, Origin, QuoteAck,
+    Request, RequestKind, SetRiskLimits, Side as EventSide, StatisticKind, Text,
 };
 use tickpath_types::{Nanos, Side};
 
@@ -24,6 +24,10 @@ use super::news::SymbolText;
 use super::orders::{Doubt, ExternalId, NoRoom, Order, State, Terms};
 use super::out::{About, Cause, Door, Venue};
 use super::policy::{OrderFacts, Worth};
+
+/// What an order may be told to do or not to do.
+const KNOWN_FLAGS: ExecutionFlags =
+    ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
 
 /// A request with whose it is and what it is about, as far as that is known to be right.
 #[derive(Clone, Copy)]
@@ -85,11 +89,23 @@ impl Core {
             RequestKind::CANCEL_QUOTES => {
                 self.refuse_quotes(now, &asked, EventKind::CANCEL_QUOTES_ACK, AckType::CANCEL_QUOTES, door);
             }
-            RequestKind::DOWNLOAD_MARKET_DATA => {
-                if let Some(client) = self.clients.get_mut(client) {
-                    client.download.again();
+            RequestKind::DOWNLOAD_MARKET_DATA => match self.admit(now, user, false, door) {
+                Ok(()) => {
+                    if let Some(client) = self.clients.get_mut(client) {
+                        client.download.again();
+                    }
                 }
-            }
+                Err(error) => {
+                    self.refuse(
+                        now,
+                        &asked,
+                        AckType::DOWNLOAD_MARKET_DATA,
+                        EventSide::default(),
+                        error,
+                        door,
+                    );
+                }
+            },
             RequestKind::CUSTOM_MESSAGE => {
                 if let Some(body) = request.body::<CustomRequest>() {
                     self.pass_on(now, &asked, &body, door);
@@ -100,16 +116,18 @@ impl Core {
                     self.set_risk_limits(now, &asked, &body, door);
                 }
             }
-            // Pongs are the door's.
-            _ => self.counters.refused += 1,
+            // Pongs are the door's. What nobody knows counts as what is known.
+            _ => {
+                let error = self.admit(now, user, false, door).err().unwrap_or(ErrorCode::MALFORMED);
+                self.refuse(now, &asked, AckType::default(), EventSide::default(), error, door);
+            }
         }
     }
 
     /// Passes a client's message on to all.
     fn pass_on(&mut self, now: Nanos, asked: &Asked, body: &CustomRequest, door: &mut impl Door) {
-        if self.admit(now, asked.user, false, door).is_err() {
-            self.counters.refused += 1;
-            return;
+        if let Err(error) = self.admit(now, asked.user, false, door) {
+            return self.refuse(now, asked, AckType::CUSTOM_MESSAGE, EventSide::default(), error, door);
         }
         let CustomRequest { topic, len, data, .. } = *body;
         let message = CustomMessage { client: asked.client, topic, len: len.min(64), data };
@@ -155,9 +173,13 @@ impl Core {
     ) -> Result<u32, ErrorCode> {
         self.admit(now, asked.user, false, door)?;
         self.check_access(asked)?;
+        if !(1..=ORDER_ID_MAX).contains(&asked.client_order_id) {
+            return Err(ErrorCode::INVALID_ORDER_ID);
+        }
         let terms = terms_of(body)?;
         self.check_steps(asked.symbol, &terms)?;
         self.check_policy(asked, &terms, terms.quantity, false)?;
+        self.check_clear(asked.account, asked.symbol)?;
         if self.orders.live_count() >= self.settings.orders_max {
             return Err(ErrorCode::BUSY);
         }
@@ -185,6 +207,7 @@ impl Core {
             valid_until_ms,
             doubt: Doubt::None,
             is_cancel_wanted: false,
+            is_cancel_queued: false,
             session: self.mark.session(),
         };
         let slot = self.orders.insert(order).map_err(|why| match why {
@@ -261,6 +284,9 @@ impl Core {
         self.check_access(&of_order)?;
         if order.doubt != Doubt::None {
             return Err(ErrorCode::TOO_LATE);
+        }
+        if !KNOWN_FLAGS.contains(body.execution) {
+            return Err(ErrorCode::INVALID_TERMS);
         }
         let is_other_stop = !body.stop_price.is_zero() && body.stop_price.0 != order.terms.stop_price;
         if is_other_stop && order.external_id.is_empty() {
@@ -388,10 +414,13 @@ impl Core {
     }
 
     fn cancel_all(&mut self, now: Nanos, asked: &Asked, side: EventSide, door: &mut impl Door) {
-        let refusal = self.admit(now, asked.user, true, door).and_then(|()| self.check_account(asked)).err();
+        let is_known = side == EventSide::default() || side_of(side).is_some();
+        let known = if is_known { Ok(()) } else { Err(ErrorCode::INVALID_TERMS) };
+        let admitted = self.admit(now, asked.user, true, door);
+        let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).err();
         let mut count = 0;
         if refusal.is_none() {
-            for slot in 0..self.orders.capacity() {
+            for slot in 0..self.orders.used() {
                 let Some(order) = self.orders.get(slot) else { continue };
                 let is_meant = order.user == asked.user
                     && order.account == asked.account
@@ -501,7 +530,13 @@ impl Core {
         if has_price(terms.order_type) && !is_price(terms.price) {
             return Err(ErrorCode::INVALID_PRICE);
         }
-        if has_trigger(terms.order_type) && terms.stop_price <= 0 {
+        // The stop price of a trailing order is a distance.
+        let is_trailing = terms.order_type == tickpath_deribit::codes::OrderType::TrailingStop;
+        let is_stop = match is_trailing {
+            true => terms.stop_price > 0 && is_step(terms.stop_price, instrument.reference.tick_size),
+            false => is_price(terms.stop_price),
+        };
+        if has_trigger(terms.order_type) && !is_stop {
             return Err(ErrorCode::INVALID_PRICE);
         }
         Ok(())
@@ -532,7 +567,7 @@ impl Core {
                 InstrumentKind::OPTION if is_in_base => Worth::Index,
                 _ => Worth::Price,
             },
-            open_orders: self.accounts[usize::from(asked.account)].open_orders + u32::from(!is_change),
+            open_orders: self.accounts[usize::from(asked.account)].all_open_orders() + u32::from(!is_change),
         })
     }
 
@@ -669,8 +704,6 @@ fn dearest(terms: &Terms, market: i64) -> i64 {
 fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
     let flag = |flag| body.execution.contains(flag);
     let order_type = venue_type(body.order_type).ok_or(ErrorCode::INVALID_TERMS)?;
-    let known =
-        ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
     let terms = Terms {
         side: side_of(body.side).ok_or(ErrorCode::INVALID_TERMS)?,
         order_type,
@@ -684,7 +717,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
         reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
     };
-    let is_whole = known.contains(body.execution)
+    let is_whole = KNOWN_FLAGS.contains(body.execution)
         && has_trigger(order_type) == terms.trigger.is_some()
         && (has_price(order_type) || terms.price == 0)
         && (has_trigger(order_type) || terms.stop_price == 0)

@@ -20,6 +20,7 @@ pub const TRADING: usize = MARKET_STREAMS_MAX;
 pub const CLIENT: u32 = 1;
 /// The gateway's life in labels.
 pub const LIFE: u64 = 777;
+const NO_FUNDS: &str = r#"{"summaries":[]}"#;
 const INSTRUMENTS: &str = r#"[{"instrument_name":"BTC-PERPETUAL","kind":"future","settlement_period":"perpetual","instrument_type":"reversed",
   "base_currency":"BTC","quote_currency":"USD","settlement_currency":"BTC","tick_size":0.5,"tick_size_steps":[],
   "min_trade_amount":10,"contract_size":10,"is_active":true,"state":"open","expiration_timestamp":32503708800000},
@@ -119,19 +120,24 @@ pub struct Rig {
 impl Rig {
     /// A core with one account and the users `trader` and `other`, that knows nothing yet.
     pub fn new(more: &str) -> Rig {
-        Rig::of("", more)
+        Rig::of("", "", more)
     }
 
     /// One that sends nothing.
     pub fn dry(first: &str) -> Rig {
-        let mut rig = Rig::of(first, "");
+        let mut rig = Rig::of(first, "", "");
         rig.bring_up("[]");
         rig
     }
 
-    fn of(first: &str, more: &str) -> Rig {
+    /// One that knows nothing yet, with more said of the venue.
+    pub fn with_venue(venue: &str) -> Rig {
+        Rig::of("", venue, "")
+    }
+
+    fn of(first: &str, venue: &str, more: &str) -> Rig {
         let text = format!(
-            "name = 'test'\n{first}[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n\
+            "name = 'test'\n{first}[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n{venue}\
              [accounts.A1]\nlogin = 'anna'\nsecret = 'test'\n[users.other]\npassword = 'test'\naccounts = ['A1']\n\
              [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 100\n{more}\n"
         );
@@ -155,26 +161,37 @@ impl Rig {
         rig
     }
 
-    fn bring_up(&mut self, orders: &str) {
+    /// Everything becomes ready, and a client of `trader` is in.
+    pub fn bring_up(&mut self, orders: &str) {
+        self.bring_up_with(orders, "[]", NO_FUNDS);
+    }
+
+    /// The same at a venue that has these positions and this money.
+    pub fn bring_up_with(&mut self, orders: &str, positions: &str, funds: &str) {
         let user = self.core.user("trader").unwrap();
         self.core.handle_join(CLIENT, user, true);
         self.event(0, SessionEvent::Ready);
         self.poll();
         self.reply(Method::GetInstruments, INSTRUMENTS);
         self.poll();
-        self.log_in(orders);
+        self.log_in_with(orders, positions, funds);
         assert_eq!(self.core.ready_accounts(), 1);
     }
 
     /// The account's connection stands again, and the venue tells what it has.
     pub fn log_in(&mut self, orders: &str) {
+        self.log_in_with(orders, "[]", NO_FUNDS);
+    }
+
+    /// The same with positions and money.
+    pub fn log_in_with(&mut self, orders: &str, positions: &str, funds: &str) {
         self.event(TRADING, SessionEvent::Ready);
         self.poll();
         self.reply(Method::GetOpenOrders, orders);
         self.poll();
-        self.reply(Method::GetPositions, "[]");
+        self.reply(Method::GetPositions, positions);
         self.poll();
-        self.reply(Method::GetAccountSummaries, r#"{"summaries":[]}"#);
+        self.reply(Method::GetAccountSummaries, funds);
         self.poll();
     }
 
