@@ -67,13 +67,17 @@ impl<N: Network> ByteAcceptor<N> {
     }
 }
 
-/// A connection of a [`ByteAcceptor`]. It does not wait.
+/// A connection of a [`ByteAcceptor`], or that a [`ByteClient`](crate::ByteClient) made. It does not wait.
 #[derive(Debug)]
 pub struct ByteConnection<N: Network = Kernel> {
     stream: Stream<N::Socket>,
 }
 
 impl<N: Network> ByteConnection<N> {
+    pub(crate) fn new(stream: Stream<N::Socket>) -> ByteConnection<N> {
+        ByteConnection { stream }
+    }
+
     /// Reads once; `None` when nothing is there.
     ///
     /// # Errors
