@@ -9,6 +9,7 @@ pub mod book;
 pub mod clients;
 mod convert;
 mod download;
+mod fix;
 pub mod instruments;
 pub mod label;
 pub mod market;
@@ -94,8 +95,11 @@ struct Stream {
     status: ConnectionStatus,
     losses: u32,
     name: Text<16>,
-    /// The account that trades by it; none for market data.
+    /// The account that it is of; none for market data.
     account: Option<u16>,
+    transport: Transport,
+    /// Orders go by it.
+    is_trading: bool,
 }
 
 /// How far the market data is.
@@ -152,6 +156,9 @@ pub struct Core {
 struct CoreSettings {
     exchange: Text<32>,
     uri: Text<80>,
+    fix_uri: Text<80>,
+    /// What orders go by.
+    trading: Transport,
     is_production: bool,
     is_dry_run: bool,
     filter: SymbolFilter,
@@ -181,12 +188,26 @@ impl Core {
             losses: 0,
             name: Text::cut(&format!("market-{}", index + 1)),
             account: None,
+            transport: Transport::WEB_SOCKET,
+            is_trading: false,
         });
+        let by_fix = config.venue.transport == crate::config::Transport::Fix;
         let trading = config.accounts.keys().enumerate().map(|(index, name)| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
             name: Text::cut(name),
             account: Some(index as u16),
+            transport: Transport::WEB_SOCKET,
+            is_trading: !by_fix,
+        });
+        let entries = config.accounts.keys().enumerate().filter(|_| by_fix).map(|(index, name)| Stream {
+            status: ConnectionStatus::DISCONNECTED,
+            losses: 0,
+            // Of a long name the beginning: the account says which it is.
+            name: Text::cut(&format!("fix-{name}")),
+            account: Some(index as u16),
+            transport: Transport::FIX,
+            is_trading: true,
         });
         let names: Vec<&String> = config.accounts.keys().collect();
         let bit =
@@ -197,6 +218,8 @@ impl Core {
             settings: CoreSettings {
                 exchange: Text::cut(&config.venue.exchange),
                 uri: Text::cut(&config.venue.ws_uri),
+                fix_uri: config.venue.fix_uri.as_ref().map_or(Text::EMPTY, |uri| Text::cut(&uri.to_string())),
+                trading: if by_fix { Transport::FIX } else { Transport::WEB_SOCKET },
                 is_production: config.production,
                 is_dry_run: config.dry_run,
                 filter: config.symbols.filter()?,
@@ -226,11 +249,16 @@ impl Core {
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
             lost_books: std::collections::VecDeque::with_capacity(1_024),
-            streams: market.chain(trading).collect(),
+            streams: market.chain(trading).chain(entries).collect(),
             accounts: names
                 .iter()
                 .enumerate()
-                .map(|(index, name)| Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize))
+                .map(|(index, name)| {
+                    let mut account = Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize);
+                    let entry = MARKET_STREAMS_MAX + names.len() + index;
+                    account.entry = by_fix.then(|| fix::OrderEntry::new(entry));
+                    account
+                })
                 .collect(),
             users: config
                 .users
@@ -289,6 +317,12 @@ impl Core {
         self.policy.is_dry_run()
     }
 
+    /// What orders go by.
+    #[must_use]
+    pub const fn trading(&self) -> Transport {
+        self.settings.trading
+    }
+
     /// Accounts that can be traded with.
     #[must_use]
     pub fn ready_accounts(&self) -> usize {
@@ -307,7 +341,8 @@ impl Core {
         self.state
     }
 
-    /// How many connections there may be: those for market data, and one for each account.
+    /// How many connections there may be: those for market data, one of each account, and one more of each whose orders go
+    /// by FIX.
     #[must_use]
     pub fn stream_count(&self) -> usize {
         self.streams.len()
@@ -420,7 +455,9 @@ impl Core {
 
     /// The login on a connection is done.
     fn handle_ready(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
-        let status = match self.streams[stream].account {
+        let Stream { account, transport, .. } = self.streams[stream];
+        let status = match account {
+            Some(account) if transport == Transport::FIX => return self.entry_up(account, now, door),
             Some(account) => {
                 self.accounts[usize::from(account)].enter(Step::Channels, now);
                 ConnectionStatus::DOWNLOADING
@@ -443,7 +480,9 @@ impl Core {
     /// A connection was lost, or did not come to be. What was sent by it and has no reply was told before.
     pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.streams[stream].losses += 1;
-        match self.streams[stream].account {
+        let Stream { account, transport, .. } = self.streams[stream];
+        match account {
+            Some(account) if transport == Transport::FIX => self.lose_entry(account, now, door),
             Some(account) => self.lose_account(account, now),
             None => self.lose_market(stream, now, door),
         }
@@ -526,7 +565,7 @@ impl Core {
         let ready = self.ready_accounts();
         GatewayStatus {
             state: self.state,
-            trading: Transport::WEB_SOCKET,
+            trading: self.settings.trading,
             is_production: u8::from(self.settings.is_production),
             is_dry_run: u8::from(self.settings.is_dry_run),
             accounts_ready: ready as u16,
@@ -547,15 +586,15 @@ impl Core {
     }
 
     fn stream_status(&self, stream: usize) -> StreamStatus {
-        let Stream { status, losses, name, account } = self.streams[stream];
+        let Stream { status, losses, name, account, transport, is_trading } = self.streams[stream];
         StreamStatus {
             status,
-            transport: Transport::WEB_SOCKET,
+            transport,
             is_market_data: u8::from(account.is_none()),
-            is_trading: u8::from(account.is_some()),
+            is_trading: u8::from(is_trading),
             losses,
             name,
-            uri: self.settings.uri,
+            uri: if transport == Transport::FIX { self.settings.fix_uri } else { self.settings.uri },
         }
     }
 

@@ -12,7 +12,7 @@ use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
 use crate::admin::{AdminCommand, AdminDoor, AdminPort, AdminStatus};
-use crate::config::{GatewayConfig, Transport};
+use crate::config::GatewayConfig;
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
@@ -89,6 +89,8 @@ pub struct Endpoints {
     pub segment: PathBuf,
     /// The venue.
     pub venue: String,
+    /// What orders go by, in words.
+    pub orders: String,
 }
 
 /// A gateway that is built and does not run yet.
@@ -123,10 +125,6 @@ impl Gateway {
         folder: Option<&Path>,
         clock: TscClock,
     ) -> anyhow::Result<Gateway> {
-        anyhow::ensure!(
-            config.venue.transport == Transport::WebSocket,
-            "venue.transport = \"fix\": this gateway trades over the WebSocket: leave it out"
-        );
         let (notes, to_print) = sync_channel(NOTES_MAX);
         let keys = keys(config, file)?;
         let mut streams = Streams::new(config, &keys, notes)?;
@@ -139,6 +137,7 @@ impl Gateway {
             socket: config.client_socket(),
             segment: folder.file(&segment),
             venue: config.venue.ws_uri.clone(),
+            orders: config.venue.order_door(),
         };
         let door = LocalDoor::open(door_config(config, folder, segment))?;
         let ahead_ns = clock.now().0.saturating_sub(monotonic().0);
@@ -158,7 +157,11 @@ impl Gateway {
             is_dry_run: config.dry_run,
         };
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
-        let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
+        let mut metrics = GatewayMetrics::new(&config.name, config.clients.max as usize);
+        if let Some(first_fix) = streams.first_fix() {
+            metrics = metrics.with_fix_from(first_fix);
+        }
+        let metrics = Arc::new(metrics);
         let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let accounts = config.accounts.keys().cloned().collect();
         let admin_socket = config.admin_socket();
@@ -264,6 +267,7 @@ impl GatewayAgent {
         AdminStatus {
             is_killed: self.control.is_killed(),
             is_dry_run: self.core.is_dry_run(),
+            transport: self.core.trading(),
             clients: self.doorway.door().client_count() as u32,
             open_orders: self.core.orders().live_count() as u32,
             accounts_ready: self.core.ready_accounts() as u32,

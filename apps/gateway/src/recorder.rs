@@ -16,6 +16,7 @@ use std::ops::Deref;
 use tickpath_deribit::envelope::Inbound;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::SessionEvent;
+use tickpath_fix::{Message, MsgType};
 use tickpath_gateway_protocol::Request;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
@@ -220,6 +221,32 @@ impl Recorded {
         }
         self.core.handle_event(stream, received, event, &mut TapedDoor::new(door, &self.tape));
         self.tape.get_mut().settle();
+    }
+
+    /// As [`Core::handle_fix`].
+    #[inline]
+    pub fn handle_fix(
+        &mut self,
+        stream: usize,
+        received: Nanos,
+        message: &Message<'_>,
+        door: &mut impl Door,
+    ) {
+        self.input(RecordKind::VenueIn, of_stream(stream), received, Nanos::ZERO, message.as_bytes());
+        if !self.is_on {
+            return self.core.handle_fix(stream, received, message, door);
+        }
+        self.core.handle_fix(stream, received, message, &mut TapedDoor::new(door, &self.tape));
+        self.tape.get_mut().settle();
+    }
+
+    /// Records a message of a FIX session that does not concern the core. An answered Logon may repeat credentials.
+    pub fn keep_session_message(&mut self, stream: usize, now: Nanos, message: &Message<'_>) {
+        if self.is_on {
+            let payload =
+                if message.msg_type() == MsgType::LOGON { WITHHELD } else { message.as_bytes() };
+            self.tape.get_mut().session(of_stream(stream), now, payload);
+        }
     }
 
     /// As [`Core::handle_unanswered`].

@@ -1,4 +1,7 @@
-//! The connections to the venue: one for each account, and those that bring market data.
+//! The connections to the venue: one for each account, those that bring market data, and where orders go by FIX one more
+//! for each account.
+
+mod fix;
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;
@@ -12,12 +15,12 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
 use tickpath_deribit_link::{
-    Change, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
+    Change, FixLink, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
 };
 use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
-use crate::config::{GatewayConfig, TestSwitches};
+use crate::config::{GatewayConfig, TestSwitches, Transport};
 use crate::core::account::PENDING_MAX;
 use crate::core::{MARKET_STREAMS_MAX, Venue};
 use crate::doorway::Doorway;
@@ -30,9 +33,10 @@ const MESSAGES_MAX: usize = 16;
 /// How the channel begins without which an account cannot be traded with.
 const OWN_ORDERS: &str = "user.changes.";
 
-/// All connections, by their numbers: those for market data first.
+/// All connections, by their numbers: those for market data first, then those of accounts, then those that speak FIX.
 pub struct Streams {
     links: Vec<Link>,
+    entries: Vec<FixLink>,
     /// Channels that each is to have.
     wanted: Vec<BTreeSet<String>>,
     /// What went wrong, in words.
@@ -88,10 +92,11 @@ impl Streams {
         let route = Route { url, proxy, tls };
         let master = keys.iter().find(|key| key.is_master).or_else(|| keys.first());
         let market = master.map(|master| master.key.clone());
+        let by_fix = config.venue.transport == Transport::Fix;
         let of_key = |key: Option<Key>, is_trading: bool| {
             let venue = &config.venue;
             let session = SessionConfig {
-                cancel_on_disconnect: is_trading && venue.cancel_on_disconnect,
+                cancel_on_disconnect: is_trading && !by_fix && venue.cancel_on_disconnect,
                 request_timeout: venue.request_timeout.0,
                 pending_max: PENDING_MAX,
                 matching: CreditPlan::rate(venue.matching_rate.into(), venue.matching_burst.into()),
@@ -111,8 +116,9 @@ impl Streams {
         let wanted = vec![BTreeSet::new(); links.len()];
         let mut all = vec![market; MARKET_STREAMS_MAX];
         all.extend(keys.iter().map(|key| Some(key.key.clone())));
-        let ready_at = vec![None; links.len()];
-        Ok(Streams { links, wanted, notes, test: config.test, ready_at, keys: all })
+        let entries = fix::links(config, keys)?;
+        let ready_at = vec![None; links.len() + entries.len()];
+        Ok(Streams { links, entries, wanted, notes, test: config.test, ready_at, keys: all })
     }
 
     /// Wants the first connection for market data and those of all accounts.
@@ -122,6 +128,7 @@ impl Streams {
                 link.connect(now);
             }
         }
+        self.entries.iter_mut().for_each(|entry| entry.connect(now));
     }
 
     /// Reads what has come on all connections, and tells the core; how much it was.
@@ -132,6 +139,9 @@ impl Streams {
         }
         for (stream, link) in self.links.iter_mut().enumerate() {
             work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
+        }
+        for (stream, entry) in (self.links.len()..).zip(&mut self.entries) {
+            work += entry.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
         }
         work
     }
@@ -159,6 +169,21 @@ impl Streams {
                 link.set_key(now, key, &mut Ear { core, door, clock, stream, notes: &self.notes });
             }
         }
+        for (stream, entry) in (self.links.len()..).zip(&mut self.entries) {
+            if entry.standing() != Standing::Ready {
+                self.ready_at[stream] = None;
+                continue;
+            }
+            let since = *self.ready_at[stream].get_or_insert(now);
+            // A FIX session logs on once: another logon is another connection.
+            let after = [self.test.disconnect_after, self.test.logon_after].into_iter().flatten().min();
+            if after.is_some_and(|after| now.since(since) >= after.0) {
+                self.ready_at[stream] = None;
+                entry.disconnect(now);
+                core.handle_lost(stream, now, door);
+                entry.connect(now);
+            }
+        }
     }
 
     /// Gives the kernel what waits on all connections.
@@ -166,6 +191,9 @@ impl Streams {
     pub fn flush(&mut self) {
         for link in &mut self.links {
             link.flush();
+        }
+        for entry in &mut self.entries {
+            entry.flush();
         }
     }
 
@@ -176,18 +204,27 @@ impl Streams {
                 link.disconnect(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
             }
         }
+        self.entries.iter_mut().for_each(|entry| entry.disconnect(now));
+    }
+
+    /// The first connection that speaks FIX; none where orders go by the WebSocket.
+    #[must_use]
+    pub fn first_fix(&self) -> Option<usize> {
+        (!self.entries.is_empty()).then_some(self.links.len())
     }
 
     /// What a connection counts.
     #[must_use]
     pub fn stats(&self, stream: usize) -> Option<LinkStats> {
-        self.links.get(stream).map(Link::stats)
+        let entry = |stream: usize| self.entries.get(stream - self.links.len()).map(FixLink::stats);
+        self.links.get(stream).map(Link::stats).or_else(|| entry(stream))
     }
 
     /// What a connection waits for, in words.
     #[must_use]
     pub fn stage(&self, stream: usize) -> Option<&'static str> {
-        self.links.get(stream).map(Link::stage)
+        let entry = |stream: usize| self.entries.get(stream - self.links.len()).map(FixLink::stage);
+        self.links.get(stream).map(Link::stage).or_else(|| entry(stream))
     }
 }
 
@@ -201,6 +238,17 @@ impl Venue for Streams {
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
         self.links[stream].queue_request(now, method, params)
+    }
+
+    #[inline]
+    fn send_fix<'a>(
+        &mut self,
+        now: Nanos,
+        stream: usize,
+        body: &impl tickpath_fix::Body<'a>,
+    ) -> Result<i64, RequestError> {
+        let entry = stream.checked_sub(self.links.len()).and_then(|place| self.entries.get_mut(place));
+        entry.map_or(Err(RequestError::NotReady), |entry| entry.send(now, body))
     }
 
     fn subscribe(&mut self, stream: usize, channel: &str) {

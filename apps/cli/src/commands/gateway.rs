@@ -153,8 +153,12 @@ fn words(answer: &Value) -> String {
         (false, true) => "a dry run: no order leaves",
         (false, false) => "orders are taken",
     };
+    let transport = match answer["transport"].as_str() {
+        Some("fix") => "FIX",
+        _ => "the WebSocket",
+    };
     format!(
-        "{}: {state}; {} clients, {} open orders, {} accounts ready",
+        "{}: {state}, by {transport}; {} clients, {} open orders, {} accounts ready",
         answer["gateway"].as_str().unwrap_or_default(),
         count("clients"),
         count("open_orders"),

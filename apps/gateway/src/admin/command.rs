@@ -1,5 +1,6 @@
 //! What a running gateway can be told, and the two rings that it crosses.
 
+use tickpath_gateway_protocol::Transport;
 use tickpath_lockfree::spsc;
 
 use crate::safety::{Control, RiskLimit};
@@ -41,6 +42,8 @@ pub struct AdminStatus {
     pub is_killed: bool,
     /// No order leaves in any case.
     pub is_dry_run: bool,
+    /// What orders go by.
+    pub transport: Transport,
     /// Clients that are connected.
     pub clients: u32,
     /// Orders that are not over.

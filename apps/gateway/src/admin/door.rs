@@ -231,6 +231,7 @@ impl Gateway {
             "gateway": self.name,
             "is_killed": status.is_killed,
             "is_dry_run": status.is_dry_run,
+            "transport": status.transport.name().unwrap_or("none"),
             "clients": status.clients,
             "open_orders": status.open_orders,
             "accounts_ready": status.accounts_ready,

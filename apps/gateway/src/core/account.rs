@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, Text};
 use tickpath_types::Nanos;
 
+use super::fix::OrderEntry;
+
 /// Requests of one connection that may be without a reply at once.
 pub const PENDING_MAX: usize = 1_024;
 /// Questions about single orders that are on their way at once.
@@ -136,8 +138,10 @@ pub struct Position {
 pub struct Account {
     /// Its name in the configuration.
     pub name: Text<32>,
-    /// The number of its connection.
+    /// The number of its own connection, which tells what becomes of it.
     pub stream: usize,
+    /// The FIX session that its orders go by; none where they go by its own connection.
+    pub entry: Option<OrderEntry>,
     /// How far it is.
     pub step: Step,
     /// The step's request is on its way.
@@ -171,6 +175,7 @@ impl Account {
         Account {
             name: Text::cut(name),
             stream,
+            entry: None,
             step: Step::Down,
             is_asked: false,
             ask_at: Nanos::ZERO,
@@ -196,6 +201,32 @@ impl Account {
         self.pending.push_back(pending);
     }
 
+    /// A request about orders left by the connection that they go by.
+    pub fn push_order(&mut self, pending: Pending) {
+        match &mut self.entry {
+            Some(entry) => entry.push(pending),
+            None => self.push(pending),
+        }
+    }
+
+    /// The number of the connection that orders go by.
+    #[must_use]
+    pub fn order_stream(&self) -> usize {
+        self.entry.as_ref().map_or(self.stream, |entry| entry.stream)
+    }
+
+    /// Whether orders go by FIX, and its session stands.
+    #[must_use]
+    pub fn has_fix(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.is_up)
+    }
+
+    /// Whether the connection that orders go by stands, as far as that is another one than its own.
+    #[must_use]
+    pub fn can_enter(&self) -> bool {
+        self.entry.as_ref().is_none_or(|entry| entry.is_up)
+    }
+
     /// The request that a reply is to.
     pub fn take(&mut self, id: i64) -> Option<Pending> {
         let place = self.pending.binary_search_by_key(&id, |pending| pending.id).ok()?;
@@ -219,13 +250,23 @@ impl Account {
     pub fn has_cancels(&self) -> bool {
         let is_cancel =
             |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll);
-        self.is_cancel_all_wanted || !self.cancels.is_empty() || self.pending.iter().any(is_cancel)
+        let by_fix = self.entry.as_ref().is_some_and(|entry| entry.pending().any(is_cancel));
+        self.is_cancel_all_wanted
+            || !self.cancels.is_empty()
+            || by_fix
+            || self.pending.iter().any(is_cancel)
     }
 
     /// Whether another request may be without a reply.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.pending.len() < PENDING_MAX
+    }
+
+    /// Whether another request about an order may be without a reply.
+    #[must_use]
+    pub fn has_order_room(&self) -> bool {
+        self.entry.as_ref().map_or_else(|| self.has_room(), OrderEntry::has_room)
     }
 
     /// Asks about an order, unless that is asked already.

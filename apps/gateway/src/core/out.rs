@@ -38,6 +38,17 @@ pub trait Venue {
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError>;
 
+    /// Hands a FIX message to a connection that speaks FIX, to leave before the duty cycle ends; its MsgSeqNum.
+    ///
+    /// # Errors
+    /// [`RequestError`]; nothing leaves then.
+    fn send_fix<'a>(
+        &mut self,
+        now: Nanos,
+        stream: usize,
+        body: &impl tickpath_fix::Body<'a>,
+    ) -> Result<i64, RequestError>;
+
     /// Wants a channel, now and after each reconnection.
     fn subscribe(&mut self, stream: usize, channel: &str);
 

@@ -35,7 +35,8 @@ fn sample(text: &str, name: &str, labels: &str) -> Option<u64> {
 
 #[test]
 fn what_was_recorded_is_told() {
-    let metrics = GatewayMetrics::new("g", 2);
+    let metrics = GatewayMetrics::new("g", 2).with_fix_from(80);
+    metrics.count_bytes(80, 70);
     metrics.profile(Function::ParseBook).record(700);
     metrics.profile(Function::ParseBook).record(50_000);
     metrics.round_trip(RequestKind::CREATE_ORDER).record(30_000_000);
@@ -58,8 +59,10 @@ fn what_was_recorded_is_told() {
         ("profile_nanoseconds_sum", "function=\"parse_book\"", 50_700),
         ("profile_nanoseconds_count", "function=\"parse_book\"", 2),
         ("round_trip_latency_nanoseconds_count", "request=\"create_order\"", 1),
-        ("external_latency_nanoseconds_sum", "connection=\"1\"", 1_000_000),
-        ("received_bytes_total", "connection=\"1\"", 500),
+        ("external_latency_nanoseconds_sum", "connection=\"1\",transport=\"ws\"", 1_000_000),
+        ("received_bytes_total", "connection=\"1\",transport=\"ws\"", 500),
+        ("received_bytes_total", "connection=\"80\",transport=\"fix\"", 70),
+        ("orders_by", "transport=\"fix\"", 1),
         ("heartbeat_latency_nanoseconds_bucket", "client=\"maker\",direction=\"to_client\",le=\"500\"", 1),
         ("events_total", "event=\"top_of_book\"", 1),
         ("requests_total", "request=\"create_order\"", 1),

@@ -14,6 +14,9 @@ use crate::admin::AdminCommand;
 use crate::core::{Door, Life, Venue};
 use crate::event_log::{EventLog, LogEnd, Origin, RecordKind};
 
+/// Longest FIX message of the core without its header, in bytes: each names one order.
+const FIX_LEN_MAX: usize = 1 << 10;
+
 /// What the core learned from its surroundings: what it was, and a number.
 pub(crate) type Answer = [u64; 2];
 
@@ -240,6 +243,25 @@ impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
             params.write(out);
         });
         let real = self.venue.request(now, stream, method, params);
+        result_of(self.sink.borrow_mut().answer(answer_of(&real)))
+    }
+
+    /// Written down as the message is without the header that the session adds.
+    #[inline]
+    fn send_fix<'a>(
+        &mut self,
+        now: Nanos,
+        stream: usize,
+        body: &impl tickpath_fix::Body<'a>,
+    ) -> Result<i64, RequestError> {
+        let origin = Origin { stream: stream as u8 + 1, ..Origin::default() };
+        self.sink.borrow_mut().output(RecordKind::VenueOut, origin, |out| {
+            let start = out.len();
+            out.resize(start + FIX_LEN_MAX, 0);
+            let len = body.write_bare(&mut out[start..]).unwrap_or(0);
+            out.truncate(start + len);
+        });
+        let real = self.venue.send_fix(now, stream, body);
         result_of(self.sink.borrow_mut().answer(answer_of(&real)))
     }
 

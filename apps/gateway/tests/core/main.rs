@@ -1,6 +1,7 @@
 //! The gateway's core by itself: what it tells clients and asks the venue, whatever happens.
 #![allow(clippy::unwrap_used)]
 
+mod fix;
 mod market;
 mod refusals;
 mod rig;
