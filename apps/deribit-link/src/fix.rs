@@ -1,6 +1,7 @@
 //! The connection to a venue's FIX door, kept.
 
 use std::hash::{BuildHasher, RandomState};
+use std::os::fd::BorrowedFd;
 
 use tickpath_deribit::credits::{CreditPlan, Credits};
 use tickpath_deribit::session::{Key, RequestError};
@@ -186,6 +187,15 @@ impl FixLink {
     #[must_use]
     pub fn new(config: FixLinkConfig) -> FixLink {
         FixLink::on(Kernel, config)
+    }
+
+    /// The socket, to wait for together with others; none while no connection stands.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            State::Open(connection) => Some(connection.fd()),
+            _ => None,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
 use tickpath_deribit_link::{
     Change, FixLink, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
 };
+use tickpath_net::{Interest, Poller};
 use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
@@ -30,6 +31,9 @@ use crate::recorder::Recorded;
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
 
+/// How often connections are looked at that the poller does not report: those that are being made, and what times out.
+const VISIT_INTERVAL: Nanos = Nanos::from_micros(100);
+
 /// How the channel begins without which an account cannot be traded with.
 const OWN_ORDERS: &str = "user.changes.";
 
@@ -37,6 +41,15 @@ const OWN_ORDERS: &str = "user.changes.";
 pub struct Streams {
     links: Vec<Link>,
     entries: Vec<FixLink>,
+    /// Tells which of them have something, by one system call for all: a client's request waits for no more than that.
+    poller: Poller,
+    /// Of each connection the number of the life that the poller watches.
+    watched: Vec<u64>,
+    /// Connections that may have more than was taken: TLS has it, and the poller does not see it.
+    unread: u128,
+    /// The same of FIX sessions, by their places.
+    unread_entries: u64,
+    visit_at: Nanos,
     /// Channels that each is to have.
     wanted: Vec<BTreeSet<String>>,
     /// What went wrong, in words.
@@ -117,8 +130,22 @@ impl Streams {
         let mut all = vec![market; MARKET_STREAMS_MAX];
         all.extend(keys.iter().map(|key| Some(key.key.clone())));
         let entries = fix::links(config, keys)?;
-        let ready_at = vec![None; links.len() + entries.len()];
-        Ok(Streams { links, entries, wanted, notes, test: config.test, ready_at, keys: all })
+        let count = links.len() + entries.len();
+        let poller = Poller::new(count).context("venue: the system gives no poller for its connections")?;
+        Ok(Streams {
+            watched: vec![0; count],
+            links,
+            entries,
+            poller,
+            unread: 0,
+            unread_entries: 0,
+            visit_at: Nanos::ZERO,
+            wanted,
+            notes,
+            test: config.test,
+            ready_at: vec![None; count],
+            keys: all,
+        })
     }
 
     /// Wants the first connection for market data and those of all accounts.
@@ -133,17 +160,89 @@ impl Streams {
 
     /// Reads what has come on all connections, and tells the core; how much it was.
     pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        if now >= self.visit_at {
+            return self.visit_all(now, clock, core, door);
+        }
+        let mut due = std::mem::take(&mut self.unread);
+        let mut due_entries = std::mem::take(&mut self.unread_entries);
+        let first_entry = self.links.len() as u64;
+        if let Ok(ready) = self.poller.poll() {
+            for one in ready {
+                match one.key.checked_sub(first_entry) {
+                    Some(place) => due_entries |= 1_u64 << place,
+                    None => due |= 1_u128 << one.key,
+                }
+            }
+        }
         let mut work = 0;
+        while due != 0 {
+            work += self.visit(due.trailing_zeros() as usize, now, clock, core, door);
+            due &= due - 1;
+        }
+        while due_entries != 0 {
+            work += self.visit_entry(due_entries.trailing_zeros() as usize, now, clock, core, door);
+            due_entries &= due_entries - 1;
+        }
+        work
+    }
+
+    /// Looks at every connection.
+    fn visit_all(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        self.visit_at = now + VISIT_INTERVAL;
         if !self.test.is_off() {
             self.fail_on_purpose(now, clock, core, door);
         }
-        for (stream, link) in self.links.iter_mut().enumerate() {
-            work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
-        }
-        for (stream, entry) in (self.links.len()..).zip(&mut self.entries) {
-            work += entry.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
+        let mut work = 0;
+        for stream in 0..self.links.len() {
+            work += self.visit(stream, now, clock, core, door);
+            self.watch(stream);
         }
         work
+    }
+
+    #[inline]
+    fn visit(
+        &mut self,
+        stream: usize,
+        now: Nanos,
+        clock: TscClock,
+        core: &mut Recorded,
+        door: &mut Doorway,
+    ) -> usize {
+        let notes = &self.notes;
+        let work = self.links[stream].do_work(now, &mut Ear { core, door, clock, stream, notes });
+        self.unread |= u128::from(work > 0) << stream;
+        work
+    }
+
+    #[inline]
+    fn visit_entry(
+        &mut self,
+        place: usize,
+        now: Nanos,
+        clock: TscClock,
+        core: &mut Recorded,
+        door: &mut Doorway,
+    ) -> usize {
+        let (notes, stream) = (&self.notes, self.links.len() + place);
+        let work = self.entries[place].do_work(now, &mut Ear { core, door, clock, stream, notes });
+        self.unread_entries |= u64::from(work > 0) << place;
+        work
+    }
+
+    /// Has the poller report a connection that has come to stand.
+    fn watch(&mut self, stream: usize) {
+        let life = self.stats(stream).map_or(0, |stats| stats.opened);
+        if life == self.watched[stream] {
+            return;
+        }
+        let entry = stream.checked_sub(self.links.len()).map(|place| &self.entries[place]);
+        let socket = entry.map_or_else(|| self.links[stream].fd(), FixLink::fd);
+        if let Some(socket) = socket {
+            self.watched[stream] = life;
+            // One that cannot be watched is visited now and then.
+            let _ = self.poller.add(&socket, stream as u64, Interest::Read);
+        }
     }
 
     /// Drops connections, and logs in anew, as the test switches say.

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use tickpath_net::{Interest, Kernel, NetError, Network, SocketPoller, StreamSocket};
 
@@ -135,5 +136,13 @@ impl<N: Network> ByteConnection<N> {
     /// The system's.
     pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.stream.socket().limit_send_buffer(bytes)
+    }
+}
+
+impl ByteConnection {
+    /// The socket, to wait for together with others.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.stream.socket().as_fd()
     }
 }

@@ -130,7 +130,7 @@ fn with_venue<T>(
 fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayConfig> {
     let text = format!(
         "name = 'lab'\nclient_listen_address = '{}'\nadmin_listen_address = '{}'\n\
-         [venue]\nws_uri = '{url}'\nca_file = '{}'\nmatching_rate = 1000\nmatching_burst = 1000\n\
+         [venue]\nws_uri = '{url}'\nca_file = '{}'\nmatching_rate = 100000\nmatching_burst = 100000\n\
          [venue.feeds]\nticker = false\nbook = false\ntrades = false\ninstrument_state = false\n\
          [accounts.A1]\nmaster = true\nlogin = '{CLIENT_ID}'\nsecret = '{SECRET}'\n\
          [limits]\norder_size_max = '1000'\nnotional_max = '1000000'\nopen_orders_max = 100000\n\
