@@ -10,6 +10,7 @@ pub mod book;
 pub mod clients;
 mod convert;
 mod download;
+mod fix;
 pub mod foreign;
 pub mod instruments;
 pub mod label;
@@ -21,6 +22,7 @@ pub mod orders;
 pub mod out;
 mod own_orders;
 mod policy;
+mod rate_limits;
 mod reading;
 mod reconcile;
 mod replies;
@@ -31,8 +33,8 @@ mod standing;
 use tickpath_config::ConfigError;
 use tickpath_deribit::session::SessionEvent;
 use tickpath_gateway_protocol::{
-    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request,
-    SessionId, StreamStatus, Text, Transport,
+    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus,
+    RateLimitsUpdate, Request, SessionId, StreamStatus, Text, Transport,
 };
 use tickpath_types::Nanos;
 
@@ -104,8 +106,11 @@ struct Stream {
     /// How long the venue took to answer the last ping; zero before the first.
     round_trip: Nanos,
     name: Text<16>,
-    /// The account that trades by it; none for market data.
+    /// The account that it is of; none for market data.
     account: Option<u16>,
+    transport: Transport,
+    /// Orders go by it.
+    is_trading: bool,
 }
 
 /// One connection, as whoever runs the gateway is told of it.
@@ -175,6 +180,7 @@ pub struct Core {
     /// Accounts that were ready when clients were told last.
     told_ready: usize,
     ping_at: Nanos,
+    rates_at: Nanos,
     is_stopping: bool,
 }
 
@@ -182,6 +188,9 @@ pub struct Core {
 struct CoreSettings {
     exchange: Text<32>,
     uri: Text<80>,
+    fix_uri: Text<80>,
+    /// What orders go by.
+    trading: Transport,
     is_production: bool,
     is_dry_run: bool,
     filter: SymbolFilter,
@@ -198,6 +207,8 @@ struct CoreSettings {
     request_timeout: Nanos,
     orders_max: usize,
     ping_interval: Nanos,
+    /// Requests to the matching engine a second and at once, as the venue grants them.
+    matching: (u32, u32),
     /// Clients' orders are cancelled when they go.
     cancels: bool,
     /// How long clients may take to come back to orders of an earlier life.
@@ -219,13 +230,28 @@ impl Core {
             round_trip: Nanos::ZERO,
             name: Text::cut(&format!("market-{}", index + 1)),
             account: None,
+            transport: Transport::WEB_SOCKET,
+            is_trading: false,
         });
+        let by_fix = config.venue.transport == crate::config::Transport::Fix;
         let trading = config.accounts.keys().enumerate().map(|(index, name)| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
             round_trip: Nanos::ZERO,
             name: Text::cut(name),
             account: Some(index as u16),
+            transport: Transport::WEB_SOCKET,
+            is_trading: !by_fix,
+        });
+        let entries = config.accounts.keys().enumerate().filter(|_| by_fix).map(|(index, name)| Stream {
+            status: ConnectionStatus::DISCONNECTED,
+            losses: 0,
+            round_trip: Nanos::ZERO,
+            // Of a long name the beginning: the account says which it is.
+            name: Text::cut(&format!("fix-{name}")),
+            account: Some(index as u16),
+            transport: Transport::FIX,
+            is_trading: true,
         });
         let names: Vec<&String> = config.accounts.keys().collect();
         let bit =
@@ -236,6 +262,8 @@ impl Core {
             settings: CoreSettings {
                 exchange: Text::cut(&config.venue.exchange),
                 uri: Text::cut(&config.venue.ws_uri),
+                fix_uri: config.venue.fix_uri.as_ref().map_or(Text::EMPTY, |uri| Text::cut(&uri.to_string())),
+                trading: if by_fix { Transport::FIX } else { Transport::WEB_SOCKET },
                 is_production: config.production,
                 is_dry_run: config.dry_run,
                 filter: config.symbols.filter()?,
@@ -258,6 +286,7 @@ impl Core {
                 request_timeout: config.venue.request_timeout.0,
                 orders_max: orders_max as usize,
                 ping_interval: config.venue.ws_ping_interval.0,
+                matching: (config.venue.matching_rate, config.venue.matching_burst),
                 cancels: config.clients.cancel_on_disconnect,
                 return_patience: config.clients.return_patience.0,
                 trades_beside_unreadable: config.venue.trade_beside_unreadable,
@@ -270,11 +299,16 @@ impl Core {
             channels: [0; MARKET_STREAMS_MAX],
             lost_books: std::collections::VecDeque::with_capacity(1_024),
             awaited_books: std::collections::VecDeque::with_capacity(1_024),
-            streams: market.chain(trading).collect(),
+            streams: market.chain(trading).chain(entries).collect(),
             accounts: names
                 .iter()
                 .enumerate()
-                .map(|(index, name)| Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize))
+                .map(|(index, name)| {
+                    let mut account = Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize);
+                    let entry = MARKET_STREAMS_MAX + names.len() + index;
+                    account.entry = by_fix.then(|| fix::OrderEntry::new(entry));
+                    account
+                })
                 .collect(),
             users: config
                 .users
@@ -284,6 +318,7 @@ impl Core {
                     tag: user_tag(name),
                     accounts: user.accounts.iter().map(bit).fold(0, |all, bit| all | bit),
                     order_id_max: 0,
+                    told_left: RateLimitsUpdate::default(),
                     absent_since: None,
                 })
                 .collect(),
@@ -304,6 +339,7 @@ impl Core {
             state: GatewayState::DISCONNECTED,
             told_ready: 0,
             ping_at: Nanos::ZERO,
+            rates_at: Nanos::ZERO,
             is_stopping: false,
         })
     }
@@ -338,6 +374,12 @@ impl Core {
         self.policy.is_dry_run()
     }
 
+    /// What orders go by.
+    #[must_use]
+    pub const fn trading(&self) -> Transport {
+        self.settings.trading
+    }
+
     /// Accounts that can be traded with.
     #[must_use]
     pub fn ready_accounts(&self) -> usize {
@@ -356,7 +398,8 @@ impl Core {
         self.state
     }
 
-    /// How many connections there may be: those for market data, and one for each account.
+    /// How many connections there may be: those for market data, one of each account, and one more of each whose orders go
+    /// by FIX.
     #[must_use]
     pub fn stream_count(&self) -> usize {
         self.streams.len()
@@ -478,7 +521,9 @@ impl Core {
 
     /// The login on a connection is done.
     fn handle_ready(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
-        let status = match self.streams[stream].account {
+        let Stream { account, transport, .. } = self.streams[stream];
+        let status = match account {
+            Some(account) if transport == Transport::FIX => return self.entry_up(account, now, door),
             Some(account) => {
                 self.accounts[usize::from(account)].enter(Step::Channels, now);
                 ConnectionStatus::DOWNLOADING
@@ -493,6 +538,11 @@ impl Core {
         self.set_stream(stream, status, now, door);
     }
 
+    /// A connection is being made.
+    pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+        self.set_stream(stream, ConnectionStatus::CONNECTING, now, door);
+    }
+
     /// A connection stands, and logs in.
     pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.set_stream(stream, ConnectionStatus::LOGIN_SENT, now, door);
@@ -501,7 +551,9 @@ impl Core {
     /// A connection was lost, or did not come to be. What was sent by it and has no reply was told before.
     pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.streams[stream].losses += 1;
-        match self.streams[stream].account {
+        let Stream { account, transport, .. } = self.streams[stream];
+        match account {
+            Some(account) if transport == Transport::FIX => self.lose_entry(account, now, door),
             Some(account) => self.lose_account(account, now, door),
             None => self.lose_market(stream, now, door),
         }
@@ -518,6 +570,7 @@ impl Core {
         work += self.poll_leavers(now);
         work += self.poll_downloads(door);
         work += self.poll_pings(now, venue);
+        work += self.poll_rate_limits(now, door, venue);
         self.poll_state(now, door);
         work
     }
@@ -591,7 +644,7 @@ impl Core {
         let ready = self.ready_accounts();
         GatewayStatus {
             state: self.state,
-            trading: Transport::WEB_SOCKET,
+            trading: self.settings.trading,
             is_production: u8::from(self.settings.is_production),
             is_dry_run: u8::from(self.settings.is_dry_run),
             accounts_ready: ready as u16,
@@ -612,15 +665,15 @@ impl Core {
     }
 
     fn stream_status(&self, stream: usize) -> StreamStatus {
-        let Stream { status, losses, name, account, .. } = self.streams[stream];
+        let Stream { status, losses, name, account, transport, is_trading, .. } = self.streams[stream];
         StreamStatus {
             status,
-            transport: Transport::WEB_SOCKET,
+            transport,
             is_market_data: u8::from(account.is_none()),
-            is_trading: u8::from(account.is_some()),
+            is_trading: u8::from(is_trading),
             losses,
             name,
-            uri: self.settings.uri,
+            uri: if transport == Transport::FIX { self.settings.fix_uri } else { self.settings.uri },
         }
     }
 

@@ -32,7 +32,7 @@ pub use server::{MetricsServer, Sampler};
 pub use text::MetricsText;
 
 /// Connections to the venue that have histograms of their own; those beyond share the last one's.
-pub const STREAMS_MAX: usize = 96;
+pub const STREAMS_MAX: usize = 144;
 
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $text:literal,)* }) => {
@@ -211,6 +211,8 @@ pub struct GatewayMetrics {
     round_trip: Box<[Histogram]>,
     request_latency: Box<[Histogram]>,
     streams: Box<[StreamMetrics]>,
+    /// The first connection that speaks FIX; behind all where none does.
+    first_fix: usize,
     clients: Box<[ClientMetrics]>,
     events: Box<[Counter]>,
     requests: Box<[Counter]>,
@@ -276,6 +278,7 @@ impl GatewayMetrics {
             round_trip: histograms(request_kinds, &NETWORK_NS),
             request_latency: histograms(request_kinds, &PROFILE_NS),
             streams: (0..STREAMS_MAX).map(stream).collect(),
+            first_fix: usize::MAX,
             clients: (0..clients_max.max(1)).map(|_| ClientMetrics::free()).collect(),
             events: counters(places(EventKind::ALL.iter().map(|kind| kind.0))),
             requests: counters(request_kinds),
@@ -291,6 +294,17 @@ impl GatewayMetrics {
             bans: Counter::default(),
             updated_ns: Counter::default(),
         }
+    }
+
+    /// The same of one whose orders go by FIX: connections from this place on speak it.
+    #[must_use]
+    pub fn with_fix_from(self, first_fix: usize) -> GatewayMetrics {
+        GatewayMetrics { first_fix, ..self }
+    }
+
+    /// What a connection speaks, as labels name it.
+    fn transport(&self, place: usize) -> &'static str {
+        if place >= self.first_fix { "fix" } else { "ws" }
     }
 
     /// Time that a function takes.
@@ -476,30 +490,33 @@ impl GatewayMetrics {
         let used = |stream: &StreamMetrics| {
             stream.external.count() + stream.market_data.count() + stream.bytes_in.read() > 0
         };
-        let streams: Vec<(&str, &StreamMetrics)> = (self.streams.iter())
-            .filter(|stream| used(stream))
-            .map(|stream| (stream.name.as_str(), stream))
+        let streams: Vec<(&str, &'static str, &StreamMetrics)> = (self.streams.iter().enumerate())
+            .filter(|(_, stream)| used(stream))
+            .map(|(place, stream)| (stream.name.as_str(), self.transport(place), stream))
             .collect();
         text.family(
             "external_latency_nanoseconds",
             "histogram",
             "From a ping to the venue's answer, for each connection.",
         );
-        for (name, stream) in &streams {
-            text.histogram(&[("connection", name)], &stream.external);
+        for (name, transport, stream) in &streams {
+            text.used_histogram(&[("connection", name), ("transport", transport)], &stream.external);
         }
         text.family(
             "market_data_latency_nanoseconds",
             "histogram",
             "From the venue's time to the arrival of market data, for each connection.",
         );
-        for (name, stream) in &streams {
-            text.histogram(&[("connection", name)], &stream.market_data);
+        for (name, transport, stream) in &streams {
+            text.used_histogram(&[("connection", name), ("transport", transport)], &stream.market_data);
         }
         text.family("received_bytes_total", "counter", "Bytes of the venue's messages, for each connection.");
-        for (name, stream) in &streams {
-            text.value(&[("connection", name)], stream.bytes_in.read());
+        for (name, transport, stream) in &streams {
+            text.value(&[("connection", name), ("transport", transport)], stream.bytes_in.read());
         }
+        let trading = if self.first_fix == usize::MAX { "ws" } else { "fix" };
+        text.family("orders_by", "gauge", "1 for the transport that orders go by.");
+        text.value(&[("transport", trading)], 1);
         text.family("connections_ready", "gauge", "Connections to the venue that are ready.");
         text.value(&[], self.streams_ready.read());
     }

@@ -12,7 +12,7 @@ use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
 use crate::admin::{AdminCommand, AdminDoor, AdminPort, Standing};
-use crate::config::{GatewayConfig, Transport};
+use crate::config::GatewayConfig;
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
@@ -64,6 +64,8 @@ pub struct Endpoints {
     pub segment: PathBuf,
     /// The venue.
     pub venue: String,
+    /// What orders go by, in words.
+    pub orders: String,
 }
 
 /// A gateway that is built and does not run yet.
@@ -101,10 +103,6 @@ impl Gateway {
         folder: Option<&Path>,
         clock: TscClock,
     ) -> anyhow::Result<Gateway> {
-        anyhow::ensure!(
-            config.venue.transport == Transport::WebSocket,
-            "venue.transport = \"fix\": this gateway trades over the WebSocket: leave it out"
-        );
         let (notes, to_print) = sync_channel(NOTES_MAX);
         let keys = keys(config, file)?;
         let mut streams = Streams::new(config, &keys, notes)?;
@@ -117,6 +115,7 @@ impl Gateway {
             socket: config.client_socket(),
             segment: folder.file(&segment),
             venue: config.venue.ws_uri.clone(),
+            orders: config.venue.order_door(),
         };
         let door = LocalDoor::open(door_config(config, folder, segment))?;
         let ahead_ns = clock.now().0.saturating_sub(monotonic().0);
@@ -138,7 +137,11 @@ impl Gateway {
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
         let names: Vec<String> =
             (0..core.stream_count()).map(|stream| core.stream_name(stream).as_str().to_owned()).collect();
-        let metrics = Arc::new(GatewayMetrics::of(&config.name, config.clients.max as usize, &names));
+        let mut metrics = GatewayMetrics::of(&config.name, config.clients.max as usize, &names);
+        if let Some(first_fix) = streams.first_fix() {
+            metrics = metrics.with_fix_from(first_fix);
+        }
+        let metrics = Arc::new(metrics);
         let view = Arc::new(GatewayView::new(&core, clock.now().0, streams.loss_texts()));
         let mut doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let admin_socket = config.admin_socket();

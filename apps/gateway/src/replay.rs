@@ -11,6 +11,7 @@ use tickpath_deribit::envelope::{Id, Inbound};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
+use tickpath_fix::{Message, Parsed};
 use tickpath_gateway_protocol::{Event, Request, SessionId};
 use tickpath_types::Nanos;
 use zerocopy::FromBytes;
@@ -156,6 +157,14 @@ impl Venue for Nobody {
         _: usize,
         _: Method,
         _: &impl Field<'a>,
+    ) -> Result<i64, RequestError> {
+        Err(RequestError::NotReady)
+    }
+    fn send_fix<'a>(
+        &mut self,
+        _: Nanos,
+        _: usize,
+        _: &impl tickpath_fix::Body<'a>,
     ) -> Result<i64, RequestError> {
         Err(RequestError::NotReady)
     }
@@ -336,6 +345,12 @@ impl Machine {
                 client::LEFT => core.handle_leave(origin.client),
                 _ => return Err(unknown()),
             },
+            RecordKind::VenueIn if core.speaks_fix(stream) => {
+                let Parsed::Complete { message, .. } = Message::parse(&payload) else {
+                    return Err(unknown());
+                };
+                core.handle_fix(stream, time, &message, &mut door);
+            }
             RecordKind::VenueIn => {
                 let text = std::str::from_utf8(&payload).map_err(|_| unknown())?;
                 let event = match core.read(stream, text).map_err(|_| unknown())? {
@@ -355,6 +370,7 @@ impl Machine {
                     let event = SessionEvent::Subscribed { accepted: 0, refused: 0 };
                     core.handle_event(stream, time, event, &mut door);
                 }
+                link::BEGUN => core.handle_begun(stream, time, &mut door),
                 link::OPENED => core.handle_opened(stream, time, &mut door),
                 link::LOST => core.handle_lost(stream, time, &mut door),
                 link::UNANSWERED => core.handle_unanswered(stream, number.0 as i64, false, time, &mut door),

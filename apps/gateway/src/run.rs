@@ -58,7 +58,12 @@ pub fn run(
         let state_now = GatewayState(view.state.read() as u8);
         if state_now != state {
             state = state_now;
-            console.say(format_args!("{state}: {}", progress_line(&view)));
+            let by = if state == GatewayState::READY {
+                format!(", orders over {}", endpoints.orders)
+            } else {
+                String::new()
+            };
+            console.say(format_args!("{state}{by}: {}", progress_line(&view)));
         }
         if view.unreadable.read() != unreadable {
             unreadable = view.unreadable.read();
@@ -154,7 +159,7 @@ fn print_endpoints(
     if let Some(metrics) = metrics {
         console.say(format_args!("  metrics          http://{}/metrics", metrics.address()));
     }
-    console.say(format_args!("  venue            {}   orders over the WebSocket", endpoints.venue));
+    console.say(format_args!("  venue            {}   orders over {}", endpoints.venue, endpoints.orders));
 }
 
 fn progress_line(view: &GatewayView) -> String {

@@ -81,8 +81,10 @@ pub struct ConnectionView {
     pub status: Counter,
     /// What it speaks, a [`Transport`](tickpath_gateway_protocol::Transport).
     pub transport: Counter,
-    /// 1 where orders go by it; 0 where it brings market data.
+    /// 1 where orders go by it.
     pub is_trading: Counter,
+    /// 1 where it brings market data.
+    pub is_market_data: Counter,
     /// How often it was lost.
     pub losses: Counter,
     /// How long the venue took to answer the last ping, both ways, in nanoseconds; 0 before the first.
@@ -131,6 +133,7 @@ impl GatewayView {
             view.status.set(status.status.0.into());
             view.transport.set(status.transport.0.into());
             view.is_trading.set(status.is_trading.into());
+            view.is_market_data.set(status.is_market_data.into());
             view.losses.set(status.losses.into());
             view.round_trip_ns.set(round_trip.0);
         }

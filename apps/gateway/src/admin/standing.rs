@@ -178,6 +178,7 @@ fn of_connection(connection: &ConnectionView, loss: &str) -> Value {
         "name": connection.name,
         "transport": Transport(connection.transport.read() as u8).name(),
         "is_trading": connection.is_trading.read() == 1,
+        "is_market_data": connection.is_market_data.read() == 1,
         "status": status.name(),
         "losses": connection.losses.read(),
         "last_loss": Some(loss).filter(|loss| !loss.is_empty()),

@@ -25,7 +25,7 @@ pub enum Transport {
     /// JSON-RPC over the WebSocket.
     #[default]
     WebSocket,
-    /// FIX 4.4. Refused: no orders go there.
+    /// FIX 4.4.
     Fix,
 }
 
@@ -62,11 +62,11 @@ impl Interval {
 pub struct VenueConfig {
     /// Its name as clients see it.
     pub exchange: String,
-    /// The door for orders. Market data comes through the WebSocket.
+    /// The door for orders. Market data, and what becomes of orders, comes through the WebSocket in any case.
     pub transport: Transport,
     /// Its WebSocket.
     pub ws_uri: String,
-    /// Its FIX door, `tcp://host:port` or `tls://host:port`. Files of flags name it; nothing goes there.
+    /// Its FIX door, `tcp://host:port` or `tls://host:port`; used where `transport` is `fix`.
     pub fix_uri: Option<FixUri>,
     /// Certificates to trust in place of the machine's own, PEM.
     pub ca_file: Option<PathBuf>,
@@ -86,7 +86,7 @@ pub struct VenueConfig {
     pub matching_rate: u32,
     /// The same at once.
     pub matching_burst: u32,
-    /// Heartbeat of FIX. Nothing goes there.
+    /// Heartbeat of FIX sessions, both ways; whole seconds.
     pub fix_ping_interval: Duration,
     /// Channels on one connection; what is more gets another connection.
     pub subscriptions_max: u32,
@@ -167,6 +167,15 @@ impl VenueConfig {
         self.ws_uri.parse().map_err(|error| ConfigError::value(format!("venue.ws_uri: {error}")))
     }
 
+    /// What orders go by, for people: `the WebSocket`, or `FIX` and its door.
+    #[must_use]
+    pub fn order_door(&self) -> String {
+        match (self.transport, &self.fix_uri) {
+            (Transport::Fix, Some(uri)) => format!("FIX, {uri}"),
+            _ => "the WebSocket".to_owned(),
+        }
+    }
+
     /// Whether all doors of it are on this machine.
     pub(super) fn is_loopback(&self) -> Result<bool, ConfigError> {
         Ok(self.places(false)?.iter().all(|place| place.is_loopback))
@@ -190,9 +199,9 @@ impl VenueConfig {
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.ws_url()?;
-        if self.transport == Transport::Fix {
+        if self.transport == Transport::Fix && self.fix_uri.is_none() {
             return Err(ConfigError::value(
-                "venue.transport is \"fix\": this gateway trades over the WebSocket: leave it out",
+                "venue.transport is \"fix\", and venue.fix_uri names no door: write tcp://host:port or tls://host:port",
             ));
         }
         let second = Nanos::from_secs(1);
@@ -210,6 +219,12 @@ impl VenueConfig {
         )?;
         duration("venue.ws_ping_interval", self.ws_ping_interval, second, Nanos::from_secs(60))?;
         duration("venue.fix_ping_interval", self.fix_ping_interval, second, Nanos::from_secs(60))?;
+        if !self.fix_ping_interval.0.0.is_multiple_of(second.0) {
+            return Err(ConfigError::value(format!(
+                "venue.fix_ping_interval is {}: FIX counts in whole seconds",
+                self.fix_ping_interval
+            )));
+        }
         let count = |key: &str, value: u32, most: u32| {
             between(&format!("venue.{key}"), value.into(), 1, most.into(), &format!("1 to {most}"))
         };

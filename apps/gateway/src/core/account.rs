@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, Text};
+use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, RateLimitsUpdate, Text};
 use tickpath_types::Nanos;
 
+use super::fix::OrderEntry;
 use super::foreign::Foreign;
 
 /// Requests of one connection that may be without a reply at once.
@@ -174,8 +175,10 @@ pub struct Position {
 pub struct Account {
     /// Its name in the configuration.
     pub name: Text<32>,
-    /// The number of its connection.
+    /// The number of its own connection, which tells what becomes of it.
     pub stream: usize,
+    /// The FIX session that its orders go by; none where they go by its own connection.
+    pub entry: Option<OrderEntry>,
     /// How far it is.
     pub step: Step,
     /// The step's request is on its way.
@@ -198,6 +201,8 @@ pub struct Account {
     pub open_orders: u32,
     /// Open orders that others made, and those that cannot be read.
     pub foreign: Foreign,
+    /// What was told to be left of the venue's credits; nothing at most before anything was told.
+    pub told_left: RateLimitsUpdate,
     /// Positions as they were told last.
     pub positions: Vec<Position>,
     /// Money as it was told last.
@@ -211,6 +216,7 @@ impl Account {
         Account {
             name: Text::cut(name),
             stream,
+            entry: None,
             step: Step::Down,
             is_asked: false,
             ask_at: Nanos::ZERO,
@@ -222,6 +228,7 @@ impl Account {
             is_cancel_all_wanted: false,
             open_orders: 0,
             foreign: Foreign::new(),
+            told_left: RateLimitsUpdate::default(),
             positions: Vec::with_capacity(64),
             funds: Vec::with_capacity(16),
         }
@@ -235,6 +242,32 @@ impl Account {
     /// A request left.
     pub fn push(&mut self, pending: Pending) {
         self.pending.push_back(pending);
+    }
+
+    /// A request about orders left by the connection that they go by.
+    pub fn push_order(&mut self, pending: Pending) {
+        match &mut self.entry {
+            Some(entry) => entry.push(pending),
+            None => self.push(pending),
+        }
+    }
+
+    /// The number of the connection that orders go by.
+    #[must_use]
+    pub fn order_stream(&self) -> usize {
+        self.entry.as_ref().map_or(self.stream, |entry| entry.stream)
+    }
+
+    /// Whether orders go by FIX, and its session stands.
+    #[must_use]
+    pub fn has_fix(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.is_up)
+    }
+
+    /// Whether the connection that orders go by stands, as far as that is another one than its own.
+    #[must_use]
+    pub fn can_enter(&self) -> bool {
+        self.entry.as_ref().is_none_or(|entry| entry.is_up)
     }
 
     /// The request that a reply is to.
@@ -261,7 +294,8 @@ impl Account {
         let is_cancel = |pending: &Pending| {
             matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll | Purpose::CancelWaiting)
         };
-        self.is_cancel_all_wanted || !self.cancels.is_empty() || self.pending.iter().any(is_cancel)
+        let by_fix = self.entry.as_ref().is_some_and(|entry| entry.pending().any(is_cancel));
+        self.is_cancel_all_wanted || !self.cancels.is_empty() || by_fix || self.pending.iter().any(is_cancel)
     }
 
     /// All open orders, as far as the venue has told of them.
@@ -274,6 +308,12 @@ impl Account {
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.pending.len() < PENDING_MAX
+    }
+
+    /// Whether another request about an order may be without a reply.
+    #[must_use]
+    pub fn has_order_room(&self) -> bool {
+        self.entry.as_ref().map_or_else(|| self.has_room(), OrderEntry::has_room)
     }
 
     /// Asks about an order, unless that is asked already.

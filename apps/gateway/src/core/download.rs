@@ -313,6 +313,11 @@ impl<D: Door> Sender<'_, D> {
         let begin = DownloadBegin { scope: ReadyScope::ACCOUNT, ..DownloadBegin::default() };
         self.send(self.event(&begin, about));
         self.send(self.event(&core.limits_of(account), about));
+        for left in [core.accounts[usize::from(account)].told_left, core.users[usize::from(user)].told_left] {
+            if left.maximum > 0 {
+                self.send(self.event(&left, about));
+            }
+        }
     }
 
     /// The position at a place; whether there is one.

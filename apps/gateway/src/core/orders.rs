@@ -104,6 +104,8 @@ pub struct Order {
     pub average_price: i64,
     /// When the venue changed it last, in ms since 1970.
     pub updated_ms: u64,
+    /// FIX told of that change, before the WebSocket did.
+    pub is_by_fix: bool,
     /// When it was created at the venue, in ms since 1970.
     pub created_ms: u64,
     /// When the client made it, by the monotonic clock; 0 when another life of the gateway entered it.
@@ -382,6 +384,7 @@ mod tests {
             traded: 0,
             average_price: 0,
             updated_ms: 0,
+            is_by_fix: false,
             created_ms: 0,
             create_ns: 0,
             valid_until_ms: 0,

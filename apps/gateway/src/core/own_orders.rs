@@ -40,7 +40,13 @@ impl Core {
         let is_other = !order.external_id.is_empty() && order.external_id != news.external_id;
         let is_of_before = is_other && news.trigger_id != order.external_id;
         let is_late = !is_other && (news.updated_ms < order.updated_ms || news.filled < order.filled);
-        if is_of_before || is_late {
+        // Both connections tell of a change, and a change may come by the one after the next of the same millisecond has
+        // come by the other: of one time the connection counts that told of it first.
+        let is_echo = order.is_by_fix != news.is_by_fix
+            && old.doubt == Doubt::None
+            && (order.updated_ms, order.filled) == (news.updated_ms, news.filled)
+            && !state_of(news.state).is_over();
+        if is_of_before || is_late || is_echo {
             if old.doubt != Doubt::None {
                 self.tell_order(slot, ErrorCode::default(), cause, door);
             }
@@ -49,7 +55,7 @@ impl Core {
         order.state = state_of(news.state);
         order.terms = Terms { trigger: news.terms.trigger.or(order.terms.trigger), ..news.terms };
         (order.filled, order.average_price) = (news.filled, news.average_price);
-        order.updated_ms = news.updated_ms;
+        (order.updated_ms, order.is_by_fix) = (news.updated_ms, news.is_by_fix);
         order.created_ms = news.created_ms;
         let is_changed = (old.state, old.terms, old.filled) != (order.state, order.terms, order.filled)
             || old.doubt != Doubt::None;
@@ -153,6 +159,7 @@ impl Core {
             traded: news.filled,
             average_price: news.average_price,
             updated_ms: news.updated_ms,
+            is_by_fix: false,
             created_ms: news.created_ms,
             create_ns: 0,
             valid_until_ms: 0,

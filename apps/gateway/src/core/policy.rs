@@ -115,6 +115,11 @@ impl Policy {
         }
     }
 
+    /// How many requests a user could send now, of how many at most in which period.
+    pub(super) fn requests_left(&self, now: Nanos, user: u16) -> (u32, u32, Nanos) {
+        self.limits.left(now, usize::from(user))
+    }
+
     pub(super) fn is_killed(&self) -> bool {
         self.safety.is_killed()
     }

@@ -41,10 +41,11 @@ impl Core {
     ) -> usize {
         let known = &self.accounts[usize::from(account)];
         let (step, is_asked) = (known.step, known.is_asked);
+        let mut work = self.poll_entry(account, now, door);
         if step == Step::Down {
-            return 0;
+            return work;
         }
-        let mut work = self.poll_questions(account, now, venue);
+        work += self.poll_questions(account, now, venue);
         if step == Step::Ready {
             return work + self.poll_cancels(account, now, venue);
         }
@@ -69,7 +70,7 @@ impl Core {
                 self.ask_step(account, now, Method::GetPositions, &params, venue)
             }
             Step::Funds => self.ask_step(account, now, Method::GetAccountSummaries, &NoParams, venue),
-            _ => self.poll_doubts(account, now, door),
+            _ => self.poll_doubts(account, now, door, venue),
         };
         work
     }
@@ -138,8 +139,14 @@ impl Core {
         1
     }
 
-    /// When nothing is in doubt any more the account is ready.
-    fn poll_doubts(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
+    /// When nothing is in doubt any more the account is ready, if orders can be entered.
+    fn poll_doubts(
+        &mut self,
+        account: u16,
+        now: Nanos,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) -> usize {
         let known = &self.accounts[usize::from(account)];
         // The answer about an order that cannot be read is not waited for.
         let is_waited_for = |question: &Question| {
@@ -149,6 +156,10 @@ impl Core {
         let is_open = known.asked_questions > 0 || known.questions.iter().any(is_waited_for);
         if is_open {
             return 0;
+        }
+        if !known.can_enter() {
+            // What is to be cancelled can be without the FIX session.
+            return self.poll_cancels(account, now, venue);
         }
         self.accounts[usize::from(account)].enter(Step::Ready, now);
         let stream = self.accounts[usize::from(account)].stream;
@@ -384,13 +395,25 @@ impl Core {
             return 0;
         }
         let params = VenueCancelAll { detailed: false, freeze_quotes: false };
-        match venue.request(now, known.stream, Method::CancelAll, &params) {
+        let by_fix = known.has_fix();
+        let stream = known.stream;
+        let sent = if by_fix {
+            self.cancel_all_by_fix(now, account, venue)
+        } else {
+            venue.request(now, stream, Method::CancelAll, &params)
+        };
+        let known = &mut self.accounts[usize::from(account)];
+        match sent {
             Ok(id) => {
                 // Before the account is ready orders may still come to light: it is asked for again then.
                 known.is_cancel_all_wanted = is_killed && known.step != Step::Ready;
                 // Where it is refused it is not asked for again at once.
                 known.cancel_at = now + RETRY;
-                self.push(account, id, Purpose::CancelAll, Asker::default(), now);
+                if by_fix {
+                    self.push_order(account, id, Purpose::CancelAll, Asker::default(), now);
+                } else {
+                    self.push(account, id, Purpose::CancelAll, Asker::default(), now);
+                }
             }
             Err(error) => known.cancel_at = now + pause(error),
         }

@@ -7,7 +7,8 @@ use tickpath_deribit::messages::{
 };
 use tickpath_deribit::scan::{ScanError, Value};
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, PositionUpdate, Text, UpdateKind,
+    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, PositionUpdate, RateLimitReason, Text,
+    UpdateKind,
 };
 use tickpath_types::Nanos;
 
@@ -54,13 +55,13 @@ impl Core {
     }
 
     /// Whether the order that a request was about ended and is forgotten: another one may be at its place.
-    fn is_forgotten(&self, pending: &Pending) -> bool {
+    pub(super) fn is_forgotten(&self, pending: &Pending) -> bool {
         let is_it = |slot| self.orders.get(slot).is_some_and(|order| order.gateway_id == pending.gateway_id);
         pending.purpose.changes().is_some_and(|slot| !is_it(slot))
     }
 
     /// The venue's answer to a request of a client, for the client.
-    fn answer(
+    pub(super) fn answer(
         &self,
         slot: u32,
         pending: &Pending,
@@ -77,6 +78,7 @@ impl Core {
             Ok(()) => (AckStatus::ACCEPTED, ErrorCode::default(), Text::EMPTY),
             Err(refusal) => refusal,
         };
+        self.tell_venue_limit(received, order.account, error, RateLimitReason::VENUE_REFUSED, door);
         let Asker { request_id, create_ns, .. } = pending.asker;
         let ack = OrderAck {
             client_order_id: order.client_id,
@@ -92,7 +94,8 @@ impl Core {
             text,
             ..OrderAck::default()
         };
-        let about = About { symbol: order.symbol, ..self.about_account(order.account) };
+        let stream = self.accounts[usize::from(order.account)].order_stream() as u8 + 1;
+        let about = About { symbol: order.symbol, stream, ..self.about_account(order.account) };
         let cause = Cause { received, origin_ns: create_ns, origin_utc_ns: 0 };
         door.send(client, self.stamp.event(&ack, about, cause));
     }
@@ -108,16 +111,26 @@ impl Core {
     ) {
         match response.outcome {
             Ok(_) => self.take_done(account, slot, pending, AckType::CREATE, received, door),
-            Err(error) if is_uncertain(&error) => {
-                self.in_doubt(slot, pending, AckType::CREATE, &error, received, door)
-            }
-            Err(error) => {
-                let refusal = (AckStatus::REJECTED, venue_error(&error), words(&error));
-                self.answer(slot, pending, AckType::CREATE, Err(refusal), received, door);
-                let cause = Cause { received, ..Cause::default() };
-                self.reject_order(slot, venue_error(&error), cause, door);
-            }
+            Err(error) => self.refused_create(slot, pending, &error, received, door),
         }
+    }
+
+    /// The venue has not taken an order, or does not say whether it has.
+    pub(super) fn refused_create(
+        &mut self,
+        slot: u32,
+        pending: &Pending,
+        error: &ErrorBody<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        if is_uncertain(error) {
+            return self.in_doubt(slot, pending, AckType::CREATE, error, received, door);
+        }
+        let refusal = (AckStatus::REJECTED, venue_error(error), words(error));
+        self.answer(slot, pending, AckType::CREATE, Err(refusal), received, door);
+        let cause = Cause { received, ..Cause::default() };
+        self.reject_order(slot, venue_error(error), cause, door);
     }
 
     fn modified(
@@ -153,13 +166,23 @@ impl Core {
                 self.doubt(slot, received, door);
             }
             Ok(_) => self.take_done(account, slot, pending, AckType::CANCEL, received, door),
-            Err(error) => {
-                if !is_uncertain(&error) {
-                    self.cancel_refused(account, slot, pending, &error, received);
-                }
-                self.refused_change(slot, pending, AckType::CANCEL, &error, received, door);
-            }
+            Err(error) => self.refused_cancel(account, slot, pending, &error, received, door),
         }
+    }
+
+    pub(super) fn refused_cancel(
+        &mut self,
+        account: u16,
+        slot: u32,
+        pending: &Pending,
+        error: &ErrorBody<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        if !is_uncertain(error) {
+            self.cancel_refused(account, slot, pending, error, received);
+        }
+        self.refused_change(slot, pending, AckType::CANCEL, error, received, door);
     }
 
     /// What a client was told is refused is not tried again; what the gateway itself wants is: in a moment, or when it is known
@@ -218,7 +241,7 @@ impl Core {
         }
     }
 
-    fn refused_change(
+    pub(super) fn refused_change(
         &mut self,
         slot: u32,
         pending: &Pending,
@@ -279,8 +302,20 @@ impl Core {
         door: &mut impl Door,
     ) {
         let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
+        self.unanswered(account, &pending, is_lost, now, door);
+    }
+
+    /// A request of an account, on either of its connections, has no answer and will have none.
+    pub(super) fn unanswered(
+        &mut self,
+        account: u16,
+        pending: &Pending,
+        is_lost: bool,
+        now: Nanos,
+        door: &mut impl Door,
+    ) {
         self.counters.unanswered += 1;
-        if self.is_forgotten(&pending) {
+        if self.is_forgotten(pending) {
             return;
         }
         let (slot, request) = match pending.purpose {
@@ -315,7 +350,7 @@ impl Core {
         };
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });
-        self.answer(slot, &pending, request, Err((AckStatus::TIMEOUT, error, text)), now, door);
+        self.answer(slot, pending, request, Err((AckStatus::TIMEOUT, error, text)), now, door);
         self.doubt(slot, now, door);
     }
 

@@ -10,7 +10,7 @@ use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
     EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, ORDER_ID_MAX, OrderAck, Origin, QuoteAck,
-    Request, RequestKind, SetRiskLimits, Side as EventSide, StatisticKind, Text,
+    RateLimitReason, Request, RequestKind, SetRiskLimits, Side as EventSide, StatisticKind, Text,
 };
 use tickpath_types::{Nanos, Side};
 
@@ -178,6 +178,7 @@ impl Core {
         }
         let terms = terms_of(body)?;
         self.check_steps(asked.symbol, &terms)?;
+        self.check_fix_terms(asked.account, asked.symbol, &terms)?;
         self.check_policy(asked, &terms, terms.quantity, false)?;
         self.check_clear(asked.account, asked.symbol)?;
         if self.orders.live_count() >= self.settings.orders_max {
@@ -202,6 +203,7 @@ impl Core {
             traded: 0,
             average_price: 0,
             updated_ms: 0,
+            is_by_fix: false,
             created_ms: 0,
             create_ns: asked.asker.create_ns,
             valid_until_ms,
@@ -216,7 +218,7 @@ impl Core {
         })?;
         if !self.policy.is_dry_run() {
             match self.place(now, slot, venue) {
-                Ok(id) => self.push(asked.account, id, Purpose::Create { slot }, asked.asker, now),
+                Ok(id) => self.push_order(asked.account, id, Purpose::Create { slot }, asked.asker, now),
                 Err(error) => {
                     self.orders.withdraw(slot);
                     return Err(request_error(error));
@@ -231,6 +233,9 @@ impl Core {
 
     fn place(&self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
+        if self.accounts[usize::from(order.account)].entry.is_some() {
+            return self.place_by_fix(now, order, venue);
+        }
         let user = &self.users[usize::from(order.user)];
         let label = self.mark.label(order.gateway_id, order.client_id, &user.tag);
         let Terms { side, order_type, time_in_force, price, quantity, stop_price, shown, .. } = order.terms;
@@ -304,13 +309,14 @@ impl Core {
             ..order.terms
         };
         self.check_steps(order.symbol, &terms)?;
+        self.check_fix_change(&order, &terms)?;
         let left = terms.quantity.saturating_sub(order.filled);
         self.check_policy(&of_order, &terms, left, true)?;
         if self.policy.is_dry_run() {
             return Err(ErrorCode::DRY_RUN);
         }
         let id = self.edit(now, &order, &terms, venue).map_err(request_error)?;
-        self.push(order.account, id, Purpose::Modify { slot }, asked.asker, now);
+        self.push_order(order.account, id, Purpose::Modify { slot }, asked.asker, now);
         Ok(slot)
     }
 
@@ -321,8 +327,12 @@ impl Core {
         terms: &Terms,
         venue: &mut impl Venue,
     ) -> Result<i64, RequestError> {
+        let valid_until_ms = self.valid_until_ms(now);
+        if self.accounts[usize::from(order.account)].entry.is_some() {
+            return self.edit_by_fix(now, order, terms, valid_until_ms, venue);
+        }
         let stream = self.accounts[usize::from(order.account)].stream;
-        let (amount, valid_until) = (Some(decimal(terms.quantity)), Some(self.valid_until_ms(now)));
+        let (amount, valid_until) = (Some(decimal(terms.quantity)), Some(valid_until_ms));
         let price = has_price(terms.order_type).then(|| decimal(terms.price));
         let Terms { post_only, reduce_only, reject_post_only, .. } = *terms;
         if order.external_id.is_empty() {
@@ -383,7 +393,7 @@ impl Core {
         Ok(slot)
     }
 
-    /// Hands the cancellation of an order to its connection.
+    /// Hands the cancellation of an order to its connection; while the FIX session of an account is down, to the other one.
     pub(super) fn send_cancel(
         &mut self,
         now: Nanos,
@@ -393,11 +403,14 @@ impl Core {
     ) -> Result<(), RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
         let account = &self.accounts[usize::from(order.account)];
-        if !account.has_room() {
+        let (is_by_label, of_account) = (order.external_id.is_empty(), order.account);
+        let by_fix = account.has_fix();
+        if !(if by_fix { account.has_order_room() } else { account.has_room() }) {
             return Err(RequestError::TooManyPending);
         }
-        let (is_by_label, of_account) = (order.external_id.is_empty(), order.account);
-        let id = if is_by_label {
+        let id = if by_fix {
+            self.cancel_by_fix(now, order, venue)
+        } else if is_by_label {
             let label = self.label_of(order);
             let currency = self.instruments.get(order.symbol).map(|it| VenueText::new(&it.currency));
             let params = CancelByLabel { label: VenueText::new(label.as_str()), currency };
@@ -409,7 +422,12 @@ impl Core {
         if let Some(order) = self.orders.get_mut(slot) {
             order.is_cancel_wanted = true;
         }
-        self.push(of_account, id, Purpose::Cancel { slot, is_by_label }, asker, now);
+        let purpose = Purpose::Cancel { slot, is_by_label };
+        if by_fix {
+            self.push_order(of_account, id, purpose, asker, now);
+        } else {
+            self.push(of_account, id, purpose, asker, now);
+        }
         Ok(())
     }
 
@@ -511,7 +529,7 @@ impl Core {
         }
         let account = &self.accounts[usize::from(account)];
         match account.step {
-            Step::Ready if account.has_room() => Ok(()),
+            Step::Ready if account.has_order_room() => Ok(()),
             Step::Ready => Err(ErrorCode::BUSY),
             _ => Err(ErrorCode::NOT_READY),
         }
@@ -598,9 +616,20 @@ impl Core {
     }
 
     pub(super) fn push(&mut self, account: u16, id: i64, purpose: Purpose, asker: Asker, sent: Nanos) {
-        let order = purpose.changes().and_then(|slot| self.orders.get(slot));
-        let gateway_id = order.map_or(0, |order| order.gateway_id);
+        let gateway_id = self.changed_id(&purpose);
         self.accounts[usize::from(account)].push(Pending { id, purpose, asker, sent, gateway_id });
+    }
+
+    /// The same of a request by the connection that orders go by.
+    pub(super) fn push_order(&mut self, account: u16, id: i64, purpose: Purpose, asker: Asker, sent: Nanos) {
+        let gateway_id = self.changed_id(&purpose);
+        self.accounts[usize::from(account)].push_order(Pending { id, purpose, asker, sent, gateway_id });
+    }
+
+    /// The gateway's id of the order that a request changes; 0 for none.
+    fn changed_id(&self, purpose: &Purpose) -> u64 {
+        let order = purpose.changes().and_then(|slot| self.orders.get(slot));
+        order.map_or(0, |order| order.gateway_id)
     }
 
     pub(super) const fn round_trip(&self, now: Nanos, create_ns: u64) -> u64 {
@@ -622,7 +651,7 @@ impl Core {
     fn send_ack(&self, asked: &Asked, ack: OrderAck, door: &mut impl Door) {
         let known = self.accounts.get(usize::from(asked.account));
         let about = About {
-            stream: known.map_or(0, |account| account.stream as u8 + 1),
+            stream: known.map_or(0, |account| account.order_stream() as u8 + 1),
             account: asked.account.wrapping_add(1),
             symbol: asked.symbol,
         };
@@ -678,6 +707,7 @@ impl Core {
         door: &mut impl Door,
     ) {
         self.counters.refused += 1;
+        self.tell_venue_limit(now, asked.account, error, RateLimitReason::REFUSED, door);
         let text = error.name().map_or(Text::EMPTY, Text::cut);
         let ack =
             OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };

@@ -35,7 +35,9 @@ fn sample(text: &str, name: &str, labels: &str) -> Option<u64> {
 
 #[test]
 fn what_was_recorded_is_told() {
-    let metrics = GatewayMetrics::of("g", 2, &["market-1".to_owned(), "A1".to_owned()]);
+    let names = ["market-1".to_owned(), "A1".to_owned()];
+    let metrics = GatewayMetrics::of("g", 2, &names).with_fix_from(80);
+    metrics.count_bytes(80, 70);
     metrics.parsed(0, Function::ParseBook).record(700);
     metrics.parsed(0, Function::ParseBook).record(50_000);
     metrics.profile(Function::Write).record(5);
@@ -60,8 +62,10 @@ fn what_was_recorded_is_told() {
         ("profile_nanoseconds_sum", "function=\"parse_book\",connection=\"market-1\"", 50_700),
         ("profile_nanoseconds_count", "function=\"parse_book\",connection=\"market-1\"", 2),
         ("round_trip_latency_nanoseconds_count", "request=\"create_order\"", 1),
-        ("external_latency_nanoseconds_sum", "connection=\"A1\"", 1_000_000),
-        ("received_bytes_total", "connection=\"A1\"", 500),
+        ("external_latency_nanoseconds_sum", "connection=\"A1\",transport=\"ws\"", 1_000_000),
+        ("received_bytes_total", "connection=\"A1\",transport=\"ws\"", 500),
+        ("received_bytes_total", "connection=\"80\",transport=\"fix\"", 70),
+        ("orders_by", "transport=\"fix\"", 1),
         (
             "heartbeat_latency_nanoseconds_bucket",
             "client=\"maker\",number=\"7\",user=\"mia\",direction=\"to_client\",le=\"500\"",

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod adopted;
+mod fix;
 mod market;
 mod refusals;
 mod rig;

@@ -34,6 +34,8 @@ pub struct TestVenue {
     journal: Option<JournalThreads>,
     front: Option<DeribitThread>,
     pub address: SocketAddrV4,
+    /// Its FIX door.
+    pub fix: SocketAddrV4,
 }
 
 impl TestVenue {
@@ -42,11 +44,16 @@ impl TestVenue {
         TestVenue::start_with(folder, |text| text)
     }
 
-    /// The same, at an address that it had before.
-    pub fn start_at(folder: &Path, address: SocketAddrV4) -> TestVenue {
+    /// The same, at addresses that it had before.
+    pub fn start_at(folder: &Path, address: SocketAddrV4, fix: Option<SocketAddrV4>) -> TestVenue {
         let path = folder.join("venue.toml");
         let text = std::fs::read_to_string(&path).unwrap();
         let own = "[deribit]\n";
+        let door = "fix_address = \"127.0.0.1:0\"";
+        let text = match fix {
+            Some(fix) => text.replace(door, &format!("fix_address = \"{fix}\"")),
+            None => text,
+        };
         let place = text.find(own).unwrap() + own.len();
         let rest = text[place..].replacen("127.0.0.1:0", &address.to_string(), 1);
         std::fs::write(&path, text[..place].to_owned() + &rest).unwrap();
@@ -64,6 +71,7 @@ impl TestVenue {
                 .replace("127.0.0.1:26430", "127.0.0.1:0")
                 .replace("127.0.0.1:26433", "127.0.0.1:0")
                 .replace("127.0.0.1:26420", "127.0.0.1:0")
+                .replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
                 .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
                 .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
                 .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
@@ -78,12 +86,12 @@ impl TestVenue {
         let journal = venue.journal.map(|journal| journal.start().unwrap());
         let labels = LabelStore { path: folder.join("labels"), is_synced: false };
         let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
-        let address = server.local_address();
+        let (address, fix) = (server.local_address(), server.fix_address().unwrap());
         let stop = StopSignal::new();
         let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
         let runner = Runner::start(plan, clock, stop.clone()).unwrap();
         let front = server.start(clock).unwrap();
-        TestVenue { stop, runner: Some(runner), journal, front: Some(front), address }
+        TestVenue { stop, runner: Some(runner), journal, front: Some(front), address, fix }
     }
 
     pub fn stop(mut self) {

@@ -34,11 +34,8 @@ fn a_flood_is_banned_at_the_rings_and_at_the_door() {
     let (account, symbol) = flood.ready(PERPETUAL);
     trader.ready(PERPETUAL);
     // All at once: what is one too many, and all that follows, has no effect.
-    let ids: Vec<u64> =
-        (0..40).map(|_| flood.create(account, symbol, Side::BUY, "10", "59000")).collect();
-    flood.wait("forty answers", |own| {
-        ids.iter().all(|id| !own.acks(*id).is_empty()).then_some(())
-    });
+    let ids: Vec<u64> = (0..40).map(|_| flood.create(account, symbol, Side::BUY, "10", "59000")).collect();
+    flood.wait("forty answers", |own| ids.iter().all(|id| !own.acks(*id).is_empty()).then_some(()));
     let refused: Vec<ErrorCode> = ids[20..].iter().map(|id| refusal(&mut flood, *id)).collect();
     assert_eq!(refused[0], ErrorCode::RATE_LIMITED);
     assert!(refused[1..].iter().all(|error| *error == ErrorCode::BANNED), "{refused:?}");
@@ -105,9 +102,8 @@ fn connections_that_are_dropped_on_purpose_come_back_and_lose_no_order() {
         (status.is_trading == 1 && event.header.stream == 17).then_some(status.losses)
     };
     for losses in [1, 2] {
-        trader.wait("a loss", |own| {
-            own.all().filter_map(of_account).any(|lost| lost >= losses).then_some(())
-        });
+        trader
+            .wait("a loss", |own| own.all().filter_map(of_account).any(|lost| lost >= losses).then_some(()));
     }
     trader.events.clear();
     trader.wait("a ready account", |own| {

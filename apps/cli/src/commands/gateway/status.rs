@@ -96,7 +96,11 @@ fn write_account(out: &mut String, account: &Value) -> fmt::Result {
 }
 
 fn write_connection(out: &mut String, connection: &Value) -> fmt::Result {
-    let kind = if connection["is_trading"] == true { "orders" } else { "market data" };
+    let kind = match (connection["is_trading"] == true, connection["is_market_data"] == true) {
+        (true, _) => "orders",
+        (_, true) => "market data",
+        _ => "account",
+    };
     write!(
         out,
         "    {:<10} {:<9} {kind:<11} {}",
@@ -181,7 +185,7 @@ mod tests {
                 { "name": "B1", "words": "asks for positions", "waits_for_limits": true, "limits": {} },
             ],
             "connections": [
-                { "name": "market-1", "transport": "ws", "is_trading": false, "status": "ready", "losses": 0 },
+                { "name": "market-1", "transport": "ws", "is_market_data": true, "status": "ready", "losses": 0 },
                 { "name": "A1", "transport": "fix", "is_trading": true, "status": "login_sent", "losses": 2,
                   "last_loss": "silent for 30 s", "round_trip_ns": 310_250 },
             ],
