@@ -72,6 +72,9 @@ pub struct GatewayConfig {
     pub metrics_listen_address: Option<SocketAddrV4>,
     /// The Unix socket of the commands `tickpath gateway kill` and `release`; `NAME.admin.sock` when absent.
     pub admin_listen_address: Option<PathBuf>,
+    /// Where it is remembered that the kill switch was turned; when absent beside the admin socket or the clients' socket where
+    /// one is named, and otherwise `~/.local/state/tickpath`.
+    pub state_folder: Option<PathBuf>,
     /// Real money: needed for every venue that is neither on this machine nor a test environment.
     pub production: bool,
     /// Orders are checked and acknowledged, and none reaches the venue.
@@ -142,6 +145,7 @@ impl Default for GatewayConfig {
             client_listen_address: None,
             metrics_listen_address: None,
             admin_listen_address: None,
+            state_folder: None,
             production: false,
             dry_run: false,
             duty_cycle: LoopConfig::default(),
@@ -353,11 +357,33 @@ impl GatewayConfig {
         self.client_listen_address.clone().unwrap_or_else(|| format!("{}.sock", self.name).into())
     }
 
+    /// Where it is remembered that the kill switch was turned. It does not depend on where the gateway is started, unless a
+    /// socket's path does.
+    #[must_use]
+    pub fn state_folder(&self) -> PathBuf {
+        let beside = |socket: &Option<PathBuf>| {
+            let folder = socket.as_deref().and_then(Path::parent)?;
+            Some(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() })
+        };
+        self.state_folder
+            .clone()
+            .or_else(|| beside(&self.admin_listen_address))
+            .or_else(|| beside(&self.client_listen_address))
+            .unwrap_or_else(usual_state_folder)
+    }
+
     /// The socket of the kill switch.
     #[must_use]
     pub fn admin_socket(&self) -> PathBuf {
         self.admin_listen_address.clone().unwrap_or_else(|| format!("{}.admin.sock", self.name).into())
     }
+}
+
+/// Where programs of one user keep what is to outlive them (XDG base directories).
+fn usual_state_folder() -> PathBuf {
+    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));
+    home.unwrap_or_else(|| PathBuf::from("/var/tmp")).join("tickpath")
 }
 
 /// What the flags of other gateways configure and this one does not have.

@@ -92,6 +92,8 @@ pub struct CoreCounters {
     pub foreign_orders: u64,
     /// Open orders that could not be read and may be of this gateway.
     pub unreadable_orders: u64,
+    /// Channels that the venue refused.
+    pub channels_refused: u64,
     /// Instruments that were left out: too many, or not to be told exactly.
     pub instruments_left_out: u64,
     /// Orders that could not be kept: there was no room.
@@ -503,6 +505,7 @@ impl Core {
                 Some(account) => self.handle_account_news(account, &notification, received, door),
                 None => self.handle_market_news(stream, &notification, received, door),
             },
+            SessionEvent::Subscribed { refused, .. } => self.counters.channels_refused += refused as u64,
             _ => {}
         }
     }

@@ -211,11 +211,6 @@ impl Doorway {
     #[cold]
     fn check(&mut self, now: Nanos, login: &Login) {
         let hello = &login.hello;
-        let user = self.checker.user(hello.user.as_str());
-        let banned = user.and_then(|user| self.bans.until(now, usize::from(user)));
-        if let Some(until) = banned {
-            return self.door.refuse(login.id, RefusalReason::BANNED, Nanos(until.0.saturating_sub(now.0)));
-        }
         if self.logins.len() >= LOGINS_MAX {
             return self.door.refuse(login.id, RefusalReason::TOO_MANY, Nanos::ZERO);
         }
@@ -236,6 +231,10 @@ impl Doorway {
         let Some(user) = answer.user else {
             return self.door.refuse(login, RefusalReason::CREDENTIALS, Nanos::ZERO);
         };
+        // Not before: that a user is banned, and so that there is one, is for who knows its password.
+        if let Some(until) = self.bans.until(now, usize::from(user)) {
+            return self.door.refuse(login, RefusalReason::BANNED, Nanos(until.0.saturating_sub(now.0)));
+        }
         let has_account = self.traders.get(usize::from(user)).copied().unwrap_or(false);
         if wants_trading && !has_account {
             return self.door.refuse(login, RefusalReason::NO_TRADING, Nanos::ZERO);

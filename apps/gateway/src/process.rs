@@ -64,6 +64,8 @@ pub struct Endpoints {
     pub socket: PathBuf,
     /// The segment of market data.
     pub segment: PathBuf,
+    /// The file that is there while the kill switch is on.
+    pub kill_marker: PathBuf,
     /// The venue.
     pub venue: String,
     /// What orders go by, in words.
@@ -113,7 +115,10 @@ impl Gateway {
         let bans = policy.bans();
         let folder = Folder::create(&folder.map_or_else(Folder::usual_path, Path::to_owned))?;
         let segment = SegmentName::new(&config.name)?;
+        let marker = KillMarker::of(config)
+            .with_context(|| format!("state_folder {}", config.state_folder().display()))?;
         let endpoints = Endpoints {
+            kill_marker: marker.path().to_owned(),
             socket: config.client_socket(),
             segment: folder.file(&segment),
             venue: config.venue.ws_uri.clone(),
@@ -148,8 +153,8 @@ impl Gateway {
         let mut doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
         let admin_socket = config.admin_socket();
         let standing = Standing::new(config, Arc::clone(&view), Arc::clone(&metrics), control.clone());
-        let (admin, port) = AdminDoor::open(&admin_socket, standing)?;
-        if KillMarker::beside(&admin_socket).is_there() {
+        let (admin, port) = AdminDoor::open(&admin_socket, marker.clone(), standing)?;
+        if marker.is_there() {
             core.handle_admin(clock.now(), &AdminCommand::Kill, &control, &mut doorway);
         }
         let closing = StopSignal::new();

@@ -156,6 +156,7 @@ fn print_endpoints(
     console.say(format_args!("  clients          {}", endpoints.socket.display()));
     console.say(format_args!("  market data      {}", endpoints.segment.display()));
     console.say(format_args!("  commands         {}", config.admin_socket().display()));
+    console.say(format_args!("  kill switch      {} while it is on", endpoints.kill_marker.display()));
     if let Some(metrics) = metrics {
         console.say(format_args!("  metrics          http://{}/metrics", metrics.address()));
     }

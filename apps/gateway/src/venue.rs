@@ -3,6 +3,7 @@
 
 mod fix;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -36,6 +37,9 @@ const MESSAGES_MAX: usize = 16;
 
 /// How often connections are looked at that the poller does not report: those that are being made, and what times out.
 const VISIT_INTERVAL: Nanos = Nanos::from_micros(100);
+
+/// Lines at most about channels that were refused at once.
+const REFUSED_LINES_MAX: usize = 8;
 
 /// How the channel begins without which an account cannot be traded with.
 const OWN_ORDERS: &str = "user.changes.";
@@ -73,6 +77,8 @@ struct Notes {
     to_print: SyncSender<String>,
     /// Why each connection was lost last.
     losses: Arc<[LossText]>,
+    /// The venue has just refused channels.
+    has_refused: Cell<bool>,
 }
 
 impl Notes {
@@ -158,7 +164,7 @@ impl Streams {
         let entries = fix::links(config, keys)?;
         let count = links.len() + entries.len();
         let losses = (0..count).map(|_| LossText::default()).collect();
-        let notes = Notes { to_print: notes, losses };
+        let notes = Notes { to_print: notes, losses, has_refused: Cell::new(false) };
         let poller = Poller::new(count).context("venue: the system gives no poller for its connections")?;
         Ok(Streams {
             watched: vec![0; count],
@@ -242,6 +248,9 @@ impl Streams {
         let notes = &self.notes;
         let work = self.links[stream].do_work(now, &mut Ear { core, door, clock, stream, notes });
         self.due |= u128::from(work > 0) << stream;
+        if self.notes.has_refused.take() {
+            self.tell_refused(stream, core);
+        }
         work
     }
 
@@ -258,6 +267,23 @@ impl Streams {
         let work = self.entries[place].do_work(now, &mut Ear { core, door, clock, stream, notes });
         self.unread_entries |= u64::from(work > 0) << place;
         work
+    }
+
+    /// Says which channels the venue refuses: of what they would have told nobody is told.
+    #[cold]
+    fn tell_refused(&mut self, stream: usize, core: &Recorded) {
+        let session = self.links[stream].session();
+        let name = core.stream_name(stream);
+        for channel in session.refused_channels().take(REFUSED_LINES_MAX) {
+            let what = match channel.starts_with(OWN_ORDERS) {
+                true => "the account cannot be traded with: give the key the scope trade:read_write",
+                false => "nothing of it is told",
+            };
+            let _ = self
+                .notes
+                .to_print
+                .try_send(format!("connection {name}: the venue refuses {channel}: {what}"));
+        }
     }
 
     /// Has the poller report a connection that has come to stand.
@@ -467,6 +493,9 @@ impl Listener for Ear<'_> {
     #[inline]
     fn on_event(&mut self, at: Received, event: SessionEvent<'_>) {
         let function = function_of(&event);
+        if matches!(event, SessionEvent::Subscribed { refused, .. } if refused > 0) {
+            self.notes.has_refused.set(true);
+        }
         self.core.handle_event(self.stream, at.at, event, self.door);
         self.door.metrics().parsed(self.stream, function).record(self.clock.now().since(at.at).0);
     }

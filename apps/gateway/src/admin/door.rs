@@ -91,7 +91,11 @@ impl AdminDoor {
     ///
     /// # Errors
     /// [`AdminError`] when another gateway serves it or the system refuses.
-    pub fn open(path: &Path, standing: Standing) -> Result<(AdminDoor, AdminPort), AdminError> {
+    pub fn open(
+        path: &Path,
+        marker: KillMarker,
+        standing: Standing,
+    ) -> Result<(AdminDoor, AdminPort), AdminError> {
         let failed = |source| AdminError::Open { path: path.to_owned(), source };
         remove_stale(path)?;
         let listener = UnixListener::bind(path).map_err(failed)?;
@@ -101,7 +105,7 @@ impl AdminDoor {
         let (client, port) = rings();
         let gateway = Arc::new(Gateway {
             standing,
-            marker: KillMarker::beside(path),
+            marker,
             client: Mutex::new(client),
             connections: AtomicUsize::new(0),
         });
@@ -348,7 +352,8 @@ mod tests {
             let control = Control::new(2);
             let standing = standing(&control);
             let view = Arc::clone(&standing.view);
-            let (door, mut port) = AdminDoor::open(&folder.path().join("g.admin.sock"), standing).unwrap();
+            let socket = folder.path().join("g.admin.sock");
+            let (door, mut port) = AdminDoor::open(&socket, KillMarker::beside(&socket), standing).unwrap();
             let stop = StopSignal::new();
             let (turned, until) = (control.clone(), stop.clone());
             let duty = std::thread::spawn(move || {
@@ -422,18 +427,19 @@ mod tests {
     fn one_socket_one_gateway_and_a_stale_one_is_taken_over() {
         let mut site = Site::new();
         let path = site.socket();
-        let again = AdminDoor::open(&path, standing(&site.control));
+        let again = AdminDoor::open(&path, KillMarker::beside(&path), standing(&site.control));
         assert!(matches!(again, Err(AdminError::InUse { .. })));
         site.door = None;
         assert!(!path.exists(), "the socket goes with its gateway");
         assert!(site.say("status").unwrap_err().contains("is it running"));
         drop(UnixListener::bind(&path).unwrap());
-        let (door, _port) = AdminDoor::open(&path, standing(&site.control)).unwrap();
+        let (door, _port) =
+            AdminDoor::open(&path, KillMarker::beside(&path), standing(&site.control)).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         drop(door);
         std::fs::write(&path, "x").unwrap();
         assert!(matches!(
-            AdminDoor::open(&path, standing(&site.control)),
+            AdminDoor::open(&path, KillMarker::beside(&path), standing(&site.control)),
             Err(AdminError::NotASocket { .. })
         ));
     }
