@@ -158,7 +158,7 @@ fn words(answer: &Value) -> String {
         _ => "the WebSocket",
     };
     format!(
-        "{}: {state}, by {transport}; {} clients, {} open orders, {} accounts ready",
+        "{}: {state}; orders over {transport}; {} clients, {} open orders, {} accounts ready",
         answer["gateway"].as_str().unwrap_or_default(),
         count("clients"),
         count("open_orders"),

@@ -46,6 +46,7 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     let said = run(&["gateway", "status", "--config", &file]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
     assert!(said.out.contains("orders are taken") && said.out.contains("0 clients"), "{}", said.out);
+    assert!(said.out.contains("orders over the WebSocket"), "{}", said.out);
     let said = run(&["gateway", "kill", "--socket", &socket, "--json", "-"]);
     assert!(said.out.contains("\"is_killed\": true"), "{}", said.out);
     assert_refused(&["gateway", "release", "--socket", &socket, "--confirm", "yes"], &["say release", &name]);
