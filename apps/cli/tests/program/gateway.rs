@@ -47,7 +47,7 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
     for words in [
         &format!("{name}: disconnected; no order is taken: no account is connected"),
-        "deribit at ws://127.0.0.1:9/; orders by WebSocket",
+        "deribit at ws://127.0.0.1:9/; orders over the WebSocket",
         "0 of 1 ready, 0 open orders",
         "A1         has no connection",
         "WebSocket orders",

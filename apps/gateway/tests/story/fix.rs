@@ -101,8 +101,9 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
     let (of_maker, symbol) = maker.ready(PERPETUAL);
     let (account, _) = trader.ready(PERPETUAL);
 
-    // A change at once, before the venue's id is known, and one after.
+    // Other prices and quantities: each change has its two acks, and is told once.
     let resting = maker.create(of_maker, symbol, Side::SELL, "1000", "60020");
+    maker.wait_order(resting, OrderStatus::WORKING);
     maker.modify(of_maker, symbol, resting, "2000", "60010");
     maker.wait("the change", |own| {
         own.order(resting).filter(|it| it.remaining_quantity == fixed("2000") && it.price == fixed("60010"))
@@ -370,4 +371,37 @@ fn a_run_with_orders_by_fix_is_logged_and_replayed() {
     assert_eq!(count("\u{1}554="), 0, "no password is");
     let replayed = replay(&found).unwrap();
     assert_eq!(replayed.difference, None);
+}
+
+#[test]
+fn the_sample_trades_by_fix_where_two_lines_of_it_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/gateway.toml");
+    let socket = folder.path().join("gateway.sock");
+    let own =
+        format!("client_listen_address = '{0}'\nadmin_listen_address = '{0}.admin'\n", socket.display());
+    let mut text = own + &std::fs::read_to_string(path).unwrap();
+    for (sample, here) in [
+        ("metrics_listen_address = \"127.0.0.1:26440\"", String::new()),
+        ("127.0.0.1:26420", venue.address.to_string()),
+        ("# transport = \"fix\"", "transport = \"fix\"".to_owned()),
+        ("# fix_uri = \"tcp://127.0.0.1:26421\"", format!("fix_uri = \"tcp://{}\"", venue.fix)),
+    ] {
+        assert!(text.contains(sample), "{sample}");
+        text = text.replace(sample, &here);
+    }
+    let gateway = TestGateway::of(folder.path(), &text, socket);
+    let mut trader = gateway.client("trader");
+    let (account, symbol) = trader.ready(PERPETUAL);
+    let id = trader.create(account, symbol, Side::BUY, "100", "59000");
+    trader.wait_order(id, OrderStatus::WORKING);
+    let stream = trader.wait("the ack", |own| {
+        let mut acks = own.all::<OrderAck>();
+        acks.find(|(_, ack)| ack.origin == Origin::EXCHANGE).map(|(event, _)| event.header.stream)
+    });
+    let by = trader.all::<StreamStatus>().find(|(event, _)| event.header.stream == stream).unwrap().1;
+    assert_eq!((by.transport, by.name.as_str()), (Transport::FIX, "fix-A1"));
+    gateway.stop();
+    venue.stop();
 }

@@ -121,7 +121,16 @@ impl TestGateway {
 
     /// The same, with more keys for the table `[venue]`.
     pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
-        let (config, gateway, socket) = build(folder, venue, more);
+        TestGateway::run(build(folder, venue, more))
+    }
+
+    /// The same of any configuration's text, which names the socket.
+    #[allow(dead_code)] // not every test has one
+    pub fn of(folder: &Path, text: &str, socket: PathBuf) -> TestGateway {
+        TestGateway::run(build_of(folder, text, socket))
+    }
+
+    fn run((config, gateway, socket): (GatewayConfig, Gateway, PathBuf)) -> TestGateway {
         let clock = TscClock::shared();
         let (view, metrics) = (gateway.view, gateway.metrics);
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
@@ -198,7 +207,11 @@ pub fn build(folder: &Path, venue: SocketAddrV4, more: &str) -> (GatewayConfig, 
          [users.maker]\npassword = 'test'\naccounts = ['B1']\nrequest_limit = 10000\n",
         socket.display()
     );
-    let config = GatewayConfig::parse("gateway.toml", &text).unwrap();
+    build_of(folder, &text, socket)
+}
+
+fn build_of(folder: &Path, text: &str, socket: PathBuf) -> (GatewayConfig, Gateway, PathBuf) {
+    let config = GatewayConfig::parse("gateway.toml", text).unwrap();
     let gateway = Gateway::build(&config, None, Some(&folder.join("shm")), TscClock::shared()).unwrap();
     (config, gateway, socket)
 }

@@ -37,10 +37,13 @@ fn write_all(out: &mut String, answer: &Value, now_ns: u64) -> fmt::Result {
     };
     writeln!(out, "{}: {state}; {does}", text(answer, "gateway"))?;
     let money = if answer["is_production"] == true { ", real money" } else { "" };
-    let transport = transport_of(text(answer, "transport"));
+    let transport = match text(answer, "transport") {
+        "fix" => "FIX",
+        _ => "the WebSocket",
+    };
     writeln!(
         out,
-        "  venue        {} at {}{money}; orders by {transport}",
+        "  venue        {} at {}{money}; orders over {transport}",
         text(answer, "exchange"),
         text(answer, "venue")
     )?;
@@ -194,7 +197,7 @@ mod tests {
         });
         let expected = "\
 deribit: ready; orders are taken; B1 asks for positions
-  venue        deribit at wss://test.deribit.com/ws/api/v2, real money; orders by WebSocket
+  venue        deribit at wss://test.deribit.com/ws/api/v2, real money; orders over the WebSocket
   since        2026-11-22 15:46:01 UTC, for 2 h 1 min; ready for 2 h 1 min
   accounts     1 of 2 ready, 3 open orders, 1,234 instruments
     A1         is ready; 3 open orders; limits: an order up to 10, 5 open orders, as published
