@@ -1,6 +1,6 @@
 //! One account: its orders, trades, positions and money, as they follow from the log.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType};
 use tickpath_deribit::credits::{CreditPlan, Credits};
@@ -11,11 +11,11 @@ use tickpath_types::{
 };
 
 use crate::config::AccountSettings;
-use crate::front::Guard;
+use crate::front::{Guard, Handed, Pool};
 use crate::ledger::Ledger;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
-use crate::order::{Order, Terms, UserTrade};
+use crate::order::{Extra, Order, Terms, UserTrade};
 use crate::pending::{Pending, ReplyTo, Work};
 
 /// Closed orders that are kept; the oldest goes first.
@@ -36,6 +36,14 @@ pub(crate) struct Account {
     pub(crate) open: BTreeMap<u64, Order>,
     /// Orders that wait for a price.
     pub(crate) waiting: BTreeMap<u64, Order>,
+    /// Numbers of the labels that it has used.
+    pub(crate) labels: HashSet<u32>,
+    /// Orders that waited and were handed to the engine, until the log has them.
+    pub(crate) handed: BTreeMap<u64, Handed>,
+    /// Links of orders that were on their way when the venue stopped, by the engine's numbers.
+    pub(crate) links_asked: BTreeMap<u32, Box<Extra>>,
+    /// Orders that wait though their price has come: they are entered with the next prices.
+    pub(crate) overdue: BTreeSet<u64>,
     pub(crate) closed: VecDeque<Order>,
     pub(crate) trades: VecDeque<UserTrade>,
     pub(crate) ledger: Ledger,
@@ -56,6 +64,7 @@ pub(crate) struct Account {
     pub(crate) quotes_frozen_ms: u64,
     pub(crate) matching: Credits,
     pub(crate) cancel_all: Credits,
+    pub(crate) quotes: Credits,
     pub(crate) non_matching: Credits,
     pub(crate) get_instruments: Credits,
     pub(crate) subscribe: Credits,
@@ -107,6 +116,10 @@ impl Account {
             positions: BTreeMap::new(),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            labels: HashSet::new(),
+            handed: BTreeMap::new(),
+            links_asked: BTreeMap::new(),
+            overdue: BTreeSet::new(),
             closed: VecDeque::new(),
             trades: VecDeque::new(),
             ledger: Ledger::default(),
@@ -120,10 +133,30 @@ impl Account {
             quotes_frozen_ms: 0,
             matching: Credits::new(CreditPlan::rate(rate, burst), now),
             cancel_all: Credits::new(CreditPlan::rate(rate, burst), now),
+            quotes: Credits::new(CreditPlan::rate(rate, burst), now),
             non_matching: Credits::new(CreditPlan::NON_MATCHING, now),
             get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
             subscribe: Credits::new(CreditPlan::SUBSCRIBE, now),
             transaction_log: Credits::new(CreditPlan::TRANSACTION_LOG, now),
+        }
+    }
+
+    pub(crate) fn note_label(&mut self, number: u32) {
+        if number != 0 {
+            self.labels.insert(number);
+        }
+    }
+
+    /// The credits that a request takes.
+    pub(crate) const fn credits(&mut self, pool: Pool) -> &mut Credits {
+        match pool {
+            Pool::NonMatching => &mut self.non_matching,
+            Pool::GetInstruments => &mut self.get_instruments,
+            Pool::Subscribe => &mut self.subscribe,
+            Pool::TransactionLog => &mut self.transaction_log,
+            Pool::Matching => &mut self.matching,
+            Pool::CancelAll => &mut self.cancel_all,
+            Pool::Quotes => &mut self.quotes,
         }
     }
 
@@ -186,6 +219,7 @@ impl Account {
         let Some(listing) = context.by_instrument.get(&order.instrument.0) else { return };
         self.by_ref.insert(order.user_ref.0, number);
         self.next_ref = self.next_ref.max(order.user_ref.0 + 1);
+        self.note_label(Terms::decode(&order.client_order_id).label);
         self.open.insert(
             number,
             Order {

@@ -57,6 +57,9 @@ pub struct DeribitConfig {
     /// The same at once after a pause.
     #[serde(default = "default_burst")]
     pub matching_burst: u64,
+    /// Different labels, and ClOrdIDs by FIX, of one account; an order with a further one is refused.
+    #[serde(default = "default_labels")]
+    pub max_labels: usize,
     /// How long an access token is good, in seconds.
     #[serde(default = "default_expiry")]
     pub token_expires_s: u64,
@@ -218,6 +221,10 @@ fn default_burst() -> u64 {
     20
 }
 
+fn default_labels() -> usize {
+    1_000_000
+}
+
 fn default_expiry() -> u64 {
     900
 }
@@ -265,6 +272,8 @@ pub struct FrontSettings {
     pub band_ppm: u32,
     /// Requests to the matching engine a second, and at once, for each account.
     pub matching: (u64, u64),
+    /// Different labels of one account.
+    pub max_labels: usize,
     /// How long an access token is good, in seconds.
     pub token_expires_s: u64,
     /// Name, first price in 10^-4, and greatest movement in a second in millionths.
@@ -361,12 +370,17 @@ impl DeribitConfig {
             seed: self.seed,
             band_ppm: band_ppm as u32,
             matching: (self.matching_rate, self.matching_burst),
+            max_labels: self.max_labels,
             token_expires_s: self.token_expires_s,
             indices,
             listings,
             keys,
             accounts,
-            faults: self.faults.clone().unwrap_or_default().plan(self.address)?,
+            faults: self
+                .faults
+                .clone()
+                .unwrap_or_default()
+                .plan([self.address].into_iter().chain(self.fix_address))?,
         })
     }
 

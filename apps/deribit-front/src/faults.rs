@@ -18,7 +18,7 @@ use crate::pending::RequestId;
 /// All of a chance.
 const ALWAYS_PPM: u32 = 1_000_000;
 /// Replies that wait for their time at most; a further one leaves at once.
-const DELAYED_MAX: usize = 4_096;
+pub(crate) const DELAYED_MAX: usize = 4_096;
 
 macro_rules! fault_kinds {
     ($( $(#[doc = $doc:literal])+ $kind:ident = $key:literal, )*) => {
@@ -65,6 +65,8 @@ fault_kinds! {
     TokenExpired = "token_expired",
     /// All tokens of the connection end, those to renew with too: only another login helps.
     TokensRevoked = "tokens_revoked",
+    /// A Logon by FIX is refused although everything in it is right.
+    LogonRefused = "logon_refused",
     /// A heartbeat, or a question for a sign of life, is not sent.
     HeartbeatMissed = "heartbeat_missed",
     /// A change of a book is sent twice.

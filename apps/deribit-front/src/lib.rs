@@ -9,6 +9,7 @@
 mod account;
 mod config;
 mod connection;
+mod day_stats;
 mod fault;
 mod faults;
 mod fix_door;

@@ -5,11 +5,10 @@ use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::Instrument;
 use tickpath_deribit::number::{Decimal, Number};
+use tickpath_deribit::scan::{ScanError, Scanner};
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, Money, Style};
 use tickpath_types::{InstrumentId, Price, Qty};
-
-use crate::json::whole;
 
 /// When what does not expire does: the end of the year 2999.
 const NEVER_MS: u64 = 32_503_708_800_000;
@@ -219,8 +218,75 @@ pub(crate) fn decimal_money(decimal: Decimal) -> Money {
     Money::ratio(decimal.mantissa().into(), 10_i128.pow(scale.min(18)))
 }
 
-/// Money as a decimal of at most 8 digits after the point, as the venue shows figures.
-pub(crate) fn figure(money: Money) -> Decimal {
-    let units = money.rounded(8).0 / 10_i128.pow(Money::DECIMALS - 8);
-    i64::try_from(units).ok().and_then(|units| Decimal::new(units, 8)).unwrap_or_else(|| whole(0))
+/// Digits after the point at most of what the venue shows.
+const FIGURE_DECIMALS: u8 = 8;
+
+/// Money as the venue shows figures: with at most 8 digits after the point, however large it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Figure(i128);
+
+/// Money as the venue shows figures.
+pub(crate) fn figure(money: Money) -> Figure {
+    let decimals = u32::from(FIGURE_DECIMALS);
+    Figure(money.rounded(decimals).0 / 10_i128.pow(Money::DECIMALS - decimals))
+}
+
+impl Figure {
+    /// As a decimal of 64 bits; digits behind the point that have no room there are cut off.
+    pub(crate) fn decimal(self) -> Decimal {
+        let (mut units, mut scale) = (self.0, FIGURE_DECIMALS);
+        while scale > 0 && (units % 10 == 0 || i64::try_from(units).is_err()) {
+            (units, scale) = (units / 10, scale - 1);
+        }
+        let bound = if units < 0 { -i64::MAX } else { i64::MAX };
+        Decimal::new(i64::try_from(units).unwrap_or(bound), scale).unwrap_or(Decimal::ZERO)
+    }
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let unit = 10_u128.pow(FIGURE_DECIMALS.into());
+        let size = self.0.unsigned_abs();
+        let (whole, part) = (size / unit, size % unit);
+        if self.0 < 0 {
+            f.write_str("-")?;
+        }
+        write!(f, "{whole}")?;
+        if part == 0 {
+            return Ok(());
+        }
+        write!(f, ".{}", format!("{part:08}").trim_end_matches('0'))
+    }
+}
+
+impl<'a> Field<'a> for Figure {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        Decimal::read(scanner).map(|decimal| figure(decimal_money(decimal)))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.to_string().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_shown_however_large_they_are() {
+        for (money, text) in [
+            ("0", "0"),
+            ("-0.5", "-0.5"),
+            ("-12.345678911", "-12.34567891"),
+            ("92233720368.54775808", "92233720368.54775808"),
+            ("-123456789012345.12345678", "-123456789012345.12345678"),
+            ("1000000000000", "1000000000000"),
+        ] {
+            assert_eq!(figure(Money::parse(money).unwrap()).to_string(), text);
+        }
+        let large = Money::parse("123456789012345.12345678").unwrap();
+        assert_eq!(figure(large).decimal().to_string(), "123456789012345.1234");
+        assert_eq!(figure(Money(10_i128.pow(37))).decimal().to_string(), i64::MAX.to_string());
+    }
 }

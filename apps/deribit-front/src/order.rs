@@ -56,12 +56,14 @@ pub(crate) enum FillCondition {
     Incremental,
 }
 
-/// What few orders have; it is not known after a restart.
+/// What few orders have. After a restart it is known of linked orders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     /// Of quotes: the client's texts.
     pub(crate) quote_id: String,
     pub(crate) quote_set_id: String,
+    /// By FIX.
+    pub(crate) quote_entry_id: String,
     /// The group of market maker protection.
     pub(crate) mmp_group: String,
     /// Orders that are linked with it once it is in the log.
@@ -87,6 +89,9 @@ pub(crate) struct Extra {
 
 /// Set in the numbers of orders that wait for a price: they are no commands of the log.
 pub(crate) const TRIGGER_BIT: u64 = 1 << 63;
+
+/// As much of their number as the text in the log has.
+const TRIGGER_TEXT_MAX: u64 = (1 << 20) - 1;
 
 /// What an order waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +177,11 @@ impl Terms {
         write_digits(self.label, &mut text[4..10]);
         write_digits(self.trigger, &mut text[10..14]);
         ClientOrderId(text)
+    }
+
+    /// The number of an order that waited, as the text of what it made has it.
+    pub(crate) const fn trigger_of(number: u64) -> u32 {
+        (number & !TRIGGER_BIT & TRIGGER_TEXT_MAX) as u32
     }
 
     /// The terms of an order of the log; those of a plain order where another door entered it.

@@ -52,8 +52,8 @@ const CLOSE_POLICY: u16 = 1008;
 /// The venue restarts: the code of maintenance (IANA's registry of close codes).
 const CLOSE_RESTART: u16 = 1012;
 /// Deribit's codes that are no 400: those of authorisation, and of too many requests.
-const STATUS_OF: [(i64, u16); 5] =
-    [(13_009, 401), (13_004, 401), (13_021, 403), (10_028, 429), (11_051, 503)];
+const STATUS_OF: [(i64, u16); 6] =
+    [(13_009, 401), (13_004, 401), (13_020, 404), (13_021, 403), (10_028, 429), (11_051, 503)];
 
 /// What the front's door has done, readable from outside while it runs.
 #[derive(Default)]
@@ -111,7 +111,8 @@ impl std::fmt::Display for DeribitView {
             front.notifications.read(),
         )?;
         if let Some(fix) = &self.fix {
-            write!(f, " | FIX: {} connections, {} turned away", fix.connections.read(), fix.refused.read())?;
+            let (made, refused, broken) = (fix.connections.read(), fix.refused.read(), fix.broken.read());
+            write!(f, " | FIX: {made} connections, {refused} turned away, {broken} broken")?;
         }
         if door.records_lost.read() != 0 {
             f.write_str(" | records cannot be written: make room on the disk")?;
@@ -138,6 +139,7 @@ pub struct DeribitServer {
     max_connections: usize,
     labels: LabelFile,
     records: RecordFile,
+    tokens: RecordFile,
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
@@ -188,6 +190,9 @@ impl DeribitServer {
         let now_us = clock.now().0 / 1_000;
         let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
         front.recall(&recalled).with_context(records_of)?;
+        let tokens_of = || format!("the Deribit front's tokens beside {}", store.path.display());
+        let (tokens, kept) = RecordFile::open_tokens(store, &door.log.session()).with_context(tokens_of)?;
+        front.recall_tokens(&kept).with_context(tokens_of)?;
 
         Ok(DeribitServer {
             front,
@@ -201,6 +206,7 @@ impl DeribitServer {
             max_connections,
             labels,
             records,
+            tokens,
             next_timers: Nanos::ZERO,
             awake_until: Nanos::ZERO,
             counters: Arc::default(),
@@ -337,6 +343,7 @@ impl DeribitServer {
         if client.number.is_some_and(|number| self.front.poll_outage(number).is_some()) {
             return 0;
         }
+        let peer = *client.web.peer_address().ip();
         for count in 0..MESSAGES_PER_RUN {
             match client.web.receive(now) {
                 None => return count,
@@ -361,14 +368,14 @@ impl DeribitServer {
                 Some(ServerEvent::Upgrade(request)) => {
                     if request.path() == WEBSOCKET_PATH {
                         client.web.accept_upgrade();
-                        client.number = Some(self.front.open(Transport::WebSocket, now_us));
+                        client.number = Some(self.front.open_from(peer, Transport::WebSocket, now_us));
                     } else {
                         let frame = Front::not_found();
                         client.web.respond(now, &HttpResponse::json(404, &frame.bytes));
                     }
                 }
                 Some(ServerEvent::Request(request)) => {
-                    let number = self.front.open(Transport::Http, now_us);
+                    let number = self.front.open_from(peer, Transport::Http, now_us);
                     client.number = Some(number);
                     let call = HttpCall {
                         method: request.method(),
@@ -410,6 +417,10 @@ impl DeribitServer {
         let records = self.front.poll_records();
         if !records.is_empty() && !self.records.append(&records) {
             self.counters.records_lost.add(1);
+        }
+        if let Some((lines, is_anew)) = self.front.poll_tokens() {
+            let is_kept = if is_anew { self.tokens.replace(&lines) } else { self.tokens.append(&lines) };
+            self.counters.records_lost.add(u64::from(!is_kept));
         }
     }
 

@@ -33,6 +33,8 @@ pub struct FaultsConfig {
     pub token_expired: Option<String>,
     /// Each private request: all tokens of the connection end.
     pub tokens_revoked: Option<String>,
+    /// Each Logon by FIX: it is refused.
+    pub logon_refused: Option<String>,
     /// Each heartbeat: it is not sent.
     pub heartbeat_missed: Option<String>,
     /// Each change of a book to each listener: it is sent twice.
@@ -57,11 +59,14 @@ const MAINTENANCE_FOR: Duration = Duration(Nanos::from_secs(5));
 const REPLY_DELAY: Duration = Duration(Nanos::from_millis(500));
 
 impl FaultsConfig {
-    /// The checked plan of a front at this address.
+    /// The checked plan of a front at these addresses.
     ///
     /// # Errors
     /// [`ConfigError::Value`]: a chance that is none, or a front that others than this machine reach.
-    pub(super) fn plan(&self, address: SocketAddrV4) -> Result<FaultPlan, ConfigError> {
+    pub(super) fn plan(
+        &self,
+        addresses: impl IntoIterator<Item = SocketAddrV4>,
+    ) -> Result<FaultPlan, ConfigError> {
         let micros = |given: Option<Duration>, otherwise: Duration| given.unwrap_or(otherwise).0.0 / 1_000;
         let mut plan = FaultPlan {
             seed: self.seed,
@@ -77,7 +82,10 @@ impl FaultsConfig {
             plan.ppm[kind as usize] =
                 u32::try_from(part).map_err(|_| value(format!("{name}: '{chance}' must be 0 to 1")))?;
         }
-        if plan.ppm.iter().any(|ppm| *ppm > 0) && !address.ip().is_loopback() {
+        let mut others = addresses.into_iter().filter(|address| !address.ip().is_loopback());
+        if plan.ppm.iter().any(|ppm| *ppm > 0)
+            && let Some(address) = others.next()
+        {
             return Err(value(format!(
                 "faults are for this machine alone and {address} is not the loopback interface: remove [deribit.faults]"
             )));
@@ -96,6 +104,7 @@ impl FaultsConfig {
             (FaultKind::RateLimited, &self.rate_limited),
             (FaultKind::TokenExpired, &self.token_expired),
             (FaultKind::TokensRevoked, &self.tokens_revoked),
+            (FaultKind::LogonRefused, &self.logon_refused),
             (FaultKind::HeartbeatMissed, &self.heartbeat_missed),
             (FaultKind::BookDuplicated, &self.book_duplicated),
             (FaultKind::BookSwapped, &self.book_swapped),

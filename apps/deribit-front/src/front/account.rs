@@ -1,5 +1,7 @@
 //! Positions, money and margin of an account.
 
+use std::collections::HashMap;
+
 use tickpath_deribit::codes::{Direction, Kind};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::messages::{AccountSummary, GetAccountSummary, GetPosition, GetPositions, Position};
@@ -12,9 +14,9 @@ use tickpath_types::{Price, Qty, Side};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, list, text_of};
+use crate::json::{Json, Object, list, param, text_param};
 use crate::listing::figure;
-use crate::order::Order;
+use crate::pending::{Intent, Work};
 
 /// An account's figures in one currency.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +43,44 @@ impl Figures {
     /// What new orders may use.
     pub(super) fn available(&self) -> Money {
         self.equity() - self.options_value.max(Money::ZERO) - self.initial_margin - self.open_orders
+    }
+}
+
+/// An order, as far as it holds money.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    listing: usize,
+    side: Side,
+    qty: Qty,
+    price: Price,
+}
+
+impl Wanted {
+    /// So much of what is to be entered.
+    pub(super) const fn of(intent: &Intent, qty: Qty) -> Wanted {
+        Wanted { listing: intent.listing, side: intent.side, qty, price: intent.price }
+    }
+}
+
+/// Units of positions, by the place of the instrument, that no order is to close yet.
+#[derive(Default)]
+struct FreeSize(Vec<(usize, u64)>);
+
+impl FreeSize {
+    fn left(&mut self, place: usize, size: i64) -> u64 {
+        match self.0.iter().find(|(known, _)| *known == place) {
+            Some((_, left)) => *left,
+            None => {
+                self.0.push((place, size.unsigned_abs()));
+                size.unsigned_abs()
+            }
+        }
+    }
+
+    fn take(&mut self, place: usize, units: u64) {
+        if let Some((_, left)) = self.0.iter_mut().find(|(known, _)| *known == place) {
+            *left = left.saturating_sub(units);
+        }
     }
 }
 
@@ -74,56 +114,79 @@ impl Front {
                 figures.delta += Money(i128::from(position.size.signum()) * value.0);
             }
         }
-        for order in known.open.values().filter(|order| Some(order.number) != but) {
-            figures.open_orders += self.held_for(
-                account,
-                currency,
-                order.listing,
-                order.side,
-                order.leaves(),
-                order.price,
-                order.terms.is_reduce_only,
-            );
-        }
-        for pending in &known.pending {
-            let (before, intent) = match pending.work {
-                crate::pending::Work::Place(intent) => (None, intent),
-                crate::pending::Work::Edit { number, intent } if Some(number) != but => {
-                    let Some(order) = known.open.get(&number) else { continue };
-                    (Some(order), intent)
-                }
-                _ => continue,
-            };
-            let held = |qty: Qty, price: Price| {
-                let is_reduce_only = intent.terms.is_reduce_only;
-                self.held_for(account, currency, intent.listing, intent.side, qty, price, is_reduce_only)
-            };
-            // A change on its way holds what it will hold more than the order does.
-            figures.open_orders += before.map_or_else(
-                || held(intent.qty, intent.price),
-                |order| {
-                    let leaves = Qty(intent.qty.0.saturating_sub(order.filled.0));
-                    let more = held(leaves, intent.price) - held(order.leaves(), order.price);
-                    more.max(Money::ZERO)
-                },
-            );
-        }
+        figures.open_orders = self.held_by_orders(account, currency, but, None);
         figures
     }
 
-    /// What an order holds of a currency: margin of a future, the premium of an option that is bought, the other side of a
-    /// pair. An order that lowers the position holds nothing.
-    #[expect(clippy::too_many_arguments, reason = "an order that is not made yet")]
-    pub(super) fn held_for(
+    /// What an account's orders hold of a currency, those on their way included: without the order `but`, which is to be
+    /// replaced, and with one more behind them all.
+    pub(super) fn held_by_orders(
         &self,
         account: usize,
         currency: &str,
-        place: usize,
-        side: Side,
-        qty: Qty,
-        price: Price,
-        is_reduce_only: bool,
+        but: Option<u64>,
+        more: Option<Wanted>,
     ) -> Money {
+        let known = &self.accounts[account];
+        let mut free = FreeSize::default();
+        let mut held = Money::ZERO;
+        let is_other = |number: u64| Some(number) != but;
+        let mut edits: HashMap<u64, Vec<Intent>> = HashMap::new();
+        for pending in &known.pending {
+            if let Work::Edit { number, intent } = pending.work {
+                edits.entry(number).or_default().push(intent);
+            }
+        }
+        for order in known.open.values().filter(|order| is_other(order.number)) {
+            let (listing, side) = (order.listing, order.side);
+            let now = Wanted { listing, side, qty: order.leaves(), price: order.price };
+            // A change on its way holds what it will hold, where that is more than the order does.
+            let changes = edits.get(&order.number).into_iter().flatten().map(|intent| Wanted {
+                qty: Qty(intent.qty.0.saturating_sub(order.filled.0)),
+                price: intent.price,
+                ..now
+            });
+            held += self.held_by(account, currency, &mut free, &mut std::iter::once(now).chain(changes));
+        }
+        for pending in &known.pending {
+            if let Work::Place(intent) = pending.work {
+                let wanted = Wanted::of(&intent, intent.qty);
+                held += self.held_by(account, currency, &mut free, &mut std::iter::once(wanted));
+            }
+        }
+        held + self.held_by(account, currency, &mut free, &mut more.into_iter())
+    }
+
+    /// What one order holds that may be any of these: the most of them. What lowers the position holds nothing, as far as
+    /// no order before it does.
+    fn held_by(
+        &self,
+        account: usize,
+        currency: &str,
+        free: &mut FreeSize,
+        orders: &mut dyn Iterator<Item = Wanted>,
+    ) -> Money {
+        let (mut held, mut taken) = (Money::ZERO, None);
+        for order in orders {
+            let size = self.accounts[account].position(order.listing).size;
+            let lowers = size.signum() == -order.side.sign();
+            let left = if lowers { free.left(order.listing, size) } else { 0 };
+            let lowering = left.min(order.qty.0);
+            let raising = Wanted { qty: Qty(order.qty.0 - lowering), ..order };
+            held = held.max(self.held_for(currency, &raising));
+            let before = taken.map_or(0, |(_, lowering)| lowering);
+            taken = Some((order.listing, lowering.max(before)));
+        }
+        if let Some((listing, lowering)) = taken {
+            free.take(listing, lowering);
+        }
+        held
+    }
+
+    /// What an order that lowers nothing holds of a currency: margin of a future, the premium of an option that is bought, the
+    /// other side of a pair.
+    fn held_for(&self, currency: &str, order: &Wanted) -> Money {
+        let Wanted { listing: place, side, qty, price } = *order;
         let (listing, market) = self.listed(place);
         let contract = &listing.contract;
         if contract.style == Style::Spot {
@@ -133,9 +196,7 @@ impl Front {
                 _ => Money::ZERO,
             };
         }
-        let size = self.accounts[account].position(place).size;
-        let lowers = size.signum() == -side.sign() && qty.0 <= size.unsigned_abs();
-        if listing.settlement != currency || is_reduce_only || lowers {
+        if listing.settlement != currency || qty.is_zero() {
             return Money::ZERO;
         }
         match (contract.is_option(), side) {
@@ -143,6 +204,20 @@ impl Front {
             (true, Side::Sell) => contract.margin(-(qty.0 as i64), market.mark, market.index).0,
             _ => contract.margin(qty.0 as i64, price, market.index).0,
         }
+    }
+
+    /// What the open orders of one instrument hold.
+    fn held_in(&self, account: usize, place: usize) -> Money {
+        let settlement = &self.settings.listings[place].settlement;
+        let mut free = FreeSize::default();
+        let orders = self.accounts[account].open.values().filter(|order| order.listing == place);
+        orders
+            .map(|order| {
+                let wanted =
+                    Wanted { listing: place, side: order.side, qty: order.leaves(), price: order.price };
+                self.held_by(account, settlement, &mut free, &mut std::iter::once(wanted))
+            })
+            .sum()
     }
 
     pub(super) fn position(&self, account: usize, request: &Request<'_>) -> Answer {
@@ -174,19 +249,7 @@ impl Front {
             Style::Inverse => Money(sign * contract.value(qty, market.mark).0),
             _ => size,
         };
-        let orders = self.accounts[account].open.values().filter(|order| order.listing == place);
-        let held = |order: &Order| {
-            self.held_for(
-                account,
-                &listing.settlement,
-                place,
-                order.side,
-                order.leaves(),
-                order.price,
-                order.terms.is_reduce_only,
-            )
-        };
-        let open_orders: Money = orders.map(held).sum();
+        let open_orders = self.held_in(account, place);
         let leverage = (1_000_000 / i128::from(contract.initial_margin_ppm.max(1))).to_string();
         let texts = [
             maintenance,
@@ -219,7 +282,7 @@ impl Front {
         ] = texts.each_ref().map(|text| Number::new(text).ok());
         let is_future = listing.kind == Kind::Future;
         Position {
-            size: figure(size),
+            size: figure(size).decimal(),
             kind: Some(listing.kind),
             maintenance_margin: maintenance,
             initial_margin: initial,
@@ -277,7 +340,7 @@ impl Front {
 
     pub(super) fn account_summaries(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let is_extended = get::<bool>(&params, "extended").unwrap_or(false);
+        let is_extended = param::<bool>(&params, "extended")?.unwrap_or(false);
         let summaries = list(self.currencies_of(account), |currency, out| {
             self.write_summary_of(account, &currency, is_extended, out);
         });
@@ -294,7 +357,7 @@ impl Front {
         let pool = format!("{{\"burst\":{burst},\"rate\":{rate}}}");
         format!(
             "{{\"limits_per_currency\":false,\"non_matching_engine\":{{\"burst\":100,\"rate\":20}},\
-             \"matching_engine\":{{\"trading\":{{\"total\":{pool}}},\"cancel_all\":{pool}}}}}"
+             \"matching_engine\":{{\"trading\":{{\"total\":{pool}}},\"quotes\":{pool},\"cancel_all\":{pool}}}}}"
         )
     }
 
@@ -368,12 +431,12 @@ impl Front {
 
     pub(super) fn margins(&self, _account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let name =
-            text_of(&params, "instrument_name").ok_or(Fault::param("instrument_name", "value required"))?;
+        let name = text_param(&params, "instrument_name")?
+            .ok_or(Fault::param("instrument_name", "value required"))?;
         let place = self.find_listing(&name)?;
         let (listing, market) = self.listed(place);
-        let amount = get(&params, "amount").ok_or(Fault::param("amount", "value required"))?;
-        let price = get(&params, "price").ok_or(Fault::param("price", "value required"))?;
+        let amount = param(&params, "amount")?.ok_or(Fault::param("amount", "value required"))?;
+        let price = param(&params, "price")?.ok_or(Fault::param("price", "value required"))?;
         let (qty, price) = (listing.qty(amount)?, listing.parse_price(price)?);
         let contract = &listing.contract;
         let buy = match contract.style {

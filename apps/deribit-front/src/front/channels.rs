@@ -15,7 +15,8 @@ use tickpath_deribit::scan::Scanner;
 use tickpath_deribit::text::Text;
 use tickpath_types::{Price, Qty, Side};
 
-use super::{Answer, Front};
+use super::calls::{Need, allows};
+use super::{Answer, ELEMENTS_MAX, Front};
 use crate::account::Changes;
 use crate::connection::Frame;
 use crate::fault::Fault;
@@ -23,6 +24,7 @@ use crate::json::{Json, Object, json, list};
 use crate::listing::figure;
 use crate::market::{Levels, Trade, best_of, price_amount};
 use crate::order::UserTrade;
+use crate::scope::Access;
 
 /// Channels of one connection at most; further ones are left out of the answer.
 const CHANNELS_MAX: usize = 500;
@@ -161,17 +163,20 @@ impl Front {
         }
         let is_known =
             account.is_some() || self.connections.get(&number).is_some_and(|own| own.account.is_some());
+        // What is refused is refused whole: nothing of it is begun.
+        let is_forbidden = |name: &String| {
+            let channel = Channel::parse(name).ok();
+            channel.is_some_and(|channel| channel.needs_authentication() && !channel.is_private())
+        };
+        if !is_known && names.iter().any(is_forbidden) {
+            return Err(ErrorCode::RawSubscriptionsNotAvailableForUnauthorized.into());
+        }
+        let scope = self.scope_of(number, request);
         let mut subscribed = Vec::new();
         for name in names {
             let Ok(channel) = Channel::parse(&name) else { continue };
-            if channel.needs_authentication() && !is_known {
-                if channel.is_private() {
-                    continue;
-                }
-                return Err(ErrorCode::RawSubscriptionsNotAvailableForUnauthorized.into());
-            }
             let account = account.filter(|_| channel.is_private());
-            if channel.is_private() && account.is_none() {
+            if channel.is_private() && (account.is_none() || !allows(&scope, need_of(&channel))) {
                 continue;
             }
             let Some((what, interval)) = self.meaning(&channel) else { continue };
@@ -276,6 +281,19 @@ impl Front {
             left.push(name);
         }
         Ok(Some(list(left, |name, out| Text::new(&name).write(out))))
+    }
+
+    /// The connection is told of no account any more, but for one.
+    pub(super) fn leave_private(&mut self, number: u64, but: Option<usize>) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let topics = &self.channels.topics;
+        let stays = |place: &usize| {
+            topics[*place].as_ref().is_none_or(|topic| topic.account.is_none() || topic.account == but)
+        };
+        let (stay, leave): (Vec<usize>, Vec<usize>) =
+            std::mem::take(&mut connection.topics).into_iter().partition(stays);
+        connection.topics = stay;
+        self.channels.leave(number, &leave);
     }
 
     pub(super) fn unsubscribe_all(&mut self, number: u64) -> Answer {
@@ -550,7 +568,10 @@ impl Front {
             What::Book(listing) => self.book_change(topic, listing).into_iter().collect(),
             What::Trades(_) => {
                 let trades = std::mem::take(&mut topic.trades);
-                vec![list(trades, |(place, trade), out| trade.write(&self.settings.listings[place], out))]
+                let write = |(place, trade): &(usize, Trade), out: &mut Vec<u8>| {
+                    trade.write(&self.settings.listings[*place], out);
+                };
+                trades.chunks(ELEMENTS_MAX).map(|page| list(page, write)).collect()
             }
             What::IncrementalTicker(listing) => self.ticker_change(topic, listing).into_iter().collect(),
             What::States(..) => self.state_changes(topic),
@@ -559,13 +580,17 @@ impl Front {
                 topic.user_trades.clear();
                 match topic.interval {
                     Interval::Raw => orders,
-                    _ => vec![list(orders, |order, out| out.extend_from_slice(&order))],
+                    _ => {
+                        let pages = orders.chunks(ELEMENTS_MAX);
+                        pages.map(|page| list(page, |order, out| out.extend_from_slice(order))).collect()
+                    }
                 }
             }
             What::UserTrades(_) => {
                 topic.orders.clear();
                 let trades = std::mem::take(&mut topic.user_trades);
-                vec![list(trades, |trade, out| self.write_user_trade(&trade, out))]
+                let pages = trades.chunks(ELEMENTS_MAX);
+                pages.map(|page| list(page, |trade, out| self.write_user_trade(trade, out))).collect()
             }
             What::UserChanges(_) => self.user_changes(topic),
             _ => {
@@ -603,9 +628,18 @@ impl Front {
             .chain(trades.iter().map(|trade| trade.listing))
             .chain(positions.iter().copied())
             .collect();
-        let message = |place: usize| {
+        let of_listing = |place: usize| {
+            let own_orders = known.iter().filter(|order| order.listing == place).count();
+            let own_trades = trades.iter().filter(|trade| trade.listing == place).count();
+            let pages = own_orders.max(own_trades).div_ceil(ELEMENTS_MAX).max(1);
+            (0..pages).map(move |page| (place, page))
+        };
+        let message = |(place, page): (usize, usize)| {
+            let skipped = page * ELEMENTS_MAX;
             let own_orders = known.iter().filter(|order| order.listing == place);
+            let own_orders = own_orders.skip(skipped).take(ELEMENTS_MAX);
             let own_trades = trades.iter().filter(|trade| trade.listing == place);
+            let own_trades = own_trades.skip(skipped).take(ELEMENTS_MAX);
             let position = positions.contains(&place).then_some(place);
             Object::new()
                 .with("instrument_name", Text::new(&self.settings.listings[place].name))
@@ -617,7 +651,7 @@ impl Front {
                 )
                 .end()
         };
-        places.into_iter().map(message).collect()
+        places.into_iter().flat_map(of_listing).map(message).collect()
     }
 
     /// The levels that are not as the listeners have them.
@@ -728,7 +762,7 @@ impl Front {
                 let index = &self.indices[*place];
                 json(&IndexPrice {
                     timestamp: Some(self.now_ms()),
-                    price: Some(figure(index.price)),
+                    price: Some(figure(index.price).decimal()),
                     index_name: Some(Text::new(&index.name)),
                     index_price: None,
                     estimated_delivery_price: None,
@@ -777,6 +811,16 @@ impl Front {
             bids: List::new(&bids),
             asks: List::new(&asks),
         })
+    }
+}
+
+/// What a private channel asks of its listener: as much as the methods that tell the same.
+const fn need_of(channel: &Channel<'_>) -> Need {
+    match channel {
+        Channel::UserPortfolio { .. } | Channel::UserLock | Channel::UserAccessLog => {
+            Need::Account(Access::Read)
+        }
+        _ => Need::Trade(Access::Read),
     }
 }
 

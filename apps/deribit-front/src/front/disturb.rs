@@ -51,9 +51,15 @@ impl Front {
         if !request.method.is_matching() {
             return None;
         }
+        self.disturb_order(to).map(|done| done.map(|()| None))
+    }
+
+    /// What becomes of a request about orders, where it is not what should: it is lost, or refused.
+    pub(super) fn disturb_order(&mut self, to: &ReplyTo) -> Option<Result<(), Fault>> {
+        let number = to.connection;
         if self.faults.happens(FaultKind::RequestLost) {
             self.faults.cut(number);
-            return Some(Ok(None));
+            return Some(Ok(()));
         }
         if self.faults.happens(FaultKind::RateLimited) {
             return Some(Err(Fault::new(ErrorCode::TooManyRequests)));
@@ -90,6 +96,7 @@ impl Front {
         while let Some((number, frame)) = self.faults.due(self.now_us) {
             self.push(number, frame);
         }
+        self.send_delayed_fix();
     }
 
     /// Faults of connections, some times a second: those that were switched on, and at whole seconds those by chance.
@@ -109,7 +116,7 @@ impl Front {
         let is_cut = self.faults.is_next(FaultKind::Cut);
         let is_silent = self.faults.is_next(FaultKind::HalfOpen);
         for (number, connection) in &self.connections {
-            if connection.transport != Transport::WebSocket {
+            if connection.transport == Transport::Http {
                 continue;
             }
             if is_cut || (is_second && self.faults.is_drawn(FaultKind::Cut)) {

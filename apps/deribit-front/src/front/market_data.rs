@@ -15,7 +15,7 @@ use tickpath_types::{Qty, Side};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, json, list, member, text_of};
+use crate::json::{Json, Object, json, list, member, param, text_param};
 use crate::listing::figure;
 use crate::market::{Life, best_of, price_amount};
 
@@ -41,14 +41,14 @@ struct Figures {
 impl Front {
     pub(super) fn instruments(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let currency = text_of(&params, "currency").unwrap_or_else(|| "any".to_owned());
+        let currency = text_param(&params, "currency")?.unwrap_or_else(|| "any".to_owned());
         let kind = match member(&params, "kind") {
             Some(kind) => {
                 Some(kind.parse_strict::<Kind>().map_err(|_| Fault::param("kind", "no such kind"))?)
             }
             None => None,
         };
-        let expired = get::<bool>(&params, "expired").unwrap_or(false);
+        let expired = param::<bool>(&params, "expired")?.unwrap_or(false);
         let found = (0..self.settings.listings.len())
             .filter(|place| expired == matches!(self.markets[*place].life, Life::Delivered(_)))
             .filter(|place| self.settings.listings[*place].is_of(kind, &currency));
@@ -90,8 +90,8 @@ impl Front {
     }
 
     pub(super) fn find_named(&self, params: &Value<'_>) -> Result<usize, Fault> {
-        let name =
-            text_of(params, "instrument_name").ok_or(Fault::param("instrument_name", "value required"))?;
+        let name = text_param(params, "instrument_name")?
+            .ok_or(Fault::param("instrument_name", "value required"))?;
         self.find_listing(&name)
     }
 
@@ -134,7 +134,7 @@ impl Front {
 
     fn figures(&self, place: usize) -> Figures {
         let (listing, market) = self.listed(place);
-        let stats = market.stats(&listing.contract, self.now_ms());
+        let stats = market.stats();
         let sizes = self.accounts.iter().map(|account| account.position(place).size.max(0).unsigned_abs());
         let change = stats.first.zip(market.last).filter(|(first, _)| first.0 > 0).map(|(first, last)| {
             Money::ratio(i128::from(last.0 - first.0) * 100, first.0.into()).rounded(4).to_string()
@@ -211,14 +211,14 @@ impl Front {
 
     pub(super) fn order_book(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let place = match get::<u64>(&params, "instrument_id") {
+        let place = match param::<u64>(&params, "instrument_id")? {
             Some(id) => {
                 let place = u16::try_from(id).ok().and_then(|id| self.by_instrument.get(&id).copied());
                 place.ok_or(Fault::param("instrument_id", "no instrument has this id"))?
             }
             None => self.find_named(&params)?,
         };
-        let depth = get::<u32>(&params, "depth").unwrap_or(DEPTH_DEFAULT);
+        let depth = param::<u32>(&params, "depth")?.unwrap_or(DEPTH_DEFAULT);
         if !DEPTHS.contains(&depth) {
             return Err(Fault::param("depth", "value is not one of those allowed"));
         }
@@ -261,16 +261,16 @@ impl Front {
             timestamp: None,
             price: None,
             index_name: None,
-            index_price: Some(figure(index.price)),
-            estimated_delivery_price: Some(figure(index.price)),
+            index_price: Some(figure(index.price).decimal()),
+            estimated_delivery_price: Some(figure(index.price).decimal()),
         })))
     }
 
     pub(super) fn book_summary(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let places: Vec<usize> = match text_of(&params, "currency") {
+        let places: Vec<usize> = match text_param(&params, "currency")? {
             Some(currency) => {
-                let kind = get::<Kind>(&params, "kind");
+                let kind: Option<Kind> = param(&params, "kind")?;
                 let all = self.settings.listings.iter().zip(0..);
                 all.filter(|(listing, _)| listing.is_of(kind, &currency)).map(|(_, place)| place).collect()
             }

@@ -15,7 +15,7 @@ use tickpath_types::SelfTradePrevention;
 use super::{Answer, Front, REQUESTS_MAX};
 use crate::account::Changes;
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, json, list, text_of};
+use crate::json::{Json, Object, json, list, param, text_param};
 use crate::listing::{decimal_money, figure};
 use crate::order::UserTrade;
 use crate::pending::ReplyTo;
@@ -26,7 +26,7 @@ const GROUP_LEN_MAX: usize = 64;
 /// Groups of one account at most.
 const GROUPS_MAX: usize = 100;
 /// Seconds of an interval and of a pause at most.
-const SECONDS_MAX: u64 = 86_400;
+pub(super) const SECONDS_MAX: u64 = 86_400;
 /// Trades that are remembered of an interval; the oldest counts no more.
 const FILLS_MAX: usize = 10_000;
 
@@ -36,11 +36,11 @@ pub(crate) struct Guard {
     pub(crate) index: usize,
     /// Empty for orders that are no quotes.
     pub(crate) group: String,
-    interval_ms: u64,
+    pub(super) interval_ms: u64,
     /// How long quoting stops; until it is reset when 0.
-    frozen_ms: u64,
-    quantity: Option<Money>,
-    delta: Option<Money>,
+    pub(super) frozen_ms: u64,
+    pub(super) quantity: Option<Money>,
+    pub(super) delta: Option<Money>,
     /// What the quotes of one side may be in all, as the client says.
     pub(super) quote_quantity: Option<Money>,
     /// When, how much, and on which side in the base currency.
@@ -87,7 +87,7 @@ impl Guard {
 
 impl Front {
     fn named_index(&self, params: &Value<'_>) -> Result<Option<usize>, Fault> {
-        let Some(name) = text_of(params, "index_name") else { return Ok(None) };
+        let Some(name) = text_param(params, "index_name")? else { return Ok(None) };
         let place = self.indices.iter().position(|index| index.name == name);
         place.map(Some).ok_or(Fault::param("index_name", "no index has this name"))
     }
@@ -95,27 +95,20 @@ impl Front {
     pub(super) fn set_protection(&mut self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let index = self.named_index(&params)?.ok_or(Fault::param("index_name", "value required"))?;
-        let seconds = |name| match get::<u64>(&params, name) {
+        let seconds = |name| match param::<u64>(&params, name)? {
             Some(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
             Some(_) => Err(Fault::param(name, "value must be at most 86400")),
             None => Err(Fault::param(name, "value required")),
         };
-        let limit = |name| match get::<Decimal>(&params, name) {
+        let limit = |name| match param::<Decimal>(&params, name)? {
             Some(limit) if limit.is_negative() => Err(Fault::param(name, "value must not be below 0")),
             limit => Ok(limit.filter(|limit| !limit.is_zero()).map(|limit| decimal_money(limit).to_string())),
         };
         if limit("vega_limit")?.is_some() {
             return Err(Fault::because(ErrorCode::NotImplemented, "vega is not reckoned here"));
         }
-        let group = text_of(&params, "mmp_group").unwrap_or_default();
-        if group.chars().count() > GROUP_LEN_MAX {
-            return Err(Fault::param("mmp_group", "at most 64 characters"));
-        }
-        let known = self.accounts[account].guards.len();
-        let is_known = self.guard(account, index, &group).is_some();
-        if !is_known && known >= GROUPS_MAX {
-            return Err(Fault::because(ErrorCode::BadArguments, "there are 100 groups already"));
-        }
+        let group = text_param(&params, "mmp_group")?.unwrap_or_default();
+        self.check_groups(account, index, &group)?;
         let protection = Protection {
             account: self.accounts[account].name.clone(),
             index: self.indices[index].name.clone(),
@@ -127,15 +120,37 @@ impl Front {
             vega: None,
             quote_quantity: limit("max_quote_quantity")?,
         };
-        if protection.interval_s == 0 && is_known {
-            // Nobody watches these quotes any more.
-            self.cancel_protected(account, index, &protection.group, CancelReason::MmpConfigCurtailment);
-        }
         let group = protection.group.clone();
-        self.decide(&Record::Protection(protection));
+        self.protect(account, index, protection);
         let guards = self.accounts[account].guards.iter();
         let set = guards.filter(|guard| guard.index == index && guard.group == group);
         Ok(Some(list(set, |guard, out| guard.write(&self.indices[guard.index].name, out))))
+    }
+
+    /// Whether one more group of protection may be there.
+    pub(super) fn check_groups(&self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
+        let is_known = self.guard(account, index, group).is_some();
+        if group.chars().count() > GROUP_LEN_MAX {
+            return Err(Fault::param("mmp_group", "at most 64 characters"));
+        }
+        if !is_known && self.accounts[account].guards.len() >= GROUPS_MAX {
+            return Err(Fault::because(ErrorCode::BadArguments, "there are 100 groups already"));
+        }
+        Ok(())
+    }
+
+    /// Sets the protection of a group, or ends it.
+    pub(super) fn protect(&mut self, account: usize, index: usize, protection: Protection) {
+        if protection.interval_s == 0 && self.guard(account, index, &protection.group).is_some() {
+            // Nobody watches these quotes any more.
+            self.cancel_protected(account, index, &protection.group, CancelReason::MmpConfigCurtailment);
+        }
+        self.decide(&Record::Protection(protection));
+    }
+
+    /// The group may quote again.
+    pub(super) fn unfreeze(&mut self, account: usize, index: usize, group: &str) {
+        self.decide(&self.freeze_of(account, index, group, None));
     }
 
     pub(super) fn take_protection(&mut self, protection: &Protection) {
@@ -175,7 +190,7 @@ impl Front {
 
     pub(super) fn protection(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let (index, group) = (self.named_index(&params)?, text_of(&params, "mmp_group"));
+        let (index, group) = (self.named_index(&params)?, text_param(&params, "mmp_group")?);
         let guards = self.accounts[account].guards.iter().filter(|guard| {
             index.is_none_or(|index| guard.index == index)
                 && group.as_ref().is_none_or(|group| guard.group == *group)
@@ -186,7 +201,7 @@ impl Front {
     /// What is frozen now.
     pub(super) fn protection_status(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let (index, group) = (self.named_index(&params)?, text_of(&params, "mmp_group"));
+        let (index, group) = (self.named_index(&params)?, text_param(&params, "mmp_group")?);
         let now_ms = self.now_ms();
         let frozen = self.accounts[account].guards.iter().filter(|guard| {
             guard.is_frozen(now_ms)
@@ -209,12 +224,30 @@ impl Front {
     pub(super) fn reset_protection(&mut self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let index = self.named_index(&params)?.ok_or(Fault::param("index_name", "value required"))?;
-        let group = text_of(&params, "mmp_group").unwrap_or_default();
+        let group = text_param(&params, "mmp_group")?.unwrap_or_default();
+        self.guard(account, index, &group)
+            .ok_or(Fault::because(ErrorCode::BadArguments, "set_mmp_config was not called for it"))?;
+        self.unfreeze(account, index, &group);
+        Ok(Some(json(&Text::new("ok"))))
+    }
+
+    fn freeze_of(&self, account: usize, index: usize, group: &str, until_ms: Option<u64>) -> Record {
+        Record::Frozen {
+            account: self.accounts[account].name.clone(),
+            index: self.indices[index].name.clone(),
+            group: group.to_owned(),
+            until_ms,
+        }
+    }
+
+    /// Quoting stopped, or began again: from what was written down.
+    pub(super) fn take_freeze(&mut self, account: &str, index: &str, group: &str, until_ms: Option<u64>) {
+        let index = self.indices.iter().position(|known| known.name == index);
+        let (Some(account), Some(index)) = (self.account_named(account), index) else { return };
         let guards = self.accounts[account].guards.iter_mut();
         for guard in guards.filter(|guard| guard.index == index && guard.group == group) {
-            (guard.frozen_until, guard.fills) = (None, VecDeque::new());
+            (guard.frozen_until, guard.fills) = (until_ms, VecDeque::new());
         }
-        Ok(Some(json(&Text::new("ok"))))
     }
 
     /// Counts what protected orders traded, and stops those whose limit is reached.
@@ -233,12 +266,13 @@ impl Front {
                         frozen_ms => now_ms + frozen_ms,
                     });
                     guard.fills.clear();
-                    reached.push((index, group.clone()));
+                    reached.push((index, group.clone(), guard.frozen_until));
                 }
             }
         }
-        for (index, group) in reached {
+        for (index, group, until_ms) in reached {
             self.counters.protections.add(1);
+            self.write_down(self.freeze_of(account, index, &group, until_ms));
             self.cancel_protected(account, index, &group, CancelReason::MmpTrigger);
             if let Some(guard) = self.guard(account, index, &group) {
                 let news = self.frozen(guard);
@@ -306,13 +340,13 @@ impl Front {
     /// `private/set_self_trading_config`: answered once the log has it.
     pub(super) fn set_self_trading(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
-        let strategy = match text_of(&params, "mode").as_deref() {
+        let strategy = match text_param(&params, "mode")?.as_deref() {
             Some("reject_taker") => SelfTradePrevention::CancelNewest,
             Some("cancel_maker") => SelfTradePrevention::CancelOldest,
             Some(_) => return Err(Fault::param("mode", "value must be reject_taker or cancel_maker")),
             None => return Err(Fault::param("mode", "value required")),
         };
-        if get::<bool>(&params, "extended_to_subaccounts").is_none() {
+        if param::<bool>(&params, "extended_to_subaccounts")?.is_none() {
             return Err(Fault::param("extended_to_subaccounts", "value required"));
         }
         if self.requests.len() >= REQUESTS_MAX {

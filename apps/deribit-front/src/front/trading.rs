@@ -12,12 +12,13 @@ use tickpath_types::{
     TimeInForce as EngineTime, UserRefNum,
 };
 
+use super::account::Wanted;
 use super::fix::FixDone;
 use super::orders::Selection;
 use super::triggers::{TriggerChange, waits};
-use super::{Answer, Front, REQUESTS_MAX};
+use super::{ACCOUNT_REQUESTS_MAX, ANSWER_MAX, Answer, ELEMENTS_MAX, Front, REQUESTS_MAX};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, json, list};
+use crate::json::{Json, Object, json, list, param};
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::{Extra, TRIGGER_BIT, Terms};
 use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, Work};
@@ -112,10 +113,7 @@ impl Front {
             is_reduce_only: order.reduce_only,
             is_protected: order.mmp,
             is_quote: false,
-            label: self
-                .labels
-                .number(&label, to.id.client_order_id())
-                .ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
+            label: self.label_number(account, &label, to.id.client_order_id())?,
             trigger: 0,
         };
         if waits(order_type) {
@@ -132,6 +130,30 @@ impl Front {
         let (connection, reply) = (Some(to.connection), Some(to.clone()));
         self.enter_as(account, intent, Origin { connection, reply, extra, group: None })?;
         Ok(Done::Later)
+    }
+
+    /// The number of a label, and of what else the client calls the order. An account has so many of them and no more.
+    pub(super) fn label_number(
+        &mut self,
+        account: usize,
+        label: &str,
+        client_id: &str,
+    ) -> Result<u32, Fault> {
+        let known = &self.accounts[account];
+        let is_full = known.labels.len() >= self.settings.max_labels;
+        let number = match self.labels.find(label, client_id) {
+            Some(number) if number == 0 || !is_full || known.labels.contains(&number) => number,
+            _ if is_full => {
+                let reason = "the account has as many labels as it may: use one that it had";
+                return Err(Fault::because(ErrorCode::OtherReject, reason));
+            }
+            _ => {
+                let number = self.labels.number(label, client_id);
+                number.ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?
+            }
+        };
+        self.accounts[account].note_label(number);
+        Ok(number)
     }
 
     pub(super) fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
@@ -247,16 +269,10 @@ impl Front {
         }
         let is_pair_sale = is_pair && intent.side == Side::Sell;
         let currency = if is_pair_sale { &listing.base } else { &listing.settlement };
-        let needed = self.held_for(
-            account,
-            currency,
-            intent.listing,
-            intent.side,
-            leaves,
-            intent.price,
-            intent.terms.is_reduce_only,
-        );
-        let is_enough = needed.0 == 0 || self.figures_of(account, currency, but).available() >= needed;
+        let figures = self.figures_of(account, currency, but);
+        let with = self.held_by_orders(account, currency, but, Some(Wanted::of(intent, leaves)));
+        let needed = with - figures.open_orders;
+        let is_enough = needed.0 == 0 || figures.available() >= needed;
         if is_enough { Ok(()) } else { Err(ErrorCode::NotEnoughFunds.into()) }
     }
 
@@ -284,6 +300,9 @@ impl Front {
         let order = self.engine_order(account, &intent);
         let Origin { connection, reply, group, extra } = origin;
         let sent_us = self.now_us;
+        if let Some(extra) = extra.as_ref().filter(|extra| !extra.linked.is_empty()) {
+            self.write_links_asked(account, order.user_ref.0, extra);
+        }
         self.send(
             account,
             Pending {
@@ -320,15 +339,23 @@ impl Front {
 
     /// Hands a request to the venue, and remembers it until the log has it.
     fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
-        if self.requests.len() >= REQUESTS_MAX {
+        // Nobody fills the queue of all; what takes orders away has the room of all.
+        let is_crowded = self.accounts[account].pending.len() >= ACCOUNT_REQUESTS_MAX
+            && !matches!(pending.work, Work::Cancel { .. });
+        if is_crowded || self.requests.len() >= REQUESTS_MAX {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
+        let ask = match (pending.work, pending.request) {
+            (Work::Place(Intent { terms, .. }), OrderRequest::Enter(order))
+                if terms.order_type == OrderType::Liquidation =>
+            {
+                DoorAsk::Force(order)
+            }
+            (_, request) => DoorAsk::Order(request),
+        };
         let known = &mut self.accounts[account];
-        self.requests.push_back(DoorRequest {
-            session: known.session,
-            received_ns: self.now_us * 1_000,
-            ask: DoorAsk::Order(pending.request),
-        });
+        let (session, received_ns) = (known.session, self.now_us * 1_000);
+        self.requests.push_back(DoorRequest { session, received_ns, ask });
         known.pending.push_back(pending);
         Ok(())
     }
@@ -459,10 +486,21 @@ impl Front {
         let request = if price == order.price && qty < order.qty {
             OrderRequest::Cancel(EngineCancel { user_ref: UserRefNum(order.user_ref), qty })
         } else {
-            self.keep_off_the_book(&mut intent)?;
-            self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(number))?;
-            let replacement = self.engine_order(account, &intent);
-            OrderRequest::Replace(replacement.replacing(UserRefNum(order.user_ref)))
+            match self.keep_off_the_book(&mut intent) {
+                // An edit that would take is not refused: the order goes.
+                Err(fault) if fault.code == ErrorCode::PostOnlyReject && origin.group.is_none() => {
+                    OrderRequest::Cancel(EngineCancel {
+                        user_ref: UserRefNum(order.user_ref),
+                        qty: Qty::ZERO,
+                    })
+                }
+                kept => {
+                    kept?;
+                    self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(number))?;
+                    let replacement = self.engine_order(account, &intent);
+                    OrderRequest::Replace(replacement.replacing(UserRefNum(order.user_ref)))
+                }
+            }
         };
         let Origin { connection, reply, group, extra } = origin;
         let work = Work::Edit { number, intent };
@@ -536,9 +574,9 @@ impl Front {
     /// Cancels all that is meant; answered once the log has all of it.
     pub(super) fn cancel_many(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
-        let is_detailed = get::<bool>(&params, "detailed").unwrap_or(false);
+        let is_detailed = param(&params, "detailed")?.unwrap_or(false);
         let selection = self.selection(request)?;
-        self.freeze_quotes(account, &params);
+        self.freeze_quotes(account, &params)?;
         let group = self.cancel_selected(account, &selection, is_detailed, to)?;
         Ok(group.map(|group| self.group_result(&group)))
     }
@@ -601,7 +639,7 @@ impl Front {
         }
         let Some(group) = self.groups.remove(&number) else { return };
         if let RequestId::Fix(asked) = &group.reply.id {
-            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::Many(&group.cancelled)));
+            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::of(&group)));
         }
         let result = match group.quoting {
             Some(_) => self.quoting_result(&group),
@@ -611,7 +649,10 @@ impl Front {
     }
 
     pub(super) fn group_result(&self, group: &Group) -> Vec<u8> {
-        if group.is_detailed { self.detailed(group) } else { json(&(group.cancelled.len() as u64)) }
+        let detailed = group.is_detailed.then(|| self.detailed(group));
+        // What is done is done: where the reports are too many, their number is told.
+        let detailed = detailed.filter(|detailed| detailed.len() <= ANSWER_MAX);
+        detailed.unwrap_or_else(|| json(&(group.cancelled.len() as u64)))
     }
 
     /// The cancelled orders by their instruments.
@@ -726,7 +767,8 @@ impl Front {
         if let Some(known) = self.accounts[account].order(number) {
             self.write_order(known, &mut order);
         }
-        let trades = list(trades, |trade, out| self.write_user_trade(trade, out));
+        let shown = trades.iter().take(ELEMENTS_MAX);
+        let trades = list(shown, |trade, out| self.write_user_trade(trade, out));
         Object::new().with("order", Json(order)).with("trades", Json(trades)).end()
     }
 }
@@ -754,6 +796,9 @@ pub(super) fn check_terms(
     let is_limit = matches!(order_type, OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit);
     if !is_limit && time != TimeInForce::GoodTilCancelled {
         return Err(Fault::because(ErrorCode::InvalidArguments, "market orders have no time_in_force"));
+    }
+    if order.reject_post_only && !order.post_only {
+        return Err(Fault::param("reject_post_only", "only with post_only"));
     }
     if order.post_only && (!rests || !is_limit) {
         return Err(ErrorCode::PostOnlyNotAllowed.into());

@@ -1,8 +1,8 @@
 //! Instruments by FIX: lists and states.
 
 use tickpath_fix::deribit::{
-    Security, SecurityList, SecurityListRequest, SecurityStatus, SecurityStatusRequest,
-    SubscriptionRequestType,
+    Security, SecurityDefinition, SecurityDefinitionRequest, SecurityList, SecurityListRequest,
+    SecurityStatus, SecurityStatusRequest, SubscriptionRequestType,
 };
 use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Group, Message, TIME_LEN_MAX, tag, write_time};
@@ -10,12 +10,21 @@ use tickpath_types::{Nanos, Qty, Side, TradingState};
 
 use super::market_data::put_or_call;
 use super::reports::contracts;
-use super::{Front, Outgoing, check_id, decimal_of, out_of_range, written};
+use super::{Front, Outgoing, check_id, decimal_of, missing, out_of_range, written};
 use crate::listing::Listing;
+use crate::market::Life;
 
 /// SecurityStatus (965).
 const ACTIVE: u64 = 1;
 const CLOSED: u64 = 4;
+const SETTLED: u64 = 12;
+/// SecurityRequestType (321): how one is, make one, which there are.
+const IS: u64 = 0;
+const MAKE: u64 = 1;
+const LIST: u64 = 3;
+/// SecurityResponseType (323).
+const ACCEPTED: u64 = 2;
+const REJECTED: u64 = 5;
 /// SecurityTradingStatus (326).
 const READY: u64 = 7;
 const NOT_AVAILABLE: u64 = 8;
@@ -57,8 +66,9 @@ impl Front {
                     .secondary_currency
                     .is_none_or(|currency| listing.quote.eq_ignore_ascii_case(currency))
         };
-        let places: Vec<usize> =
-            (0..self.markets.len()).filter(|place| is_wanted(&self.settings.listings[*place])).collect();
+        let places: Vec<usize> = (0..self.markets.len())
+            .filter(|place| self.status_of(*place) != SETTLED && is_wanted(&self.settings.listings[*place]))
+            .collect();
         let list = self.written_list(id, &places, false);
         let list = list.or_else(|| {
             written(&SecurityList {
@@ -80,7 +90,7 @@ impl Front {
             .iter()
             .zip(&words)
             .map(|(place, words)| Security {
-                status: has_status.then(|| if self.is_open(*place) { ACTIVE } else { CLOSED }),
+                status: has_status.then(|| self.status_of(*place)),
                 ..self.security(*place, words)
             })
             .collect();
@@ -120,8 +130,34 @@ impl Front {
         }
     }
 
-    fn is_open(&self, place: usize) -> bool {
-        self.markets[place].state == TradingState::Trading
+    /// SecurityStatus (965) of an instrument.
+    fn status_of(&self, place: usize) -> u64 {
+        match self.markets[place].life {
+            Life::Delivered(_) => SETTLED,
+            Life::Listed if self.markets[place].state == TradingState::Trading => ACTIVE,
+            _ => CLOSED,
+        }
+    }
+
+    /// Combinations, of which the venue has none.
+    pub(super) fn security_definition(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
+        let request = SecurityDefinitionRequest::decode(message)?;
+        check_id(request.security_req_id, tag::SECURITY_REQ_ID)?;
+        let (response_type, text) = match request.request_type {
+            LIST if request.currency.is_none() => return Err(missing(tag::CURRENCY).into()),
+            LIST => (ACCEPTED, None),
+            IS | MAKE => (REJECTED, Some("the venue has no combinations")),
+            _ => return Err(out_of_range(tag::SECURITY_REQUEST_TYPE).into()),
+        };
+        let definition = written(&SecurityDefinition {
+            security_req_id: request.security_req_id,
+            security_response_id: request.security_req_id,
+            response_type,
+            text,
+            ..SecurityDefinition::default()
+        });
+        self.send_fix(number, definition);
+        Ok(())
     }
 
     pub(super) fn security_status(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
@@ -166,12 +202,12 @@ impl Front {
             let own = recent.filter(|trade| trade.direction == side).map(|trade| trade.qty.0);
             contracts(listing, Qty(own.sum()))
         };
-        let stats = market.stats(&listing.contract, self.now_ms());
+        let stats = market.stats();
         let price = |price| decimal_of(listing.price(price));
         written(&SecurityStatus {
             symbol: &listing.name,
             request_id: Some(id),
-            trading_status: Some(if self.is_open(place) { READY } else { NOT_AVAILABLE }),
+            trading_status: Some(if self.status_of(place) == ACTIVE { READY } else { NOT_AVAILABLE }),
             buy_volume: Some(of(Side::Buy)),
             sell_volume: Some(of(Side::Sell)),
             high_px: stats.high.map(price),
@@ -184,17 +220,17 @@ impl Front {
     /// From now on it is known which instruments are open, so that a change is seen.
     fn note_states(&mut self) {
         for place in 0..self.markets.len() {
-            let is_open = self.is_open(place);
-            self.fix.states.entry(place).or_insert(is_open);
+            let status = self.status_of(place);
+            self.fix.states.entry(place).or_insert(status);
         }
     }
 
     /// Tells who follows instruments of those that have opened or closed.
     pub(super) fn tell_states(&mut self, touched: &[usize]) {
         for &place in touched {
-            let is_open = self.is_open(place);
+            let status = self.status_of(place);
             match self.fix.states.get_mut(&place) {
-                Some(before) if *before != is_open => *before = is_open,
+                Some(before) if *before != status => *before = status,
                 _ => continue,
             }
             let mut outgoing = Vec::new();
