@@ -243,8 +243,7 @@ impl Recorded {
     /// Records a message of a FIX session that does not concern the core. An answered Logon may repeat credentials.
     pub fn keep_session_message(&mut self, stream: usize, now: Nanos, message: &Message<'_>) {
         if self.is_on {
-            let payload =
-                if message.msg_type() == MsgType::LOGON { WITHHELD } else { message.as_bytes() };
+            let payload = if message.msg_type() == MsgType::LOGON { WITHHELD } else { message.as_bytes() };
             self.tape.get_mut().session(of_stream(stream), now, payload);
         }
     }

@@ -345,7 +345,9 @@ impl Machine {
                 _ => return Err(unknown()),
             },
             RecordKind::VenueIn if core.speaks_fix(stream) => {
-                let Parsed::Complete { message, .. } = Message::parse(&payload) else { return Err(unknown()) };
+                let Parsed::Complete { message, .. } = Message::parse(&payload) else {
+                    return Err(unknown());
+                };
                 core.handle_fix(stream, time, &message, &mut door);
             }
             RecordKind::VenueIn => {

@@ -225,7 +225,10 @@ fn our_client_connects_by_tcp_by_tls_and_through_a_proxy() {
         assert_eq!(server.join().unwrap(), sent.len());
         if let Some((_, proxy)) = way {
             let asked = proxy.join().unwrap();
-            assert!(asked.starts_with(&format!("CONNECT localhost:{} HTTP/1.1\r\n", address.port())), "{asked}");
+            assert!(
+                asked.starts_with(&format!("CONNECT localhost:{} HTTP/1.1\r\n", address.port())),
+                "{asked}"
+            );
         }
     }
 }

@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 use tickpath_agent::TscClock;
 use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit::session::{Key, RequestError};
-use tickpath_deribit_link::{
-    FixChange, FixLink, FixLinkConfig, FixListener, FixRoute, Loss, Standing,
-};
+use tickpath_deribit_link::{FixChange, FixLink, FixLinkConfig, FixListener, FixRoute, Loss, Standing};
 use tickpath_fix::deribit::{ExecutionReport, NewOrderSingle, OrderCancelRequest, SideCode};
 use tickpath_fix::{Body, Decimal, Message, MsgType};
 use tickpath_types::Nanos;
@@ -79,7 +77,13 @@ fn link(venue: &Running, secret: &str) -> FixLink {
 fn until(link: &mut FixLink, heard: &mut Heard, what: &str, is_so: impl Fn(&FixLink, &Heard) -> bool) {
     let start = Instant::now();
     while !is_so(link, heard) {
-        assert!(start.elapsed() < PATIENCE, "{what}: {} {:?} {:?}", link.stage(), heard.changes, heard.losses);
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{what}: {} {:?} {:?}",
+            link.stage(),
+            heard.changes,
+            heard.losses
+        );
         link.do_work(TscClock::shared().now(), heard);
         std::thread::sleep(Duration::from_micros(100));
     }

@@ -251,10 +251,7 @@ impl Account {
         let is_cancel =
             |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll);
         let by_fix = self.entry.as_ref().is_some_and(|entry| entry.pending().any(is_cancel));
-        self.is_cancel_all_wanted
-            || !self.cancels.is_empty()
-            || by_fix
-            || self.pending.iter().any(is_cancel)
+        self.is_cancel_all_wanted || !self.cancels.is_empty() || by_fix || self.pending.iter().any(is_cancel)
     }
 
     /// Whether another request may be without a reply.

@@ -27,9 +27,8 @@ impl Core {
     /// Whether a connection speaks FIX.
     #[must_use]
     pub fn speaks_fix(&self, stream: usize) -> bool {
-        let is_entry = |account: &super::Account| {
-            account.entry.as_ref().is_some_and(|entry| entry.stream == stream)
-        };
+        let is_entry =
+            |account: &super::Account| account.entry.as_ref().is_some_and(|entry| entry.stream == stream);
         self.accounts.iter().any(is_entry)
     }
 
@@ -48,7 +47,9 @@ impl Core {
         let Some(entry) = &mut known.entry else { return };
         entry.is_up = false;
         let (step, stream) = (known.step, known.stream);
-        while let Some(pending) = self.accounts[usize::from(account)].entry.as_mut().and_then(OrderEntry::take_lost) {
+        while let Some(pending) =
+            self.accounts[usize::from(account)].entry.as_mut().and_then(OrderEntry::take_lost)
+        {
             self.unanswered(account, &pending, true, now, door);
         }
         self.forget_fix_news(account);

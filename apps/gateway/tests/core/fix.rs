@@ -3,7 +3,7 @@
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
 use tickpath_gateway_protocol::{
-    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, ModifyOrder, OrderAck, OrderStatus, OrderType,
+    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, Fixed, ModifyOrder, OrderAck, OrderStatus, OrderType,
     OrderUpdate, Side, TimeInForce, Trigger,
 };
 use tickpath_types::Nanos;
@@ -80,9 +80,7 @@ fn messages_are_these_bytes() {
     rig.create(1001);
     assert_eq!(
         rig.sent(),
-        format!(
-            "35=D|11={label}|54=1|38=10|55=BTC-PERPETUAL|44=59000|40=2|854=1|62={UNTIL}|100010={label}|"
-        )
+        format!("35=D|11={label}|54=1|38=10|55=BTC-PERPETUAL|44=59000|40=2|854=1|62={UNTIL}|100010={label}|")
     );
     assert!(rig.venue.fix.last().unwrap().text.starts_with("8=FIX.4.4|9="));
     // Its id at the venue is not known: it is named by the id that we gave it.
@@ -151,7 +149,8 @@ fn messages_are_these_bytes() {
         )
     );
     let label = rig.label(1005);
-    let order = CreateOrder { order_type: OrderType::TRAILING_STOP, stop_price: "500".parse().unwrap(), ..order };
+    let order =
+        CreateOrder { order_type: OrderType::TRAILING_STOP, stop_price: "500".parse().unwrap(), ..order };
     rig.request(CLIENT, 1005, 1, &order);
     assert_eq!(
         rig.sent(),
@@ -213,7 +212,8 @@ fn answers_find_their_requests() {
     assert_eq!(rig.acks(1001)[2..], [FORWARDED, FORWARDED, ACCEPTED, ACCEPTED]);
     // Its quantities are told after that.
     assert_eq!(rig.status(1001), Some(OrderStatus::WORKING));
-    let ended = changed.replace("39=0", "39=4").replace("000.002", "000.003").replace("success", "notification");
+    let ended =
+        changed.replace("39=0", "39=4").replace("000.002", "000.003").replace("success", "notification");
     rig.says(&ended.replace("08:00:00.002", "08:00:00.003"));
     let last = rig.all::<OrderUpdate>().last().unwrap();
     assert_eq!((last.status, last.price), (OrderStatus::CANCELED, "59001".parse().unwrap()));
@@ -239,7 +239,10 @@ fn refusals_come_in_four_messages() {
     assert_eq!(rig.status(1002), Some(OrderStatus::REJECTED));
     // This one does not say whether it was done.
     rig.create(1003);
-    rig.says(&format!("35=j|45={}|372=D|380=4|58=timed_out: ask for the state of the order|", rig.sequence()));
+    rig.says(&format!(
+        "35=j|45={}|372=D|380=4|58=timed_out: ask for the state of the order|",
+        rig.sequence()
+    ));
     assert_eq!((rig.acks(1003), rig.status(1003)), (vec![FORWARDED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
     let order = rig.order(1003, "open", 0, 1);
     rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
@@ -253,7 +256,9 @@ fn refusals_come_in_four_messages() {
     assert_eq!(rig.status(1003), Some(OrderStatus::COMPLETED));
     // What is to none of ours, or cannot be read, is no panic.
     let before = rig.core.counters().faults;
-    for text in ["35=9|39=2|41=V-9|", "35=3|45=99|", "35=3|58=x|", "35=8|37=V-9|", "35=8|39=0|37=V-9|", "35=Z|"] {
+    for text in
+        ["35=9|39=2|41=V-9|", "35=3|45=99|", "35=3|58=x|", "35=8|37=V-9|", "35=8|39=0|37=V-9|", "35=Z|"]
+    {
         rig.says(text);
     }
     assert_eq!(rig.core.counters().faults, before + 2);
@@ -285,7 +290,10 @@ fn a_lost_session_leaves_nothing_forgotten_and_doubles_nothing() {
     rig.cancel(1001);
     rig.lose_entry();
     for id in [1001, 1002, 1003] {
-        assert_eq!(rig.all::<OrderAck>().filter(|ack| ack.client_order_id == id).last().unwrap().status, TIMEOUT);
+        assert_eq!(
+            rig.all::<OrderAck>().filter(|ack| ack.client_order_id == id).last().unwrap().status,
+            TIMEOUT
+        );
         assert_eq!(rig.status(id), Some(OrderStatus::UNKNOWN));
     }
     assert_eq!(rig.core.ready_accounts(), 0);
@@ -294,7 +302,10 @@ fn a_lost_session_leaves_nothing_forgotten_and_doubles_nothing() {
     // 1001 and 1002 live, 1003 never arrived.
     let (first, second) = (rig.order(1001, "open", 0, 1), rig.order(1002, "open", 0, 1));
     rig.tell_again(&format!("[{first},{second}]"));
-    assert_eq!((rig.status(1001), rig.status(1002)), (Some(OrderStatus::WORKING), Some(OrderStatus::WORKING)));
+    assert_eq!(
+        (rig.status(1001), rig.status(1002)),
+        (Some(OrderStatus::WORKING), Some(OrderStatus::WORKING))
+    );
     for _ in 0..8 {
         rig.reply(Method::GetOrderStateByLabel, "[]");
         rig.pass(Nanos::from_secs(1));
@@ -344,8 +355,8 @@ fn two_connections_tell_of_the_same_and_clients_hear_it_once() {
         let news = rig.order(1001, "open", 0, 1_800_000_000_007).replace("59000", price);
         rig.changes(&news, "[]");
     }
-    let prices: Vec<String> = rig.all::<OrderUpdate>().map(|order| order.price.to_string()).collect();
-    assert_eq!(prices, ["59000", "59001", "59002"]);
+    let prices: Vec<Fixed> = rig.all::<OrderUpdate>().map(|order| order.price).collect();
+    assert_eq!(prices, ["59000", "59001", "59002"].map(|price| price.parse().unwrap()));
     // Why an order ended that nobody cancelled here, the WebSocket says.
     let report = rig.report(1001, '4', 0, 9, "notification");
     rig.says(&report);

@@ -5,9 +5,9 @@ use std::net::SocketAddrV4;
 use tickpath_gateway::admin::call;
 use tickpath_gateway::replay::replay;
 use tickpath_gateway_protocol::{
-    AckStatus, CancelAll, CreateOrder, ErrorCode, Event, ExecutionFlags, GatewayStatus, ModifyOrder, OrderAck,
-    OrderStatus, OrderType, Origin, Ready, ReadyScope, Side, StreamStatus, TimeInForce, TradeUpdate, Transport,
-    Trigger,
+    AckStatus, CancelAll, CreateOrder, ErrorCode, Event, ExecutionFlags, GatewayStatus, ModifyOrder,
+    OrderAck, OrderStatus, OrderType, Origin, Ready, ReadyScope, Side, StreamStatus, TimeInForce,
+    TradeUpdate, Transport, Trigger,
 };
 
 use crate::relay::Relay;
@@ -15,7 +15,9 @@ use crate::support::{Killable, PERPETUAL, TestClient, TestGateway, TestVenue, fi
 
 /// Keys of the table `[venue]` with which orders go by FIX through this door.
 pub fn by_fix(door: SocketAddrV4) -> String {
-    format!("transport = 'fix'\nfix_uri = 'tcp://{door}'\nfix_ping_interval = '1s'\nreconnect_pause_max = '1s'\n")
+    format!(
+        "transport = 'fix'\nfix_uri = 'tcp://{door}'\nfix_ping_interval = '1s'\nreconnect_pause_max = '1s'\n"
+    )
 }
 
 impl TestClient {
@@ -377,7 +379,8 @@ fn the_sample_trades_by_fix_where_two_lines_of_it_say_so() {
     let venue = TestVenue::start(folder.path());
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/gateway.toml");
     let socket = folder.path().join("gateway.sock");
-    let own = format!("client_listen_address = '{0}'\nadmin_listen_address = '{0}.admin'\n", socket.display());
+    let own =
+        format!("client_listen_address = '{0}'\nadmin_listen_address = '{0}.admin'\n", socket.display());
     let mut text = own + &std::fs::read_to_string(path).unwrap();
     for (sample, here) in [
         ("metrics_listen_address = \"127.0.0.1:26440\"", String::new()),

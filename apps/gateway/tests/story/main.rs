@@ -162,8 +162,7 @@ fn duty_cycles_do_not_allocate(keys: impl Fn(&TestVenue) -> String) {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
     // Also with everything recorded.
-    let log =
-        format!("{}[event_log]\nfolder = '{}'\n", keys(&venue), folder.path().join("logs").display());
+    let log = format!("{}[event_log]\nfolder = '{}'\n", keys(&venue), folder.path().join("logs").display());
     let (_, mut gateway, socket) = support::build(folder.path(), venue.address, &log);
     let clock = TscClock::shared();
     let connecting = std::thread::spawn(move || {

@@ -5,8 +5,8 @@ use tickpath_deribit::envelope::ErrorBody;
 use tickpath_deribit::error_code::ErrorCode as VenueError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_fix::deribit::{
-    ExecType, ExecutionReport, OrdStatus, OrdType, OrderCancelReject, OrderMassCancelReport, QtyType, SideCode,
-    TimeInForceCode, to_units,
+    ExecType, ExecutionReport, OrdStatus, OrdType, OrderCancelReject, OrderMassCancelReport, QtyType,
+    SideCode, TimeInForceCode, to_units,
 };
 use tickpath_fix::session::{BusinessReject, Reject};
 use tickpath_fix::{Body, Decimal, FieldError, Message, MsgType};
@@ -64,7 +64,13 @@ impl Core {
             }
             MsgType::REJECT => {
                 let reject = Reject::decode(message)?;
-                self.take_reject(account, reject.ref_seq_num, reject.text.unwrap_or_default(), received, door);
+                self.take_reject(
+                    account,
+                    reject.ref_seq_num,
+                    reject.text.unwrap_or_default(),
+                    received,
+                    door,
+                );
             }
             MsgType::BUSINESS_MESSAGE_REJECT => {
                 let reject = BusinessReject::decode(message)?;
@@ -141,9 +147,8 @@ impl Core {
     ) {
         let is_create = |purpose: &Purpose| matches!(purpose, Purpose::Create { .. });
         let is_change = |purpose: &Purpose| matches!(purpose, Purpose::Modify { .. });
-        let pending = self
-            .take_entry(account, slot, is_create)
-            .or_else(|| self.take_entry(account, slot, is_change));
+        let pending =
+            self.take_entry(account, slot, is_create).or_else(|| self.take_entry(account, slot, is_change));
         let Some(pending) = pending else { return };
         let error = refusal(report.text.unwrap_or_default(), None);
         self.refused_by_fix(account, slot, &pending, &error, received, door);
@@ -193,7 +198,10 @@ impl Core {
         let entry = self.accounts[usize::from(account)].entry.as_mut();
         let Some(pending) = entry.and_then(|entry| entry.take(sequence as i64)) else { return };
         match pending.purpose.changes() {
-            None => self.accounts[usize::from(account)].is_cancel_all_wanted |= pending.purpose == Purpose::CancelAll,
+            None => {
+                self.accounts[usize::from(account)].is_cancel_all_wanted |=
+                    pending.purpose == Purpose::CancelAll
+            }
             Some(_) if self.is_forgotten(&pending) => {}
             Some(slot) => {
                 self.refused_by_fix(account, slot, &pending, &refusal(text, None), received, door);
@@ -249,7 +257,8 @@ impl Core {
                 .ok_or(NewsFault::Number),
             None => Ok(0),
         };
-        let number = |number: Option<Decimal>| number.map_or(Ok(0), |it| it.at_scale(SCALE).ok_or(NewsFault::Number));
+        let number =
+            |number: Option<Decimal>| number.map_or(Ok(0), |it| it.at_scale(SCALE).ok_or(NewsFault::Number));
         let time_ms = report.transact_time.ok_or(NewsFault::Code)?.0 / 1_000_000;
         let has = |letter| report.exec_inst.is_some_and(|text| text.contains(letter));
         let external_id = report.order_id.or(report.cl_ord_id).and_then(ExternalId::new);
@@ -361,7 +370,10 @@ mod tests {
         assert_eq!(code("timed_out: ask for the state of the order"), Some(VenueError::TimedOut));
         assert_eq!((code("not_enough_fun"), code("not_enough_fundsx"), code("")), (None, None, None));
         let otherwise = refusal("Unknown order", Some(VenueError::OrderNotFound));
-        assert_eq!((otherwise.error_code(), otherwise.message.plain()), (Some(VenueError::OrderNotFound), Some("Unknown order")));
+        assert_eq!(
+            (otherwise.error_code(), otherwise.message.plain()),
+            (Some(VenueError::OrderNotFound), Some("Unknown order"))
+        );
     }
 
     #[test]
