@@ -45,10 +45,16 @@ pub struct Streams {
     poller: Poller,
     /// Of each connection the number of the life that the poller watches.
     watched: Vec<u64>,
-    /// Connections that may have more than was taken: TLS has it, and the poller does not see it.
-    unread: u128,
+    /// Connections to be looked at whatever the poller says: TLS may have more than was taken, or there is something to say.
+    due: u128,
     /// The same of FIX sessions, by their places.
-    unread_entries: u64,
+    due_entries: u64,
+    /// Connections that were given requests since the last flush.
+    unflushed: u128,
+    /// The same of FIX sessions.
+    unflushed_entries: u64,
+    /// Requests are rehearsed, not sent.
+    is_rehearsal: bool,
     visit_at: Nanos,
     /// Channels that each is to have.
     wanted: Vec<BTreeSet<String>>,
@@ -137,8 +143,11 @@ impl Streams {
             links,
             entries,
             poller,
-            unread: 0,
-            unread_entries: 0,
+            due: 0,
+            due_entries: 0,
+            unflushed: 0,
+            unflushed_entries: 0,
+            is_rehearsal: false,
             visit_at: Nanos::ZERO,
             wanted,
             notes,
@@ -163,8 +172,8 @@ impl Streams {
         if now >= self.visit_at {
             return self.visit_all(now, clock, core, door);
         }
-        let mut due = std::mem::take(&mut self.unread);
-        let mut due_entries = std::mem::take(&mut self.unread_entries);
+        let mut due = std::mem::take(&mut self.due);
+        let mut due_entries = std::mem::take(&mut self.due_entries);
         let first_entry = self.links.len() as u64;
         if let Ok(ready) = self.poller.poll() {
             for one in ready {
@@ -197,6 +206,10 @@ impl Streams {
             work += self.visit(stream, now, clock, core, door);
             self.watch(stream);
         }
+        for place in 0..self.entries.len() {
+            work += self.visit_entry(place, now, clock, core, door);
+            self.watch(self.links.len() + place);
+        }
         work
     }
 
@@ -211,7 +224,7 @@ impl Streams {
     ) -> usize {
         let notes = &self.notes;
         let work = self.links[stream].do_work(now, &mut Ear { core, door, clock, stream, notes });
-        self.unread |= u128::from(work > 0) << stream;
+        self.due |= u128::from(work > 0) << stream;
         work
     }
 
@@ -226,7 +239,7 @@ impl Streams {
     ) -> usize {
         let (notes, stream) = (&self.notes, self.links.len() + place);
         let work = self.entries[place].do_work(now, &mut Ear { core, door, clock, stream, notes });
-        self.unread_entries |= u64::from(work > 0) << place;
+        self.due_entries |= u64::from(work > 0) << place;
         work
     }
 
@@ -285,14 +298,18 @@ impl Streams {
         }
     }
 
-    /// Gives the kernel what waits on all connections.
+    /// Gives the kernel the requests that wait; what it does not take at once leaves with the next looks.
     #[inline]
     pub fn flush(&mut self) {
-        for link in &mut self.links {
-            link.flush();
+        let mut due = std::mem::take(&mut self.unflushed);
+        while due != 0 {
+            self.links[due.trailing_zeros() as usize].flush();
+            due &= due - 1;
         }
-        for entry in &mut self.entries {
-            entry.flush();
+        let mut due = std::mem::take(&mut self.unflushed_entries);
+        while due != 0 {
+            self.entries[due.trailing_zeros() as usize].flush();
+            due &= due - 1;
         }
     }
 
@@ -336,6 +353,11 @@ impl Venue for Streams {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
+        if self.is_rehearsal {
+            self.links[stream].rehearse_request(method, params);
+            return Ok(0);
+        }
+        self.unflushed |= 1 << stream;
         self.links[stream].queue_request(now, method, params)
     }
 
@@ -346,22 +368,34 @@ impl Venue for Streams {
         stream: usize,
         body: &impl tickpath_fix::Body<'a>,
     ) -> Result<i64, RequestError> {
-        let entry = stream.checked_sub(self.links.len()).and_then(|place| self.entries.get_mut(place));
-        entry.map_or(Err(RequestError::NotReady), |entry| entry.send(now, body))
+        let place = stream.checked_sub(self.links.len()).ok_or(RequestError::NotReady)?;
+        let entry = self.entries.get_mut(place).ok_or(RequestError::NotReady)?;
+        if self.is_rehearsal {
+            return entry.rehearse(body);
+        }
+        self.unflushed_entries |= 1_u64 << place;
+        entry.send(now, body)
+    }
+
+    fn set_rehearsal(&mut self, is_rehearsal: bool) {
+        self.is_rehearsal = is_rehearsal;
     }
 
     fn subscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         if self.links[stream].subscribe(channel).is_ok() {
             self.wanted[stream].insert(channel.to_owned());
         }
     }
 
     fn unsubscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         self.links[stream].unsubscribe(channel);
         self.wanted[stream].remove(channel);
     }
 
     fn resubscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         self.links[stream].resubscribe(channel);
     }
 

@@ -49,6 +49,10 @@ pub trait Venue {
         body: &impl tickpath_fix::Body<'a>,
     ) -> Result<i64, RequestError>;
 
+    /// From now on requests, FIX messages too, go through the motions alone and nothing of them is kept or sent, or they
+    /// leave again.
+    fn set_rehearsal(&mut self, is_rehearsal: bool);
+
     /// Wants a channel, now and after each reconnection.
     fn subscribe(&mut self, stream: usize, channel: &str);
 

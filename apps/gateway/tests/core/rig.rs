@@ -58,6 +58,9 @@ pub struct FakeVenue {
     pub resubscribed: Vec<String>,
     /// What the next request is refused with.
     pub refusal: Option<RequestError>,
+    /// Requests that were rehearsed.
+    pub rehearsed: usize,
+    is_rehearsal: bool,
     next_id: i64,
 }
 
@@ -69,6 +72,10 @@ impl Venue for FakeVenue {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
+        if self.is_rehearsal {
+            self.rehearsed += 1;
+            return Ok(0);
+        }
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
@@ -85,6 +92,9 @@ impl Venue for FakeVenue {
         stream: usize,
         body: &impl tickpath_fix::Body<'a>,
     ) -> Result<i64, RequestError> {
+        if self.is_rehearsal {
+            return Err(RequestError::NotReady);
+        }
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
@@ -95,6 +105,10 @@ impl Venue for FakeVenue {
         let text = std::str::from_utf8(&bytes[..len]).unwrap().replace('\u{1}', "|");
         self.fix.push(AskedByFix { stream, sequence, text });
         Ok(sequence)
+    }
+
+    fn set_rehearsal(&mut self, is_rehearsal: bool) {
+        self.is_rehearsal = is_rehearsal;
     }
 
     fn subscribe(&mut self, _: usize, channel: &str) {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use tickpath_agent::{Agent, StopSignal};
 use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::metrics::GatewayMetrics;
-use tickpath_gateway::process::Gateway;
+use tickpath_gateway::process::{Gateway, REHEARSE_INTERVAL};
 use tickpath_gateway_io::{Client, ClientConfig, Door, DoorConfig, DoorEvent, monotonic};
 use tickpath_gateway_protocol::frame::{Password, capability};
 use tickpath_gateway_protocol::{
@@ -152,8 +152,14 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<Foun
         context.beside(
             move |stop| {
                 agent.on_start()?;
+                let mut rehearsed = context.clock.now();
                 while !stop.is_stopped() {
-                    agent.do_work(context.clock.now())?;
+                    let now = context.clock.now();
+                    // As the thread of a gateway does.
+                    if agent.do_work(now)? == 0 && now.since(rehearsed) >= REHEARSE_INTERVAL {
+                        rehearsed = now;
+                        agent.rehearse(now);
+                    }
                 }
                 agent.on_close();
                 Ok(())
