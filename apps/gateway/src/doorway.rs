@@ -177,7 +177,7 @@ impl Doorway {
                     }
                     self.metrics.profile(Function::Request).record(clock.now().since(at).0);
                 }
-                DoorEvent::Login(login) => self.check(now, &login),
+                DoorEvent::Login(login) => self.check(&login),
                 DoorEvent::Left(client, reason) => self.leave(now, client, reason, core),
                 DoorEvent::Heartbeat(client, heartbeat) => {
                     let metrics = self.metrics.client(client.slot());
@@ -209,7 +209,7 @@ impl Doorway {
 
     /// Has the password of a caller checked.
     #[cold]
-    fn check(&mut self, now: Nanos, login: &Login) {
+    fn check(&mut self, login: &Login) {
         let hello = &login.hello;
         if self.logins.len() >= LOGINS_MAX {
             return self.door.refuse(login.id, RefusalReason::TOO_MANY, Nanos::ZERO);

@@ -55,9 +55,11 @@ pub struct Streams {
     /// Connections to be looked at whatever the poller says: TLS may have more than was taken, or there is something to say.
     due: u128,
     /// The same of FIX sessions, by their places.
-    unread_entries: u64,
+    due_entries: u64,
     /// Connections that were given requests since the last flush.
     unflushed: u128,
+    /// The same of FIX sessions.
+    unflushed_entries: u64,
     /// Requests are rehearsed, not sent.
     is_rehearsal: bool,
     visit_at: Nanos,
@@ -172,8 +174,9 @@ impl Streams {
             entries,
             poller,
             due: 0,
-            unread_entries: 0,
+            due_entries: 0,
             unflushed: 0,
+            unflushed_entries: 0,
             is_rehearsal: false,
             visit_at: Nanos::ZERO,
             wanted,
@@ -200,7 +203,7 @@ impl Streams {
             return self.visit_all(now, clock, core, door);
         }
         let mut due = std::mem::take(&mut self.due);
-        let mut due_entries = std::mem::take(&mut self.unread_entries);
+        let mut due_entries = std::mem::take(&mut self.due_entries);
         let first_entry = self.links.len() as u64;
         if let Ok(ready) = self.poller.poll() {
             for one in ready {
@@ -232,6 +235,10 @@ impl Streams {
         for stream in 0..self.links.len() {
             work += self.visit(stream, now, clock, core, door);
             self.watch(stream);
+        }
+        for place in 0..self.entries.len() {
+            work += self.visit_entry(place, now, clock, core, door);
+            self.watch(self.links.len() + place);
         }
         work
     }
@@ -265,7 +272,7 @@ impl Streams {
     ) -> usize {
         let (notes, stream) = (&self.notes, self.links.len() + place);
         let work = self.entries[place].do_work(now, &mut Ear { core, door, clock, stream, notes });
-        self.unread_entries |= u64::from(work > 0) << place;
+        self.due_entries |= u64::from(work > 0) << place;
         work
     }
 
@@ -349,8 +356,10 @@ impl Streams {
             self.links[due.trailing_zeros() as usize].flush();
             due &= due - 1;
         }
-        for entry in &mut self.entries {
-            entry.flush();
+        let mut due = std::mem::take(&mut self.unflushed_entries);
+        while due != 0 {
+            self.entries[due.trailing_zeros() as usize].flush();
+            due &= due - 1;
         }
     }
 
@@ -415,11 +424,13 @@ impl Venue for Streams {
         stream: usize,
         body: &impl tickpath_fix::Body<'a>,
     ) -> Result<i64, RequestError> {
+        let place = stream.checked_sub(self.links.len()).ok_or(RequestError::NotReady)?;
+        let entry = self.entries.get_mut(place).ok_or(RequestError::NotReady)?;
         if self.is_rehearsal {
-            return Ok(0);
+            return entry.rehearse(body);
         }
-        let entry = stream.checked_sub(self.links.len()).and_then(|place| self.entries.get_mut(place));
-        entry.map_or(Err(RequestError::NotReady), |entry| entry.send(now, body))
+        self.unflushed_entries |= 1_u64 << place;
+        entry.send(now, body)
     }
 
     fn set_rehearsal(&mut self, is_rehearsal: bool) {

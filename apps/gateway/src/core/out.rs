@@ -49,7 +49,8 @@ pub trait Venue {
         body: &impl tickpath_fix::Body<'a>,
     ) -> Result<i64, RequestError>;
 
-    /// From now on requests go through the motions alone and nothing of them is kept or sent, or they leave again.
+    /// From now on requests, FIX messages too, go through the motions alone and nothing of them is kept or sent, or they
+    /// leave again.
     fn set_rehearsal(&mut self, is_rehearsal: bool);
 
     /// Wants a channel, now and after each reconnection.

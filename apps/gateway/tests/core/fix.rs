@@ -3,7 +3,7 @@
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
 use tickpath_gateway_protocol::{
-    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, ModifyOrder, OrderAck, OrderStatus, OrderType,
+    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, Fixed, ModifyOrder, OrderAck, OrderStatus, OrderType,
     OrderUpdate, Side, TimeInForce, Trigger,
 };
 use tickpath_types::Nanos;
@@ -355,8 +355,8 @@ fn two_connections_tell_of_the_same_and_clients_hear_it_once() {
         let news = rig.order(1001, "open", 0, 1_800_000_000_007).replace("59000", price);
         rig.changes(&news, "[]");
     }
-    let prices: Vec<String> = rig.all::<OrderUpdate>().map(|order| order.price.to_string()).collect();
-    assert_eq!(prices, ["59000", "59001", "59002"]);
+    let prices: Vec<Fixed> = rig.all::<OrderUpdate>().map(|order| order.price).collect();
+    assert_eq!(prices, ["59000", "59001", "59002"].map(|price| price.parse().unwrap()));
     // Why an order ended that nobody cancelled here, the WebSocket says.
     let report = rig.report(1001, '4', 0, 9, "notification");
     rig.says(&report);

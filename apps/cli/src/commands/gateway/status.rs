@@ -114,10 +114,14 @@ fn write_connection(out: &mut String, connection: &Value) -> fmt::Result {
     if let Some(ns) = connection["round_trip_ns"].as_u64() {
         write!(out, ", round trip {}", micros(ns))?;
     }
-    match (count(connection, "losses"), text(connection, "last_loss")) {
-        (0, _) => writeln!(out),
-        (losses, "") => writeln!(out, ", lost {losses} times"),
-        (losses, loss) => writeln!(out, ", lost {losses} times, last: {loss}"),
+    match count(connection, "losses") {
+        0 => {}
+        1 => write!(out, ", lost once")?,
+        losses => write!(out, ", lost {} times", thousands(losses))?,
+    }
+    match text(connection, "last_loss") {
+        "" => writeln!(out),
+        loss => writeln!(out, ", last: {loss}"),
     }
 }
 
