@@ -287,6 +287,16 @@ impl<N: Network> Link<N> {
         self.send_request(now, method, params, WebSocketClient::queue)
     }
 
+    /// Goes through the motions of [`queue_request`](Link::queue_request), so that its code is in the processor's caches
+    /// when it counts. Nothing is kept of it, or sent.
+    pub fn rehearse_request<'a>(&mut self, method: Method, params: &impl Field<'a>) {
+        let State::Open(socket) = &mut self.state else { return };
+        self.out.clear();
+        self.session.rehearse_request(method, params, &mut self.out);
+        socket.rehearse(text_of(&self.out));
+        self.out.clear();
+    }
+
     #[inline]
     fn send_request<'a>(
         &mut self,

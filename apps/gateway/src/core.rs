@@ -135,6 +135,8 @@ pub struct Core {
     orders: Orders,
     seen: Seen,
     policy: Policy,
+    /// The place of the order that was entered last.
+    last_created: Option<u32>,
     /// The kill switch was on when it was looked at last.
     was_killed: bool,
     scratch: Scratch,
@@ -248,6 +250,7 @@ impl Core {
             orders: Orders::new(orders_max.saturating_mul(2), life.seed),
             seen: Seen::new(TRADES_MAX, life.seed),
             policy,
+            last_created: None,
             was_killed: false,
             scratch: Scratch::default(),
             scratch_marks: Vec::with_capacity(1_024),

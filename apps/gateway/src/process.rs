@@ -25,6 +25,8 @@ use crate::venue::{Streams, keys};
 
 /// Notes about connections that wait to be printed; further ones are dropped.
 const NOTES_MAX: usize = 256;
+/// How often an order is rehearsed while there is nothing to do.
+pub const REHEARSE_INTERVAL: Nanos = Nanos::from_micros(20);
 /// How often the clocks are compared.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
 /// How often what the gateway does is shown, and commands are taken.
@@ -235,7 +237,7 @@ impl GatewayAgent {
             name: "gateway".to_owned(),
             core: config.duty_cycle.core,
             idle: config.duty_cycle.idle.into(),
-            rehearse_interval: None,
+            rehearse_interval: Some(REHEARSE_INTERVAL),
             agents: vec![Box::new(self)],
             cycle: Vec::new(),
         };
@@ -340,6 +342,10 @@ impl Agent for GatewayAgent {
             self.show();
         }
         Ok(work)
+    }
+
+    fn rehearse(&mut self, now: Nanos) {
+        self.core.rehearse(now, &mut self.streams);
     }
 
     fn role_name(&self) -> &'static str {

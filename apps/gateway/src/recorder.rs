@@ -168,6 +168,11 @@ impl Recorded {
         self.tape.get_mut().settle();
     }
 
+    /// As [`Core::rehearse`]: nothing happens, so nothing is recorded.
+    pub fn rehearse(&mut self, now: Nanos, venue: &mut impl Venue) {
+        self.core.rehearse(now, venue);
+    }
+
     /// As [`Core::read`].
     ///
     /// # Errors

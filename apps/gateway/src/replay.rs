@@ -158,6 +158,7 @@ impl Venue for Nobody {
     ) -> Result<i64, RequestError> {
         Err(RequestError::NotReady)
     }
+    fn set_rehearsal(&mut self, _: bool) {}
     fn subscribe(&mut self, _: usize, _: &str) {}
     fn unsubscribe(&mut self, _: usize, _: &str) {}
     fn resubscribe(&mut self, _: usize, _: &str) {}

@@ -41,8 +41,12 @@ pub struct Streams {
     poller: Poller,
     /// Of each connection the number of the life that the poller watches.
     watched: Vec<u64>,
-    /// Connections that may have more than was taken: TLS has it, and the poller does not see it.
-    unread: u128,
+    /// Connections to be looked at whatever the poller says: TLS may have more than was taken, or there is something to say.
+    due: u128,
+    /// Connections that were given requests since the last flush.
+    unflushed: u128,
+    /// Requests are rehearsed, not sent.
+    is_rehearsal: bool,
     visit_at: Nanos,
     /// Channels that each is to have.
     wanted: Vec<BTreeSet<String>>,
@@ -129,7 +133,9 @@ impl Streams {
             watched: vec![0; links.len()],
             links,
             poller,
-            unread: 0,
+            due: 0,
+            unflushed: 0,
+            is_rehearsal: false,
             visit_at: Nanos::ZERO,
             wanted,
             notes,
@@ -153,7 +159,7 @@ impl Streams {
         if now >= self.visit_at {
             return self.visit_all(now, clock, core, door);
         }
-        let mut due = std::mem::take(&mut self.unread);
+        let mut due = std::mem::take(&mut self.due);
         if let Ok(ready) = self.poller.poll() {
             for one in ready {
                 due |= 1_u128 << one.key;
@@ -192,7 +198,7 @@ impl Streams {
     ) -> usize {
         let notes = &self.notes;
         let work = self.links[stream].do_work(now, &mut Ear { core, door, clock, stream, notes });
-        self.unread |= u128::from(work > 0) << stream;
+        self.due |= u128::from(work > 0) << stream;
         work
     }
 
@@ -233,11 +239,13 @@ impl Streams {
         }
     }
 
-    /// Gives the kernel what waits on all connections.
+    /// Gives the kernel the requests that wait; what it does not take at once leaves with the next looks.
     #[inline]
     pub fn flush(&mut self) {
-        for link in &mut self.links {
-            link.flush();
+        let mut due = std::mem::take(&mut self.unflushed);
+        while due != 0 {
+            self.links[due.trailing_zeros() as usize].flush();
+            due &= due - 1;
         }
     }
 
@@ -272,21 +280,33 @@ impl Venue for Streams {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
+        if self.is_rehearsal {
+            self.links[stream].rehearse_request(method, params);
+            return Ok(0);
+        }
+        self.unflushed |= 1 << stream;
         self.links[stream].queue_request(now, method, params)
     }
 
+    fn set_rehearsal(&mut self, is_rehearsal: bool) {
+        self.is_rehearsal = is_rehearsal;
+    }
+
     fn subscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         if self.links[stream].subscribe(channel).is_ok() {
             self.wanted[stream].insert(channel.to_owned());
         }
     }
 
     fn unsubscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         self.links[stream].unsubscribe(channel);
         self.wanted[stream].remove(channel);
     }
 
     fn resubscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         self.links[stream].resubscribe(channel);
     }
 

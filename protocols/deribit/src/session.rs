@@ -405,6 +405,12 @@ impl Session {
         Ok(self.expect_reply(method, Purpose::Owner))
     }
 
+    /// Appends what [`request`](Session::request) would, and changes nothing, so that its code is in the processor's caches
+    /// when it counts.
+    pub fn rehearse_request<'a>(&self, method: Method, params: &impl Field<'a>, out: &mut Vec<u8>) {
+        write_request(Id::Number(self.next_id), method, params, out);
+    }
+
     /// Takes a message of the server, see [`Inbound::parse`]; one that cannot be parsed is counted by the owner.
     pub fn handle<'f>(&mut self, now: Nanos, inbound: Inbound<'f>) -> Option<SessionEvent<'f>> {
         if self.step == Step::Over {

@@ -274,6 +274,16 @@ impl Orders {
         let _ = self.by_external.insert(self.external_key(account, id.as_str()), handle);
     }
 
+    /// Looks where the next order will be kept and found, as its insertion does, so that these places are in the
+    /// processor's caches; whether there is room.
+    #[must_use]
+    pub fn expect_next(&self, user: u16, client_id: u64) -> bool {
+        let is_new = self.by_client.find(self.client_key(user, client_id)).is_none()
+            && self.by_gateway.find(self.next_id).is_none();
+        let slot = self.free.last().map(|slot| &self.slots[*slot as usize]);
+        is_new && slot.is_some_and(Option::is_none)
+    }
+
     /// The order at a place.
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<&Order> {

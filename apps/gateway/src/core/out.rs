@@ -38,6 +38,9 @@ pub trait Venue {
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError>;
 
+    /// From now on requests go through the motions alone and nothing of them is kept or sent, or they leave again.
+    fn set_rehearsal(&mut self, is_rehearsal: bool);
+
     /// Wants a channel, now and after each reconnection.
     fn subscribe(&mut self, stream: usize, channel: &str);
 

@@ -243,6 +243,10 @@ impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
         result_of(self.sink.borrow_mut().answer(answer_of(&real)))
     }
 
+    fn set_rehearsal(&mut self, is_rehearsal: bool) {
+        self.venue.set_rehearsal(is_rehearsal);
+    }
+
     fn subscribe(&mut self, stream: usize, channel: &str) {
         self.say(stream, &["subscribe ", channel]);
         self.venue.subscribe(stream, channel);

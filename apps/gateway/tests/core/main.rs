@@ -38,6 +38,25 @@ fn a_lost_reply_of_an_order_that_lives_is_found_by_its_label() {
 }
 
 #[test]
+fn a_rehearsal_is_noticed_by_nobody() {
+    let mut rig = Rig::ready();
+    rig.core.rehearse(rig.now, &mut rig.venue);
+    assert_eq!(rig.venue.rehearsed, 0, "there was no order yet");
+    rig.create(1001);
+    let (asked, sent, told) = (rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len());
+    let counters = rig.core.counters();
+    for _ in 0..100 {
+        rig.core.rehearse(rig.now, &mut rig.venue);
+    }
+    assert_eq!(rig.venue.rehearsed, 100);
+    assert_eq!((rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len()), (asked, sent, told));
+    assert_eq!((rig.core.counters(), rig.core.orders().live_count()), (counters, 1));
+    // The ids that were looked for are still free.
+    rig.create(1002);
+    assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![FORWARDED], 2));
+}
+
+#[test]
 fn a_lost_order_that_never_arrived_is_rejected_when_it_cannot_arrive_any_more() {
     let mut rig = Rig::ready();
     rig.create(1001);

@@ -43,6 +43,9 @@ pub struct FakeVenue {
     pub resubscribed: Vec<String>,
     /// What the next request is refused with.
     pub refusal: Option<RequestError>,
+    /// Requests that were rehearsed.
+    pub rehearsed: usize,
+    is_rehearsal: bool,
     next_id: i64,
 }
 
@@ -54,6 +57,10 @@ impl Venue for FakeVenue {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
+        if self.is_rehearsal {
+            self.rehearsed += 1;
+            return Ok(0);
+        }
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
@@ -62,6 +69,10 @@ impl Venue for FakeVenue {
         write_request(Id::Number(self.next_id), method, params, &mut out);
         self.asked.push(Asked { stream, id: self.next_id, method, text: String::from_utf8(out).unwrap() });
         Ok(self.next_id)
+    }
+
+    fn set_rehearsal(&mut self, is_rehearsal: bool) {
+        self.is_rehearsal = is_rehearsal;
     }
 
     fn subscribe(&mut self, _: usize, channel: &str) {
