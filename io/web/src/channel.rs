@@ -1,6 +1,6 @@
 //! An open WebSocket, at either end.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 
 use bytes::BytesMut;
 use tickpath_net::{SendOutcome, StreamSocket};
@@ -271,7 +271,12 @@ impl<S: StreamSocket> Channel<S> {
         if self.is_closed && !self.socket.can_write() && self.stream().unsent() == 0 {
             return SendOutcome::Closed;
         }
-        match self.socket.flush() {
+        // Past the codec where it has nothing: what it says by itself, such as the answer to a ping, leaves with its reading.
+        let flushed = match self.is_in_codec {
+            false if self.socket.can_write() => self.stream_mut().flush().map_err(Error::Io),
+            _ => self.socket.flush(),
+        };
+        match flushed {
             Ok(()) => {
                 self.is_pending = false;
                 self.is_in_codec = false;
