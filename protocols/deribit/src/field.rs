@@ -404,6 +404,17 @@ pub(crate) fn write_member<'a, T: Field<'a>>(name: &str, value: &T, out: &mut Ve
     }
 }
 
+/// Appends a member as [`write_member`] does; `key` is a comma, its name and a colon.
+#[inline]
+pub(crate) fn write_keyed<'a, T: Field<'a>>(key: &'static str, value: &T, out: &mut Vec<u8>) {
+    if !value.is_absent() {
+        // No comma before the first.
+        let is_first = matches!(out.last(), Some(b'{'));
+        out.extend_from_slice(&key.as_bytes()[usize::from(is_first)..]);
+        value.write(out);
+    }
+}
+
 /// Reads a member of a message that is not written in the usual form.
 #[inline(never)]
 pub(crate) fn read_member<'a, T: Field<'a>>(
@@ -537,13 +548,15 @@ macro_rules! message {
 
             fn write(&self, out: &mut Vec<u8>) {
                 out.push(b'{');
-                $( $crate::field::write_member($crate::field::message!(@name $field $($wire)?), &self.$field, out); )*
+                $( $crate::field::write_keyed($crate::field::message!(@key $field $($wire)?), &self.$field, out); )*
                 out.push(b'}');
             }
         }
     };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $wire:literal) => { $wire };
+    (@key $field:ident) => { concat!(",\"", stringify!($field), "\":") };
+    (@key $field:ident $wire:literal) => { concat!(",\"", $wire, "\":") };
     (@start $field:ident) => { concat!("\"", stringify!($field), "\":") };
     (@start $field:ident $wire:literal) => { concat!("\"", $wire, "\":") };
 }

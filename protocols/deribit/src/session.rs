@@ -310,6 +310,12 @@ impl Session {
         self.pending.retain(|pending| pending.id != id);
     }
 
+    /// How many requests to the matching engine could be sent now, by what the session has reckoned of the venue's credits.
+    #[must_use]
+    pub fn matching_requests_left(&self, now: Nanos) -> u64 {
+        self.matching_credits.requests_left(now)
+    }
+
     /// True between login and the end of the session.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -403,6 +409,12 @@ impl Session {
             return Ok(self.next_id - 1);
         }
         Ok(self.expect_reply(method, Purpose::Owner))
+    }
+
+    /// Appends what [`request`](Session::request) would, and changes nothing, so that its code is in the processor's caches
+    /// when it counts.
+    pub fn rehearse_request<'a>(&self, method: Method, params: &impl Field<'a>, out: &mut Vec<u8>) {
+        write_request(Id::Number(self.next_id), method, params, out);
     }
 
     /// Takes a message of the server, see [`Inbound::parse`]; one that cannot be parsed is counted by the owner.
