@@ -355,7 +355,7 @@ impl Session {
     /// How many requests to the matching engine could be sent now, by what the session has reckoned of the venue's credits.
     #[must_use]
     pub fn matching_requests_left(&self, now: Nanos) -> u64 {
-        self.matching_credits.requests_left(now)
+        self.credits[CreditPool::Matching as usize].requests_left(now)
     }
 
     /// True between login and the end of the session.
