@@ -42,6 +42,9 @@ pub struct DeribitConfig {
     /// Connections at a time, and as many by FIX; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
+    /// Connections of one address at a time; a further one is answered with status 429 and closed.
+    #[serde(default = "default_connections_per_address")]
+    pub max_connections_per_address: usize,
     /// What the replies say of the venue.
     #[serde(default = "yes")]
     pub testnet: bool,
@@ -205,6 +208,10 @@ fn default_connections() -> usize {
     64
 }
 
+fn default_connections_per_address() -> usize {
+    32
+}
+
 fn yes() -> bool {
     true
 }
@@ -264,6 +271,8 @@ pub struct FrontSettings {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Connections at a time, and as many by FIX.
     pub max_connections: usize,
+    /// Connections of one address at a time.
+    pub max_connections_per_address: usize,
     /// What the replies say of the venue.
     pub testnet: bool,
     /// Of the simulated indices.
@@ -336,6 +345,9 @@ impl DeribitConfig {
         if !(1..=CONNECTIONS_MAX).contains(&self.max_connections) {
             return Err(value(format!("max_connections must be 1 to {CONNECTIONS_MAX}")));
         }
+        if self.max_connections_per_address == 0 {
+            return Err(value("max_connections_per_address must be above 0".to_owned()));
+        }
         if self.matching_rate == 0 || self.matching_burst == 0 || self.token_expires_s == 0 {
             return Err(value(
                 "matching_rate, matching_burst and token_expires_s must be above 0".to_owned(),
@@ -366,6 +378,7 @@ impl DeribitConfig {
                 (folder.join(&tls.certificate), folder.join(&tls.private_key))
             }),
             max_connections: self.max_connections,
+            max_connections_per_address: self.max_connections_per_address,
             testnet: self.testnet,
             seed: self.seed,
             band_ppm: band_ppm as u32,

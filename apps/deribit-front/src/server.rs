@@ -75,6 +75,8 @@ struct Client {
     /// The front's number: of the WebSocket, or of the request over HTTP that waits for its answer.
     number: Option<u64>,
     is_closing: bool,
+    /// Its address has as many as it may: it is told so, and no more.
+    is_excess: bool,
 }
 
 /// What a front has done, to be shown.
@@ -137,6 +139,7 @@ pub struct DeribitServer {
     clients: BTreeMap<u64, Client>,
     next_key: u64,
     max_connections: usize,
+    max_connections_per_address: usize,
     labels: LabelFile,
     records: RecordFile,
     tokens: RecordFile,
@@ -185,6 +188,7 @@ impl DeribitServer {
         let (labels, known) = LabelFile::open(store)
             .with_context(|| format!("the Deribit front's labels in {}", store.path.display()))?;
         let max_connections = settings.max_connections;
+        let max_connections_per_address = settings.max_connections_per_address;
         let records_of = || format!("the Deribit front's records beside {}", store.path.display());
         let (records, recalled) = RecordFile::open(store, &door.log.session()).with_context(records_of)?;
         let now_us = clock.now().0 / 1_000;
@@ -204,6 +208,7 @@ impl DeribitServer {
             clients: BTreeMap::new(),
             next_key: 0,
             max_connections,
+            max_connections_per_address,
             labels,
             records,
             tokens,
@@ -329,8 +334,12 @@ impl DeribitServer {
             }
             let key = self.next_key;
             self.next_key += 1;
+            let peer = *web.peer_address().ip();
+            let is_of_peer = |client: &&Client| *client.web.peer_address().ip() == peer;
+            let is_excess =
+                self.clients.values().filter(is_of_peer).count() >= self.max_connections_per_address;
             if web.limit_send_buffer(KERNEL_BYTES_MAX).is_ok() && web.watch(&self.poller, key).is_ok() {
-                self.clients.insert(key, Client { web, number: None, is_closing: false });
+                self.clients.insert(key, Client { web, number: None, is_closing: false, is_excess });
             }
         }
         ACCEPTS_PER_RUN
@@ -359,6 +368,15 @@ impl DeribitServer {
                             return count + 1;
                         }
                     }
+                }
+                Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_)) if client.is_excess => {
+                    let frame = Front::too_many_connections();
+                    client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
+                    // What does not leave at once is lost with it.
+                    let _ = client.web.flush();
+                    self.counters.refused.add(1);
+                    self.forget(key, now);
+                    return count + 1;
                 }
                 Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_))
                     if let Some(frame) = self.front.maintenance() =>

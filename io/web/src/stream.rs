@@ -61,6 +61,35 @@ impl<S: StreamSocket> Stream<S> {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
+    /// Goes on agreeing upon TLS; whether that is done, as it is at once without TLS.
+    pub(crate) fn poll_handshake(&mut self) -> io::Result<bool> {
+        let Some(tls) = &mut self.tls else { return Ok(true) };
+        let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
+        while tls.is_handshaking() {
+            while tls.wants_write() {
+                match tls.write_tls(&mut socket) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                    Err(error) => return Err(error),
+                }
+            }
+            if !tls.is_handshaking() {
+                break;
+            }
+            match tls.read_tls(&mut socket) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+            let state = tls.process_new_packets();
+            // The alert that says what was wrong; what does not leave now does later.
+            while tls.wants_write() && tls.write_tls(&mut socket).is_ok() {}
+            state.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        }
+        Ok(true)
+    }
+
     /// Where bytes are appended that leave before anything that is written later.
     pub(crate) fn first_out(&mut self) -> &mut Vec<u8> {
         &mut self.first

@@ -71,6 +71,16 @@ impl Credits {
         Err(u64::try_from(wait).unwrap_or(u64::MAX))
     }
 
+    /// How many requests could be sent now, one after another.
+    #[must_use]
+    pub fn requests_left(&self, now: Nanos) -> u64 {
+        let elapsed = now.0.saturating_sub(self.refilled_at.0);
+        let refill = u128::from(elapsed) * u128::from(self.plan.refill_per_s);
+        let available = (self.available + refill).min(u128::from(self.plan.pool) * NANOS_PER_S);
+        let cost = u128::from(self.plan.cost.max(1)) * NANOS_PER_S;
+        u64::try_from(available / cost).unwrap_or(u64::MAX)
+    }
+
     /// None are left now: the server says so.
     pub fn drain(&mut self, now: Nanos) {
         self.available = 0;
@@ -87,6 +97,10 @@ mod tests {
         let start = 1_000_000_000;
         let mut credits = Credits::new(CreditPlan::NON_MATCHING, Nanos(start));
         assert!((0..100).all(|_| credits.try_take(Nanos(start)).is_ok()));
+        assert_eq!(
+            (credits.requests_left(Nanos(start)), credits.requests_left(Nanos(start + 100_000_000))),
+            (0, 2)
+        );
         assert_eq!(credits.try_take(Nanos(start)), Err(50_000_000));
         assert_eq!(credits.try_take(Nanos(start + 49_999_999)), Err(1));
         assert_eq!(credits.try_take(Nanos(start + 50_000_000)), Ok(()));

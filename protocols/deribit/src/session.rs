@@ -310,6 +310,12 @@ impl Session {
         self.pending.retain(|pending| pending.id != id);
     }
 
+    /// How many requests to the matching engine could be sent now, by what the session has reckoned of the venue's credits.
+    #[must_use]
+    pub fn matching_requests_left(&self, now: Nanos) -> u64 {
+        self.matching_credits.requests_left(now)
+    }
+
     /// True between login and the end of the session.
     #[must_use]
     pub fn is_ready(&self) -> bool {

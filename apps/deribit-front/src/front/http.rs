@@ -91,6 +91,19 @@ impl Front {
         self.reply(&to, Err(fault));
     }
 
+    /// What is answered where an address has as many connections as it may.
+    #[must_use]
+    pub fn too_many_connections() -> Frame {
+        let code = ErrorCode::TooManyRequests;
+        let data = Object::new().with("reason", Text::new("the address has as many connections as it may"));
+        let error = Object::new()
+            .with("code", code.code())
+            .with("message", Text::new(code.message()))
+            .with("data", data.json());
+        let bytes = Object::new().with("jsonrpc", Text::new("2.0")).with("error", error.json()).end();
+        Frame { bytes, error: Some(code.code()) }
+    }
+
     /// What is answered where a path is no method's.
     #[must_use]
     pub fn not_found() -> Frame {

@@ -238,10 +238,12 @@ impl Front {
                 markets: &self.markets,
                 trades: &self.trades,
                 now_ms: at_ms,
-                user_reason: match pending.map(|pending| pending.work) {
-                    Some(Work::Cancel { reason, .. }) => reason,
-                    // An edit that would have taken and must not; one to a lower amount leaves something.
-                    Some(Work::Edit { .. }) => CancelReason::EditPostOnlyReject,
+                user_reason: match pending.map(|pending| (pending.work, pending.request)) {
+                    Some((Work::Cancel { reason, .. }, _)) => reason,
+                    // An edit that would have taken and must not. One to a lower amount takes a part away.
+                    Some((Work::Edit { .. }, OrderRequest::Cancel(cancel))) if cancel.qty.is_zero() => {
+                        CancelReason::EditPostOnlyReject
+                    }
                     _ => CancelReason::UserRequest,
                 },
                 venue_reason: match is_expiry {

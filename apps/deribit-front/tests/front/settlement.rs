@@ -369,7 +369,7 @@ fn what_clients_set_outlives_the_venue() {
     let of_connection = venue.ok(anna, "public/auth", login("connection trade:read"));
     let fork = json!({ "refresh_token": of_session["refresh_token"], "session_name": "second" });
     let forked = venue.ok(anna, "public/fork_token", fork);
-    assert_eq!(forked["scope"], "session:second mainaccount trade:read");
+    assert_eq!(forked["scope"], "session:second mainaccount account:none trade:read wallet:none");
     let fork = json!({ "refresh_token": of_connection["refresh_token"], "session_name": "third" });
     assert_eq!(venue.refused(anna, "public/fork_token", fork), 13009);
     let exchange =

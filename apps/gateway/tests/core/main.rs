@@ -1,9 +1,12 @@
 //! The gateway's core by itself: what it tells clients and asks the venue, whatever happens.
 #![allow(clippy::unwrap_used)]
 
+mod adopted;
+mod fix;
 mod market;
 mod refusals;
 mod rig;
+mod standing;
 
 use rig::{CLIENT, Rig, TRADING, order_text, trade_text};
 use tickpath_deribit::method::Method;

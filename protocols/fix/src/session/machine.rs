@@ -225,6 +225,9 @@ impl<S: Store> Session<S> {
     fn handle_message(&mut self, now: Nanos, message: &Message<'_>, listener: &mut impl Listener) {
         self.stats.received += 1;
         (self.last_received, self.test_request_at) = (now, None);
+        if message.msg_type().is_admin() {
+            listener.on_session_message(message);
+        }
         let read = Header::read(message);
         match self.state {
             State::Up | State::LogoutSent => self.handle_in_session(now, &read, message, listener),
