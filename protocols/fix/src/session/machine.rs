@@ -295,11 +295,7 @@ impl<S: Store> Session<S> {
                 let id = message.require(tag::TEST_REQ_ID)?;
                 self.admin(now, MsgType::HEARTBEAT, |writer| writer.copy(id));
             }
-            MsgType::HEARTBEAT if self.config.echoes_heartbeats => {
-                if message.find(tag::TEST_REQ_ID).is_none() {
-                    self.admin(now, MsgType::HEARTBEAT, |_| {});
-                }
-            }
+            MsgType::HEARTBEAT if self.echoes(message) => self.admin(now, MsgType::HEARTBEAT, |_| {}),
             MsgType::RESEND_REQUEST => self.handle_resend_request(message)?,
             MsgType::REJECT => listener.on_reject(&Reject::decode(message)?),
             MsgType::SEQUENCE_RESET => self.handle_gap_fill(now, header, message)?,
@@ -310,6 +306,11 @@ impl<S: Store> Session<S> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether a Heartbeat is answered: none that is an answer itself.
+    fn echoes(&self, heartbeat: &Message<'_>) -> bool {
+        self.config.echoes_heartbeats && heartbeat.find(tag::TEST_REQ_ID).is_none()
     }
 
     fn handle_logout(&mut self, now: Nanos, message: &Message<'_>, listener: &mut impl Listener) {
