@@ -6,6 +6,7 @@ mod limits;
 mod log;
 mod relay;
 mod standing;
+mod stop;
 mod support;
 mod ways;
 
