@@ -64,7 +64,7 @@ pub struct GatewayView {
 pub struct AccountView {
     /// Its name.
     pub name: String,
-    /// How far it is, see [`AccountView::step`].
+    /// How far it is: the place in [`Step::ALL`].
     step: Counter,
     /// Its orders that are not over.
     pub open_orders: Counter,

@@ -562,6 +562,69 @@ macro_rules! message {
 }
 pub(crate) use message;
 
+/// Makes a structure a message likewise, of those that no hot path has: it is read step by step alone, which is a tenth of
+/// the code.
+macro_rules! plain_message {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident<$life:lifetime> { $($body:tt)* }
+    ) => {
+        $crate::field::plain_message! { @make [$life] [$name<$life>] $(#[$meta])* pub struct $name<$life> { $($body)* } }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($body:tt)* }
+    ) => {
+        $crate::field::plain_message! { @make ['frame] [$name] $(#[$meta])* pub struct $name { $($body)* } }
+    };
+    (
+        @make [$life:lifetime] [$self:ty]
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$own:lifetime>)? {
+            $( $(#[$field_meta:meta])* pub $field:ident $(as $wire:literal)? : $type:ty ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name $(<$own>)? {
+            $( $(#[$field_meta])* pub $field: $type ),*
+        }
+
+        impl<$life> $crate::field::Field<$life> for $self {
+            fn read(scanner: &mut $crate::scan::Scanner<$life>) -> Result<Self, $crate::scan::ScanError> {
+                $( let mut $field: Option<$type> = None; )*
+                let at = scanner.at();
+                scanner.open_object()?;
+                while scanner.next_member()? {
+                    match scanner.key()? {
+                        $( $crate::field::message!(@name $field $($wire)?) => {
+                            let name = $crate::field::message!(@name $field $($wire)?);
+                            $crate::field::read_member(scanner, name, &mut $field)?;
+                        } )*
+                        _ => scanner.skip()?,
+                    }
+                }
+                let missing =
+                    |name| scanner.error_at(at, $crate::scan::ScanErrorKind::Missing).of_member(name);
+                Ok($name {
+                    $( $field: match $field {
+                        Some(value) => value,
+                        None => <$type as $crate::field::Field<$life>>::absent()
+                            .ok_or_else(|| missing($crate::field::message!(@name $field $($wire)?)))?,
+                    } ),*
+                })
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
+                out.push(b'{');
+                $( $crate::field::write_member($crate::field::message!(@name $field $($wire)?), &self.$field, out); )*
+                out.push(b'}');
+            }
+        }
+    };
+}
+pub(crate) use plain_message;
+
 /// Makes an enumeration of the texts a field may have, with `Other` for those of a later version of the API.
 macro_rules! codes {
     ($( $(#[$meta:meta])* $name:ident { $( $value:ident = $text:literal $meaning:literal, )+ } )+) => { $(

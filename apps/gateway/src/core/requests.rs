@@ -377,7 +377,12 @@ impl Core {
                 post_only,
                 reduce_only,
                 reject_post_only,
+                advanced: None,
+                trigger_price: None,
+                trigger_offset: None,
+                mmp: false,
                 valid_until,
+                display_amount: optional(terms.shown),
             };
             return venue.request(now, stream, Method::EditByLabel, &params);
         }

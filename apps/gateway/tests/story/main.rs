@@ -5,6 +5,8 @@ mod fix;
 mod limits;
 mod log;
 mod relay;
+#[path = "../../../deribit-front/tests/running/mod.rs"]
+mod running;
 mod standing;
 mod stop;
 mod support;

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tickpath_agent::{Agent, Host, Runner, StopSignal, TscClock};
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
-use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
+use tickpath_agent::{Agent, Runner, StopSignal, TscClock};
 use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::metrics::GatewayMetrics;
@@ -20,19 +18,16 @@ use tickpath_gateway_protocol::{
     AckStatus, Body, CancelOrder, CreateOrder, Event, EventKind, Fixed, OrderAck, OrderStatus, OrderType,
     OrderUpdate, Ready, ReadyScope, ReferenceData, Side, Text, TimeInForce,
 };
-use tickpath_net::free_multicast_group;
-use tickpath_timing::NoTrace;
+
+use crate::running::Running;
 
 /// How long a machine under load may take for what it does at once.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 
-/// A venue that runs on threads of its own.
+/// A venue that runs on threads of its own, with limits that no test meets and a FIX door.
 pub struct TestVenue {
-    stop: StopSignal,
-    runner: Option<Runner>,
-    journal: Option<JournalThreads>,
-    front: Option<DeribitThread>,
+    running: Running,
     pub address: SocketAddrV4,
     /// Its FIX door.
     pub fix: SocketAddrV4,
@@ -41,7 +36,12 @@ pub struct TestVenue {
 impl TestVenue {
     /// A venue as the sample's file describes it, at free addresses, in a folder; started again there, it goes on.
     pub fn start(folder: &Path) -> TestVenue {
-        TestVenue::start_with(folder, |text| text)
+        let running = Running::start(folder, |text| {
+            text.replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
+                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n")
+        });
+        let (address, fix) = (running.address, running.fix_address.unwrap());
+        TestVenue { running, address, fix }
     }
 
     /// The same, at addresses that it had before.
@@ -60,45 +60,8 @@ impl TestVenue {
         TestVenue::start(folder)
     }
 
-    pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> TestVenue {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let path = folder.join("venue.toml");
-        if !path.exists() {
-            let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
-            let instruments = configs.join("deribit-instruments.toml");
-            let text = sample
-                .replace("deribit-instruments.toml", &instruments.display().to_string())
-                .replace("127.0.0.1:26430", "127.0.0.1:0")
-                .replace("127.0.0.1:26433", "127.0.0.1:0")
-                .replace("127.0.0.1:26420", "127.0.0.1:0")
-                .replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
-                .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
-                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
-                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
-            std::fs::write(&path, change(text)).unwrap();
-        }
-        let (config, settings) = ExchangeConfig::load(&path).unwrap();
-        let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
-        let deribit = deribit.settings(&settings, Some(&path)).unwrap();
-        let clock = TscClock::shared();
-        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-        let venue = Venue::build(&settings, clock, tracers).unwrap();
-        let journal = venue.journal.map(|journal| journal.start().unwrap());
-        let labels = LabelStore { path: folder.join("labels"), is_synced: false };
-        let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
-        let (address, fix) = (server.local_address(), server.fix_address().unwrap());
-        let stop = StopSignal::new();
-        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
-        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
-        let front = server.start(clock).unwrap();
-        TestVenue { stop, runner: Some(runner), journal, front: Some(front), address, fix }
-    }
-
-    pub fn stop(mut self) {
-        self.front.take().unwrap().join().unwrap();
-        self.stop.stop();
-        self.runner.take().unwrap().join().unwrap();
-        drop(self.journal.take());
+    pub fn stop(self) {
+        self.running.stop();
     }
 }
 

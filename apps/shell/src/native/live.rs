@@ -107,5 +107,7 @@ fn trade(name: &str, at: Nanos, update: &MarketUpdate) -> String {
         iv: None,
         liquidation: None,
         block_trade_id: None,
+        block_trade_leg_count: None,
+        block_rfq_id: None,
     }]))
 }
