@@ -25,7 +25,7 @@ fn no_order_of_clients_stands_when_the_gateway_is_gone() {
     let mut trader = client(&socket, "trader");
     let (account, symbol) = trader.ready(PERPETUAL);
     let ids: Vec<u64> = (0..40)
-        .map(|at| trader.create(account, symbol, Side::BUY, "10", &format!("{}", 50_000 + at)))
+        .map(|at| trader.create(account, symbol, Side::BUY, "10", &(58_900 + at).to_string()))
         .collect();
     for id in &ids {
         trader.wait_order(*id, OrderStatus::WORKING);
