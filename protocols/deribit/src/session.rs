@@ -231,6 +231,8 @@ pub struct Session {
     is_test_due: bool,
     login: Option<LoginParams>,
     refresh_token: Zeroizing<String>,
+    /// What the last login allows.
+    scope: String,
     refresh_at: Nanos,
     /// In the order of ids, which is that of deadlines.
     pending: VecDeque<Pending>,
@@ -256,6 +258,7 @@ impl Session {
             is_test_due: false,
             login: None,
             refresh_token: Zeroizing::default(),
+            scope: String::new(),
             refresh_at: Nanos::MAX,
             pending: VecDeque::with_capacity(config.pending_max),
             next_id: 1,
@@ -282,6 +285,7 @@ impl Session {
         self.pending.clear();
         self.channels.reset();
         self.refresh_token = Zeroizing::default();
+        self.scope.clear();
         self.refresh_at = Nanos::MAX;
         self.is_test_due = false;
         self.enter(Step::Hello);
@@ -303,6 +307,18 @@ impl Session {
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.config.key.is_some()
+    }
+
+    /// The id of the key, where there is one.
+    #[must_use]
+    pub fn client_id(&self) -> Option<&str> {
+        self.config.key.as_ref().map(|key| key.client_id.as_str())
+    }
+
+    /// What the venue said that the login allows, such as `connection trade:read_write`; empty before it.
+    #[must_use]
+    pub fn scope(&self) -> &str {
+        &self.scope
     }
 
     /// A request that was written was not sent after all: no reply is waited for.
@@ -362,6 +378,12 @@ impl Session {
     #[must_use]
     pub fn active_channels(&self) -> usize {
         self.channels.active_count()
+    }
+
+    /// How many channels are to end and may still give data.
+    #[must_use]
+    pub fn ending_channels(&self) -> usize {
+        self.channels.ending_count()
     }
 
     /// Appends a request; its id is given with its reply.
@@ -502,6 +524,7 @@ impl Session {
                 return Some(self.refuse_login(method, None));
             };
             self.refresh_token = Zeroizing::new(auth.refresh_token.expose().to_cow().into_owned());
+            self.scope = auth.scope.to_cow().into_owned();
             // At four fifths of its life.
             let life = Nanos::from_secs(1).0.saturating_mul(auth.expires_in.max(TOKEN_LIFE_MIN_S)) / 5 * 4;
             self.refresh_at = Nanos(self.now.0.saturating_add(life));
