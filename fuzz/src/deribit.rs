@@ -7,9 +7,13 @@ use tickpath_deribit::envelope::{Id, Inbound, Response, Visitor, write_request};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
-    AccountSummary, Auth, Book, BookLevels, BookUpdate, CancelAllByKindOrType, EditOrder,
-    GetUserTradesByInstrument, Instrument, Order, OrderBook, OrderReply, PlaceOrder, Position, PublicTrade,
-    Quote, Subscribe, Ticker, UserChanges, UserTrade,
+    AccessLog, AccountSummaries, AccountSummary, Auth, Book, BookLevels, BookSummary, BookUpdate,
+    CancelAllByKindOrType, CancelQuotes, CancelReport, Candle, Currency, DeliveryPrices, EditByLabel,
+    EditOrder, EstimatedExpirationPrice, FundingRate, GetOrderHistoryByCurrency, GetSettlementsByCurrency,
+    GetTransactionLog, GetUserTradesByInstrument, Instrument, Links, Margins, MassQuote, MassQuoteResult,
+    MmpConfig, MmpStatus, OptionMarkPrice, Order, OrderBook, OrderHistory, OrderReply, PerpetualState,
+    PlaceOrder, Position, PublicTrade, Quote, SetMmpConfig, Settlements, Status, Subscribe, Ticker,
+    TransactionLog, UserChanges, UserLock, UserTrade,
 };
 use tickpath_deribit::number::{Decimal, NumberError};
 use tickpath_deribit::request::{REQUEST_LEN_MAX, Request};
@@ -34,7 +38,7 @@ fn message<'a, T: Field<'a> + PartialEq + std::fmt::Debug>(value: Value<'a>, out
 }
 
 fn messages(value: Value<'_>) {
-    let mut out = [const { Vec::new() }; 14];
+    let mut out = [const { Vec::new() }; 34];
     let mut next = out.iter_mut();
     let mut out = || next.next().expect("there is one for each message");
     message::<OrderReply<'_>>(value, out());
@@ -51,6 +55,26 @@ fn messages(value: Value<'_>) {
     message::<List<'_, PublicTrade<'_>>>(value, out());
     message::<List<'_, Order<'_>>>(value, out());
     message::<List<'_, Text<'_>>>(value, out());
+    message::<Status<'_>>(value, out());
+    message::<List<'_, Currency<'_>>>(value, out());
+    message::<List<'_, BookSummary<'_>>>(value, out());
+    message::<List<'_, FundingRate<'_>>>(value, out());
+    message::<DeliveryPrices<'_>>(value, out());
+    message::<Settlements<'_>>(value, out());
+    message::<TransactionLog<'_>>(value, out());
+    message::<Margins<'_>>(value, out());
+    message::<AccountSummaries<'_>>(value, out());
+    message::<MassQuoteResult<'_>>(value, out());
+    message::<List<'_, MmpConfig<'_>>>(value, out());
+    message::<MmpStatus<'_>>(value, out());
+    message::<OrderHistory<'_>>(value, out());
+    message::<List<'_, CancelReport<'_>>>(value, out());
+    message::<PerpetualState<'_>>(value, out());
+    message::<Candle<'_>>(value, out());
+    message::<EstimatedExpirationPrice<'_>>(value, out());
+    message::<List<'_, OptionMarkPrice<'_>>>(value, out());
+    message::<UserLock<'_>>(value, out());
+    message::<AccessLog<'_>>(value, out());
     let mut levels = BookLevels::default();
     let _ = BookUpdate::read(&mut value.scanner(), &mut levels);
     if let Ok(text) = value.parse::<Text<'_>>() {
@@ -156,5 +180,7 @@ pub fn deribit_request(data: &[u8]) {
         )* };
     }
     params!(PlaceOrder<'_>, EditOrder<'_>, Auth<'_>, Subscribe<'_>, GetUserTradesByInstrument<'_>);
+    params!(EditByLabel<'_>, Links<'_>, MassQuote<'_>, CancelQuotes<'_>, SetMmpConfig<'_>);
+    params!(GetTransactionLog<'_>, GetSettlementsByCurrency<'_>, GetOrderHistoryByCurrency<'_>);
     let _ = request.params::<CancelAllByKindOrType<'_>>();
 }

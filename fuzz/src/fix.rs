@@ -2,9 +2,11 @@
 
 use tickpath_fix::deribit::{
     Credentials, ExecutionReport, MarketDataIncremental, MarketDataReject, MarketDataRequest,
-    MarketDataSnapshot, NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest, OrderCancelRequest,
-    OrderMassCancelReport, OrderMassCancelRequest, OrderMassStatusRequest, PositionReport,
-    RequestForPositions, SecurityList, SecurityListRequest, SecurityStatus, SecurityStatusRequest,
+    MarketDataSnapshot, MassQuote, MassQuoteAck, NewOrderSingle, OrderCancelReject,
+    OrderCancelReplaceRequest, OrderCancelRequest, OrderMassCancelReport, OrderMassCancelRequest,
+    OrderMassStatusRequest, PositionReport, ProtectionLimits, ProtectionReset, ProtectionResult, QuoteCancel,
+    RequestForPositions, SecurityDefinition, SecurityDefinitionRequest, SecurityList, SecurityListRequest,
+    SecurityStatus, SecurityStatusRequest, TradeCaptureAck, TradeCaptureReport, TradeCaptureRequest,
     UserRequest, UserResponse,
 };
 use tickpath_fix::session::{
@@ -81,9 +83,11 @@ fn read(message: &Message<'_>) {
     // Whatever the type says: all readers take all fields.
     round_trips! {
         Credentials ExecutionReport MarketDataIncremental MarketDataReject MarketDataRequest MarketDataSnapshot
-        NewOrderSingle OrderCancelReject OrderCancelReplaceRequest OrderCancelRequest OrderMassCancelReport
-        OrderMassCancelRequest OrderMassStatusRequest PositionReport Reject RequestForPositions SecurityList
-        SecurityListRequest SecurityStatus SecurityStatusRequest UserRequest UserResponse
+        MassQuote MassQuoteAck NewOrderSingle OrderCancelReject OrderCancelReplaceRequest OrderCancelRequest
+        OrderMassCancelReport OrderMassCancelRequest OrderMassStatusRequest PositionReport ProtectionLimits
+        ProtectionReset ProtectionResult QuoteCancel Reject RequestForPositions SecurityDefinition
+        SecurityDefinitionRequest SecurityList SecurityListRequest SecurityStatus SecurityStatusRequest
+        TradeCaptureAck TradeCaptureReport TradeCaptureRequest UserRequest UserResponse
     }
 }
 

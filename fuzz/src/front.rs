@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 #[allow(clippy::unwrap_used, dead_code)]
 #[path = "../../apps/deribit-front/tests/front/support.rs"]
-mod support;
+pub(crate) mod support;
 
 use support::Venue;
 
@@ -39,7 +39,7 @@ pub fn deribit_front(data: &[u8]) {
 }
 
 /// What both accounts have.
-fn state(venue: &mut Venue) -> Vec<Value> {
+pub(crate) fn state(venue: &mut Venue) -> Vec<Value> {
     ["anna", "bert"]
         .map(|name| {
             let client = venue.login(name);

@@ -15,6 +15,7 @@
 mod capture;
 mod deribit;
 mod fix;
+mod fix_door;
 mod front;
 mod gateway;
 mod gateway_log;
@@ -33,6 +34,7 @@ mod web;
 pub use capture::{compressed, dbn, itch_blocks, lobster, lobster_book, packets, replay_file};
 pub use deribit::{deribit_inbound, deribit_request};
 pub use fix::{fix, fix_session};
+pub use fix_door::fix_door;
 pub use front::deribit_front;
 pub use gateway::gateway_frame;
 pub use gateway_log::gateway_log;

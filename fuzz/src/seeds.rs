@@ -721,6 +721,67 @@ pub fn deribit_request() -> Vec<Vec<u8>> {
     REQUESTS.iter().map(|request| request.as_bytes().to_vec()).collect()
 }
 
+/// Conversations with the Deribit front by FIX: fields alone, a message a line, of two accounts in turn; see
+/// [`fix_door`](crate::fix_door()).
+#[must_use]
+pub fn fix_door() -> Vec<Vec<u8>> {
+    // A name that keeps the other account's turn.
+    const NOTHING: &str = "0";
+    let orders = [
+        "D|11=a|54=2|38=100|44=60000|55=BTC-PERPETUAL|100010=desk",
+        "D|11=b|54=1|38=40|40=1|55=BTC-PERPETUAL",
+        "G|11=a|54=2|38=90|44=60010|55=BTC-PERPETUAL|40=2|18=6",
+        "D|11=c|54=1|38=20|854=0|44=60010|59=3|55=BTC-PERPETUAL",
+        "AF|584=s|585=7",
+        "AF|584=c|585=1|9014=1",
+        "F|100010=desk|55=BTC-PERPETUAL",
+        "q|11=q|530=7",
+        "AN|710=p|724=0|263=1",
+        "BE|923=u|924=4|553=bert|15=BTC",
+        "D|11=d|54=1|38=1|40=S|99=61000|5127=3|55=BTC-PERPETUAL",
+        "D|11=e|54=1|38=0.5|44=0.01|55=BTC-25DEC26-60000-C|62=20991231-00:00:00",
+        "5|58=bye|9003=Y",
+    ];
+    let followed = [
+        "V|262=m|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=2|55=BTC-PERPETUAL|55=BTC_USDC",
+        // As a client asked that was recorded.
+        "V|55=BTC-PERPETUAL|262=203|263=1|264=20|265=1|267=3|269=0|269=1|269=2",
+        "x|320=l|559=0|263=1|15=BTC",
+        "V|262=n|263=1|264=10|265=0|267=2|269=3|269=6|55=BTC-PERPETUAL",
+        "e|324=e|55=BTC-PERPETUAL|263=1",
+        "AD|568=t|569=0|55=BTC-PERPETUAL",
+        "D|11=f|54=1|38=10|44=59990|55=BTC-PERPETUAL",
+        "D|11=g|54=2|38=10|44=59990|55=BTC-PERPETUAL|59=4",
+        "V|262=m|263=2",
+        "c|320=d|321=3|15=BTC",
+    ];
+    let quotes = [
+        "MM|20114=r|15=BTC|9019=g|20116=10|20112=1|20110=0.01|20119=5",
+        NOTHING,
+        "i|117=q|9019=g|296=1|302=s|304=2|295=2|299=1|55=BTC-PERPETUAL|132=59990|134=100|133=60010|135=100|299=2|55=BTC_USDC|132=59000|134=1",
+        "D|11=t|54=2|38=80|40=1|55=BTC-PERPETUAL",
+        "MM|20114=a|15=BTC|9019=g",
+        NOTHING,
+        "MZ|20114=z|15=BTC|9019=g",
+        NOTHING,
+        "i|117=w|9019=g|296=1|302=s|295=1|299=1|55=BTC-PERPETUAL|132=59980|134=5|18=6A",
+        NOTHING,
+        "Z|1166=c|298=6|302=s|9031=Y",
+    ];
+    let session = [
+        "1|112=hello",
+        "2|7=1|16=0",
+        "4|36=20",
+        "8=FIX.4.4",
+        "2|7=1|16=0|34=9",
+        "3|45=1|58=no",
+        "A|98=0|108=30",
+        "ZZ|58=what",
+    ];
+    let lines = |lines: &[&str]| lines.join("\n").into_bytes();
+    vec![lines(&orders), lines(&followed), lines(&quotes), lines(&session)]
+}
+
 /// Conversations with the Deribit front: a request a line, of two accounts in turn.
 #[must_use]
 pub fn deribit_front() -> Vec<Vec<u8>> {

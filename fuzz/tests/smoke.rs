@@ -39,7 +39,7 @@ smoke_tests! { ROUNDS: itch mold binaryfile soup_server soup_client ouch_inbound
 smoke_tests! { SNAPSHOT_ROUNDS: gateway_frame glimpse xdp ticks ticks_requests iex_segment iex_recovery iex_books }
 smoke_tests! { SNAPSHOT_ROUNDS: deribit_inbound deribit_request fix fix_session }
 smoke_tests! { SERVER_ROUNDS: web }
-smoke_tests! { VENUE_ROUNDS: deribit_front }
+smoke_tests! { VENUE_ROUNDS: deribit_front fix_door }
 smoke_tests! { LONG_ROUNDS: dbn lobster lobster_book itch_blocks compressed packets replay_file journal segment gateway_log }
 
 #[test]

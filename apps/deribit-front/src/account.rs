@@ -1,6 +1,6 @@
 //! One account: its orders, trades, positions and money, as they follow from the log.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType};
 use tickpath_deribit::credits::{CreditPlan, Credits};
@@ -11,11 +11,11 @@ use tickpath_types::{
 };
 
 use crate::config::AccountSettings;
-use crate::front::Guard;
+use crate::front::{Guard, Handed, Pool};
 use crate::ledger::Ledger;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
-use crate::order::{Order, Terms, UserTrade};
+use crate::order::{Extra, Order, Terms, UserTrade};
 use crate::pending::{Pending, ReplyTo, Work};
 
 /// Closed orders that are kept; the oldest goes first.
@@ -33,9 +33,19 @@ pub(crate) struct Account {
     pub(crate) fees: BTreeMap<String, Money>,
     /// By the place of the listing.
     pub(crate) positions: BTreeMap<usize, Position>,
+    /// Of options: what the open quantity was worth in dollars when it was opened, never below 0.
+    pub(crate) usd_values: BTreeMap<usize, Money>,
     pub(crate) open: BTreeMap<u64, Order>,
     /// Orders that wait for a price.
     pub(crate) waiting: BTreeMap<u64, Order>,
+    /// Numbers of the labels that it has used.
+    pub(crate) labels: HashSet<u32>,
+    /// Orders that waited and were handed to the engine, until the log has them.
+    pub(crate) handed: BTreeMap<u64, Handed>,
+    /// Links of orders that were on their way when the venue stopped, by the engine's numbers.
+    pub(crate) links_asked: BTreeMap<u32, Box<Extra>>,
+    /// Orders that wait though their price has come: they are entered with the next prices.
+    pub(crate) overdue: BTreeSet<u64>,
     pub(crate) closed: VecDeque<Order>,
     pub(crate) trades: VecDeque<UserTrade>,
     pub(crate) ledger: Ledger,
@@ -56,6 +66,7 @@ pub(crate) struct Account {
     pub(crate) quotes_frozen_ms: u64,
     pub(crate) matching: Credits,
     pub(crate) cancel_all: Credits,
+    pub(crate) quotes: Credits,
     pub(crate) non_matching: Credits,
     pub(crate) get_instruments: Credits,
     pub(crate) subscribe: Credits,
@@ -105,8 +116,13 @@ impl Account {
             balances: settings.balances.clone(),
             fees: BTreeMap::new(),
             positions: BTreeMap::new(),
+            usd_values: BTreeMap::new(),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            labels: HashSet::new(),
+            handed: BTreeMap::new(),
+            links_asked: BTreeMap::new(),
+            overdue: BTreeSet::new(),
             closed: VecDeque::new(),
             trades: VecDeque::new(),
             ledger: Ledger::default(),
@@ -120,10 +136,30 @@ impl Account {
             quotes_frozen_ms: 0,
             matching: Credits::new(CreditPlan::rate(rate, burst), now),
             cancel_all: Credits::new(CreditPlan::rate(rate, burst), now),
+            quotes: Credits::new(CreditPlan::rate(rate, burst), now),
             non_matching: Credits::new(CreditPlan::NON_MATCHING, now),
             get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
             subscribe: Credits::new(CreditPlan::SUBSCRIBE, now),
             transaction_log: Credits::new(CreditPlan::TRANSACTION_LOG, now),
+        }
+    }
+
+    pub(crate) fn note_label(&mut self, number: u32) {
+        if number != 0 {
+            self.labels.insert(number);
+        }
+    }
+
+    /// The credits that a request takes.
+    pub(crate) const fn credits(&mut self, pool: Pool) -> &mut Credits {
+        match pool {
+            Pool::NonMatching => &mut self.non_matching,
+            Pool::GetInstruments => &mut self.get_instruments,
+            Pool::Subscribe => &mut self.subscribe,
+            Pool::TransactionLog => &mut self.transaction_log,
+            Pool::Matching => &mut self.matching,
+            Pool::CancelAll => &mut self.cancel_all,
+            Pool::Quotes => &mut self.quotes,
         }
     }
 
@@ -186,6 +222,7 @@ impl Account {
         let Some(listing) = context.by_instrument.get(&order.instrument.0) else { return };
         self.by_ref.insert(order.user_ref.0, number);
         self.next_ref = self.next_ref.max(order.user_ref.0 + 1);
+        self.note_label(Terms::decode(&order.client_order_id).label);
         self.open.insert(
             number,
             Order {
@@ -219,6 +256,7 @@ impl Account {
         let Some(known) = self.open.get_mut(&number) else { return };
         known.terms = Terms::decode(&order.client_order_id);
         (known.price, known.qty, known.user_ref) = (order.price, order.qty, order.user_ref.0);
+        known.display = order.special.map(|special| special.display_qty).filter(|qty| !qty.is_zero());
         (known.is_replaced, known.updated_ms) = (true, context.now_ms);
         changes.note(number);
     }
@@ -274,6 +312,7 @@ impl Account {
         }
         let (number, place, side, terms, state) =
             (order.number, order.listing, order.side, order.terms, order.state);
+        let quote = order.extra.as_ref().and_then(|extra| extra.quote());
         let public = context.trades.get(&match_id).copied().unwrap_or(Trade {
             match_id,
             seq: 0,
@@ -294,7 +333,17 @@ impl Account {
             false => listing.contract.fee(qty, price, is_maker, public.index),
         };
         let meter = &context.markets[place].funding.meter;
+        let before = self.position(place).size;
         let (profit, changed) = self.settle(place, listing, side, (qty, price), fee, meter);
+        if listing.contract.is_option() {
+            let value = match listing.contract.style {
+                Style::InverseOption => {
+                    listing.contract.value(qty, price).scaled(public.index.0, Money::ONE.0)
+                }
+                _ => listing.contract.value(qty, price),
+            };
+            self.note_usd_value(place, before, (side, qty), value);
+        }
         let trade = UserTrade {
             listing: place,
             order: number,
@@ -309,6 +358,7 @@ impl Account {
             balance: self.balance(&listing.settlement),
             base_balance: self.balance(&listing.base),
             position: self.position(place).size,
+            quote,
         };
         changes.note(number);
         changes.trades.push(trade.clone());
@@ -345,6 +395,17 @@ impl Account {
         *self.balances.entry(listing.settlement.clone()).or_default() += changed;
         *self.fees.entry(listing.settlement.clone()).or_default() += fee;
         (profit, changed)
+    }
+
+    /// Takes a trade of an option that was worth so many dollars.
+    fn note_usd_value(&mut self, place: usize, before: i64, (side, qty): (Side, Qty), value: Money) {
+        let known = self.usd_values.entry(place).or_default();
+        let is_closing = before != 0 && (before > 0) != (side == Side::Buy);
+        let closed = if is_closing { qty.0.min(before.unsigned_abs()) } else { 0 };
+        if closed > 0 {
+            *known -= known.scaled(closed.into(), before.unsigned_abs().into());
+        }
+        *known += value.scaled((qty.0 - closed).into(), qty.0.max(1).into());
     }
 
     fn close(&mut self, number: u64) {

@@ -12,7 +12,7 @@ use tickpath_deribit::codes::{Kind, OptionType};
 use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::{Contract, Money, Style};
 use tickpath_exchange::VenueSettings;
-use tickpath_types::{SessionId, Symbol};
+use tickpath_types::{Price, SessionId, Symbol};
 
 pub use self::faults::FaultsConfig;
 use crate::faults::FaultPlan;
@@ -23,6 +23,8 @@ use crate::scope::Scope;
 const CONNECTIONS_MAX: usize = 4_096;
 /// Digits after the decimal point of rates: they are kept in millionths.
 const RATE_DECIMALS: u8 = 6;
+/// Greatest volatility of an option, in hundredths of a percent.
+const VOLATILITY_MAX: i64 = 100_000;
 /// Greatest movement of an index in a second, in millionths.
 const STEP_PPM_MAX: u32 = 10_000;
 
@@ -42,6 +44,9 @@ pub struct DeribitConfig {
     /// Connections at a time, and as many by FIX; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
+    /// Connections of one address at a time; a further one is answered with status 429 and closed.
+    #[serde(default = "default_connections_per_address")]
+    pub max_connections_per_address: usize,
     /// What the replies say of the venue.
     #[serde(default = "yes")]
     pub testnet: bool,
@@ -51,12 +56,18 @@ pub struct DeribitConfig {
     /// How far from the mark price an order may be, as a part of it.
     #[serde(default = "default_band")]
     pub band: String,
+    /// What becomes of an order beyond that: `reject`, or `clamp` to the end of the band.
+    #[serde(default)]
+    pub beyond_band: BeyondBand,
     /// Requests to the matching engine a second, for each account.
     #[serde(default = "default_rate")]
     pub matching_rate: u64,
     /// The same at once after a pause.
     #[serde(default = "default_burst")]
     pub matching_burst: u64,
+    /// Different labels, and ClOrdIDs by FIX, of one account; an order with a further one is refused.
+    #[serde(default = "default_labels")]
+    pub max_labels: usize,
     /// How long an access token is good, in seconds.
     #[serde(default = "default_expiry")]
     pub token_expires_s: u64,
@@ -72,6 +83,17 @@ pub struct DeribitConfig {
     /// What is to go wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultsConfig>,
+}
+
+/// What becomes of an order whose price is beyond the band.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BeyondBand {
+    /// It is refused with 10005 or 10007.
+    #[default]
+    Reject,
+    /// Its price is that of the end of the band.
+    Clamp,
 }
 
 /// `[deribit.tls]`: files relative to the venue's.
@@ -127,6 +149,9 @@ pub struct ListingConfig {
     /// Digits after the decimal point that one unit of the venue's price is the last of.
     #[serde(default = "four")]
     pub price_decimals: u8,
+    /// Other steps at higher prices than the venue's tick, lowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tick_size_steps: Vec<TickStepConfig>,
     /// Part of the value that the resting side pays.
     #[serde(default = "zero")]
     pub maker_commission: String,
@@ -148,12 +173,28 @@ pub struct ListingConfig {
     /// When it expires, in milliseconds since 1970; of futures that are no perpetuals, and of options.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expiration_timestamp: Option<u64>,
+    /// When it was listed, in milliseconds since 1970; September 2020 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creation_timestamp: Option<u64>,
     /// Of options.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strike: Option<String>,
+    /// Of options: the volatility that the simulated market prices it by until it is traded, in percent.
+    #[serde(default = "default_volatility")]
+    pub volatility: String,
     /// Of options: `call` or `put`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option_type: Option<String>,
+}
+
+/// One of `tick_size_steps`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TickStepConfig {
+    /// Prices above this one ...
+    pub above_price: String,
+    /// ... are multiples of this one.
+    pub tick_size: String,
 }
 
 /// What an instrument is.
@@ -202,6 +243,10 @@ fn default_connections() -> usize {
     64
 }
 
+fn default_connections_per_address() -> usize {
+    32
+}
+
 fn yes() -> bool {
     true
 }
@@ -218,6 +263,10 @@ fn default_burst() -> u64 {
     20
 }
 
+fn default_labels() -> usize {
+    1_000_000
+}
+
 fn default_expiry() -> u64 {
     900
 }
@@ -232,6 +281,10 @@ fn zero() -> String {
 
 fn default_liquidation() -> String {
     "0.0075".to_owned()
+}
+
+fn default_volatility() -> String {
+    "60".to_owned()
 }
 
 fn default_initial() -> String {
@@ -257,14 +310,20 @@ pub struct FrontSettings {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Connections at a time, and as many by FIX.
     pub max_connections: usize,
+    /// Connections of one address at a time.
+    pub max_connections_per_address: usize,
     /// What the replies say of the venue.
     pub testnet: bool,
     /// Of the simulated indices.
     pub seed: u64,
     /// How far from the mark price an order may be, in millionths of it.
     pub band_ppm: u32,
+    /// What becomes of orders beyond that.
+    pub beyond_band: BeyondBand,
     /// Requests to the matching engine a second, and at once, for each account.
     pub matching: (u64, u64),
+    /// Different labels of one account.
+    pub max_labels: usize,
     /// How long an access token is good, in seconds.
     pub token_expires_s: u64,
     /// Name, first price in 10^-4, and greatest movement in a second in millionths.
@@ -327,6 +386,9 @@ impl DeribitConfig {
         if !(1..=CONNECTIONS_MAX).contains(&self.max_connections) {
             return Err(value(format!("max_connections must be 1 to {CONNECTIONS_MAX}")));
         }
+        if self.max_connections_per_address == 0 {
+            return Err(value("max_connections_per_address must be above 0".to_owned()));
+        }
         if self.matching_rate == 0 || self.matching_burst == 0 || self.token_expires_s == 0 {
             return Err(value(
                 "matching_rate, matching_burst and token_expires_s must be above 0".to_owned(),
@@ -357,16 +419,23 @@ impl DeribitConfig {
                 (folder.join(&tls.certificate), folder.join(&tls.private_key))
             }),
             max_connections: self.max_connections,
+            max_connections_per_address: self.max_connections_per_address,
             testnet: self.testnet,
             seed: self.seed,
             band_ppm: band_ppm as u32,
+            beyond_band: self.beyond_band,
             matching: (self.matching_rate, self.matching_burst),
+            max_labels: self.max_labels,
             token_expires_s: self.token_expires_s,
             indices,
             listings,
             keys,
             accounts,
-            faults: self.faults.clone().unwrap_or_default().plan(self.address)?,
+            faults: self
+                .faults
+                .clone()
+                .unwrap_or_default()
+                .plan([self.address].into_iter().chain(self.fix_address))?,
         })
     }
 
@@ -549,15 +618,57 @@ impl ListingConfig {
             contract_size,
             min_trade_amount,
             tick: instrument.tick_size,
+            tick_steps: self.tick_steps(instrument.tick_size)?,
             collar: (instrument.collar_low, instrument.collar_high),
+            creation_ms: self.creation_timestamp.unwrap_or(Listing::CREATION_MS),
             expiration_ms: self.expiration_timestamp,
             strike,
             option_type,
+            volatility: self.volatility()?,
             maker: decimal(name, &self.maker_commission)?,
             taker: decimal(name, &self.taker_commission)?,
             delivery_fee_ppm: ppm("delivery_commission", &self.delivery_commission)?,
             liquidation: decimal(name, &self.liquidation_commission)?,
             liquidation_fee_ppm: ppm("liquidation_commission", &self.liquidation_commission)?,
         })
+    }
+
+    fn volatility(&self) -> Result<f64, ConfigError> {
+        let percent = decimal(&self.name, &self.volatility)?
+            .units(2)
+            .ok()
+            .filter(|hundredths| (1..=VOLATILITY_MAX).contains(hundredths));
+        let percent = percent.ok_or_else(|| {
+            value(format!(
+                "instrument {}: volatility must be 0.01 to 1000 percent, with at most 2 decimals",
+                self.name
+            ))
+        })?;
+        Ok(percent as f64 / 10_000.0)
+    }
+
+    /// The steps above the first tick. Each begins at a multiple of its own tick, which is one of the tick below it: a price
+    /// that is rounded stays on its side of it.
+    fn tick_steps(&self, first: Price) -> Result<Vec<(Price, Price)>, ConfigError> {
+        let name = &self.name;
+        let units = |text: &str| {
+            let units = decimal(name, text)?.units(self.price_decimals).ok().filter(|units| *units > 0);
+            units.ok_or_else(|| {
+                value(format!("instrument {name}: tick_size_steps: '{text}' must be above 0 and in the venue's units of price"))
+            })
+        };
+        let mut steps: Vec<(Price, Price)> = Vec::new();
+        for step in &self.tick_size_steps {
+            let (above, tick) = (units(&step.above_price)?, units(&step.tick_size)?);
+            let (after, below) = steps.last().map_or((0, first.0), |(above, tick)| (above.0, tick.0));
+            if above <= after || above % tick != 0 || tick <= below || tick % below != 0 {
+                return Err(value(format!(
+                    "instrument {name}: tick_size_steps: above_price must rise and be a multiple of its tick_size, and each \
+                     tick_size a multiple of the one below it"
+                )));
+            }
+            steps.push((Price(above), Price(tick)));
+        }
+        Ok(steps)
     }
 }

@@ -1,8 +1,8 @@
 //! One client's connection, without its socket.
 
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
-use tickpath_deribit::credits::{CreditPlan, Credits};
 use tickpath_types::Nanos;
 
 use crate::front::FixLink;
@@ -47,13 +47,14 @@ pub(crate) struct Connection {
     pub(crate) scope: Scope,
     /// Until when it is, in microseconds since 1970: its access token is over then.
     pub(crate) login_until_us: u64,
+    /// Digest of the access token that it is; empty where it logged in without one.
+    pub(crate) login: String,
     pub(crate) heartbeat: Option<Heartbeat>,
     /// When something came last, in microseconds since 1970.
     pub(crate) last_in_us: u64,
     pub(crate) cancels_on_disconnect: bool,
-    /// Of requests before authentication.
-    pub(crate) public: Credits,
-    pub(crate) get_instruments: Credits,
+    /// Where it comes from: requests before authentication take the credits of the address.
+    pub(crate) peer: Ipv4Addr,
     /// Places of its topics.
     pub(crate) topics: Vec<usize>,
     /// Its session by FIX, where it speaks that.
@@ -65,18 +66,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(transport: Transport, now_us: u64) -> Connection {
+    pub(crate) fn new(transport: Transport, peer: Ipv4Addr, now_us: u64) -> Connection {
         let now = Nanos::from_micros(now_us);
         Connection {
             transport,
             account: None,
             login_until_us: 0,
+            login: String::new(),
             scope: Scope::default(),
             heartbeat: None,
             last_in_us: now_us,
             cancels_on_disconnect: false,
-            public: Credits::new(CreditPlan::NON_MATCHING, now),
-            get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
+            peer,
             topics: Vec::new(),
             fix: (transport == Transport::Fix).then(|| Box::new(FixLink::new(now))),
             out: VecDeque::new(),

@@ -18,7 +18,7 @@ use crate::pending::RequestId;
 /// All of a chance.
 const ALWAYS_PPM: u32 = 1_000_000;
 /// Replies that wait for their time at most; a further one leaves at once.
-const DELAYED_MAX: usize = 4_096;
+pub(crate) const DELAYED_MAX: usize = 4_096;
 
 macro_rules! fault_kinds {
     ($( $(#[doc = $doc:literal])+ $kind:ident = $key:literal, )*) => {
@@ -60,11 +60,15 @@ fault_kinds! {
     ReplySlow = "reply_slow",
     /// An order's request is refused with 10028 and not done.
     RateLimited = "rate_limited",
+    /// An order's request is refused with one of the codes after which it may be sent again, and not done.
+    Refused = "refused",
     /// The access token ends before its time: the private request, and those after it, are refused with 13009 until it is
     /// renewed.
     TokenExpired = "token_expired",
     /// All tokens of the connection end, those to renew with too: only another login helps.
     TokensRevoked = "tokens_revoked",
+    /// A Logon by FIX is refused although everything in it is right.
+    LogonRefused = "logon_refused",
     /// A heartbeat, or a question for a sign of life, is not sent.
     HeartbeatMissed = "heartbeat_missed",
     /// A change of a book is sent twice.
@@ -91,6 +95,8 @@ pub struct FaultPlan {
     pub maintenance_us: u64,
     /// How late a slow reply is, in microseconds.
     pub reply_delay_us: u64,
+    /// For how long after 08:00 UTC requests about orders are refused with 10041, in microseconds; 0 for not at all.
+    pub settlement_us: u64,
 }
 
 #[derive(Default)]
@@ -217,6 +223,12 @@ impl Faults {
             outages: HashMap::new(),
             maintenance_until_us: 0,
         }
+    }
+
+    /// One of some things, drawn.
+    pub(crate) fn any_of<T: Copy>(&mut self, things: &[T]) -> Option<T> {
+        let place = self.random.next_u64() % (things.len().max(1) as u64);
+        things.get(place as usize).copied()
     }
 
     /// Whether it happens now.

@@ -11,6 +11,7 @@ use tickpath_types::Nanos;
 use tickpath_web::{ByteAcceptor, ByteConnection, TlsServer};
 
 use crate::connection::Transport;
+use crate::faults::Outage;
 use crate::front::{FIX_MESSAGE_MAX, Front};
 
 /// Key of the acceptor in the poller; connections have keys from 0.
@@ -31,6 +32,8 @@ pub struct FixCounters {
     pub connections: Counter,
     /// Connections turned away because there were as many as there may be.
     pub refused: Counter,
+    /// Connections that broke, or were made to.
+    pub broken: Counter,
 }
 
 struct Client {
@@ -134,7 +137,7 @@ impl FixDoor {
         let Client { connection, number, received, received_len, is_lost, .. } = client;
         let mut work = 0;
         // The buffer holds the longest message, so there is room whenever all whole messages are taken.
-        while !*is_lost {
+        while !*is_lost && front.poll_outage(*number).is_none() {
             if work >= received.len() {
                 self.again.push(key);
                 break;
@@ -159,6 +162,11 @@ impl FixDoor {
     pub(crate) fn write(&mut self, front: &mut Front, now: Nanos) -> usize {
         let mut work = 0;
         self.clients.retain(|_, client| {
+            let outage = front.poll_outage(client.number);
+            if outage == Some(Outage::Silent) {
+                return true;
+            }
+            client.is_lost |= outage == Some(Outage::Cut);
             let output = front.fix_output(client.number);
             if !client.is_lost && !output.is_empty() {
                 match client.connection.write(output) {
@@ -170,16 +178,19 @@ impl FixDoor {
                 }
             }
             // TLS may hold what it took.
-            let is_sent = client.connection.flush().unwrap_or_else(|_| {
-                client.is_lost = true;
-                true
-            });
+            let is_sent = client.is_lost
+                || client.connection.flush().unwrap_or_else(|_| {
+                    client.is_lost = true;
+                    true
+                });
+            let is_broken = client.is_lost && !front.is_fix_over(client.number);
             if front.is_fix_over(client.number) {
                 let is_told = is_sent && front.fix_output(client.number).is_empty();
                 let closes_at = *client.closes_at.get_or_insert(now + LINGER);
                 client.is_lost |= is_told || now >= closes_at;
             }
             if client.is_lost {
+                self.counters.broken.add(u64::from(is_broken));
                 client.connection.close();
                 front.close(client.number, now.0 / 1_000);
             }

@@ -3,16 +3,22 @@
 mod account;
 mod auth;
 mod calls;
+mod candles;
 mod channels;
 mod disturb;
+mod exposure;
 mod fix;
+mod handed;
 mod history;
 mod http;
 mod linked;
 mod liquidation;
 mod log;
 mod market_data;
+mod money_terms;
+mod options;
 mod orders;
+mod peers;
 mod protection;
 mod quotes;
 mod records;
@@ -23,10 +29,12 @@ mod trading;
 mod triggers;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use tickpath_agent::Counter;
 use tickpath_deribit::envelope::ServerTime;
+use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::request::{Refusal, Request, write_refusal, write_refusal_with_limit, write_result};
 use tickpath_derivatives::{IndexWalk, Money, TimeMean};
 use tickpath_exchange::DoorRequest;
@@ -42,15 +50,23 @@ use crate::labels::Labels;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
 use crate::pending::{Group, ReplyTo, RequestId};
-use crate::record::{MarketPrices, Stamped};
+use crate::record::{MarketPrices, MoneyTerms, Stamped};
 
+pub(crate) use calls::Pool;
 pub(crate) use disturb::MAINTENANCE;
 pub(crate) use fix::{FIX_MESSAGE_MAX, FixLink};
+pub(crate) use handed::Handed;
 pub use http::HttpCall;
 pub(crate) use protection::Guard;
 
 /// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
 const REQUESTS_MAX: usize = 8_192;
+/// The same of one account.
+const ACCOUNT_REQUESTS_MAX: usize = REQUESTS_MAX / 8;
+/// Bytes of a result at most: what is longer is refused with `other_error`, and the connection goes on.
+pub(crate) const ANSWER_MAX: usize = 3 << 20;
+/// Trades that the answer to an order names, and elements of a notification; there are further notifications of the others.
+pub(crate) const ELEMENTS_MAX: usize = 1_000;
 /// After so long without the log's word an order's request is given up.
 const ANSWER_US: u64 = 30_000_000;
 /// After so long without a message a connection is closed.
@@ -121,6 +137,7 @@ pub struct Front {
     connections: BTreeMap<u64, Connection>,
     next_connection: u64,
     auth: auth::Tokens,
+    token_lines: auth::TokenLines,
     labels: Labels,
     requests: VecDeque<DoorRequest>,
     groups: HashMap<u64, Group>,
@@ -149,6 +166,12 @@ pub struct Front {
     noted_commands: u64,
     /// And when, in milliseconds since 1970.
     noted_ms: u64,
+    /// Credits of who has not logged in.
+    peers: peers::Peers,
+    /// Fees and what accounts began with, as they hold now; none before they were first written down.
+    terms: Option<MoneyTerms>,
+    /// The same as the file has it.
+    new_terms: MoneyTerms,
     /// What forced executions paid, by currency.
     fund: BTreeMap<String, Money>,
     deliveries: VecDeque<Delivery>,
@@ -187,7 +210,7 @@ impl Front {
         });
         let accounts: Vec<Account> =
             settings.accounts.iter().map(|account| Account::new(account, settings.matching, now)).collect();
-        Front {
+        let mut front = Front {
             by_name: settings
                 .listings
                 .iter()
@@ -207,6 +230,7 @@ impl Front {
             connections: BTreeMap::new(),
             next_connection: 1,
             auth: auth::Tokens::new(token_key),
+            token_lines: auth::TokenLines::default(),
             labels,
             requests: VecDeque::new(),
             groups: HashMap::new(),
@@ -226,6 +250,9 @@ impl Front {
             are_prices_new: true,
             noted_commands: 0,
             noted_ms: 0,
+            peers: peers::Peers::new(now),
+            terms: None,
+            new_terms: Front::file_terms(&settings),
             fund: BTreeMap::new(),
             deliveries: VecDeque::new(),
             settled_ms: 0,
@@ -236,7 +263,9 @@ impl Front {
             next_tenth_us: now_us,
             counters: Arc::default(),
             settings,
-        }
+        };
+        front.remark_options();
+        front
     }
 
     /// What it has done so far.
@@ -252,15 +281,23 @@ impl Front {
         // Without an earlier word nothing was to be settled before now.
         let since_ms = if self.recalled_ms > 0 { self.recalled_ms } else { self.now_ms() };
         self.settled_ms = self.settled_ms.max(settlement::settlement_before(since_ms));
+        self.use_file_terms();
         self.is_live = true;
+        self.put_back_handed();
+        self.catch_up_links();
     }
 
-    /// A client connected; returns its number.
+    /// A client of this machine connected; returns its number.
     pub fn open(&mut self, transport: Transport, now_us: u64) -> u64 {
+        self.open_from(Ipv4Addr::LOCALHOST, transport, now_us)
+    }
+
+    /// A client connected from an address; returns its number. Until it has logged in it shares the credits of its address.
+    pub fn open_from(&mut self, peer: Ipv4Addr, transport: Transport, now_us: u64) -> u64 {
         self.now_us = now_us;
         let number = self.next_connection;
         self.next_connection += 1;
-        self.connections.insert(number, Connection::new(transport, now_us));
+        self.connections.insert(number, Connection::new(transport, peer, now_us));
         self.counters.connections.add(1);
         number
     }
@@ -301,6 +338,12 @@ impl Front {
             Ok(request) => request,
             Err(refusal) => {
                 self.counters.malformed.add(u64::from(refusal.id.is_none()));
+                let id = refusal.id.map(RequestId::from);
+                if let Err(fault) = self.charge_refused(number, peers::PublicPool::Any) {
+                    let to =
+                        ReplyTo { connection: number, id: id.unwrap_or(RequestId::Number(0)), us_in: now_us };
+                    return self.reply(&to, Err(fault));
+                }
                 let mut out = Vec::new();
                 let time = self.server_time(now_us);
                 write_refusal(&refusal, time, self.settings.testnet, &mut out);
@@ -370,9 +413,20 @@ impl Front {
         let (time, testnet) = (self.server_time(to.us_in), self.settings.testnet);
         let mut out = Vec::new();
         let error = match outcome {
-            Ok(result) => {
+            Ok(result) if result.len() <= ANSWER_MAX => {
                 write_result(to.id.as_id(), &Json(result), time, testnet, &mut out);
                 None
+            }
+            Ok(_) => {
+                self.counters.refused.add(1);
+                let refusal = Refusal {
+                    id: Some(to.id.as_id()),
+                    code: ErrorCode::OtherError,
+                    reason: "the answer is longer than 3 MiB: ask for one instrument, or for fewer",
+                    param: "",
+                };
+                write_refusal(&refusal, time, testnet, &mut out);
+                Some(refusal.code.code())
             }
             Err(fault) => {
                 self.counters.refused.add(1);
@@ -434,6 +488,7 @@ impl Front {
             self.step_indices();
             self.flush_seconds();
             self.end_day_orders();
+            self.end_expired_logins();
         }
     }
 
@@ -445,7 +500,9 @@ impl Front {
         self.are_prices_new = true;
         for (market, listing) in self.markets.iter_mut().zip(&self.settings.listings) {
             market.remark(&listing.contract, self.indices[listing.index].price);
+            market.day.roll(self.now_us / 1_000);
         }
+        self.remark_options();
         self.run_settlements();
         self.note_prices();
         self.fire_triggers();
@@ -467,7 +524,7 @@ impl Front {
                 Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
                     self.give_up_fix(connection, &asked);
                 }
-                Some(to) => self.reply(&to, Err(tickpath_deribit::error_code::ErrorCode::TimedOut.into())),
+                Some(to) => self.reply(&to, Err(ErrorCode::TimedOut.into())),
                 None => {}
             }
             if let Some(group) = pending.group {

@@ -4,6 +4,8 @@ use tickpath_deribit::field::Field;
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::{ScanError, Scanner, Value};
 
+use crate::fault::Fault;
+
 /// A value that is written already.
 pub(crate) struct Json(pub(crate) Vec<u8>);
 
@@ -84,6 +86,24 @@ pub(crate) fn member<'a>(object: &Value<'a>, name: &str) -> Option<Value<'a>> {
 /// A member of a type; none when it is not there or of another.
 pub(crate) fn get<'a, T: Field<'a>>(object: &Value<'a>, name: &str) -> Option<T> {
     member(object, name)?.parse().ok()
+}
+
+/// A param of a type; none when it is not there, or null.
+///
+/// # Errors
+/// `invalid_params` naming it when it is of another type.
+pub(crate) fn param<'a, T: Field<'a>>(params: &Value<'a>, name: &'static str) -> Result<Option<T>, Fault> {
+    let Some(value) = member(params, name) else { return Ok(None) };
+    value.parse_strict().map(Some).map_err(|_| Fault::param(name, "value is of the wrong type"))
+}
+
+/// A text among params, un-escaped; none when it is not there, or null.
+///
+/// # Errors
+/// `invalid_params` naming it when it is no text.
+pub(crate) fn text_param(params: &Value<'_>, name: &'static str) -> Result<Option<String>, Fault> {
+    let text: Option<tickpath_deribit::text::Text<'_>> = param(params, name)?;
+    Ok(text.map(|text| text.to_cow().into_owned()))
 }
 
 /// A text's characters, un-escaped.

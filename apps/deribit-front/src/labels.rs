@@ -1,9 +1,10 @@
 //! The clients' texts for their orders: the log keeps a number for each.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Different labels at most; an order with a further one is refused.
-const LABELS_MAX: usize = 1_000_000;
+/// Different labels at most: as many as the log's text has digits for. How many an account may have is its own bound.
+const LABELS_MAX: usize = (1 << 30) - 1;
 /// Characters of a label at most.
 pub(crate) const LABEL_LEN_MAX: usize = 64;
 
@@ -27,17 +28,24 @@ impl Labels {
         Labels { saved: names.len(), names, by_name }
     }
 
+    /// The number of a label that is known.
+    pub(crate) fn find(&self, label: &str, client_id: &str) -> Option<u32> {
+        if label.is_empty() && client_id.is_empty() {
+            return Some(0);
+        }
+        self.by_name.get(key(label, client_id).as_ref()).copied()
+    }
+
     /// The number of a label and of what else the client calls the order (ClOrdID of FIX), which may be new; 0 for
     /// neither, none when there are too many.
     pub(crate) fn number(&mut self, label: &str, client_id: &str) -> Option<u32> {
         if label.is_empty() && client_id.is_empty() {
             return Some(0);
         }
-        let is_plain = client_id.is_empty() && !label.contains(SEPARATOR);
-        let name = if is_plain { label.to_owned() } else { format!("{label}{SEPARATOR}{client_id}") };
-        if let Some(number) = self.by_name.get(&name) {
-            return Some(*number);
+        if let Some(number) = self.find(label, client_id) {
+            return Some(number);
         }
+        let name = key(label, client_id).into_owned();
         if self.names.len() == LABELS_MAX {
             return None;
         }
@@ -68,6 +76,14 @@ impl Labels {
         let new = &self.names[self.saved..];
         self.saved = self.names.len();
         new
+    }
+}
+
+/// What both are kept as.
+fn key<'a>(label: &'a str, client_id: &str) -> Cow<'a, str> {
+    match client_id.is_empty() && !label.contains(SEPARATOR) {
+        true => Cow::Borrowed(label),
+        false => Cow::Owned(format!("{label}{SEPARATOR}{client_id}")),
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) enum Cause {
     Delivery,
     /// The insurance fund paid what the account owed.
     Bankruptcy,
+    /// The venue's file gave the account more, or less.
+    Deposit,
+    Withdrawal,
 }
 
 impl Cause {
@@ -33,6 +36,8 @@ impl Cause {
             Cause::Settlement => "settlement",
             Cause::Delivery => "delivery",
             Cause::Bankruptcy => "bankruptcy",
+            Cause::Deposit => "deposit",
+            Cause::Withdrawal => "withdrawal",
         }
     }
 }

@@ -9,6 +9,7 @@
 mod account;
 mod config;
 mod connection;
+mod day_stats;
 mod fault;
 mod faults;
 mod fix_door;
@@ -20,6 +21,7 @@ mod ledger;
 mod line_file;
 mod listing;
 mod market;
+mod options;
 mod order;
 mod pending;
 mod record;
@@ -27,8 +29,8 @@ mod scope;
 mod server;
 
 pub use config::{
-    AccountConfig, AccountSettings, DeribitConfig, FaultsConfig, FrontSettings, IndexConfig, KeyConfig,
-    KeySettings, KindConfig, ListingConfig, TlsConfig,
+    AccountConfig, AccountSettings, BeyondBand, DeribitConfig, FaultsConfig, FrontSettings, IndexConfig,
+    KeyConfig, KeySettings, KindConfig, ListingConfig, TickStepConfig, TlsConfig,
 };
 pub use connection::{Frame, Transport};
 pub use faults::{FaultKind, FaultPlan, FaultSwitch, Outage};

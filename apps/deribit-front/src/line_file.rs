@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes that may wait for the file to take them. Once there are more, nothing is added any more: what is in the file stays
 /// what was first.
@@ -11,6 +11,7 @@ const WAITING_MAX: usize = 16 << 20;
 /// The file, open at its end.
 pub(crate) struct LineFile {
     file: File,
+    path: PathBuf,
     is_synced: bool,
     /// Of the whole lines in the file.
     len: u64,
@@ -34,8 +35,35 @@ impl LineFile {
             file.set_len(whole as u64)?;
             bytes.truncate(whole);
         }
-        let file = LineFile { file, is_synced, len: whole as u64, waiting: Vec::new(), is_given_up: false };
+        let file = LineFile {
+            file,
+            path: path.to_owned(),
+            is_synced,
+            len: whole as u64,
+            waiting: Vec::new(),
+            is_given_up: false,
+        };
         Ok((file, bytes))
+    }
+
+    /// Puts whole lines in the place of all that are there: at any time the file has the ones or the others. False when that
+    /// could not be done, and the others stay.
+    pub(crate) fn replace(&mut self, lines: &[u8]) -> bool {
+        self.try_replace(lines).is_ok()
+    }
+
+    fn try_replace(&mut self, lines: &[u8]) -> io::Result<()> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".new");
+        let mut new = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        new.write_all(lines)?;
+        new.sync_data()?;
+        std::fs::rename(&beside, &self.path)?;
+        self.file = OpenOptions::new().append(true).open(&self.path)?;
+        (self.len, self.is_given_up) = (lines.len() as u64, false);
+        self.waiting.clear();
+        Ok(())
     }
 
     /// Adds whole lines; false when they could not be written. They are tried again with the next, in their order.
@@ -72,6 +100,8 @@ mod tests {
         (file.file, file.is_given_up) = (good, false);
         assert!(file.append(b"3\n"));
         assert_eq!(LineFile::open(&path, false).unwrap().1, b"1\n2\n3\n");
+        assert!(file.replace(b"4\n") && file.append(b"5\n"));
+        assert_eq!(LineFile::open(&path, false).unwrap().1, b"4\n5\n");
         (file.file, file.waiting) = (File::open(&path).unwrap(), vec![b'\n'; WAITING_MAX]);
         assert!(!file.append(b"4\n") && file.is_given_up, "no more than may wait");
     }

@@ -3,15 +3,14 @@
 use tickpath_deribit::codes::{InstrumentState, InstrumentType, Kind, OptionType};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
-use tickpath_deribit::messages::Instrument;
+use tickpath_deribit::messages::{Instrument, TickSizeStep};
 use tickpath_deribit::number::{Decimal, Number};
+use tickpath_deribit::scan::{ScanError, Scanner};
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, Money, Style};
-use tickpath_types::{InstrumentId, Price, Qty};
+use tickpath_types::{InstrumentId, Price, Qty, Side};
 
-use crate::json::whole;
-
-/// When what does not expire does: the end of the year 2999.
+/// When a perpetual expires: the end of the year 2999.
 const NEVER_MS: u64 = 32_503_708_800_000;
 
 /// An instrument of the front.
@@ -43,14 +42,20 @@ pub struct Listing {
     pub min_trade_amount: Decimal,
     /// Least step of prices.
     pub tick: Price,
+    /// Above each of these prices, lowest first, the step is another: the price, and the step.
+    pub tick_steps: Vec<(Price, Price)>,
     /// Prices that the engine takes.
     pub collar: (Price, Price),
+    /// When it was listed, in milliseconds since 1970.
+    pub creation_ms: u64,
     /// Milliseconds since 1970; none for perpetuals and pairs.
     pub expiration_ms: Option<u64>,
     /// Of options.
     pub strike: Option<Decimal>,
     /// Of options.
     pub option_type: Option<OptionType>,
+    /// Of options: the volatility that the simulated market prices it by until it is traded, as a part of one.
+    pub volatility: f64,
     /// What the resting side pays.
     pub maker: Decimal,
     /// What the incoming side pays.
@@ -64,7 +69,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// When every instrument began, as clients are told: September 2020, in milliseconds since 1970.
+    /// When an instrument began whose file does not say: September 2020, in milliseconds since 1970.
     pub(crate) const CREATION_MS: u64 = 1_600_000_000_000;
 
     /// The currency that it is listed under.
@@ -159,19 +164,41 @@ impl Listing {
         if units > self.collar.1.0 {
             return Err(ErrorCode::PriceNotAllowed);
         }
-        if units % self.tick.0 == 0 { Ok(Price(units)) } else { Err(ErrorCode::PriceWrongTick) }
+        if units % self.tick_at(units) == 0 { Ok(Price(units)) } else { Err(ErrorCode::PriceWrongTick) }
     }
 
-    /// A price, down to a tick for `is_up` false, else up.
+    /// The step of prices at a price, in the units of both.
     #[must_use]
-    pub const fn on_tick(&self, price: i64, is_up: bool) -> Price {
-        let down = price.div_euclid(self.tick.0) * self.tick.0;
-        if is_up && down < price { Price(down + self.tick.0) } else { Price(down) }
+    pub fn tick_at(&self, price: i64) -> i64 {
+        let passed = self.tick_steps.iter().rev().find(|(above, _)| price > above.0);
+        passed.map_or(self.tick.0, |(_, tick)| tick.0)
+    }
+
+    /// A price, down to a tick for `is_up` false, else up. Each step begins at one of its own ticks, so neither leaves it.
+    #[must_use]
+    pub fn on_tick(&self, price: i64, is_up: bool) -> Price {
+        let tick = self.tick_at(price);
+        let down = price.div_euclid(tick) * tick;
+        if is_up && down < price { Price(down + tick) } else { Price(down) }
+    }
+
+    /// The last price before another, away from the side that has it.
+    #[must_use]
+    pub fn before(&self, best: Price, side: Side) -> Price {
+        self.on_tick(best.0 - side.sign(), side == Side::Sell)
     }
 
     /// Appends the instrument as `public/get_instruments` has it.
     pub(crate) fn write(&self, index: &str, state: InstrumentState, out: &mut Vec<u8>) {
         let is_open = state == InstrumentState::Open;
+        let steps: Vec<TickSizeStep> = self
+            .tick_steps
+            .iter()
+            .map(|(above, tick)| TickSizeStep {
+                above_price: self.price(*above),
+                tick_size: self.price(*tick),
+            })
+            .collect();
         let is_pair = self.kind == Kind::Spot;
         let leverage = 1_000_000 / u64::from(self.contract.initial_margin_ppm.max(1));
         let leverage = leverage.to_string();
@@ -187,17 +214,17 @@ impl Listing {
             maker_commission: Some(self.maker),
             taker_commission: Some(self.taker),
             instrument_type: Some(if is_inverse { InstrumentType::Reversed } else { InstrumentType::Linear }),
-            expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)),
-            creation_timestamp: Some(Listing::CREATION_MS),
+            expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)).filter(|_| !is_pair),
+            creation_timestamp: Some(self.creation_ms),
             is_active: is_open,
             tick_size: self.price(self.tick),
             contract_size: Some(self.contract_size),
             instrument_id: Some(self.id.0.into()),
             min_trade_amount: self.min_trade_amount,
             max_liquidation_commission: Some(self.liquidation).filter(|_| !is_pair),
-            block_trade_commission: None,
-            block_trade_min_trade_amount: None,
-            block_trade_tick_size: None,
+            block_trade_commission: Some(self.taker),
+            block_trade_min_trade_amount: Some(self.min_trade_amount),
+            block_trade_tick_size: Some(self.price(self.tick)),
             settlement_currency: Some(Text::new(&self.settlement)).filter(|_| !is_pair),
             settlement_period: Some(Text::new(&self.period)).filter(|_| !is_pair),
             base_currency: Text::new(&self.base),
@@ -207,7 +234,7 @@ impl Listing {
                 &self.quote
             })),
             quote_currency: Text::new(&self.quote),
-            tick_size_steps: Some(List::new(&[])),
+            tick_size_steps: Some(List::new(&steps)),
         }
         .write(out);
     }
@@ -219,8 +246,75 @@ pub(crate) fn decimal_money(decimal: Decimal) -> Money {
     Money::ratio(decimal.mantissa().into(), 10_i128.pow(scale.min(18)))
 }
 
-/// Money as a decimal of at most 8 digits after the point, as the venue shows figures.
-pub(crate) fn figure(money: Money) -> Decimal {
-    let units = money.rounded(8).0 / 10_i128.pow(Money::DECIMALS - 8);
-    i64::try_from(units).ok().and_then(|units| Decimal::new(units, 8)).unwrap_or_else(|| whole(0))
+/// Digits after the point at most of what the venue shows.
+const FIGURE_DECIMALS: u8 = 8;
+
+/// Money as the venue shows figures: with at most 8 digits after the point, however large it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Figure(i128);
+
+/// Money as the venue shows figures.
+pub(crate) fn figure(money: Money) -> Figure {
+    let decimals = u32::from(FIGURE_DECIMALS);
+    Figure(money.rounded(decimals).0 / 10_i128.pow(Money::DECIMALS - decimals))
+}
+
+impl Figure {
+    /// As a decimal of 64 bits; digits behind the point that have no room there are cut off.
+    pub(crate) fn decimal(self) -> Decimal {
+        let (mut units, mut scale) = (self.0, FIGURE_DECIMALS);
+        while scale > 0 && (units % 10 == 0 || i64::try_from(units).is_err()) {
+            (units, scale) = (units / 10, scale - 1);
+        }
+        let bound = if units < 0 { -i64::MAX } else { i64::MAX };
+        Decimal::new(i64::try_from(units).unwrap_or(bound), scale).unwrap_or(Decimal::ZERO)
+    }
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let unit = 10_u128.pow(FIGURE_DECIMALS.into());
+        let size = self.0.unsigned_abs();
+        let (whole, part) = (size / unit, size % unit);
+        if self.0 < 0 {
+            f.write_str("-")?;
+        }
+        write!(f, "{whole}")?;
+        if part == 0 {
+            return Ok(());
+        }
+        write!(f, ".{}", format!("{part:08}").trim_end_matches('0'))
+    }
+}
+
+impl<'a> Field<'a> for Figure {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        Decimal::read(scanner).map(|decimal| figure(decimal_money(decimal)))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.to_string().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_shown_however_large_they_are() {
+        for (money, text) in [
+            ("0", "0"),
+            ("-0.5", "-0.5"),
+            ("-12.345678911", "-12.34567891"),
+            ("92233720368.54775808", "92233720368.54775808"),
+            ("-123456789012345.12345678", "-123456789012345.12345678"),
+            ("1000000000000", "1000000000000"),
+        ] {
+            assert_eq!(figure(Money::parse(money).unwrap()).to_string(), text);
+        }
+        let large = Money::parse("123456789012345.12345678").unwrap();
+        assert_eq!(figure(large).decimal().to_string(), "123456789012345.1234");
+        assert_eq!(figure(Money(10_i128.pow(37))).decimal().to_string(), i64::MAX.to_string());
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use tickpath_deribit::codes::{Direction, InstrumentState, Liquidity};
+use tickpath_deribit::codes::{Direction, InstrumentState, Liquidity, OptionType};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::messages::{PriceAmount, PublicTrade};
 use tickpath_deribit::number::{Decimal, Number};
@@ -10,8 +10,10 @@ use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, FundingMeter, Money, Style};
 use tickpath_types::{MarketEventKind, MatchId, OrderId, Price, Qty, Side, TradingState};
 
+use crate::day_stats::{DayStats, Stats};
 use crate::json::whole;
-use crate::listing::{Listing, figure};
+use crate::listing::{Listing, decimal_money, figure};
+use crate::options::{Black, as_float};
 
 /// Trades of an instrument that are kept; the oldest goes first.
 const TRADES_MAX: usize = 20_000;
@@ -21,7 +23,6 @@ const BASIS_PART: i64 = 200;
 const BASIS_MEMORY: i64 = 32;
 /// Minutes of funding that are kept: a month.
 const FUNDING_MAX: usize = 44_640;
-const DAY_MS: u64 = 86_400_000;
 
 /// A trade that anyone may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub(crate) struct Market {
     /// The mark price at the last settlement.
     pub(crate) settled: Option<Price>,
     pub(crate) life: Life,
+    /// The last 24 hours.
+    pub(crate) day: DayStats,
 }
 
 /// Where an instrument is in its life.
@@ -121,18 +124,6 @@ impl Funding {
     }
 }
 
-/// What an instrument did in the last 24 hours.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stats {
-    pub(crate) high: Option<Price>,
-    pub(crate) low: Option<Price>,
-    pub(crate) first: Option<Price>,
-    /// In the base currency.
-    pub(crate) volume: Money,
-    /// In the quote currency.
-    pub(crate) notional: Money,
-}
-
 impl Market {
     pub(crate) fn new(index: Money, mark: Price) -> Market {
         Market {
@@ -151,6 +142,7 @@ impl Market {
             funding: Funding::default(),
             settled: None,
             life: Life::Listed,
+            day: DayStats::default(),
         }
     }
 
@@ -257,8 +249,24 @@ impl Market {
             Life::Listed if self.state == TradingState::Trading => InstrumentState::Open,
             Life::Listed => InstrumentState::Halted,
             Life::Expired(_) => InstrumentState::Settlement,
-            Life::Delivered(_) => InstrumentState::Closed,
+            Life::Delivered(_) => InstrumentState::Delivered,
         }
+    }
+
+    /// The same in the words of `instrument.state`.
+    pub(crate) fn told_state(&self) -> InstrumentState {
+        match self.listed_state() {
+            InstrumentState::Delivered => InstrumentState::Closed,
+            state => state,
+        }
+    }
+
+    /// Takes a trade into what is told of the last 24 hours.
+    pub(crate) fn count(&mut self, contract: &Contract, trade: &Trade) {
+        let (amount, value) = (contract.amount(trade.qty), contract.value(trade.qty, trade.price));
+        let is_inverse = contract.style == Style::Inverse;
+        let (volume, notional) = if is_inverse { (value, amount) } else { (amount, value) };
+        self.day.note(trade.at_ms, trade.price, volume, notional);
     }
 
     /// The last trade of a command had to be: a side was forced to it.
@@ -308,33 +316,42 @@ impl Market {
         let width = (i128::from(self.mark.0) * i128::from(band_ppm) / 1_000_000) as i64;
         let (low, high) = listing.collar;
         if listing.contract.is_option() {
-            return (low, high);
+            return self.option_band(listing, band_ppm);
         }
         let min = listing.on_tick(self.mark.0.saturating_sub(width).max(listing.tick.0), true);
         let max = listing.on_tick(self.mark.0.saturating_add(width), false);
         (min.max(low), max.min(high))
     }
 
-    pub(crate) fn stats(&self, contract: &Contract, now_ms: u64) -> Stats {
-        let mut stats = Stats::default();
-        let since = now_ms.saturating_sub(DAY_MS);
-        for trade in self.trades.iter().rev().take_while(|trade| trade.at_ms >= since) {
-            stats.high = Some(stats.high.map_or(trade.price, |high| high.max(trade.price)));
-            stats.low = Some(stats.low.map_or(trade.price, |low| low.min(trade.price)));
-            stats.first = Some(trade.price);
-            let (amount, value) = (contract.amount(trade.qty), contract.value(trade.qty, trade.price));
-            let is_inverse = contract.style == Style::Inverse;
-            stats.volume += if is_inverse { value } else { amount };
-            stats.notional += if is_inverse { amount } else { value };
-        }
-        stats
+    /// Of an option: a part of the underlying beyond what it is worth now, by its own price and by the index. Before it has a
+    /// price all that the engine takes.
+    fn option_band(&self, listing: &Listing, band_ppm: u32) -> (Price, Price) {
+        let (low, high) = listing.collar;
+        let is_priced = self.last.is_some() || self.levels.iter().all(|levels| !levels.is_empty());
+        let Some(strike) = listing.strike.filter(|_| is_priced) else { return (low, high) };
+        let is_call = listing.option_type == Some(OptionType::Call);
+        let contract = &listing.contract;
+        let paid = contract.payoff(Qty(1), decimal_money(strike), is_call, self.index);
+        let amount = contract.amount(Qty(1));
+        let intrinsic = listing.price_of(Money::ratio(paid.0, amount.0.max(1)));
+        let underlying = if contract.style == Style::InverseOption { Money::ONE } else { self.index };
+        let width = listing.price_of(underlying.scaled(band_ppm.into(), 1_000_000)).0;
+        let min = self.mark.min(intrinsic).0.saturating_sub(width).max(listing.tick.0);
+        let max = self.mark.max(intrinsic).0.saturating_add(width);
+        (listing.on_tick(min, true).max(low), listing.on_tick(max, false).min(high))
+    }
+
+    /// What it did in the last 24 hours.
+    pub(crate) const fn stats(&self) -> Stats {
+        self.day.stats()
     }
 }
 
 impl Trade {
     pub(crate) fn write(&self, listing: &Listing, out: &mut Vec<u8>) {
-        let [index, mark] = [figure(self.index), listing.price(self.mark)].map(|figure| figure.to_string());
+        let (index, mark) = (figure(self.index).to_string(), listing.price(self.mark).to_string());
         let (id, contracts) = (self.id(listing), listing.contracts(self.qty));
+        let iv = self.volatility(listing);
         PublicTrade {
             timestamp: self.at_ms,
             price: listing.price(self.price),
@@ -349,11 +366,20 @@ impl Trade {
             combo_trade_id: None,
             combo_id: None,
             trade_id: Text::new(&id),
-            iv: None,
+            iv: iv.as_deref().and_then(|iv| Number::new(iv).ok()),
             liquidation: self.liquidation,
             block_trade_id: None,
+            block_trade_leg_count: None,
+            block_rfq_id: None,
         }
         .write(out);
+    }
+
+    /// Of options: the volatility that its price follows from, in percent.
+    pub(crate) fn volatility(&self, listing: &Listing) -> Option<String> {
+        let price = as_float(listing.contract.price(self.price));
+        let volatility = Black::of(listing, self.index, self.at_ms)?.volatility(price)?;
+        Some(format!("{:.2}", volatility * 100.0))
     }
 
     /// A number for BTC, with the currency before it for all others.

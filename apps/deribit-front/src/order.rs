@@ -1,11 +1,11 @@
 //! Orders and trades of an account.
 
 use tickpath_deribit::codes::{
-    CancelReason, Direction, Liquidity, OrderFilter, OrderState, OrderType, TimeInForce, Trigger,
+    Advanced, CancelReason, Direction, Liquidity, OrderFilter, OrderState, OrderType, TimeInForce, Trigger,
 };
 use tickpath_deribit::field::Field;
 use tickpath_deribit::messages::{Order as OrderMessage, OrderPrice, UserTrade as TradeMessage};
-use tickpath_deribit::number::Number;
+use tickpath_deribit::number::{Decimal, Number};
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::Money;
 use tickpath_types::{ClientOrderId, Price, Qty, Side};
@@ -56,12 +56,14 @@ pub(crate) enum FillCondition {
     Incremental,
 }
 
-/// What few orders have; it is not known after a restart.
+/// What few orders have. After a restart it is known of linked orders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     /// Of quotes: the client's texts.
     pub(crate) quote_id: String,
     pub(crate) quote_set_id: String,
+    /// By FIX.
+    pub(crate) quote_entry_id: String,
     /// The group of market maker protection.
     pub(crate) mmp_group: String,
     /// Orders that are linked with it once it is in the log.
@@ -87,6 +89,9 @@ pub(crate) struct Extra {
 
 /// Set in the numbers of orders that wait for a price: they are no commands of the log.
 pub(crate) const TRIGGER_BIT: u64 = 1 << 63;
+
+/// As much of their number as the text in the log has.
+const TRIGGER_TEXT_MAX: u64 = (1 << 20) - 1;
 
 /// What an order waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +120,8 @@ pub(crate) struct Terms {
     pub(crate) label: u32,
     /// Number of the trigger order that made it; 0 for none.
     pub(crate) trigger: u32,
+    /// Of options: what its price followed from when it was entered, in hundredths of a dollar or of a percent.
+    pub(crate) advanced: Option<(Advanced, u32)>,
 }
 
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
@@ -136,6 +143,8 @@ const TIMES: [TimeInForce; 4] = [
     TimeInForce::ImmediateOrCancel,
 ];
 
+const WAYS: [Advanced; 2] = [Advanced::Usd, Advanced::ImpliedVolatility];
+
 impl Default for Terms {
     fn default() -> Self {
         Terms {
@@ -148,18 +157,22 @@ impl Default for Terms {
             is_quote: false,
             label: 0,
             trigger: 0,
+            advanced: None,
         }
     }
 }
 
 impl Terms {
-    /// `D`, the type, the time in force, flags, and in base 32 the label in 6 digits and the trigger in 4.
+    /// `E`, the type, the time in force and how it is priced, flags, and in base 32 the label in 4 digits and the trigger,
+    /// or what it is priced by, in 6. With `D` before it, as older logs have it, the label has 6 and the trigger 4.
     pub(crate) fn encode(&self) -> ClientOrderId {
         let place = |found: Option<usize>| DIGITS[found.unwrap_or(0)];
         let mut text = [b'0'; 14];
-        text[0] = b'D';
+        text[0] = b'E';
         text[1] = place(TYPES.iter().position(|order_type| *order_type == self.order_type));
-        text[2] = place(TIMES.iter().position(|time| *time == self.time_in_force));
+        let time = TIMES.iter().position(|time| *time == self.time_in_force).unwrap_or(0);
+        let way = self.advanced.and_then(|(way, _)| WAYS.iter().position(|known| *known == way));
+        text[2] = DIGITS[time + TIMES.len() * way.map_or(0, |way| way + 1)];
         let flags = [
             self.is_post_only,
             self.rejects_post_only,
@@ -169,9 +182,14 @@ impl Terms {
         ];
         text[3] =
             DIGITS[flags.iter().enumerate().map(|(bit, flag)| usize::from(*flag) << bit).sum::<usize>()];
-        write_digits(self.label, &mut text[4..10]);
-        write_digits(self.trigger, &mut text[10..14]);
+        write_digits(self.label, &mut text[4..8]);
+        write_digits(self.advanced.map_or(self.trigger, |(_, value)| value), &mut text[8..14]);
         ClientOrderId(text)
+    }
+
+    /// The number of an order that waited, as the text of what it made has it.
+    pub(crate) const fn trigger_of(number: u64) -> u32 {
+        (number & !TRIGGER_BIT & TRIGGER_TEXT_MAX) as u32
     }
 
     /// The terms of an order of the log; those of a plain order where another door entered it.
@@ -186,19 +204,24 @@ impl Terms {
         else {
             return Terms::default();
         };
-        if text[0] != b'D' {
-            return Terms::default();
-        }
+        let label_end = match text[0] {
+            b'D' => 10,
+            b'E' => 8,
+            _ => return Terms::default(),
+        };
+        let (way, last) = (time / TIMES.len(), number(&text[label_end..14]));
+        let advanced = way.checked_sub(1).and_then(|way| WAYS.get(way)).map(|way| (*way, last));
         Terms {
             order_type: TYPES.get(order_type).copied().unwrap_or(OrderType::Limit),
-            time_in_force: TIMES.get(time).copied().unwrap_or(TimeInForce::GoodTilCancelled),
+            time_in_force: TIMES[time % TIMES.len()],
             is_post_only: flags & 1 != 0,
             rejects_post_only: flags & 2 != 0,
             is_reduce_only: flags & 4 != 0,
             is_protected: flags & 8 != 0,
             is_quote: flags & 16 != 0,
-            label: number(&text[4..10]),
-            trigger: number(&text[10..14]),
+            label: number(&text[4..label_end]),
+            trigger: if advanced.is_some() { 0 } else { last },
+            advanced,
         }
     }
 }
@@ -277,6 +300,11 @@ impl Order {
         let made_by = (!waits && self.terms.trigger != 0)
             .then(|| trigger_id(listing, original, self.side, self.terms.trigger.into()));
         let reference = self.trigger.map(|trigger| listing.price(trigger.reference).to_string());
+        let priced_by = self.terms.advanced.map(|(way, value)| (way, hundredths(value).to_string()));
+        let by = |wanted: Advanced| match &priced_by {
+            Some((way, value)) if *way == wanted => Number::new(value).ok(),
+            _ => None,
+        };
         OrderMessage {
             label: Some(Text::new(label)),
             price: Some(price),
@@ -311,13 +339,25 @@ impl Order {
             original_order_type: Some(original)
                 .filter(|original| *original != shown && *original != OrderType::Liquidation),
             is_liquidation: original == OrderType::Liquidation,
+            risk_reducing: self.terms.is_reduce_only || original == OrderType::Liquidation,
             display_amount: self.display.map(|display| listing.amount(display)),
+            refresh_amount: self.display.map(|display| listing.amount(display)),
+            advanced: self.terms.advanced.map(|(way, _)| way),
+            implv: by(Advanced::ImpliedVolatility),
+            usd: by(Advanced::Usd),
             mmp: self.terms.is_protected,
             mmp_cancelled: (self.cancel_reason == Some(CancelReason::MmpTrigger)).then_some(true),
-            ..empty_order(&listing.name)
+            ..OrderMessage::empty(&listing.name)
         }
         .write(out);
         self.write_extra(out);
+    }
+}
+
+impl Extra {
+    /// Of quotes: the client's texts of the request and of the set.
+    pub(crate) fn quote(&self) -> Option<Box<(String, String)>> {
+        (!self.quote_id.is_empty()).then(|| Box::new((self.quote_id.clone(), self.quote_set_id.clone())))
     }
 }
 
@@ -365,51 +405,9 @@ fn trigger_id(listing: &Listing, order_type: OrderType, side: Side, number: u64)
     }
 }
 
-/// An order message of nothing.
-pub(crate) fn empty_order(instrument_name: &str) -> OrderMessage<'_> {
-    OrderMessage {
-        label: None,
-        price: None,
-        user_id: None,
-        amount: crate::json::whole(0),
-        direction: Direction::Buy,
-        time_in_force: None,
-        instrument_name: Text::new(instrument_name),
-        web: false,
-        api: true,
-        order_id: Text::new(""),
-        creation_timestamp: 0,
-        replaced: false,
-        filled_amount: None,
-        last_update_timestamp: 0,
-        post_only: false,
-        reduce_only: false,
-        cancel_reason: None,
-        average_price: None,
-        trigger_price: None,
-        trigger: None::<Trigger>,
-        mmp: false,
-        contracts: None,
-        reject_post_only: None,
-        order_state: OrderState::Open,
-        order_type: OrderType::Limit,
-        is_liquidation: false,
-        risk_reducing: false,
-        original_order_type: None,
-        mmp_cancelled: None,
-        display_amount: None,
-        max_show: None,
-        trigger_offset: None,
-        trigger_reference_price: None,
-        triggered: None,
-        trigger_order_id: None,
-        stop_price: None,
-        advanced: None,
-        implv: None,
-        usd: None,
-        app_name: None,
-        oco_ref: None,
-    }
+/// A number of two digits after the point.
+pub(crate) fn hundredths(value: u32) -> Decimal {
+    Decimal::new(value.into(), 2).unwrap_or(Decimal::ZERO)
 }
 
 /// A trade of an account.
@@ -434,6 +432,8 @@ pub(crate) struct UserTrade {
     pub(crate) base_balance: Money,
     /// The position after it.
     pub(crate) position: i64,
+    /// Of quotes: the client's texts of the request and of the set.
+    pub(crate) quote: Option<Box<(String, String)>>,
 }
 
 impl UserTrade {
@@ -443,6 +443,8 @@ impl UserTrade {
         let [fee, profit, index] =
             [self.fee, self.profit, trade.index].map(|amount| figure(amount).to_string());
         let mark = listing.price(trade.mark).to_string();
+        let iv = trade.volatility(listing);
+        let before = self.position - self.side.sign() * trade.qty.0 as i64;
         let contracts = listing.contracts(trade.qty);
         let is_market =
             !matches!(self.terms.order_type, OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit);
@@ -475,14 +477,19 @@ impl UserTrade {
                 _ => OrderType::Limit,
             }),
             profit_loss: Number::new(&profit).ok(),
-            risk_reducing: false,
-            iv: None,
-            underlying_price: None,
+            risk_reducing: before.abs() > self.position.abs(),
+            iv: iv.as_deref().and_then(|iv| Number::new(iv).ok()),
+            underlying_price: Number::new(&index).ok().filter(|_| listing.contract.is_option()),
             liquidation: trade.liquidation,
             block_trade_id: None,
             combo_id: None,
             combo_trade_id: None,
             self_trade: None,
+            matching_id: None,
+            legs: None,
+            quote_id: self.quote.as_deref().map(|(id, _)| Text::new(id)),
+            quote_set_id: self.quote.as_deref().map(|(_, set)| Text::new(set)),
+            advanced: self.terms.advanced.map(|(way, _)| way),
         }
         .write(out);
     }
@@ -505,15 +512,21 @@ mod tests {
                         is_reduce_only: flags & 4 != 0,
                         is_protected: flags & 8 != 0,
                         is_quote: flags & 16 != 0,
-                        label: (1 << 30) - 1 - flags,
-                        trigger: 1_048_575 - flags,
+                        label: (1 << 20) - 1 - flags,
+                        trigger: (1 << 30) - 1 - flags,
+                        advanced: None,
                     };
-                    assert_eq!(Terms::decode(&terms.encode()), terms);
-                    assert!(terms.encode().0.iter().all(u8::is_ascii_alphanumeric));
+                    let priced = WAYS.map(|way| Terms { trigger: 0, advanced: Some((way, flags)), ..terms });
+                    for terms in [terms, priced[0], priced[1]] {
+                        assert_eq!(Terms::decode(&terms.encode()), terms);
+                        assert!(terms.encode().0.iter().all(u8::is_ascii_alphanumeric));
+                    }
                 }
             }
         }
         assert_eq!(Terms::decode(&ClientOrderId::default()), Terms::default());
         assert_eq!(Terms::decode(&ClientOrderId(*b"some-other-one")), Terms::default());
+        let older = Terms::decode(&ClientOrderId(*b"D0310000120034"));
+        assert_eq!((older.label, older.trigger, older.is_post_only), (34, 100, true));
     }
 }

@@ -37,6 +37,23 @@ pub(crate) struct FixRequest {
     pub(crate) price: Option<FixDecimal>,
 }
 
+impl FixRequest {
+    /// A request of nothing yet.
+    pub(crate) fn of(sequence: u64, kind: FixKind) -> FixRequest {
+        FixRequest {
+            sequence,
+            kind,
+            client_id: String::new(),
+            order_id: String::new(),
+            label: String::new(),
+            symbol: String::new(),
+            side: SideCode::BUY,
+            qty: FixDecimal::ZERO,
+            price: None,
+        }
+    }
+}
+
 /// What is asked by FIX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FixKind {
@@ -45,6 +62,9 @@ pub(crate) enum FixKind {
     Cancel,
     /// Of so many types (MassCancelRequestType).
     MassCancel(u64),
+    Quote,
+    /// Of so many types (QuoteCancelType).
+    CancelQuotes(u64),
 }
 
 impl From<Id<'_>> for RequestId {
@@ -169,5 +189,7 @@ pub(crate) struct QuoteError {
     pub(crate) instrument: String,
     pub(crate) side: Side,
     pub(crate) set_id: String,
+    /// The client's id of the quote, by FIX.
+    pub(crate) entry_id: String,
     pub(crate) fault: Fault,
 }

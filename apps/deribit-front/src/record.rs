@@ -3,6 +3,7 @@
 //! A record stands between two commands of the log and is a line of JSON in a file beside it. Read again in its place, it does
 //! what it did then, so money is the same after a restart.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -40,12 +41,24 @@ pub(crate) enum Record {
     Trails { number: u64, price: i64 },
     /// An order waits no more: it was entered, or is over.
     WaitsNoMore { number: u64 },
+    /// So much of an order that waits was entered, under this number of the engine's: the log has it, or it waits again.
+    HandedOver { number: u64, qty: u64, user_ref: u32 },
+    /// Orders are linked with one that is asked for under this number of the engine's: once the log has it they wait for it.
+    LinksAsked { account: String, user_ref: u32, link: Link, linked: Vec<WaitingOrder> },
+    /// An order of the log is linked with others.
+    Linked { account: String, number: u64, link: Link },
     /// Market maker protection is set so; with an interval of 0 it is not.
     Protection(Protection),
+    /// Market maker protection stopped quoting until then (2^64 - 1: until it is reset), or was reset.
+    Frozen { account: String, index: String, group: String, until_ms: Option<u64> },
+    /// Fees, and what accounts began with, as they hold from now on.
+    MoneyTerms(MoneyTerms),
     /// A token that more than one connection may show: what is kept of it does not show the token.
     Token(Token),
     /// The token is good no more.
     TokenEnds { digest: String },
+    /// A key logged on by FIX with this timestamp: none that is as old or older is good any more.
+    FixLogon { client_id: String, timestamp_ms: u64 },
 }
 
 /// What is reckoned of an instrument.
@@ -75,6 +88,29 @@ pub(crate) struct WaitingOrder {
     /// The price that is watched, that fires it, how far behind it follows, and the watched price at first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) trigger: Option<(String, i64, Option<i64>, i64)>,
+    /// What it is linked with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) link: Option<Box<Link>>,
+    /// The linked order that it is a part of, which has so much less to let go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) part_of: Option<u64>,
+}
+
+/// What an order is linked with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Link {
+    pub(crate) triggers: bool,
+    pub(crate) cancels: bool,
+    /// 0 for anything, 1 for all, 2 for as much as is filled.
+    pub(crate) condition: u8,
+    pub(crate) secondaries: Vec<u64>,
+    pub(crate) secondary_ids: Vec<String>,
+    pub(crate) primary_id: String,
+    pub(crate) oco_ref: String,
+    /// What it is to watch once it is let go: as an order that waits has it.
+    pub(crate) armed: Option<(String, i64, Option<i64>, i64)>,
+    pub(crate) released: u64,
 }
 
 /// Market maker protection of an index and a group.
@@ -92,6 +128,24 @@ pub(crate) struct Protection {
     pub(crate) quote_quantity: Option<String>,
 }
 
+/// What past money follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MoneyTerms {
+    pub(crate) instruments: Vec<InstrumentTerms>,
+    /// What accounts began with, by user and currency, in 10^-18.
+    pub(crate) accounts: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// What an instrument is, and what its trades cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InstrumentTerms {
+    pub(crate) name: String,
+    /// What must not change, in words.
+    pub(crate) nature: String,
+    /// In millionths: of the resting side, of the incoming side, of delivery, of forced executions.
+    pub(crate) fees: [i32; 4],
+}
+
 /// A token, by its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Token {
@@ -104,12 +158,29 @@ pub(crate) struct Token {
     pub(crate) is_refresh: bool,
 }
 
-/// What was written down cannot be read: put the file back from a copy, or start anew with `--new-session`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} is no record: put the file back from a copy, or start anew with --new-session")]
-pub struct RecordError {
-    /// Of the file, from 1.
-    pub line: usize,
+/// What was written down cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// Put the file back from a copy, or start anew with `--new-session`.
+    #[error("line {line} is no record: put the file back from a copy, or start anew with --new-session")]
+    Line {
+        /// Of the file, from 1.
+        line: usize,
+    },
+    /// What accounts have follows from what the instrument was: put it back as it was, or start anew with `--new-session`.
+    #[error(
+        "instrument {instrument} was {was} and {is}: past trades would be worth something else. Put it back as it was in \
+         the venue's file, or start anew with --new-session"
+    )]
+    Changed {
+        /// Its name.
+        instrument: String,
+        /// What it was.
+        was: String,
+        /// What the file says.
+        is: String,
+    },
 }
 
 impl Stamped {
@@ -117,7 +188,9 @@ impl Stamped {
     pub(crate) fn read_all(lines: &[u8]) -> Result<Vec<Stamped>, RecordError> {
         let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let records = lines.zip(1..);
-        records.map(|(text, line)| serde_json::from_slice(text).map_err(|_| RecordError { line })).collect()
+        records
+            .map(|(text, line)| serde_json::from_slice(text).map_err(|_| RecordError::Line { line }))
+            .collect()
     }
 
     /// Appends it as a line.
@@ -128,12 +201,12 @@ impl Stamped {
     }
 }
 
-/// Where the records of a journal's session are.
-fn records_path(store: &LabelStore, session: &str) -> PathBuf {
+/// Where the records of a journal's session are, or its tokens.
+fn records_path(store: &LabelStore, session: &str, what: &str) -> PathBuf {
     let plain =
         |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '.' };
     let mut path = store.path.clone().into_os_string();
-    path.push(format!(".{}.records", session.chars().map(plain).collect::<String>()));
+    path.push(format!(".{}.{what}", session.chars().map(plain).collect::<String>()));
     path.into()
 }
 
@@ -143,8 +216,19 @@ pub(crate) struct RecordFile(LineFile);
 impl RecordFile {
     /// Opens the file of a journal's session beside that of the labels, which may be new, and reads what is there.
     pub(crate) fn open(store: &LabelStore, session: &str) -> io::Result<(RecordFile, Vec<u8>)> {
-        let (file, lines) = LineFile::open(&records_path(store, session), store.is_synced)?;
+        let (file, lines) = LineFile::open(&records_path(store, session, "records"), store.is_synced)?;
         Ok((RecordFile(file), lines))
+    }
+
+    /// The same of the tokens.
+    pub(crate) fn open_tokens(store: &LabelStore, session: &str) -> io::Result<(RecordFile, Vec<u8>)> {
+        let (file, lines) = LineFile::open(&records_path(store, session, "tokens"), store.is_synced)?;
+        Ok((RecordFile(file), lines))
+    }
+
+    /// Puts lines in the place of all others; false when they could not be written.
+    pub(crate) fn replace(&mut self, lines: &[u8]) -> bool {
+        self.0.replace(lines)
     }
 
     /// Adds lines; false when they could not be written.
@@ -179,6 +263,18 @@ mod tests {
             }),
             Record::Trails { number: u64::MAX, price: 7 },
             Record::WaitsNoMore { number: 1 << 63 },
+            Record::HandedOver { number: 1 << 63, qty: 3, user_ref: 7 },
+            Record::LinksAsked {
+                account: "ANNA".to_owned(),
+                user_ref: 3,
+                link: Link { triggers: true, ..Link::default() },
+                linked: vec![WaitingOrder { part_of: Some(1), ..WaitingOrder::default() }],
+            },
+            Record::Linked {
+                account: "ANNA".to_owned(),
+                number: 9,
+                link: Link { secondaries: vec![1 << 63], oco_ref: "OCO-9".to_owned(), ..Link::default() },
+            },
             Record::Protection(Protection { vega: Some("1.5".to_owned()), ..Protection::default() }),
             Record::Token(Token {
                 digest: "d".to_owned(),
@@ -189,6 +285,17 @@ mod tests {
                 is_refresh: true,
             }),
             Record::TokenEnds { digest: "d".to_owned() },
+            Record::Frozen {
+                account: "ANNA".to_owned(),
+                index: "btc_usd".to_owned(),
+                group: String::new(),
+                until_ms: Some(u64::MAX),
+            },
+            Record::MoneyTerms(MoneyTerms {
+                instruments: vec![InstrumentTerms { fees: [-1, 2, 3, 4], ..InstrumentTerms::default() }],
+                accounts: [("ANNA".to_owned(), [("BTC".to_owned(), "5".to_owned())].into())].into(),
+            }),
+            Record::FixLogon { client_id: "anna".to_owned(), timestamp_ms: 7 },
         ];
         let folder = tempfile::tempdir().unwrap();
         let store = LabelStore { path: folder.path().join("labels"), is_synced: true };
@@ -203,6 +310,6 @@ mod tests {
         assert_eq!(Stamped::read_all(&kept).unwrap(), written);
         assert!(RecordFile::open(&store, "B/1").unwrap().1.is_empty(), "another session's are others");
         let unknown = b"{\"after\":1,\"at_ms\":2,\"what\":\"else\"}\n";
-        assert_eq!(Stamped::read_all(unknown), Err(RecordError { line: 1 }));
+        assert_eq!(Stamped::read_all(unknown), Err(RecordError::Line { line: 1 }));
     }
 }

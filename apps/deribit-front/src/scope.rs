@@ -27,6 +27,8 @@ pub struct Scope {
     pub session: Option<String>,
     /// How long a token is good, in seconds.
     pub expires_s: Option<u64>,
+    /// True where the words name any of the three, if only to say none.
+    pub names_access: bool,
 }
 
 impl Scope {
@@ -41,6 +43,7 @@ impl Scope {
                 "read_write" => Access::ReadWrite,
                 _ => Access::None,
             };
+            scope.names_access |= matches!(name, "account" | "trade" | "wallet");
             match name {
                 "account" => scope.account = access,
                 "trade" => scope.trade = access,
@@ -56,15 +59,14 @@ impl Scope {
     /// What is asked for as far as the key allows it; everything that it allows where nothing is asked for.
     #[must_use]
     pub fn narrowed(&self, asked: &Scope) -> Scope {
-        let names_any =
-            [asked.account, asked.trade, asked.wallet].iter().any(|access| *access != Access::None);
-        let narrow = |key: Access, asked: Access| if names_any { key.min(asked) } else { key };
+        let narrow = |key: Access, own: Access| if asked.names_access { key.min(own) } else { key };
         Scope {
             account: narrow(self.account, asked.account),
             trade: narrow(self.trade, asked.trade),
             wallet: narrow(self.wallet, asked.wallet),
             session: asked.session.clone(),
             expires_s: asked.expires_s,
+            names_access: true,
         }
     }
 }
@@ -78,7 +80,7 @@ impl fmt::Display for Scope {
         f.write_str(" mainaccount")?;
         for (name, access) in [("account", self.account), ("trade", self.trade), ("wallet", self.wallet)] {
             match access {
-                Access::None => {}
+                Access::None => write!(f, " {name}:none")?,
                 Access::Read => write!(f, " {name}:read")?,
                 Access::ReadWrite => write!(f, " {name}:read_write")?,
             }
@@ -96,11 +98,15 @@ mod tests {
         let key = Scope::parse("account:read trade:read_write");
         let narrowed =
             key.narrowed(&Scope::parse("session:desk trade:read account:read_write expires:60 what:ever"));
-        assert_eq!(narrowed.to_string(), "session:desk mainaccount account:read trade:read");
+        assert_eq!(narrowed.to_string(), "session:desk mainaccount account:read trade:read wallet:none");
         assert_eq!((narrowed.expires_s, narrowed.wallet), (Some(60), Access::None));
         assert_eq!(
             key.narrowed(&Scope::default()).to_string(),
-            "connection mainaccount account:read trade:read_write"
+            "connection mainaccount account:read trade:read_write wallet:none"
         );
+        for none in ["trade:none", "account:none trade:none wallet:none", "trade:what"] {
+            let nothing = key.narrowed(&Scope::parse(none));
+            assert_eq!(nothing.to_string(), "connection mainaccount account:none trade:none wallet:none");
+        }
     }
 }

@@ -52,8 +52,8 @@ const CLOSE_POLICY: u16 = 1008;
 /// The venue restarts: the code of maintenance (IANA's registry of close codes).
 const CLOSE_RESTART: u16 = 1012;
 /// Deribit's codes that are no 400: those of authorisation, and of too many requests.
-const STATUS_OF: [(i64, u16); 5] =
-    [(13_009, 401), (13_004, 401), (13_021, 403), (10_028, 429), (11_051, 503)];
+const STATUS_OF: [(i64, u16); 6] =
+    [(13_009, 401), (13_004, 401), (13_020, 404), (13_021, 403), (10_028, 429), (11_051, 503)];
 
 /// What the front's door has done, readable from outside while it runs.
 #[derive(Default)]
@@ -75,6 +75,8 @@ struct Client {
     /// The front's number: of the WebSocket, or of the request over HTTP that waits for its answer.
     number: Option<u64>,
     is_closing: bool,
+    /// Its address has as many as it may: it is told so, and no more.
+    is_excess: bool,
 }
 
 /// What a front has done, to be shown.
@@ -111,7 +113,8 @@ impl std::fmt::Display for DeribitView {
             front.notifications.read(),
         )?;
         if let Some(fix) = &self.fix {
-            write!(f, " | FIX: {} connections, {} turned away", fix.connections.read(), fix.refused.read())?;
+            let (made, refused, broken) = (fix.connections.read(), fix.refused.read(), fix.broken.read());
+            write!(f, " | FIX: {made} connections, {refused} turned away, {broken} broken")?;
         }
         if door.records_lost.read() != 0 {
             f.write_str(" | records cannot be written: make room on the disk")?;
@@ -136,8 +139,10 @@ pub struct DeribitServer {
     clients: BTreeMap<u64, Client>,
     next_key: u64,
     max_connections: usize,
+    max_connections_per_address: usize,
     labels: LabelFile,
     records: RecordFile,
+    tokens: RecordFile,
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
@@ -183,11 +188,15 @@ impl DeribitServer {
         let (labels, known) = LabelFile::open(store)
             .with_context(|| format!("the Deribit front's labels in {}", store.path.display()))?;
         let max_connections = settings.max_connections;
+        let max_connections_per_address = settings.max_connections_per_address;
         let records_of = || format!("the Deribit front's records beside {}", store.path.display());
         let (records, recalled) = RecordFile::open(store, &door.log.session()).with_context(records_of)?;
         let now_us = clock.now().0 / 1_000;
         let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
         front.recall(&recalled).with_context(records_of)?;
+        let tokens_of = || format!("the Deribit front's tokens beside {}", store.path.display());
+        let (tokens, kept) = RecordFile::open_tokens(store, &door.log.session()).with_context(tokens_of)?;
+        front.recall_tokens(&kept).with_context(tokens_of)?;
 
         Ok(DeribitServer {
             front,
@@ -199,8 +208,10 @@ impl DeribitServer {
             clients: BTreeMap::new(),
             next_key: 0,
             max_connections,
+            max_connections_per_address,
             labels,
             records,
+            tokens,
             next_timers: Nanos::ZERO,
             awake_until: Nanos::ZERO,
             counters: Arc::default(),
@@ -323,8 +334,12 @@ impl DeribitServer {
             }
             let key = self.next_key;
             self.next_key += 1;
+            let peer = *web.peer_address().ip();
+            let is_of_peer = |client: &&Client| *client.web.peer_address().ip() == peer;
+            let is_excess =
+                self.clients.values().filter(is_of_peer).count() >= self.max_connections_per_address;
             if web.limit_send_buffer(KERNEL_BYTES_MAX).is_ok() && web.watch(&self.poller, key).is_ok() {
-                self.clients.insert(key, Client { web, number: None, is_closing: false });
+                self.clients.insert(key, Client { web, number: None, is_closing: false, is_excess });
             }
         }
         ACCEPTS_PER_RUN
@@ -337,6 +352,7 @@ impl DeribitServer {
         if client.number.is_some_and(|number| self.front.poll_outage(number).is_some()) {
             return 0;
         }
+        let peer = *client.web.peer_address().ip();
         for count in 0..MESSAGES_PER_RUN {
             match client.web.receive(now) {
                 None => return count,
@@ -353,6 +369,15 @@ impl DeribitServer {
                         }
                     }
                 }
+                Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_)) if client.is_excess => {
+                    let frame = Front::too_many_connections();
+                    client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
+                    // What does not leave at once is lost with it.
+                    let _ = client.web.flush();
+                    self.counters.refused.add(1);
+                    self.forget(key, now);
+                    return count + 1;
+                }
                 Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_))
                     if let Some(frame) = self.front.maintenance() =>
                 {
@@ -361,14 +386,14 @@ impl DeribitServer {
                 Some(ServerEvent::Upgrade(request)) => {
                     if request.path() == WEBSOCKET_PATH {
                         client.web.accept_upgrade();
-                        client.number = Some(self.front.open(Transport::WebSocket, now_us));
+                        client.number = Some(self.front.open_from(peer, Transport::WebSocket, now_us));
                     } else {
                         let frame = Front::not_found();
                         client.web.respond(now, &HttpResponse::json(404, &frame.bytes));
                     }
                 }
                 Some(ServerEvent::Request(request)) => {
-                    let number = self.front.open(Transport::Http, now_us);
+                    let number = self.front.open_from(peer, Transport::Http, now_us);
                     client.number = Some(number);
                     let call = HttpCall {
                         method: request.method(),
@@ -410,6 +435,10 @@ impl DeribitServer {
         let records = self.front.poll_records();
         if !records.is_empty() && !self.records.append(&records) {
             self.counters.records_lost.add(1);
+        }
+        if let Some((lines, is_anew)) = self.front.poll_tokens() {
+            let is_kept = if is_anew { self.tokens.replace(&lines) } else { self.tokens.append(&lines) };
+            self.counters.records_lost.add(u64::from(!is_kept));
         }
     }
 

@@ -21,6 +21,7 @@ use tickpath_deribit::messages::{
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Key, Session, SessionConfig, SessionEvent};
 use tickpath_deribit::text::Text;
+use tickpath_deribit_front::FaultKind;
 use tickpath_fix::deribit::{
     Credentials, ExecutionReport, NewOrderSingle, RAW_DATA_LEN_MAX, SideCode, password, raw_data,
 };
@@ -442,4 +443,56 @@ fn clients_by_fix_and_by_websocket_trade_with_each_other() {
     let stopped = std::thread::spawn(move || venue.stop());
     anna.wait("the end of the venue", |got| got.logout.as_deref() == Some("the venue stops"));
     stopped.join().unwrap();
+}
+
+#[test]
+fn clients_by_fix_that_are_cut_that_flood_and_that_are_early_are_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = start_with(folder.path(), |text| {
+        text.replace("[deribit]\n", "[deribit]\nfix_address = '127.0.0.1:0'\nmax_connections = 8\n")
+            + "\n[deribit.faults]\nhalf_open_for = \"1s\"\n"
+    });
+    let address = venue.fix_address.unwrap();
+    let up = |id: &str, name: &str| {
+        let mut client = FixClient::connect(address, name);
+        client.log_on(id);
+        client.wait("the Logon", |got| got.is_up);
+        client
+    };
+    let mut bert = up("bert", "BERT");
+    let mut early = FixClient::connect(address, "EARLY");
+    early.stream.write_all(b"8=FIX.4.4\x019=5\x0135=D\x0110=180\x01").unwrap();
+    assert!(early.is_closed());
+    // What is asked for and not read, without an end: the venue closes it although it takes nothing.
+    let flood = up("anna", "FLOOD");
+    flood.stream.set_nonblocking(false).unwrap();
+    flood.stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    let body = |sequence: u64| {
+        let text = "x".repeat(20_000);
+        let fields =
+            format!("35=1|49=FLOOD|56=DERIBITSERVER|34={sequence}|112={text}|").replace('|', "\u{1}");
+        let start = format!("8=FIX.4.4\u{1}9={}\u{1}{fields}", fields.len());
+        let sum = start.bytes().fold(0_u8, u8::wrapping_add);
+        format!("{start}10={sum:03}\u{1}").into_bytes()
+    };
+    let is_refused = |sequence| (&flood.stream).write_all(&body(sequence)).is_err();
+    assert!((2..5_000).any(is_refused), "it takes more than it may");
+    // The others go on, until the line is dead for all of them, and cut after its second.
+    let order = NewOrderSingle {
+        cl_ord_id: "b-1",
+        side: SideCode::BUY,
+        order_qty: 1.into(),
+        price: Decimal::parse(b"59000"),
+        symbol: PERPETUAL,
+        ..NewOrderSingle::default()
+    };
+    bert.session.send(now(), &order).unwrap();
+    bert.wait("a report", |got| got.reports.iter().any(|(id, _)| id == "b-1"));
+    venue.faults.happen_next(FaultKind::HalfOpen, 1);
+    assert!(bert.is_closed());
+    let mut again = up("bert", "BERT");
+    venue.faults.happen_next(FaultKind::Cut, 1);
+    assert!(again.is_closed());
+    up("bert", "BERT");
+    venue.stop();
 }

@@ -6,6 +6,8 @@
 //! in time, that the connection was lost before one, or, at once, that it was not sent. After the two in the middle nobody
 //! but the venue knows whether it was done: ask it, and never send an order twice.
 //!
+//! A [`FixLink`] does the same with a venue's FIX door, for orders alone: logon, heartbeats, sequence numbers.
+//!
 //! A link waits for nothing: names are looked up on a thread of their own, and each duty cycle does a bounded amount. After
 //! start-up nothing is allocated but by losses, by logins, and by changes of subscriptions.
 //!
@@ -34,12 +36,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod fix;
 mod link;
 mod listener;
 mod lookup;
 mod loss;
+mod pauses;
 mod route;
 
+pub use fix::{FixChange, FixLink, FixLinkConfig, FixListener, FixRoute};
 pub use link::{Link, LinkConfig, LinkStats, Standing};
 pub use listener::{Change, Listener, Received, Unanswered};
 pub use lookup::Resolver;

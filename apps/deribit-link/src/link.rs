@@ -15,12 +15,11 @@ use tickpath_web::{Target, WebEvent, WebLimits, WebSocketClient};
 use crate::listener::{Change, Listener, Received, Unanswered};
 use crate::lookup::{Lookup, NameService, Resolver};
 use crate::loss::Loss;
+use crate::pauses::Pauses;
 use crate::route::Route;
 
 /// The close code of a client that leaves (RFC 6455, 7.4.1).
 const CLOSE_GOING_AWAY: u16 = 1001;
-/// A session that was ready so long was a good one: after its loss the first pause is the shortest again.
-const GOOD_AFTER: Nanos = Nanos::from_secs(10);
 
 /// How a link is to be.
 #[derive(Clone, Debug)]
@@ -118,7 +117,7 @@ pub struct Link<N: Network = Kernel> {
     names: NameService,
     session: Session,
     state: State<N>,
-    pause: Nanos,
+    pauses: Pauses,
     ready_at: Option<Nanos>,
     /// What ended the connection between two duty cycles.
     broken: Option<Loss>,
@@ -154,7 +153,7 @@ impl<N: Network> Link<N> {
             names: NameService::new(config.resolver),
             session: Session::new(config.session.clone()),
             state: State::Off,
-            pause: config.pause_min,
+            pauses: Pauses::new(config.pause_min, config.pause_max, config.seed),
             ready_at: None,
             broken: None,
             is_refused: false,
@@ -234,7 +233,7 @@ impl<N: Network> Link<N> {
     pub fn connect(&mut self, now: Nanos) {
         if matches!(self.state, State::Off | State::Pausing { .. }) {
             self.is_refused = false;
-            self.pause = self.config.pause_min;
+            self.pauses.reset();
             self.state = State::Pausing { until: now };
         }
     }
@@ -288,6 +287,16 @@ impl<N: Network> Link<N> {
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
         self.send_request(now, method, params, WebSocketClient::queue)
+    }
+
+    /// Goes through the motions of [`queue_request`](Link::queue_request), so that its code is in the processor's caches
+    /// when it counts. Nothing is kept of it, or sent.
+    pub fn rehearse_request<'a>(&mut self, method: Method, params: &impl Field<'a>) {
+        let State::Open(socket) = &mut self.state else { return };
+        self.out.clear();
+        self.session.rehearse_request(method, params, &mut self.out);
+        socket.rehearse(text_of(&self.out));
+        self.out.clear();
     }
 
     #[inline]
@@ -363,6 +372,7 @@ impl<N: Network> Link<N> {
                 let (host, port) = self.config.route.first_hop();
                 let lookup = self.names.ask(host, port);
                 self.state = State::Looking { deadline: now + self.config.limits.connect_timeout };
+                listener.on_change(now, Change::Begun);
                 self.go_on(now, lookup)
             }
             State::Looking { .. } => {
@@ -382,18 +392,8 @@ impl<N: Network> Link<N> {
     /// With what the name service says.
     fn go_on(&mut self, now: Nanos, lookup: Lookup) -> Result<usize, Loss> {
         let (host, port) = self.config.route.first_hop();
-        let address = match lookup {
-            Lookup::Found(address) => address,
-            Lookup::Failed(error) => return Err(error.into()),
-            Lookup::Waiting => match self.state {
-                State::Looking { deadline } if now >= deadline => match self.names.known(host, port) {
-                    // A host seldom moves.
-                    Some(address) => address,
-                    None => return Err(Loss::NameService { host: host.to_owned() }),
-                },
-                _ => return Ok(0),
-            },
-        };
+        let is_late = matches!(self.state, State::Looking { deadline } if now >= deadline);
+        let Some(address) = self.names.settle(lookup, host, port, is_late)? else { return Ok(0) };
         let Route { url, proxy, tls } = &self.config.route;
         let target = Target { url: url.clone(), address, is_proxy: proxy.is_some(), tls: tls.clone() };
         let socket = WebSocketClient::start(&self.network, now, target, self.config.limits)?;
@@ -544,9 +544,7 @@ impl<N: Network> Link<N> {
     #[cold]
     fn lose(&mut self, now: Nanos, loss: Loss, listener: &mut impl Listener) -> usize {
         self.stats.losses += 1;
-        if self.ready_at.is_some_and(|since| now.since(since) >= GOOD_AFTER) {
-            self.pause = self.config.pause_min;
-        }
+        self.pauses.note_end(now, self.ready_at);
         self.close(now, listener);
         let is_over = matches!(loss, Loss::Logout | Loss::LogoutUnanswered)
             || (self.is_refused && !self.config.retries_refused_login);
@@ -556,15 +554,8 @@ impl<N: Network> Link<N> {
         1
     }
 
-    /// The pause before the next connection; the one after that is twice as long.
     fn next_pause(&mut self, now: Nanos) -> Nanos {
-        if std::mem::take(&mut self.is_refused) {
-            return self.config.pause_max;
-        }
-        let pause = self.pause;
-        self.pause = Nanos((pause.0.saturating_mul(2)).min(self.config.pause_max.0));
-        // Shorter by up to a quarter.
-        Nanos(pause.0 - mixed(now.0 ^ self.config.seed) % (pause.0 / 4).max(1))
+        if std::mem::take(&mut self.is_refused) { self.pauses.longest() } else { self.pauses.next(now) }
     }
 
     /// Ends the connection, and tells what has no reply.
@@ -611,11 +602,4 @@ fn refusal(method: Method, error: Option<ErrorBody<'_>>) -> (Loss, bool) {
     let why = format!("{} ({}): {remedy}", error.message.to_cow(), error.code);
     let may_succeed = method != Method::Auth || known.is_some_and(|code| code.is_retryable());
     (Loss::Refused { code: Some(error.code), why }, may_succeed)
-}
-
-/// A number that looks random (the finaliser of SplitMix64).
-fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }

@@ -31,6 +31,8 @@ pub enum Unanswered {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Change<'l> {
+    /// It is being made.
+    Begun,
     /// It stands; the login begins.
     Opened,
     /// It was lost, or did not come to be. What was sent and has no reply was told before.

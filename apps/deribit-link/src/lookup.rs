@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tickpath_web::WebError;
 
+use crate::loss::Loss;
+
 /// Who knows a host's address: [`tickpath_web::resolve`] asks the system.
 pub type Resolver = fn(host: &str, port: u16) -> Result<SocketAddrV4, WebError>;
 
@@ -89,8 +91,28 @@ impl NameService {
         }
     }
 
+    /// What to make of a lookup: the address, or none while it is waited for. Once it `is_late` an address that was found
+    /// before serves as well: a host seldom moves.
+    pub(crate) fn settle(
+        &self,
+        lookup: Lookup,
+        host: &str,
+        port: u16,
+        is_late: bool,
+    ) -> Result<Option<SocketAddrV4>, Loss> {
+        match lookup {
+            Lookup::Found(address) => Ok(Some(address)),
+            Lookup::Failed(error) => Err(error.into()),
+            Lookup::Waiting if !is_late => Ok(None),
+            Lookup::Waiting => match self.known(host, port) {
+                Some(address) => Ok(Some(address)),
+                None => Err(Loss::NameService { host: host.to_owned() }),
+            },
+        }
+    }
+
     /// The address that was found before.
-    pub(crate) fn known(&self, host: &str, port: u16) -> Option<SocketAddrV4> {
+    fn known(&self, host: &str, port: u16) -> Option<SocketAddrV4> {
         let known = self.known.as_ref().filter(|((of, at), _)| of == host && *at == port);
         known.map(|(_, address)| *address)
     }

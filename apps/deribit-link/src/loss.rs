@@ -1,6 +1,7 @@
 //! Why a connection was lost or never came to be.
 
 use tickpath_deribit::method::Method;
+use tickpath_fix::session::{CloseReason, SendError};
 use tickpath_web::WebError;
 
 /// Why a connection was lost or never came to be, with what to do about it.
@@ -38,6 +39,17 @@ pub enum Loss {
         /// What it said, and what to do.
         why: String,
     },
+    /// A FIX session ended.
+    #[error("FIX: {why}{}{text}", if .text.is_empty() { "" } else { ": " })]
+    Fix {
+        /// Why.
+        why: CloseReason,
+        /// What the venue said of it; empty where it said nothing.
+        text: String,
+    },
+    /// A FIX session could not begin: its Logon cannot be written.
+    #[error("the FIX Logon cannot be sent: {0}")]
+    Logon(#[from] SendError),
     /// Not a word of the venue for twice the time between heartbeats: the connection is half open, or the venue stands
     /// still.
     #[error("the venue is silent")]

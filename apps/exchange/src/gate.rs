@@ -121,6 +121,11 @@ impl Gate {
         }
     }
 
+    /// True while not even the venue's own orders for the user may be entered: it is about to stop, or its journal is full.
+    pub(crate) const fn is_shut(&self) -> bool {
+        self.is_draining || self.refusal.is_some()
+    }
+
     /// New orders are refused until the venue stops.
     pub(crate) fn set_draining(&mut self) {
         self.is_draining = true;

@@ -6,7 +6,9 @@ use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::RequestError;
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
-use tickpath_types::{InstrumentId, InstrumentTable, Nanos, OrderRequest, SelfTradePrevention, SessionId};
+use tickpath_types::{
+    EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderRequest, SelfTradePrevention, SessionId,
+};
 
 use crate::log_feed::LogFeed;
 use crate::order_server::OrderServer;
@@ -33,6 +35,9 @@ pub struct DoorRequest {
 pub enum DoorAsk {
     /// A user's request, which goes through the gate.
     Order(OrderRequest),
+    /// The venue's own order for the user, to close what it can no longer pay for: neither the gate nor the user's limits nor a
+    /// kill of the user hold it back, and the log says that it is one.
+    Force(EnterOrder),
     /// What becomes of the user's orders that would trade with its own.
     PreventSelfTrades(SelfTradePrevention),
     /// An instrument has expired: it halts, and its orders are cancelled. Of no user.
@@ -45,6 +50,7 @@ impl DoorRequest {
     pub const fn kind(&self) -> CommandKind {
         match self.ask {
             DoorAsk::Order(request) => CommandKind::Order(request),
+            DoorAsk::Force(order) => CommandKind::Force(order),
             DoorAsk::PreventSelfTrades(strategy) => {
                 CommandKind::SetSelfTradePrevention { strategy, account: self.session }
             }
@@ -100,9 +106,20 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         {
             count += 1;
             let DoorRequest { session, received_ns: kernel_ns, ask } = request;
-            let DoorAsk::Order(asked) = ask else {
-                self.sequencer.add(Arrival::of_venue(session, request.kind()));
-                continue;
+            let asked = match ask {
+                DoorAsk::Order(asked) => asked,
+                DoorAsk::Force(_) => {
+                    let is_shut = self.users.of_session(session).is_none_or(|user| user.gate.is_shut());
+                    if !is_shut && !self.keeps_room_for_cancels() {
+                        self.counters.requests.add(1);
+                        self.sequencer.add(Arrival { kernel_ns, session, token: None, kind: request.kind() });
+                    }
+                    continue;
+                }
+                _ => {
+                    self.sequencer.add(Arrival::of_venue(session, request.kind()));
+                    continue;
+                }
             };
             let Some(user) = self.users.of_session(session) else { continue };
             let kind = match user.gate.filter(Ok(asked), now) {

@@ -6,7 +6,7 @@
 //!
 //! | line | what it does |
 //! |---|---|
-//! | `status` | how the gateway stands |
+//! | `status` | how the gateway stands: why it does, accounts, connections, clients, limits |
 //! | `kill` | no new order leaves, all open ones are cancelled; stays so when the gateway starts anew |
 //! | `release NAME` | orders are taken again; the word that it needs is the gateway's name |
 //! | `limits ACCOUNT KEY=VALUE ...` | publishes limits: `order_size_max`, `notional_max`, `open_orders_max` |
@@ -14,6 +14,8 @@
 
 mod command;
 mod door;
+mod standing;
 
-pub use command::{AdminAnswer, AdminCommand, AdminPort, AdminStatus};
+pub use command::{AdminCommand, AdminPort};
 pub use door::{AdminDoor, AdminError, call};
+pub use standing::{AccountWords, Standing};

@@ -44,7 +44,7 @@ pub use patterns::{Matcher, Patterns};
 pub use symbols::{SymbolFilter, SymbolsConfig};
 pub use test::TestSwitches;
 pub use users::UserConfig;
-pub use venue::{FeedsConfig, FixUri, Transport, VenueConfig};
+pub use venue::{FeedsConfig, FixUri, Interval, Transport, VenueConfig};
 
 /// Accounts at most.
 pub const ACCOUNTS_MAX: usize = 64;
@@ -72,6 +72,9 @@ pub struct GatewayConfig {
     pub metrics_listen_address: Option<SocketAddrV4>,
     /// The Unix socket of the commands `tickpath gateway kill` and `release`; `NAME.admin.sock` when absent.
     pub admin_listen_address: Option<PathBuf>,
+    /// Where it is remembered that the kill switch was turned; when absent beside the admin socket or the clients' socket where
+    /// one is named, and otherwise `~/.local/state/tickpath`.
+    pub state_folder: Option<PathBuf>,
     /// Real money: needed for every venue that is neither on this machine nor a test environment.
     pub production: bool,
     /// Orders are checked and acknowledged, and none reaches the venue.
@@ -128,6 +131,9 @@ pub struct ClientsConfig {
     pub login_timeout: Duration,
     /// A client's orders are cancelled when it goes or is cut off.
     pub cancel_on_disconnect: bool,
+    /// With it: how long the clients of a user may take to come back to orders that an earlier life of the gateway entered for
+    /// them, before those are cancelled.
+    pub return_patience: Duration,
     /// Open orders that are kept, of all clients together; a further one is refused.
     pub orders_max: u32,
 }
@@ -139,6 +145,7 @@ impl Default for GatewayConfig {
             client_listen_address: None,
             metrics_listen_address: None,
             admin_listen_address: None,
+            state_folder: None,
             production: false,
             dry_run: false,
             duty_cycle: LoopConfig::default(),
@@ -170,6 +177,7 @@ impl Default for ClientsConfig {
             heartbeat: Duration(Nanos::from_secs(1)),
             login_timeout: Duration(Nanos::from_secs(5)),
             cancel_on_disconnect: true,
+            return_patience: Duration(Nanos::from_secs(30)),
             orders_max: 1 << 14,
         }
     }
@@ -220,6 +228,7 @@ impl GatewayConfig {
         self.event_log.check()?;
         self.check_accounts()?;
         self.check_users()?;
+        self.check_downloads()?;
         self.check_money()?;
         if let Some(address) = self.metrics_listen_address.filter(|address| !address.ip().is_loopback()) {
             return Err(ConfigError::value(format!(
@@ -249,6 +258,12 @@ impl GatewayConfig {
         count("clients.requests_max", clients.requests_max, 1, RING_MAX)?;
         count("clients.market_data_max", clients.market_data_max, RING_MIN, RING_MAX)?;
         count("clients.orders_max", clients.orders_max, 1, RING_MAX)?;
+        duration(
+            "clients.return_patience",
+            clients.return_patience,
+            Nanos::from_secs(1),
+            Nanos::from_secs(86_400),
+        )?;
         duration("clients.heartbeat", clients.heartbeat, Nanos::from_millis(10), Nanos::from_secs(60))?;
         duration(
             "clients.login_timeout",
@@ -256,6 +271,19 @@ impl GatewayConfig {
             Nanos::from_millis(100),
             Nanos::from_secs(60),
         )
+    }
+
+    /// What comes at once in a download must fit a client's ring.
+    fn check_downloads(&self) -> Result<(), ConfigError> {
+        let (levels, accounts) = (self.venue.depth, self.accounts.len());
+        let least = crate::core::ring_needed(levels as usize, accounts);
+        if self.clients.events_max as usize >= least {
+            return Ok(());
+        }
+        Err(ConfigError::value(format!(
+            "clients.events_max is {}: write {least} at least, for {levels} levels (venue.depth) and {accounts} accounts",
+            self.clients.events_max
+        )))
     }
 
     fn check_accounts(&self) -> Result<(), ConfigError> {
@@ -329,11 +357,33 @@ impl GatewayConfig {
         self.client_listen_address.clone().unwrap_or_else(|| format!("{}.sock", self.name).into())
     }
 
+    /// Where it is remembered that the kill switch was turned. It does not depend on where the gateway is started, unless a
+    /// socket's path does.
+    #[must_use]
+    pub fn state_folder(&self) -> PathBuf {
+        let beside = |socket: &Option<PathBuf>| {
+            let folder = socket.as_deref().and_then(Path::parent)?;
+            Some(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() })
+        };
+        self.state_folder
+            .clone()
+            .or_else(|| beside(&self.admin_listen_address))
+            .or_else(|| beside(&self.client_listen_address))
+            .unwrap_or_else(usual_state_folder)
+    }
+
     /// The socket of the kill switch.
     #[must_use]
     pub fn admin_socket(&self) -> PathBuf {
         self.admin_listen_address.clone().unwrap_or_else(|| format!("{}.admin.sock", self.name).into())
     }
+}
+
+/// Where programs of one user keep what is to outlive them (XDG base directories).
+fn usual_state_folder() -> PathBuf {
+    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));
+    home.unwrap_or_else(|| PathBuf::from("/var/tmp")).join("tickpath")
 }
 
 /// What the flags of other gateways configure and this one does not have.

@@ -5,12 +5,16 @@
 //! [`Core::poll`]. The same inputs give the same outputs.
 
 pub mod account;
+mod batch;
 pub mod book;
 pub mod clients;
 mod convert;
 mod download;
+mod fix;
+pub mod foreign;
 pub mod instruments;
 pub mod label;
+mod leavers;
 pub mod market;
 mod market_data;
 pub mod news;
@@ -18,30 +22,34 @@ pub mod orders;
 pub mod out;
 mod own_orders;
 mod policy;
+mod rate_limits;
 mod reading;
 mod reconcile;
 mod replies;
 mod requests;
 mod seen;
+mod standing;
 
 use tickpath_config::ConfigError;
 use tickpath_deribit::session::SessionEvent;
 use tickpath_gateway_protocol::{
-    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request,
-    SessionId, StreamStatus, Text, Transport,
+    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus,
+    RateLimitsUpdate, Request, SessionId, StreamStatus, Text, Transport,
 };
 use tickpath_types::Nanos;
 
 use self::account::{Account, Step};
+use self::batch::{Batch, Held};
 use self::clients::{Client, Clients, User};
 use self::instruments::Instruments;
 use self::label::{LabelMark, user_tag};
+use self::leavers::Leavers;
 use self::orders::Orders;
 use self::reading::Scratch;
 use self::seen::Seen;
 use crate::config::{GatewayConfig, Matcher, SymbolFilter};
 
-pub use self::download::Download;
+pub use self::download::{Download, ring_needed};
 pub use self::out::{About, Cause, Door, Stamp, Venue};
 pub use self::policy::Policy;
 
@@ -80,8 +88,12 @@ pub struct CoreCounters {
     pub doubts: u64,
     /// Requests to the venue that had no answer.
     pub unanswered: u64,
-    /// Orders of this account that no client of this gateway made.
+    /// Orders at the accounts that no client of this gateway made.
     pub foreign_orders: u64,
+    /// Open orders that could not be read and may be of this gateway.
+    pub unreadable_orders: u64,
+    /// Channels that the venue refused.
+    pub channels_refused: u64,
     /// Instruments that were left out: too many, or not to be told exactly.
     pub instruments_left_out: u64,
     /// Orders that could not be kept: there was no room.
@@ -93,9 +105,25 @@ pub struct CoreCounters {
 struct Stream {
     status: ConnectionStatus,
     losses: u32,
+    /// How long the venue took to answer the last ping; zero before the first.
+    round_trip: Nanos,
     name: Text<16>,
-    /// The account that trades by it; none for market data.
+    /// The account that it is of; none for market data.
     account: Option<u16>,
+    transport: Transport,
+    /// Orders go by it.
+    is_trading: bool,
+}
+
+/// One connection, as whoever runs the gateway is told of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// As clients are told.
+    pub status: StreamStatus,
+    /// How long the venue took to answer the last ping, both ways; zero before the first.
+    pub round_trip: Nanos,
+    /// It is wanted.
+    pub is_used: bool,
 }
 
 /// How far the market data is.
@@ -123,8 +151,10 @@ pub struct Core {
     subscribe_next: usize,
     /// Channels of each connection for market data.
     channels: [usize; MARKET_STREAMS_MAX],
-    /// Books whose channels are to be subscribed anew.
-    lost_books: std::collections::VecDeque<u32>,
+    /// Books whose channels are to be subscribed anew, and when.
+    lost_books: std::collections::VecDeque<(Nanos, u32)>,
+    /// Books that are waited for, and until when; the first to be given up first.
+    awaited_books: std::collections::VecDeque<(Nanos, u32)>,
     streams: Vec<Stream>,
     accounts: Vec<Account>,
     users: Vec<User>,
@@ -132,19 +162,29 @@ pub struct Core {
     user_symbols: Vec<Vec<bool>>,
     account_symbols: Vec<Vec<bool>>,
     clients: Clients,
+    leavers: Leavers,
+    /// Some user has a time in `absent_since`.
+    has_absent: bool,
     orders: Orders,
     seen: Seen,
     policy: Policy,
+    /// The place of the order that was entered last.
+    last_created: Option<u32>,
     /// The kill switch was on when it was looked at last.
     was_killed: bool,
     scratch: Scratch,
+    /// Room for the events of one message.
+    held: Held,
     /// Places of orders that a list names.
     scratch_marks: Vec<u32>,
     counters: CoreCounters,
     /// What the venue's clock is ahead of ours, in ms.
     venue_ahead_ms: i64,
     state: GatewayState,
+    /// Accounts that were ready when clients were told last.
+    told_ready: usize,
     ping_at: Nanos,
+    rates_at: Nanos,
     is_stopping: bool,
 }
 
@@ -152,6 +192,9 @@ pub struct Core {
 struct CoreSettings {
     exchange: Text<32>,
     uri: Text<80>,
+    fix_uri: Text<80>,
+    /// What orders go by.
+    trading: Transport,
     is_production: bool,
     is_dry_run: bool,
     filter: SymbolFilter,
@@ -160,13 +203,22 @@ struct CoreSettings {
     feeds: crate::config::FeedsConfig,
     depth: usize,
     subscriptions_max: usize,
-    /// `raw` or `100ms`, of books and trades.
+    /// Of books and trades, and of tickers.
     interval: &'static str,
+    ticker_interval: &'static str,
+    /// How long a subscribed book may be waited for.
+    book_timeout: Nanos,
     request_timeout: Nanos,
     orders_max: usize,
     ping_interval: Nanos,
+    /// Requests to the matching engine a second and at once, as the venue grants them.
+    matching: (u32, u32),
     /// Clients' orders are cancelled when they go.
     cancels: bool,
+    /// How long clients may take to come back to orders of an earlier life.
+    return_patience: Nanos,
+    /// Orders leave for instruments where one is open that cannot be read.
+    trades_beside_unreadable: bool,
 }
 
 impl Core {
@@ -179,14 +231,31 @@ impl Core {
         let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
+            round_trip: Nanos::ZERO,
             name: Text::cut(&format!("market-{}", index + 1)),
             account: None,
+            transport: Transport::WEB_SOCKET,
+            is_trading: false,
         });
+        let by_fix = config.venue.transport == crate::config::Transport::Fix;
         let trading = config.accounts.keys().enumerate().map(|(index, name)| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
+            round_trip: Nanos::ZERO,
             name: Text::cut(name),
             account: Some(index as u16),
+            transport: Transport::WEB_SOCKET,
+            is_trading: !by_fix,
+        });
+        let entries = config.accounts.keys().enumerate().filter(|_| by_fix).map(|(index, name)| Stream {
+            status: ConnectionStatus::DISCONNECTED,
+            losses: 0,
+            round_trip: Nanos::ZERO,
+            // Of a long name the beginning: the account says which it is.
+            name: Text::cut(&format!("fix-{name}")),
+            account: Some(index as u16),
+            transport: Transport::FIX,
+            is_trading: true,
         });
         let names: Vec<&String> = config.accounts.keys().collect();
         let bit =
@@ -197,6 +266,8 @@ impl Core {
             settings: CoreSettings {
                 exchange: Text::cut(&config.venue.exchange),
                 uri: Text::cut(&config.venue.ws_uri),
+                fix_uri: config.venue.fix_uri.as_ref().map_or(Text::EMPTY, |uri| Text::cut(&uri.to_string())),
+                trading: if by_fix { Transport::FIX } else { Transport::WEB_SOCKET },
                 is_production: config.production,
                 is_dry_run: config.dry_run,
                 filter: config.symbols.filter()?,
@@ -213,11 +284,16 @@ impl Core {
                 feeds: config.venue.feeds,
                 depth: config.venue.depth as usize,
                 subscriptions_max: config.venue.subscriptions_max as usize,
-                interval: "raw",
+                interval: config.venue.book_interval.name(),
+                ticker_interval: config.venue.ticker_interval.name(),
+                book_timeout: config.venue.book_timeout.0,
                 request_timeout: config.venue.request_timeout.0,
                 orders_max: orders_max as usize,
                 ping_interval: config.venue.ws_ping_interval.0,
+                matching: (config.venue.matching_rate, config.venue.matching_burst),
                 cancels: config.clients.cancel_on_disconnect,
+                return_patience: config.clients.return_patience.0,
+                trades_beside_unreadable: config.venue.trade_beside_unreadable,
             },
             instruments: Instruments::default(),
             listing: Listing::Wanted,
@@ -226,11 +302,17 @@ impl Core {
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
             lost_books: std::collections::VecDeque::with_capacity(1_024),
-            streams: market.chain(trading).collect(),
+            awaited_books: std::collections::VecDeque::with_capacity(1_024),
+            streams: market.chain(trading).chain(entries).collect(),
             accounts: names
                 .iter()
                 .enumerate()
-                .map(|(index, name)| Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize))
+                .map(|(index, name)| {
+                    let mut account = Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize);
+                    let entry = MARKET_STREAMS_MAX + names.len() + index;
+                    account.entry = by_fix.then(|| fix::OrderEntry::new(entry));
+                    account
+                })
                 .collect(),
             users: config
                 .users
@@ -240,21 +322,29 @@ impl Core {
                     tag: user_tag(name),
                     accounts: user.accounts.iter().map(bit).fold(0, |all, bit| all | bit),
                     order_id_max: 0,
+                    told_left: RateLimitsUpdate::default(),
+                    absent_since: None,
                 })
                 .collect(),
             user_symbols: vec![Vec::new(); config.users.len()],
             account_symbols: vec![Vec::new(); config.accounts.len()],
             clients: Clients::new(),
+            leavers: Leavers::new(),
+            has_absent: false,
             orders: Orders::new(orders_max.saturating_mul(2), life.seed),
             seen: Seen::new(TRADES_MAX, life.seed),
             policy,
+            last_created: None,
             was_killed: false,
             scratch: Scratch::default(),
+            held: Held::new(),
             scratch_marks: Vec::with_capacity(1_024),
             counters: CoreCounters::default(),
             venue_ahead_ms: 0,
             state: GatewayState::DISCONNECTED,
+            told_ready: 0,
             ping_at: Nanos::ZERO,
+            rates_at: Nanos::ZERO,
             is_stopping: false,
         })
     }
@@ -289,6 +379,12 @@ impl Core {
         self.policy.is_dry_run()
     }
 
+    /// What orders go by.
+    #[must_use]
+    pub const fn trading(&self) -> Transport {
+        self.settings.trading
+    }
+
     /// Accounts that can be traded with.
     #[must_use]
     pub fn ready_accounts(&self) -> usize {
@@ -307,7 +403,8 @@ impl Core {
         self.state
     }
 
-    /// How many connections there may be: those for market data, and one for each account.
+    /// How many connections there may be: those for market data, one of each account, and one more of each whose orders go
+    /// by FIX.
     #[must_use]
     pub fn stream_count(&self) -> usize {
         self.streams.len()
@@ -330,25 +427,18 @@ impl Core {
         self.users.iter().position(|user| user.name == name).map(|place| place as u16)
     }
 
+    /// The name of a user at a place.
+    #[must_use]
+    pub fn user_name(&self, user: u16) -> Option<&str> {
+        self.users.get(usize::from(user)).map(|user| user.name.as_str())
+    }
+
     /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
     /// [`poll`](Core::poll) on.
     pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
-        let cancels = self.settings.cancels;
-        self.clients.join(Client { number, user, download: Download::begin(), may_trade, cancels });
-    }
-
-    /// A client is gone: its orders are cancelled, unless the configuration says otherwise.
-    pub fn handle_leave(&mut self, number: u32) {
-        let Some(client) = self.clients.leave(number) else { return };
-        for slot in 0..self.orders.capacity() {
-            let Some(order) = self.orders.get_mut(slot) else { continue };
-            if order.owner != Some(number) {
-                continue;
-            }
-            order.owner = None;
-            if client.cancels && !order.state.is_over() {
-                self.want_cancel(slot);
-            }
+        self.clients.join(Client { number, user, download: Download::begin(), may_trade });
+        if may_trade {
+            self.users[usize::from(user)].absent_since = None;
         }
     }
 
@@ -361,7 +451,16 @@ impl Core {
     #[must_use]
     pub fn has_cancels(&self) -> bool {
         let is_waiting = |account: &Account| account.step != Step::Down && account.has_cancels();
-        self.accounts.iter().any(is_waiting)
+        !self.leavers.is_empty() || self.accounts.iter().any(is_waiting)
+    }
+
+    /// Open orders at the accounts that no client of this gateway made, and how many of them cannot be read.
+    #[must_use]
+    pub fn foreign_orders(&self) -> (u32, u32) {
+        let sum = |count: fn(&foreign::Foreign) -> u32| {
+            self.accounts.iter().map(|account| count(&account.foreign)).fold(0, u32::saturating_add)
+        };
+        (sum(foreign::Foreign::count), sum(foreign::Foreign::unreadable_count))
     }
 
     /// A request of a client.
@@ -386,6 +485,13 @@ impl Core {
         door: &mut impl Door,
     ) {
         self.counters.messages += 1;
+        let mut batch = Batch::new(door, std::mem::replace(&mut self.held, Held::none()));
+        self.take_event(stream, received, event, &mut batch);
+        self.held = batch.finish();
+    }
+
+    #[inline]
+    fn take_event(&mut self, stream: usize, received: Nanos, event: SessionEvent<'_>, door: &mut impl Door) {
         match event {
             SessionEvent::Ready => self.handle_ready(stream, received, door),
             SessionEvent::Reply { id, response, .. } => {
@@ -399,6 +505,7 @@ impl Core {
                 Some(account) => self.handle_account_news(account, &notification, received, door),
                 None => self.handle_market_news(stream, &notification, received, door),
             },
+            SessionEvent::Subscribed { refused, .. } => self.counters.channels_refused += refused as u64,
             _ => {}
         }
     }
@@ -420,7 +527,9 @@ impl Core {
 
     /// The login on a connection is done.
     fn handle_ready(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
-        let status = match self.streams[stream].account {
+        let Stream { account, transport, .. } = self.streams[stream];
+        let status = match account {
+            Some(account) if transport == Transport::FIX => return self.entry_up(account, now, door),
             Some(account) => {
                 self.accounts[usize::from(account)].enter(Step::Channels, now);
                 ConnectionStatus::DOWNLOADING
@@ -435,6 +544,11 @@ impl Core {
         self.set_stream(stream, status, now, door);
     }
 
+    /// A connection is being made.
+    pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+        self.set_stream(stream, ConnectionStatus::CONNECTING, now, door);
+    }
+
     /// A connection stands, and logs in.
     pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.set_stream(stream, ConnectionStatus::LOGIN_SENT, now, door);
@@ -443,8 +557,10 @@ impl Core {
     /// A connection was lost, or did not come to be. What was sent by it and has no reply was told before.
     pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.streams[stream].losses += 1;
-        match self.streams[stream].account {
-            Some(account) => self.lose_account(account, now),
+        let Stream { account, transport, .. } = self.streams[stream];
+        match account {
+            Some(account) if transport == Transport::FIX => self.lose_entry(account, now, door),
+            Some(account) => self.lose_account(account, now, door),
             None => self.lose_market(stream, now, door),
         }
         self.set_stream(stream, ConnectionStatus::WAITING, now, door);
@@ -456,20 +572,27 @@ impl Core {
         for account in 0..self.accounts.len() as u16 {
             work += self.poll_account(account, now, door, venue);
         }
-        self.poll_kill_switch();
+        self.poll_kill_switch(door);
+        work += self.poll_leavers(now);
         work += self.poll_downloads(door);
         work += self.poll_pings(now, venue);
+        work += self.poll_rate_limits(now, door, venue);
         self.poll_state(now, door);
         work
     }
 
-    /// When the kill switch is turned on everything is cancelled, by one request for each account.
-    fn poll_kill_switch(&mut self) {
+    /// When the kill switch is turned on everything is cancelled, by one request for each account. That it was turned is told
+    /// with the limits of each account.
+    fn poll_kill_switch(&mut self, door: &mut impl Door) {
         let is_killed = self.policy.is_killed();
-        if is_killed && !self.was_killed {
-            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        if is_killed == self.was_killed {
+            return;
         }
         self.was_killed = is_killed;
+        if is_killed {
+            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        }
+        (0..self.accounts.len() as u16).for_each(|account| self.tell_limits(account, door));
     }
 
     /// Asks each account's connection for a sign of life: the time that the answer takes is told.
@@ -493,6 +616,7 @@ impl Core {
     }
 
     fn tell_latency(&mut self, account: u16, round_trip: Nanos, received: Nanos, door: &mut impl Door) {
+        self.streams[self.accounts[usize::from(account)].stream].round_trip = round_trip;
         let about = self.about_account(account);
         let cause = Cause { received, ..Cause::default() };
         door.broadcast(self.stamp.event(&ExternalLatency { round_trip_ns: round_trip.0 }, about, cause));
@@ -500,9 +624,9 @@ impl Core {
 
     /// Tells how the gateway stands when that has changed.
     fn poll_state(&mut self, now: Nanos, door: &mut impl Door) {
-        let state = self.state_now();
-        if state != self.state {
-            self.state = state;
+        let (state, ready) = (self.state_now(), self.ready_accounts());
+        if state != self.state || ready != self.told_ready {
+            (self.state, self.told_ready) = (state, ready);
             let event = self.stamp.event(&self.gateway_status(), About::default(), Cause::default());
             door.broadcast(event);
             let _ = now;
@@ -526,13 +650,13 @@ impl Core {
         let ready = self.ready_accounts();
         GatewayStatus {
             state: self.state,
-            trading: Transport::WEB_SOCKET,
+            trading: self.settings.trading,
             is_production: u8::from(self.settings.is_production),
             is_dry_run: u8::from(self.settings.is_dry_run),
             accounts_ready: ready as u16,
             accounts: self.accounts.len() as u16,
             exchange: self.settings.exchange,
-            text: Text::EMPTY,
+            text: self.why(),
         }
     }
 
@@ -547,16 +671,31 @@ impl Core {
     }
 
     fn stream_status(&self, stream: usize) -> StreamStatus {
-        let Stream { status, losses, name, account } = self.streams[stream];
+        let Stream { status, losses, name, account, transport, is_trading, .. } = self.streams[stream];
         StreamStatus {
             status,
-            transport: Transport::WEB_SOCKET,
+            transport,
             is_market_data: u8::from(account.is_none()),
-            is_trading: u8::from(account.is_some()),
+            is_trading: u8::from(is_trading),
             losses,
             name,
-            uri: self.settings.uri,
+            uri: if transport == Transport::FIX { self.settings.fix_uri } else { self.settings.uri },
         }
+    }
+
+    /// How a connection stands.
+    #[must_use]
+    pub fn connection(&self, stream: usize) -> Connection {
+        Connection {
+            status: self.stream_status(stream),
+            round_trip: self.streams[stream].round_trip,
+            is_used: self.is_used(stream),
+        }
+    }
+
+    /// Whether a connection is wanted: those of accounts, the first for market data, and further ones that have channels.
+    fn is_used(&self, stream: usize) -> bool {
+        self.streams[stream].account.is_some() || stream == 0 || self.channels[stream] > 0
     }
 
     /// What a connection is called.

@@ -8,12 +8,13 @@ use tickpath_agent::TscClock;
 use tickpath_gateway_io::{ClientId, Door as LocalDoor, DoorEvent, LeaveReason, Login, LoginId};
 use tickpath_gateway_protocol::frame::{RefusalReason, capability};
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, Event, EventKind, ExternalLatency, OrderAck, Origin, Request, RequestKind, Text,
+    AckStatus, AckType, ErrorCode, Event, EventKind, ExternalLatency, OrderAck, Origin, Request, RequestKind,
+    Text,
 };
 use tickpath_types::Nanos;
 
 use crate::core::{Door, Venue};
-use crate::metrics::{Exception, Function, GatewayMetrics};
+use crate::metrics::{AtDoor, Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
 use crate::users::{Bans, CheckAnswer, LoginChecker};
 
@@ -64,6 +65,8 @@ pub struct Doorway {
     metrics: Arc<GatewayMetrics>,
     /// Requests of this duty cycle.
     taken: Vec<Taken>,
+    /// The request that is being dealt with was handed to the venue's connection.
+    is_forwarded: bool,
     ahead_ns: u64,
 }
 
@@ -89,6 +92,7 @@ impl Doorway {
             logins: Vec::with_capacity(LOGINS_MAX),
             metrics,
             taken: Vec::with_capacity(EVENTS_PER_CYCLE),
+            is_forwarded: false,
             ahead_ns: 0,
         }
     }
@@ -107,6 +111,29 @@ impl Doorway {
         }
     }
 
+    /// Notes what has become of callers and clients so far.
+    pub fn note_door(&self) {
+        let counters = self.door.counters();
+        for (what, count) in [
+            (AtDoor::Called, counters.calls),
+            (AtDoor::Admitted, counters.admitted),
+            (AtDoor::Refused, counters.refused),
+            (AtDoor::Malformed, counters.malformed),
+            (AtDoor::TimedOut, counters.timed_out),
+            (AtDoor::GaveUp, counters.gave_up),
+            (AtDoor::Failed, counters.failed),
+            (AtDoor::Closed, counters.closed),
+            (AtDoor::Died, counters.died),
+            (AtDoor::TooSlow, counters.too_slow),
+            (AtDoor::Broken, counters.broken),
+            (AtDoor::Dismissed, counters.dismissed),
+            (AtDoor::WrongPong, counters.wrong_pongs),
+        ] {
+            self.metrics.set_door(what, count);
+        }
+        self.metrics.set_exceptions(Exception::LoginRefused, counters.refused);
+    }
+
     #[inline]
     fn take(&mut self, request: &Request, now: Nanos) {
         let header = &request.header;
@@ -115,7 +142,6 @@ impl Doorway {
         if made != 0 {
             self.metrics.inter_process.record(now.0.saturating_sub(self.ahead_ns).saturating_sub(made));
         }
-        self.taken.push(Taken { kind: header.kind, at: now });
     }
 
     /// The door itself.
@@ -144,10 +170,14 @@ impl Doorway {
                 DoorEvent::Request(client, request) => {
                     let at = clock.now();
                     self.take(&request, at);
+                    self.is_forwarded = false;
                     core.handle_request(at, client.number(), &request, self, venue);
+                    if self.is_forwarded && !self.capabilities.is_dry_run {
+                        self.taken.push(Taken { kind: request.header.kind, at });
+                    }
                     self.metrics.profile(Function::Request).record(clock.now().since(at).0);
                 }
-                DoorEvent::Login(login) => self.check(now, &login),
+                DoorEvent::Login(login) => self.check(&login),
                 DoorEvent::Left(client, reason) => self.leave(now, client, reason, core),
                 DoorEvent::Heartbeat(client, heartbeat) => {
                     let metrics = self.metrics.client(client.slot());
@@ -172,20 +202,15 @@ impl Doorway {
             LeaveReason::Broken => self.metrics.count_exception(Exception::BadClient),
             _ => {}
         }
-        self.metrics.client(client.slot()).name.set("");
+        self.metrics.client(client.slot()).leave();
         self.clients.remove(&client.number());
         core.handle_leave(now, client.number());
     }
 
     /// Has the password of a caller checked.
     #[cold]
-    fn check(&mut self, now: Nanos, login: &Login) {
+    fn check(&mut self, login: &Login) {
         let hello = &login.hello;
-        let user = self.checker.user(hello.user.as_str());
-        let banned = user.and_then(|user| self.bans.until(now, usize::from(user)));
-        if let Some(until) = banned {
-            return self.door.refuse(login.id, RefusalReason::BANNED, Nanos(until.0.saturating_sub(now.0)));
-        }
         if self.logins.len() >= LOGINS_MAX {
             return self.door.refuse(login.id, RefusalReason::TOO_MANY, Nanos::ZERO);
         }
@@ -204,9 +229,12 @@ impl Doorway {
         let Some(place) = self.logins.iter().position(|login| login.check == answer.id) else { return };
         let Checked { login, name, wants_trading, .. } = self.logins.swap_remove(place);
         let Some(user) = answer.user else {
-            self.metrics.count_exception(Exception::LoginRefused);
             return self.door.refuse(login, RefusalReason::CREDENTIALS, Nanos::ZERO);
         };
+        // Not before: that a user is banned, and so that there is one, is for who knows its password.
+        if let Some(until) = self.bans.until(now, usize::from(user)) {
+            return self.door.refuse(login, RefusalReason::BANNED, Nanos(until.0.saturating_sub(now.0)));
+        }
         let has_account = self.traders.get(usize::from(user)).copied().unwrap_or(false);
         if wants_trading && !has_account {
             return self.door.refuse(login, RefusalReason::NO_TRADING, Nanos::ZERO);
@@ -223,7 +251,9 @@ impl Doorway {
         }
         if let Some(client) = self.door.admit(login, all) {
             self.clients.insert(client.number(), client);
-            self.metrics.client(client.slot()).name.set(name.as_str());
+            let user_name = core.user_name(user).unwrap_or_default();
+            let place = self.metrics.client(client.slot());
+            place.join(name.as_str(), user_name, client.number(), wants_trading);
             core.handle_join(now, client.number(), user, wants_trading);
         }
     }
@@ -237,24 +267,36 @@ impl Doorway {
 impl Doorway {
     /// Notes an event that was put into a ring, as it lies there.
     #[inline]
-    fn note(&self, event: &Event) {
-        let header = &event.header;
-        self.metrics.count_event(header.kind);
-        if header.kind == EventKind::ORDER_ACK {
-            self.note_ack(event);
+    fn note(&mut self, event: &Event) {
+        self.metrics.count_event(event.header.kind);
+        match event.header.kind {
+            EventKind::ORDER_ACK => {
+                if let Some(ack) = event.body::<OrderAck>() {
+                    self.note_ack(ack.request, ack.origin, ack.status, ack.error, ack.round_trip_ns);
+                }
+            }
+            EventKind::MASS_QUOTE_ACK | EventKind::CANCEL_QUOTES_ACK | EventKind::CANCEL_ALL_ACK => {
+                if let Some(ack) = event.quote_ack() {
+                    self.note_ack(ack.request, ack.origin, ack.status, ack.error, ack.round_trip_ns);
+                }
+            }
+            _ => {}
         }
     }
 
-    fn note_ack(&self, event: &Event) {
-        let Some(ack) = event.body::<OrderAck>() else { return };
-        let kind = match ack.request {
-            AckType::CREATE => RequestKind::CREATE_ORDER,
-            AckType::MODIFY => RequestKind::MODIFY_ORDER,
-            _ => RequestKind::CANCEL_ORDER,
-        };
-        match (ack.origin, ack.status) {
-            (Origin::EXCHANGE, _) => self.metrics.round_trip(kind).record(ack.round_trip_ns),
-            (Origin::GATEWAY, AckStatus::REJECTED) => self.metrics.count_refusal(ack.error),
+    fn note_ack(
+        &mut self,
+        request: AckType,
+        origin: Origin,
+        status: AckStatus,
+        error: ErrorCode,
+        round_trip_ns: u64,
+    ) {
+        let kind = kind_of(request);
+        match (origin, status) {
+            (Origin::EXCHANGE, _) => self.metrics.round_trip(kind).record(round_trip_ns),
+            (Origin::GATEWAY, AckStatus::FORWARDED) => self.is_forwarded = error == ErrorCode::default(),
+            (Origin::GATEWAY, AckStatus::REJECTED) => self.metrics.count_refusal(error),
             (_, AckStatus::TIMEOUT) => self.metrics.count_exception(Exception::Timeout),
             _ => {}
         }
@@ -305,5 +347,20 @@ impl Door for Doorway {
 
     fn room(&self, client: u32) -> usize {
         self.clients.get(&client).map_or(0, |client| self.door.room(*client) as usize)
+    }
+}
+
+/// The request that an ack is about.
+const fn kind_of(ack: AckType) -> RequestKind {
+    match ack {
+        AckType::CREATE => RequestKind::CREATE_ORDER,
+        AckType::MODIFY => RequestKind::MODIFY_ORDER,
+        AckType::CANCEL => RequestKind::CANCEL_ORDER,
+        AckType::CANCEL_ALL => RequestKind::CANCEL_ALL,
+        AckType::MASS_QUOTE => RequestKind::MASS_QUOTE,
+        AckType::CANCEL_QUOTES => RequestKind::CANCEL_QUOTES,
+        AckType::SET_RISK_LIMITS => RequestKind::SET_RISK_LIMITS,
+        // Of no kind that is known.
+        _ => RequestKind(0),
     }
 }

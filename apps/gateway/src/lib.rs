@@ -16,3 +16,4 @@ pub mod run;
 pub mod safety;
 pub mod users;
 pub mod venue;
+pub mod view;

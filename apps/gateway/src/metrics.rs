@@ -8,9 +8,9 @@
 //! use tickpath_gateway::metrics::{Function, GatewayMetrics};
 //!
 //! let metrics = GatewayMetrics::new("deribit", 4);
-//! metrics.profile(Function::ParseBook).record(1_500);
+//! metrics.profile(Function::Request).record(1_500);
 //! let text = metrics.render();
-//! let labels = "gateway=\"deribit\",function=\"parse_book\"";
+//! let labels = "gateway=\"deribit\",function=\"request\"";
 //! assert!(text.contains(&format!("tickpath_gateway_profile_nanoseconds_bucket{{{labels},le=\"2000\"}} 1")));
 //! assert!(text.contains(&format!("tickpath_gateway_profile_nanoseconds_sum{{{labels}}} 1500")));
 //! ```
@@ -27,12 +27,12 @@ use tickpath_gateway_protocol::{ErrorCode, EventKind, RequestKind};
 
 pub use event_log::event_log_sampler;
 pub use histogram::{Histogram, NETWORK_NS, PROFILE_NS};
-pub use name::NameCell;
+pub use name::{NameCell, TextCell};
 pub use server::{MetricsServer, Sampler};
 pub use text::MetricsText;
 
 /// Connections to the venue that have histograms of their own; those beyond share the last one's.
-pub const STREAMS_MAX: usize = 96;
+pub const STREAMS_MAX: usize = 144;
 
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $text:literal,)* }) => {
@@ -79,6 +79,46 @@ names! {
     }
 }
 
+impl Function {
+    /// Whether it is done for a message of one connection.
+    #[must_use]
+    pub const fn is_of_connection(self) -> bool {
+        !matches!(self, Function::Request | Function::Write | Function::DutyCycle)
+    }
+}
+
+names! {
+    /// What becomes of callers and clients at the door.
+    AtDoor {
+        /// It called the socket.
+        Called = "called",
+        /// It was let in.
+        Admitted = "admitted",
+        /// It was refused.
+        Refused = "refused",
+        /// It said something that is no hello, or of another version.
+        Malformed = "malformed",
+        /// It was silent too long.
+        TimedOut = "timed_out",
+        /// It went before it was let in.
+        GaveUp = "gave_up",
+        /// The system did not let it be served.
+        Failed = "failed",
+        /// It left in good order.
+        Closed = "closed",
+        /// Its process went.
+        Died = "died",
+        /// It was cut off, since its ring was full.
+        TooSlow = "too_slow",
+        /// It was cut off, since its ring was damaged.
+        Broken = "broken",
+        /// It was cut off by the gateway.
+        Dismissed = "dismissed",
+        /// An answer to a ping fitted no ping.
+        WrongPong = "wrong_pong",
+    }
+}
+
 names! {
     /// What went wrong.
     Exception {
@@ -98,7 +138,7 @@ names! {
         SlowClient = "slow_client",
         /// A client broke the rules of its ring.
         BadClient = "bad_client",
-        /// A caller was refused: a wrong name or password, or too many.
+        /// A caller was refused, for whatever reason.
         LoginRefused = "login_refused",
         /// Something was full, and an item left out.
         Full = "table_full",
@@ -110,15 +150,54 @@ names! {
 pub struct ClientMetrics {
     /// Name of the client at this place; empty while there is none.
     pub name: NameCell,
+    /// Its user.
+    pub user: NameCell,
+    /// Its number: two clients may have one name.
+    pub number: Counter,
+    /// 1 when it may send orders.
+    pub may_trade: Counter,
     /// From the gateway to the client.
     pub to_client: Histogram,
     /// From the client to the gateway.
     pub to_gateway: Histogram,
 }
 
+impl ClientMetrics {
+    /// Nobody is at this place.
+    fn free() -> ClientMetrics {
+        ClientMetrics {
+            name: NameCell::default(),
+            user: NameCell::default(),
+            number: Counter::default(),
+            may_trade: Counter::default(),
+            to_client: Histogram::new(&PROFILE_NS),
+            to_gateway: Histogram::new(&PROFILE_NS),
+        }
+    }
+
+    /// A client came to this place: nothing of whoever was here before is its own.
+    pub fn join(&self, name: &str, user: &str, number: u32, may_trade: bool) {
+        self.to_client.clear();
+        self.to_gateway.clear();
+        self.number.set(number.into());
+        self.may_trade.set(may_trade.into());
+        self.user.set(user);
+        self.name.set(if name.is_empty() { "-" } else { name });
+    }
+
+    /// It is gone.
+    pub fn leave(&self) {
+        self.name.set("");
+    }
+}
+
 /// What one connection to the venue did.
 #[derive(Debug)]
 struct StreamMetrics {
+    /// What the connection is called.
+    name: String,
+    /// Of each [`Function`] the time for its messages.
+    profile: Box<[Histogram]>,
     external: Histogram,
     market_data: Histogram,
     bytes_in: Counter,
@@ -132,11 +211,14 @@ pub struct GatewayMetrics {
     round_trip: Box<[Histogram]>,
     request_latency: Box<[Histogram]>,
     streams: Box<[StreamMetrics]>,
+    /// The first connection that speaks FIX; behind all where none does.
+    first_fix: usize,
     clients: Box<[ClientMetrics]>,
     events: Box<[Counter]>,
     requests: Box<[Counter]>,
     refusals: Box<[Counter]>,
     exceptions: Box<[Counter]>,
+    door: Box<[Counter]>,
     /// From the message read to its last event in the rings.
     pub end_to_end: Histogram,
     /// From a client's making a request to the gateway's taking it.
@@ -176,12 +258,15 @@ impl GatewayMetrics {
     /// For a gateway of this name with so many clients at most.
     #[must_use]
     pub fn new(gateway: &str, clients_max: usize) -> GatewayMetrics {
-        let client = |_| ClientMetrics {
-            name: NameCell::default(),
-            to_client: Histogram::new(&PROFILE_NS),
-            to_gateway: Histogram::new(&PROFILE_NS),
-        };
-        let stream = |_| StreamMetrics {
+        GatewayMetrics::of(gateway, clients_max, &[])
+    }
+
+    /// The same, with the names of the connections by their numbers.
+    #[must_use]
+    pub fn of(gateway: &str, clients_max: usize, connections: &[String]) -> GatewayMetrics {
+        let stream = |place: usize| StreamMetrics {
+            name: connections.get(place).cloned().unwrap_or_else(|| place.to_string()),
+            profile: histograms(Function::ALL.len(), &PROFILE_NS),
             external: Histogram::new(&NETWORK_NS),
             market_data: Histogram::new(&NETWORK_NS),
             bytes_in: Counter::default(),
@@ -193,11 +278,13 @@ impl GatewayMetrics {
             round_trip: histograms(request_kinds, &NETWORK_NS),
             request_latency: histograms(request_kinds, &PROFILE_NS),
             streams: (0..STREAMS_MAX).map(stream).collect(),
-            clients: (0..clients_max.max(1)).map(client).collect(),
+            first_fix: usize::MAX,
+            clients: (0..clients_max.max(1)).map(|_| ClientMetrics::free()).collect(),
             events: counters(places(EventKind::ALL.iter().map(|kind| kind.0))),
             requests: counters(request_kinds),
             refusals: counters(places(ErrorCode::ALL.iter().map(|code| code.0))),
             exceptions: counters(Exception::ALL.len()),
+            door: counters(AtDoor::ALL.len()),
             end_to_end: Histogram::new(&PROFILE_NS),
             inter_process: Histogram::new(&PROFILE_NS),
             clients_connected: Counter::default(),
@@ -209,11 +296,29 @@ impl GatewayMetrics {
         }
     }
 
+    /// The same of one whose orders go by FIX: connections from this place on speak it.
+    #[must_use]
+    pub fn with_fix_from(self, first_fix: usize) -> GatewayMetrics {
+        GatewayMetrics { first_fix, ..self }
+    }
+
+    /// What a connection speaks, as labels name it.
+    fn transport(&self, place: usize) -> &'static str {
+        if place >= self.first_fix { "fix" } else { "ws" }
+    }
+
     /// Time that a function takes.
     #[inline]
     #[must_use]
     pub fn profile(&self, function: Function) -> &Histogram {
         at(&self.profile, function as usize)
+    }
+
+    /// Time that a function takes for a message of a connection.
+    #[inline]
+    #[must_use]
+    pub fn parsed(&self, stream: usize, function: Function) -> &Histogram {
+        at(&at(&self.streams, stream).profile, function as usize)
     }
 
     /// From a request to the venue's answer.
@@ -257,6 +362,11 @@ impl GatewayMetrics {
         at(&self.clients, place)
     }
 
+    /// What is measured about each place for a client.
+    pub fn clients(&self) -> impl Iterator<Item = &ClientMetrics> {
+        self.clients.iter()
+    }
+
     /// An event was put into a ring.
     #[inline]
     pub fn count_event(&self, kind: EventKind) {
@@ -286,6 +396,11 @@ impl GatewayMetrics {
         at(&self.exceptions, exception as usize).set(count);
     }
 
+    /// So often something has become of callers and clients at the door.
+    pub fn set_door(&self, what: AtDoor, count: u64) {
+        at(&self.door, what as usize).set(count);
+    }
+
     /// Everything, as Prometheus reads it.
     #[must_use]
     pub fn render(&self) -> String {
@@ -304,7 +419,14 @@ impl GatewayMetrics {
     fn write_latencies(&self, text: &mut MetricsText) {
         text.family("profile_nanoseconds", "histogram", "Time that a function takes.");
         for function in Function::ALL {
-            text.histogram(&[("function", function.name())], self.profile(*function));
+            if !function.is_of_connection() {
+                text.histogram(&[("function", function.name())], self.profile(*function));
+                continue;
+            }
+            for stream in &self.streams {
+                let labels = [("function", function.name()), ("connection", &stream.name)];
+                text.used_histogram(&labels, at(&stream.profile, *function as usize));
+            }
         }
         text.family(
             "round_trip_latency_nanoseconds",
@@ -343,44 +465,58 @@ impl GatewayMetrics {
             "One way of a ping, for each client and direction.",
         );
         for client in &self.clients {
-            let name = client.name.read();
-            if !name.is_empty() {
-                text.histogram(&[("client", &name), ("direction", "to_client")], &client.to_client);
-                text.histogram(&[("client", &name), ("direction", "to_gateway")], &client.to_gateway);
+            let (name, user) = (client.name.read(), client.user.read());
+            if name.is_empty() {
+                continue;
+            }
+            let number = client.number.read().to_string();
+            for (direction, histogram) in
+                [("to_client", &client.to_client), ("to_gateway", &client.to_gateway)]
+            {
+                let labels =
+                    [("client", &*name), ("number", &*number), ("user", &*user), ("direction", direction)];
+                text.histogram(&labels, histogram);
             }
         }
         text.family("clients", "gauge", "Clients that are connected.");
         text.value(&[], self.clients_connected.read());
+        text.family("door_total", "counter", "What became of callers and clients at the door.");
+        for what in AtDoor::ALL {
+            text.value(&[("what", what.name())], at(&self.door, *what as usize).read());
+        }
     }
 
     fn write_streams(&self, text: &mut MetricsText) {
         let used = |stream: &StreamMetrics| {
             stream.external.count() + stream.market_data.count() + stream.bytes_in.read() > 0
         };
-        let streams: Vec<(String, &StreamMetrics)> = (self.streams.iter().enumerate())
+        let streams: Vec<(&str, &'static str, &StreamMetrics)> = (self.streams.iter().enumerate())
             .filter(|(_, stream)| used(stream))
-            .map(|(place, stream)| (place.to_string(), stream))
+            .map(|(place, stream)| (stream.name.as_str(), self.transport(place), stream))
             .collect();
         text.family(
             "external_latency_nanoseconds",
             "histogram",
             "From a ping to the venue's answer, for each connection.",
         );
-        for (name, stream) in &streams {
-            text.histogram(&[("connection", name)], &stream.external);
+        for (name, transport, stream) in &streams {
+            text.used_histogram(&[("connection", name), ("transport", transport)], &stream.external);
         }
         text.family(
             "market_data_latency_nanoseconds",
             "histogram",
             "From the venue's time to the arrival of market data, for each connection.",
         );
-        for (name, stream) in &streams {
-            text.histogram(&[("connection", name)], &stream.market_data);
+        for (name, transport, stream) in &streams {
+            text.used_histogram(&[("connection", name), ("transport", transport)], &stream.market_data);
         }
         text.family("received_bytes_total", "counter", "Bytes of the venue's messages, for each connection.");
-        for (name, stream) in &streams {
-            text.value(&[("connection", name)], stream.bytes_in.read());
+        for (name, transport, stream) in &streams {
+            text.value(&[("connection", name), ("transport", transport)], stream.bytes_in.read());
         }
+        let trading = if self.first_fix == usize::MAX { "ws" } else { "fix" };
+        text.family("orders_by", "gauge", "1 for the transport that orders go by.");
+        text.value(&[("transport", trading)], 1);
         text.family("connections_ready", "gauge", "Connections to the venue that are ready.");
         text.value(&[], self.streams_ready.read());
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use anyhow::Context;
-use tickpath_agent::{Agent, AgentError, Counter, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_agent::{Agent, AgentError, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_gateway_io::{Door as LocalDoor, DoorConfig, monotonic};
 use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
-use crate::admin::{AdminCommand, AdminDoor, AdminPort, AdminStatus};
-use crate::config::{GatewayConfig, Transport};
+use crate::admin::{AdminCommand, AdminDoor, AdminPort, Standing};
+use crate::config::GatewayConfig;
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
@@ -23,44 +23,20 @@ use crate::safety::{Control, KillMarker};
 use crate::users::{LoginChecker, passwords};
 use crate::venue::{Streams, keys};
 
+pub use crate::view::GatewayView;
+
 /// Notes about connections that wait to be printed; further ones are dropped.
 const NOTES_MAX: usize = 256;
+/// How often an order is rehearsed while there is nothing to do.
+pub const REHEARSE_INTERVAL: Nanos = Nanos::from_micros(20);
 /// How often the clocks are compared.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
 /// How often what the gateway does is shown, and commands are taken.
 const SHOW_INTERVAL: Nanos = Nanos(1_000_000);
 /// How long a look at the venue's sockets may wait while clients have requests.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
-/// How long the cancellation of clients' orders may take when the gateway stops.
+/// How long the cancellation of clients' orders may take once the gateway's thread ends; what takes longer is waited for before.
 const STOP_PATIENCE: Nanos = Nanos(1_500_000_000);
-
-/// What a gateway does, readable from outside while it runs.
-#[derive(Debug, Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
-pub struct GatewayView {
-    /// How it stands, a [`GatewayState`].
-    pub state: Counter,
-    /// Clients that are in.
-    pub clients: Counter,
-    /// Requests of clients.
-    pub requests: Counter,
-    /// Those of them that were refused here.
-    pub refused: Counter,
-    /// Orders that are not over.
-    pub open_orders: Counter,
-    /// Messages of the venue.
-    pub messages: Counter,
-    /// Broadcast events.
-    pub broadcasts: Counter,
-    /// Instruments.
-    pub instruments: Counter,
-    /// News of the venue that could not be told exactly.
-    pub faults: Counter,
-    /// Orders whose fate was not certain for a while.
-    pub doubts: Counter,
-    /// Connections that were lost.
-    pub losses: Counter,
-}
 
 /// The gateway: one role that serves clients and venue in turn.
 pub struct GatewayAgent {
@@ -77,6 +53,7 @@ pub struct GatewayAgent {
     view: Arc<GatewayView>,
     admin: AdminPort,
     control: Control,
+    closing: StopSignal,
     stopping_since: Option<Nanos>,
 }
 
@@ -87,8 +64,12 @@ pub struct Endpoints {
     pub socket: PathBuf,
     /// The segment of market data.
     pub segment: PathBuf,
+    /// The file that is there while the kill switch is on.
+    pub kill_marker: PathBuf,
     /// The venue.
     pub venue: String,
+    /// What orders go by, in words.
+    pub orders: String,
 }
 
 /// A gateway that is built and does not run yet.
@@ -101,6 +82,9 @@ pub struct Gateway {
     pub notes: Receiver<String>,
     /// The kill switch, and limits that a risk manager publishes.
     pub control: Control,
+    /// Has it take no new order, cut clients off and cancel their orders, while its thread runs on: what is left to do stands in
+    /// the view.
+    pub closing: StopSignal,
     /// What it does.
     pub view: Arc<GatewayView>,
     /// What it measures.
@@ -123,10 +107,6 @@ impl Gateway {
         folder: Option<&Path>,
         clock: TscClock,
     ) -> anyhow::Result<Gateway> {
-        anyhow::ensure!(
-            config.venue.transport == Transport::WebSocket,
-            "venue.transport = \"fix\": this gateway trades over the WebSocket: leave it out"
-        );
         let (notes, to_print) = sync_channel(NOTES_MAX);
         let keys = keys(config, file)?;
         let mut streams = Streams::new(config, &keys, notes)?;
@@ -135,10 +115,14 @@ impl Gateway {
         let bans = policy.bans();
         let folder = Folder::create(&folder.map_or_else(Folder::usual_path, Path::to_owned))?;
         let segment = SegmentName::new(&config.name)?;
+        let marker = KillMarker::of(config)
+            .with_context(|| format!("state_folder {}", config.state_folder().display()))?;
         let endpoints = Endpoints {
+            kill_marker: marker.path().to_owned(),
             socket: config.client_socket(),
             segment: folder.file(&segment),
             venue: config.venue.ws_uri.clone(),
+            orders: config.venue.order_door(),
         };
         let door = LocalDoor::open(door_config(config, folder, segment))?;
         let ahead_ns = clock.now().0.saturating_sub(monotonic().0);
@@ -158,15 +142,22 @@ impl Gateway {
             is_dry_run: config.dry_run,
         };
         let traders = config.users.values().map(|user| !user.accounts.is_empty()).collect();
-        let metrics = Arc::new(GatewayMetrics::new(&config.name, config.clients.max as usize));
-        let doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
-        let accounts = config.accounts.keys().cloned().collect();
-        let admin_socket = config.admin_socket();
-        let (admin, port) = AdminDoor::open(&admin_socket, &config.name, accounts)?;
-        if KillMarker::beside(&admin_socket).is_there() {
-            core.handle_admin(clock.now(), &AdminCommand::Kill, &control);
+        let names: Vec<String> =
+            (0..core.stream_count()).map(|stream| core.stream_name(stream).as_str().to_owned()).collect();
+        let mut metrics = GatewayMetrics::of(&config.name, config.clients.max as usize, &names);
+        if let Some(first_fix) = streams.first_fix() {
+            metrics = metrics.with_fix_from(first_fix);
         }
-        let view = Arc::new(GatewayView::default());
+        let metrics = Arc::new(metrics);
+        let view = Arc::new(GatewayView::new(&core, clock.now().0, streams.loss_texts()));
+        let mut doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
+        let admin_socket = config.admin_socket();
+        let standing = Standing::new(config, Arc::clone(&view), Arc::clone(&metrics), control.clone());
+        let (admin, port) = AdminDoor::open(&admin_socket, marker.clone(), standing)?;
+        if marker.is_there() {
+            core.handle_admin(clock.now(), &AdminCommand::Kill, &control, &mut doorway);
+        }
+        let closing = StopSignal::new();
         streams.start(clock.now());
         let agent = GatewayAgent {
             core,
@@ -182,10 +173,21 @@ impl Gateway {
             view: Arc::clone(&view),
             admin: port,
             control: control.clone(),
+            closing: closing.clone(),
             stopping_since: None,
         };
         let admin = Some(admin);
-        Ok(Gateway { agent, endpoints, notes: to_print, control, view, metrics, log_counters, admin })
+        Ok(Gateway {
+            agent,
+            endpoints,
+            notes: to_print,
+            control,
+            closing,
+            view,
+            metrics,
+            log_counters,
+            admin,
+        })
     }
 }
 
@@ -235,7 +237,7 @@ impl GatewayAgent {
             name: "gateway".to_owned(),
             core: config.duty_cycle.core,
             idle: config.duty_cycle.idle.into(),
-            rehearse_interval: None,
+            rehearse_interval: Some(REHEARSE_INTERVAL),
             agents: vec![Box::new(self)],
             cycle: Vec::new(),
         };
@@ -249,31 +251,24 @@ impl GatewayAgent {
             // Two clocks that run a little differently: the difference is taken anew.
             self.ahead_ns = self.clock.now().0.saturating_sub(monotonic().0);
             self.core.set_ahead(now, self.ahead_ns);
+            self.view.show_parts(&self.core);
         }
     }
 
     /// Carries out what whoever runs the gateway commands.
     fn poll_admin(&mut self, now: Nanos) {
         while let Some((id, command)) = self.admin.poll() {
-            self.core.handle_admin(now, &command, &self.control);
-            self.admin.answer(id, self.status());
+            self.core.handle_admin(now, &command, &self.control, &mut self.doorway);
+            self.show(now);
+            self.view.show_parts(&self.core);
+            self.admin.answer(id);
         }
     }
 
-    fn status(&self) -> AdminStatus {
-        AdminStatus {
-            is_killed: self.control.is_killed(),
-            is_dry_run: self.core.is_dry_run(),
-            clients: self.doorway.door().client_count() as u32,
-            open_orders: self.core.orders().live_count() as u32,
-            accounts_ready: self.core.ready_accounts() as u32,
-        }
-    }
-
-    fn show(&self) {
+    fn show(&self, now: Nanos) {
         let counters = self.core.counters();
         let view = &self.view;
-        view.state.set(u64::from(self.core.state().0));
+        self.show_state(now, self.core.state());
         view.clients.set(self.doorway.door().client_count() as u64);
         view.requests.set(counters.requests);
         view.refused.set(counters.refused);
@@ -283,12 +278,19 @@ impl GatewayAgent {
         view.instruments.set(self.core.instruments().len() as u64);
         view.faults.set(counters.faults);
         view.doubts.set(counters.doubts);
+        let (foreign, unreadable) = self.core.foreign_orders();
+        view.foreign.set(foreign.into());
+        view.unreadable.set(unreadable.into());
+        if self.stopping_since.is_some() {
+            view.cancels_left.set(self.core.cancels_wanted() as u64);
+        }
         let metrics = self.doorway.metrics();
         metrics.clients_connected.set(view.clients.read());
         metrics.open_orders.set(view.open_orders.read());
         metrics.is_killed.set(u64::from(self.control.is_killed()));
         metrics.streams_ready.set(self.core.ready_streams() as u64);
         metrics.bans.set(self.core.policy().counts().1);
+        self.doorway.note_door();
         metrics.set_exceptions(Exception::Book, counters.books_lost);
         metrics.set_exceptions(Exception::Number, counters.faults);
         metrics.set_exceptions(Exception::Doubt, counters.doubts);
@@ -296,6 +298,24 @@ impl GatewayAgent {
         view.losses.set(
             (0..self.core.stream_count()).filter_map(|at| self.streams.stats(at)).map(|it| it.losses).sum(),
         );
+    }
+
+    /// Takes no new order any more, cuts clients off, and has their orders cancelled where that is wanted.
+    #[cold]
+    fn begin_to_stop(&mut self, now: Nanos) -> Nanos {
+        self.core.stop(now);
+        self.core.poll(now, &mut self.doorway, &mut self.streams);
+        self.doorway.stop();
+        *self.stopping_since.insert(now)
+    }
+
+    fn show_state(&self, now: Nanos, state: GatewayState) {
+        let state = u64::from(state.0);
+        if self.view.state.read() != state {
+            self.view.state_since_ns.set(now.0);
+            self.view.show_parts(&self.core);
+            self.view.state.set(state);
+        }
     }
 
     /// What is left to do for clients and venue after what has come from the door.
@@ -337,9 +357,18 @@ impl Agent for GatewayAgent {
         if now >= self.show_at {
             self.show_at = now + SHOW_INTERVAL;
             self.poll_admin(now);
-            self.show();
+            self.show(now);
+            if self.stopping_since.is_some() {
+                self.view.is_closed.set(u64::from(work == 0 && !self.core.has_cancels()));
+            } else if self.closing.is_stopped() {
+                self.begin_to_stop(now);
+            }
         }
         Ok(work)
+    }
+
+    fn rehearse(&mut self, now: Nanos) {
+        self.core.rehearse(now, &mut self.streams);
     }
 
     fn role_name(&self) -> &'static str {
@@ -355,21 +384,17 @@ impl Agent for GatewayAgent {
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         let since = match self.stopping_since {
             Some(since) => since,
-            None => {
-                self.core.stop(now);
-                self.core.poll(now, &mut self.doorway, &mut self.streams);
-                self.doorway.stop();
-                *self.stopping_since.insert(now)
-            }
+            None => self.begin_to_stop(now),
         };
         let work = self.work(now);
         let is_done = work == 0 && !self.core.has_cancels();
         if !is_done && now.since(since) < STOP_PATIENCE {
             return Ok(false);
         }
+        self.show(now);
         let GatewayAgent { core, doorway, streams, clock, .. } = self;
         streams.stop(now, *clock, core, doorway);
-        self.view.state.set(u64::from(GatewayState::STOPPING.0));
+        self.show_state(now, GatewayState::STOPPING);
         Ok(true)
     }
 }

@@ -16,6 +16,7 @@ use std::ops::Deref;
 use tickpath_deribit::envelope::Inbound;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::SessionEvent;
+use tickpath_fix::{Message, MsgType};
 use tickpath_gateway_protocol::Request;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
@@ -34,6 +35,8 @@ pub(crate) mod link {
     pub(crate) const READY: &[u8] = b"ready";
     /// Something else of the session that the core only counts.
     pub(crate) const OTHER: &[u8] = b"session";
+    /// The connection is being made.
+    pub(crate) const BEGUN: &[u8] = b"begun";
     /// The connection stands.
     pub(crate) const OPENED: &[u8] = b"opened";
     /// The connection was lost.
@@ -124,12 +127,20 @@ impl Recorded {
         self.core.stop();
     }
 
-    /// Carries out a command of whoever runs the gateway.
-    pub fn handle_admin(&mut self, now: Nanos, command: &AdminCommand, control: &Control) {
-        if self.is_on && *command != AdminCommand::Status {
-            self.tape.get_mut().admin(now, command);
+    /// As [`Core::handle_admin`].
+    pub fn handle_admin(
+        &mut self,
+        now: Nanos,
+        command: &AdminCommand,
+        control: &Control,
+        door: &mut impl Door,
+    ) {
+        if !self.is_on || *command == AdminCommand::Status {
+            return self.core.handle_admin(command, control, door);
         }
-        command.carry_out(control);
+        self.tape.get_mut().admin(now, command);
+        self.core.handle_admin(command, control, &mut TapedDoor::new(door, &self.tape));
+        self.tape.get_mut().settle();
     }
 
     /// As [`Core::handle_join`].
@@ -166,6 +177,11 @@ impl Recorded {
         let (mut door, mut venue) = (TapedDoor::new(door, &self.tape), TapedVenue::new(venue, &self.tape));
         self.core.handle_request(now, client, request, &mut door, &mut venue);
         self.tape.get_mut().settle();
+    }
+
+    /// As [`Core::rehearse`]: nothing happens, so nothing is recorded.
+    pub fn rehearse(&mut self, now: Nanos, venue: &mut impl Venue) {
+        self.core.rehearse(now, venue);
     }
 
     /// As [`Core::read`].
@@ -222,6 +238,31 @@ impl Recorded {
         self.tape.get_mut().settle();
     }
 
+    /// As [`Core::handle_fix`].
+    #[inline]
+    pub fn handle_fix(
+        &mut self,
+        stream: usize,
+        received: Nanos,
+        message: &Message<'_>,
+        door: &mut impl Door,
+    ) {
+        self.input(RecordKind::VenueIn, of_stream(stream), received, Nanos::ZERO, message.as_bytes());
+        if !self.is_on {
+            return self.core.handle_fix(stream, received, message, door);
+        }
+        self.core.handle_fix(stream, received, message, &mut TapedDoor::new(door, &self.tape));
+        self.tape.get_mut().settle();
+    }
+
+    /// Records a message of a FIX session that does not concern the core. An answered Logon may repeat credentials.
+    pub fn keep_session_message(&mut self, stream: usize, now: Nanos, message: &Message<'_>) {
+        if self.is_on {
+            let payload = if message.msg_type() == MsgType::LOGON { WITHHELD } else { message.as_bytes() };
+            self.tape.get_mut().session(of_stream(stream), now, payload);
+        }
+    }
+
     /// As [`Core::handle_unanswered`].
     pub fn handle_unanswered(
         &mut self,
@@ -234,6 +275,13 @@ impl Recorded {
         let word = if is_lost { link::UNANSWERED_LOST } else { link::UNANSWERED };
         self.link(stream, now, id as u64, word);
         self.core.handle_unanswered(stream, id, is_lost, now, &mut TapedDoor::new(door, &self.tape));
+        self.tape.get_mut().settle();
+    }
+
+    /// As [`Core::handle_begun`].
+    pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+        self.link(stream, now, 0, link::BEGUN);
+        self.core.handle_begun(stream, now, &mut TapedDoor::new(door, &self.tape));
         self.tape.get_mut().settle();
     }
 

@@ -11,10 +11,12 @@ use tickpath_deribit::envelope::{Id, Inbound};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
+use tickpath_fix::{Message, Parsed};
 use tickpath_gateway_protocol::{Event, Request, SessionId};
 use tickpath_types::Nanos;
 use zerocopy::FromBytes;
 
+use crate::admin::AdminCommand;
 use crate::config::GatewayConfig;
 use crate::core::{Core, Door, Life, Policy, Venue};
 use crate::event_log::{LogError, LogReader, Origin, RecordKind, Tail};
@@ -158,6 +160,15 @@ impl Venue for Nobody {
     ) -> Result<i64, RequestError> {
         Err(RequestError::NotReady)
     }
+    fn send_fix<'a>(
+        &mut self,
+        _: Nanos,
+        _: usize,
+        _: &impl tickpath_fix::Body<'a>,
+    ) -> Result<i64, RequestError> {
+        Err(RequestError::NotReady)
+    }
+    fn set_rehearsal(&mut self, _: bool) {}
     fn subscribe(&mut self, _: usize, _: &str) {}
     fn unsubscribe(&mut self, _: usize, _: &str) {}
     fn resubscribe(&mut self, _: usize, _: &str) {}
@@ -335,6 +346,12 @@ impl Machine {
                 client::LEFT => core.handle_leave(origin.client),
                 _ => return Err(unknown()),
             },
+            RecordKind::VenueIn if core.speaks_fix(stream) => {
+                let Parsed::Complete { message, .. } = Message::parse(&payload) else {
+                    return Err(unknown());
+                };
+                core.handle_fix(stream, time, &message, &mut door);
+            }
             RecordKind::VenueIn => {
                 let text = std::str::from_utf8(&payload).map_err(|_| unknown())?;
                 let event = match core.read(stream, text).map_err(|_| unknown())? {
@@ -354,6 +371,7 @@ impl Machine {
                     let event = SessionEvent::Subscribed { accepted: 0, refused: 0 };
                     core.handle_event(stream, time, event, &mut door);
                 }
+                link::BEGUN => core.handle_begun(stream, time, &mut door),
                 link::OPENED => core.handle_opened(stream, time, &mut door),
                 link::LOST => core.handle_lost(stream, time, &mut door),
                 link::UNANSWERED => core.handle_unanswered(stream, number.0 as i64, false, time, &mut door),
@@ -364,29 +382,31 @@ impl Machine {
                 link::STOP => core.stop(),
                 _ => return Err(unknown()),
             },
-            RecordKind::Admin => admin(&payload, control).ok_or_else(unknown)?,
+            RecordKind::Admin => {
+                let command = command_of(&payload).ok_or_else(unknown)?;
+                core.handle_admin(&command, control, &mut door);
+            }
             _ => return Err(unknown()),
         }
         Ok(())
     }
 }
 
-/// Carries a recorded command out.
-fn admin(payload: &[u8], control: &Control) -> Option<()> {
+/// A recorded command.
+fn command_of(payload: &[u8]) -> Option<AdminCommand> {
     let words: Vec<&str> = std::str::from_utf8(payload).ok()?.split(' ').collect();
     match words[..] {
-        ["kill"] => control.set_killed(true),
-        ["release"] => control.set_killed(false),
-        ["limits", account, "none"] => return control.publish(account.parse().ok()?, None).then_some(()),
+        ["kill"] => Some(AdminCommand::Kill),
+        ["release"] => Some(AdminCommand::Release),
+        ["limits", account, "none"] => Some(AdminCommand::SetLimits(account.parse().ok()?, None)),
         ["limits", account, size, value, orders] => {
             let number =
                 |text: &str| text.parse::<i64>().ok().map(|value| Some(value).filter(|value| *value >= 0));
             let open_orders_max = number(orders)?.and_then(|orders| u32::try_from(orders).ok());
             let limit =
                 RiskLimit { order_size_max: number(size)?, notional_max: number(value)?, open_orders_max };
-            return control.publish(account.parse().ok()?, Some(&limit)).then_some(());
+            Some(AdminCommand::SetLimits(account.parse().ok()?, Some(limit)))
         }
-        _ => return None,
+        _ => None,
     }
-    Some(())
 }

@@ -1,6 +1,7 @@
 //! Runs a gateway until it is stopped.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tickpath_agent::{StopSignal, TscClock};
@@ -11,11 +12,16 @@ use tickpath_types::Nanos;
 use crate::config::GatewayConfig;
 use crate::metrics::{MetricsServer, event_log_sampler};
 use crate::process::{Endpoints, Gateway, GatewayView};
+use crate::view::view_sampler;
 
 /// How often notes are looked for.
 const NOTES_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a progress line is printed.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
+/// How often it is said how many orders are still to be cancelled at the end.
+const CLOSE_INTERVAL: Nanos = Nanos::from_secs(1);
+/// How long the cancellation of clients' orders is waited for where the venue cancels what is left itself, and where it does not.
+const CLOSE_PATIENCE: [Nanos; 2] = [Nanos(1_500_000_000), Nanos::from_secs(120)];
 
 /// Runs a gateway until `stop` is raised: prints where it can be reached, then how it stands, and what goes wrong. `file` is
 /// the configuration's, for the secrets in it; `folder` is where the segment of market data lies, the usual one when absent.
@@ -30,11 +36,12 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let clock = TscClock::shared();
     let mut console = Console::default();
-    let Gateway { agent, endpoints, notes, control, view, metrics, log_counters, admin } =
+    let Gateway { agent, endpoints, notes, control, closing, view, metrics, log_counters, admin } =
         Gateway::build(config, file, folder, clock)?;
+    let samplers = vec![view_sampler(Arc::clone(&view)), event_log_sampler(log_counters)];
     let served = config
         .metrics_listen_address
-        .map(|address| MetricsServer::start(address, metrics, vec![event_log_sampler(log_counters)]))
+        .map(|address| MetricsServer::start(address, metrics, samplers))
         .transpose()?;
     let threads_stop = StopSignal::new();
     let runner = agent.start(config, clock, threads_stop.clone())?;
@@ -44,13 +51,23 @@ pub fn run(
         tell("warning: the kill switch is on: no order leaves until tickpath gateway release");
     }
     let mut state = GatewayState::default();
+    let mut unreadable = 0;
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !threads_stop.is_stopped() {
         notes.try_iter().for_each(tell);
         let state_now = GatewayState(view.state.read() as u8);
         if state_now != state {
             state = state_now;
-            console.say(format_args!("{state}: {}", progress_line(&view)));
+            let by = if state == GatewayState::READY {
+                format!(", orders over {}", endpoints.orders)
+            } else {
+                String::new()
+            };
+            console.say(format_args!("{state}{by}: {}", progress_line(&view)));
+        }
+        if view.unreadable.read() != unreadable {
+            unreadable = view.unreadable.read();
+            tell(unreadable_line(config, unreadable));
         }
         if clock.now() >= next_progress {
             next_progress = clock.now() + PROGRESS_INTERVAL;
@@ -58,6 +75,8 @@ pub fn run(
         }
         std::thread::sleep(NOTES_INTERVAL);
     }
+    closing.stop();
+    wait_for_cancels(&mut console, config, &view, &threads_stop, clock);
     threads_stop.stop();
     let ended = runner.join();
     drop(admin);
@@ -65,7 +84,64 @@ pub fn run(
     console.say(progress_line(&view));
     console.finish()?;
     ended?;
+    say_what_stands(config, &view)
+}
+
+/// Waits until the venue has confirmed that clients' orders are cancelled, or it would take too long.
+fn wait_for_cancels(
+    console: &mut Console,
+    config: &GatewayConfig,
+    view: &GatewayView,
+    ended: &StopSignal,
+    clock: TscClock,
+) {
+    let begun = clock.now();
+    let patience = CLOSE_PATIENCE[usize::from(!config.venue.cancel_on_disconnect)];
+    let mut next_line = begun + CLOSE_INTERVAL;
+    while view.is_closed.read() == 0 && !ended.is_stopped() && clock.now().since(begun) < patience {
+        std::thread::sleep(NOTES_INTERVAL);
+        let left = view.cancels_left.read();
+        if clock.now() >= next_line && left > 0 {
+            next_line = clock.now() + CLOSE_INTERVAL;
+            console.say(format_args!(
+                "stopping: {left} orders are still to be cancelled; a second Ctrl-C leaves them at the venue"
+            ));
+        }
+    }
+}
+
+/// Says how many orders stand at the venue when the gateway is gone; an error where they were to be cancelled.
+fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result<()> {
+    let (open, wanted) = (view.open_orders.read(), view.cancels_left.read());
+    if wanted > 0 && !config.venue.cancel_on_disconnect {
+        anyhow::bail!(
+            "{wanted} orders that were to be cancelled may still stand at the venue: look there, or start the gateway again"
+        );
+    }
+    if wanted > 0 {
+        tell(format_args!(
+            "{wanted} orders are not confirmed as cancelled: the venue cancels those of this run as its connections end"
+        ));
+    }
+    if open > wanted {
+        let what = if config.venue.cancel_on_disconnect {
+            "the venue cancels those of this run as its connections end"
+        } else {
+            "clients.cancel_on_disconnect leaves them there"
+        };
+        tell(format_args!("{} orders of clients are open at the end: {what}", open - wanted));
+    }
     Ok(())
+}
+
+fn unreadable_line(config: &GatewayConfig, count: u64) -> String {
+    let what = if config.venue.trade_beside_unreadable { "are" } else { "are not" };
+    match count {
+        0 => "every open order at the venue can be read again".to_owned(),
+        _ => format!(
+            "warning: {count} open orders at the venue cannot be read and may be this gateway's: new orders in their instruments {what} sent; cancel them there"
+        ),
+    }
 }
 
 fn print_endpoints(
@@ -80,10 +156,11 @@ fn print_endpoints(
     console.say(format_args!("  clients          {}", endpoints.socket.display()));
     console.say(format_args!("  market data      {}", endpoints.segment.display()));
     console.say(format_args!("  commands         {}", config.admin_socket().display()));
+    console.say(format_args!("  kill switch      {} while it is on", endpoints.kill_marker.display()));
     if let Some(metrics) = metrics {
         console.say(format_args!("  metrics          http://{}/metrics", metrics.address()));
     }
-    console.say(format_args!("  venue            {}   orders over the WebSocket", endpoints.venue));
+    console.say(format_args!("  venue            {}   orders over {}", endpoints.venue, endpoints.orders));
 }
 
 fn progress_line(view: &GatewayView) -> String {

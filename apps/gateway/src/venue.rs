@@ -1,6 +1,12 @@
-//! The connections to the venue: one for each account, and those that bring market data.
+//! The connections to the venue: one for each account, those that bring market data, and where orders go by FIX one more
+//! for each account.
 
+mod fix;
+
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use anyhow::Context;
@@ -12,36 +18,81 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
 use tickpath_deribit_link::{
-    Change, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
+    Change, FixLink, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
 };
+use tickpath_net::{Interest, Poller};
 use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
-use crate::config::{GatewayConfig, TestSwitches};
+use crate::config::{GatewayConfig, TestSwitches, Transport};
 use crate::core::account::PENDING_MAX;
 use crate::core::{MARKET_STREAMS_MAX, Venue};
 use crate::doorway::Doorway;
 use crate::metrics::{Exception, Function};
 use crate::recorder::Recorded;
+use crate::view::LossText;
 
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
 
+/// How often connections are looked at that the poller does not report: those that are being made, and what times out.
+const VISIT_INTERVAL: Nanos = Nanos::from_micros(100);
+
+/// Lines at most about channels that were refused at once.
+const REFUSED_LINES_MAX: usize = 8;
+
 /// How the channel begins without which an account cannot be traded with.
 const OWN_ORDERS: &str = "user.changes.";
 
-/// All connections, by their numbers: those for market data first.
+/// All connections, by their numbers: those for market data first, then those of accounts, then those that speak FIX.
 pub struct Streams {
     links: Vec<Link>,
+    entries: Vec<FixLink>,
+    /// Tells which of them have something, by one system call for all: a client's request waits for no more than that.
+    poller: Poller,
+    /// Of each connection the number of the life that the poller watches.
+    watched: Vec<u64>,
+    /// Connections to be looked at whatever the poller says: TLS may have more than was taken, or there is something to say.
+    due: u128,
+    /// The same of FIX sessions, by their places.
+    due_entries: u64,
+    /// Connections that were given requests since the last flush.
+    unflushed: u128,
+    /// The same of FIX sessions.
+    unflushed_entries: u64,
+    /// Requests are rehearsed, not sent.
+    is_rehearsal: bool,
+    visit_at: Nanos,
     /// Channels that each is to have.
     wanted: Vec<BTreeSet<String>>,
     /// What went wrong, in words.
-    notes: SyncSender<String>,
+    notes: Notes,
     /// Failures on purpose.
     test: TestSwitches,
     /// Since when each has been ready, where that matters; and its key.
     ready_at: Vec<Option<Nanos>>,
     keys: Vec<Option<Key>>,
+}
+
+/// Where it is said what went wrong.
+struct Notes {
+    to_print: SyncSender<String>,
+    /// Why each connection was lost last.
+    losses: Arc<[LossText]>,
+    /// The venue has just refused channels.
+    has_refused: Cell<bool>,
+}
+
+impl Notes {
+    #[cold]
+    fn lost(&self, stream: usize, name: impl Display, why: impl Display) {
+        let why = why.to_string();
+        if let Some(place) = self.losses.get(stream) {
+            place.set(&why);
+        }
+        // Where there is no room others have been told of as much.
+        let _ = self.to_print.try_send(format!("connection {name}: {why}"));
+    }
 }
 
 /// The key of one account.
@@ -88,10 +139,11 @@ impl Streams {
         let route = Route { url, proxy, tls };
         let master = keys.iter().find(|key| key.is_master).or_else(|| keys.first());
         let market = master.map(|master| master.key.clone());
+        let by_fix = config.venue.transport == Transport::Fix;
         let of_key = |key: Option<Key>, is_trading: bool| {
             let venue = &config.venue;
             let session = SessionConfig {
-                cancel_on_disconnect: is_trading && venue.cancel_on_disconnect,
+                cancel_on_disconnect: is_trading && !by_fix && venue.cancel_on_disconnect,
                 request_timeout: venue.request_timeout.0,
                 pending_max: PENDING_MAX,
                 matching: CreditPlan::rate(venue.matching_rate.into(), venue.matching_burst.into()),
@@ -111,8 +163,28 @@ impl Streams {
         let wanted = vec![BTreeSet::new(); links.len()];
         let mut all = vec![market; MARKET_STREAMS_MAX];
         all.extend(keys.iter().map(|key| Some(key.key.clone())));
-        let ready_at = vec![None; links.len()];
-        Ok(Streams { links, wanted, notes, test: config.test, ready_at, keys: all })
+        let entries = fix::links(config, keys)?;
+        let count = links.len() + entries.len();
+        let losses = (0..count).map(|_| LossText::default()).collect();
+        let notes = Notes { to_print: notes, losses, has_refused: Cell::new(false) };
+        let poller = Poller::new(count).context("venue: the system gives no poller for its connections")?;
+        Ok(Streams {
+            watched: vec![0; count],
+            links,
+            entries,
+            poller,
+            due: 0,
+            due_entries: 0,
+            unflushed: 0,
+            unflushed_entries: 0,
+            is_rehearsal: false,
+            visit_at: Nanos::ZERO,
+            wanted,
+            notes,
+            test: config.test,
+            ready_at: vec![None; count],
+            keys: all,
+        })
     }
 
     /// Wants the first connection for market data and those of all accounts.
@@ -122,18 +194,118 @@ impl Streams {
                 link.connect(now);
             }
         }
+        self.entries.iter_mut().for_each(|entry| entry.connect(now));
     }
 
     /// Reads what has come on all connections, and tells the core; how much it was.
     pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        if now >= self.visit_at {
+            return self.visit_all(now, clock, core, door);
+        }
+        let mut due = std::mem::take(&mut self.due);
+        let mut due_entries = std::mem::take(&mut self.due_entries);
+        let first_entry = self.links.len() as u64;
+        if let Ok(ready) = self.poller.poll() {
+            for one in ready {
+                match one.key.checked_sub(first_entry) {
+                    Some(place) => due_entries |= 1_u64 << place,
+                    None => due |= 1_u128 << one.key,
+                }
+            }
+        }
         let mut work = 0;
+        while due != 0 {
+            work += self.visit(due.trailing_zeros() as usize, now, clock, core, door);
+            due &= due - 1;
+        }
+        while due_entries != 0 {
+            work += self.visit_entry(due_entries.trailing_zeros() as usize, now, clock, core, door);
+            due_entries &= due_entries - 1;
+        }
+        work
+    }
+
+    /// Looks at every connection.
+    fn visit_all(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
+        self.visit_at = now + VISIT_INTERVAL;
         if !self.test.is_off() {
             self.fail_on_purpose(now, clock, core, door);
         }
-        for (stream, link) in self.links.iter_mut().enumerate() {
-            work += link.do_work(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
+        let mut work = 0;
+        for stream in 0..self.links.len() {
+            work += self.visit(stream, now, clock, core, door);
+            self.watch(stream);
+        }
+        for place in 0..self.entries.len() {
+            work += self.visit_entry(place, now, clock, core, door);
+            self.watch(self.links.len() + place);
         }
         work
+    }
+
+    #[inline]
+    fn visit(
+        &mut self,
+        stream: usize,
+        now: Nanos,
+        clock: TscClock,
+        core: &mut Recorded,
+        door: &mut Doorway,
+    ) -> usize {
+        let notes = &self.notes;
+        let work = self.links[stream].do_work(now, &mut Ear { core, door, clock, stream, notes });
+        self.due |= u128::from(work > 0) << stream;
+        if self.notes.has_refused.take() {
+            self.tell_refused(stream, core);
+        }
+        work
+    }
+
+    #[inline]
+    fn visit_entry(
+        &mut self,
+        place: usize,
+        now: Nanos,
+        clock: TscClock,
+        core: &mut Recorded,
+        door: &mut Doorway,
+    ) -> usize {
+        let (notes, stream) = (&self.notes, self.links.len() + place);
+        let work = self.entries[place].do_work(now, &mut Ear { core, door, clock, stream, notes });
+        self.due_entries |= u64::from(work > 0) << place;
+        work
+    }
+
+    /// Says which channels the venue refuses: of what they would have told nobody is told.
+    #[cold]
+    fn tell_refused(&mut self, stream: usize, core: &Recorded) {
+        let session = self.links[stream].session();
+        let name = core.stream_name(stream);
+        for channel in session.refused_channels().take(REFUSED_LINES_MAX) {
+            let what = match channel.starts_with(OWN_ORDERS) {
+                true => "the account cannot be traded with: give the key the scope trade:read_write",
+                false => "nothing of it is told",
+            };
+            let _ = self
+                .notes
+                .to_print
+                .try_send(format!("connection {name}: the venue refuses {channel}: {what}"));
+        }
+    }
+
+    /// Has the poller report a connection that has come to stand.
+    fn watch(&mut self, stream: usize) {
+        let life = self.stats(stream).map_or(0, |stats| stats.opened);
+        if life == self.watched[stream] {
+            return;
+        }
+        let entry = stream.checked_sub(self.links.len()).map(|place| &self.entries[place]);
+        let socket = entry.map_or_else(|| self.links[stream].fd(), FixLink::fd);
+        if let Some(socket) = socket {
+            self.watched[stream] = life;
+            // One that cannot be watched is visited now and then.
+            let _ = self.poller.add(&socket, stream as u64, Interest::Read);
+        }
     }
 
     /// Drops connections, and logs in anew, as the test switches say.
@@ -159,13 +331,35 @@ impl Streams {
                 link.set_key(now, key, &mut Ear { core, door, clock, stream, notes: &self.notes });
             }
         }
+        for (stream, entry) in (self.links.len()..).zip(&mut self.entries) {
+            if entry.standing() != Standing::Ready {
+                self.ready_at[stream] = None;
+                continue;
+            }
+            let since = *self.ready_at[stream].get_or_insert(now);
+            // A FIX session logs on once: another logon is another connection.
+            let after = [self.test.disconnect_after, self.test.logon_after].into_iter().flatten().min();
+            if after.is_some_and(|after| now.since(since) >= after.0) {
+                self.ready_at[stream] = None;
+                entry.disconnect(now);
+                core.handle_lost(stream, now, door);
+                entry.connect(now);
+            }
+        }
     }
 
-    /// Gives the kernel what waits on all connections.
+    /// Gives the kernel the requests that wait; what it does not take at once leaves with the next looks.
     #[inline]
     pub fn flush(&mut self) {
-        for link in &mut self.links {
-            link.flush();
+        let mut due = std::mem::take(&mut self.unflushed);
+        while due != 0 {
+            self.links[due.trailing_zeros() as usize].flush();
+            due &= due - 1;
+        }
+        let mut due = std::mem::take(&mut self.unflushed_entries);
+        while due != 0 {
+            self.entries[due.trailing_zeros() as usize].flush();
+            due &= due - 1;
         }
     }
 
@@ -176,18 +370,33 @@ impl Streams {
                 link.disconnect(now, &mut Ear { core, door, clock, stream, notes: &self.notes });
             }
         }
+        self.entries.iter_mut().for_each(|entry| entry.disconnect(now));
+    }
+
+    /// The first connection that speaks FIX; none where orders go by the WebSocket.
+    #[must_use]
+    pub fn first_fix(&self) -> Option<usize> {
+        (!self.entries.is_empty()).then_some(self.links.len())
     }
 
     /// What a connection counts.
     #[must_use]
     pub fn stats(&self, stream: usize) -> Option<LinkStats> {
-        self.links.get(stream).map(Link::stats)
+        let entry = |stream: usize| self.entries.get(stream - self.links.len()).map(FixLink::stats);
+        self.links.get(stream).map(Link::stats).or_else(|| entry(stream))
+    }
+
+    /// Why each connection was lost last, for others to read.
+    #[must_use]
+    pub fn loss_texts(&self) -> Arc<[LossText]> {
+        Arc::clone(&self.notes.losses)
     }
 
     /// What a connection waits for, in words.
     #[must_use]
     pub fn stage(&self, stream: usize) -> Option<&'static str> {
-        self.links.get(stream).map(Link::stage)
+        let entry = |stream: usize| self.entries.get(stream - self.links.len()).map(FixLink::stage);
+        self.links.get(stream).map(Link::stage).or_else(|| entry(stream))
     }
 }
 
@@ -200,26 +409,58 @@ impl Venue for Streams {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
+        if self.is_rehearsal {
+            self.links[stream].rehearse_request(method, params);
+            return Ok(0);
+        }
+        self.unflushed |= 1 << stream;
         self.links[stream].queue_request(now, method, params)
     }
 
+    #[inline]
+    fn send_fix<'a>(
+        &mut self,
+        now: Nanos,
+        stream: usize,
+        body: &impl tickpath_fix::Body<'a>,
+    ) -> Result<i64, RequestError> {
+        let place = stream.checked_sub(self.links.len()).ok_or(RequestError::NotReady)?;
+        let entry = self.entries.get_mut(place).ok_or(RequestError::NotReady)?;
+        if self.is_rehearsal {
+            return entry.rehearse(body);
+        }
+        self.unflushed_entries |= 1_u64 << place;
+        entry.send(now, body)
+    }
+
+    fn set_rehearsal(&mut self, is_rehearsal: bool) {
+        self.is_rehearsal = is_rehearsal;
+    }
+
     fn subscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         if self.links[stream].subscribe(channel).is_ok() {
             self.wanted[stream].insert(channel.to_owned());
         }
     }
 
     fn unsubscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         self.links[stream].unsubscribe(channel);
         self.wanted[stream].remove(channel);
     }
 
     fn resubscribe(&mut self, stream: usize, channel: &str) {
+        self.due |= 1 << stream;
         self.links[stream].resubscribe(channel);
     }
 
     fn connect(&mut self, stream: usize, now: Nanos) {
         self.links[stream].connect(now);
+    }
+
+    fn requests_left(&self, stream: usize, now: Nanos) -> Option<u64> {
+        Some(self.links[stream].session().matching_requests_left(now))
     }
 
     fn settled_channels(&self, stream: usize) -> Option<usize> {
@@ -239,7 +480,7 @@ struct Ear<'a> {
     door: &'a mut Doorway,
     clock: TscClock,
     stream: usize,
-    notes: &'a SyncSender<String>,
+    notes: &'a Notes,
 }
 
 impl Listener for Ear<'_> {
@@ -263,8 +504,11 @@ impl Listener for Ear<'_> {
     #[inline]
     fn on_event(&mut self, at: Received, event: SessionEvent<'_>) {
         let function = function_of(&event);
+        if matches!(event, SessionEvent::Subscribed { refused, .. } if refused > 0) {
+            self.notes.has_refused.set(true);
+        }
         self.core.handle_event(self.stream, at.at, event, self.door);
-        self.door.metrics().profile(function).record(self.clock.now().since(at.at).0);
+        self.door.metrics().parsed(self.stream, function).record(self.clock.now().since(at.at).0);
     }
 
     fn on_unanswered(&mut self, at: Nanos, id: i64, _: Method, why: Unanswered) {
@@ -273,12 +517,11 @@ impl Listener for Ear<'_> {
 
     fn on_change(&mut self, at: Nanos, change: Change<'_>) {
         match change {
+            Change::Begun => self.core.handle_begun(self.stream, at, self.door),
             Change::Opened => self.core.handle_opened(self.stream, at, self.door),
             Change::Lost { why, .. } => {
                 self.door.metrics().count_exception(Exception::Disconnect);
-                // Where there is no room others have been told of as much.
-                let _ =
-                    self.notes.try_send(format!("connection {}: {why}", self.core.stream_name(self.stream)));
+                self.notes.lost(self.stream, self.core.stream_name(self.stream), why);
                 self.core.handle_lost(self.stream, at, self.door);
             }
             _ => {}

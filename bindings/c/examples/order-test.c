@@ -1,4 +1,5 @@
-/* One order's life: order-test SOCKET USER SYMBOL [REST_MS]. It enters a bid 5 ticks below the best, moves it to the
+/* One order's life: order-test SOCKET USER SYMBOL [REST_MS] --enable_trading [--name NAME] [--exchange NAME]. Without
+ * --enable_trading it says what it would do. It enters a bid 5 ticks below the best, moves it to the
  * best, lets it rest, cancels it, and ends when the cancel is confirmed. The order is post-only, and can be filled. */
 #include "common.h"
 
@@ -33,6 +34,14 @@ static void learn(const tp_event *event, const char *name) {
             best_bid = event->body.top_of_book.bid_price;
         break;
     }
+}
+
+/* A number of units of 10^-8. */
+static void print_fixed(int64_t units) {
+    int64_t rest = units % 100000000;
+    printf("%lld", (long long)(units / 100000000));
+    if (rest != 0)
+        printf(".%08lld", (long long)(rest < 0 ? -rest : rest));
 }
 
 static tp_request request_of(uint16_t kind, uint64_t order) {
@@ -70,12 +79,9 @@ static void modify(tp_gateway_client *client, uint64_t order) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) {
-        fprintf(stderr, "usage: TICKPATH_GATEWAY_PASSWORD=... %s SOCKET USER SYMBOL [REST_MS]\n", argv[0]);
-        return 2;
-    }
-    tp_gateway_client *client = connect_by(argc, argv, "order-test-c", 1);
-    uint64_t rest_ns = (argc > 4 ? strtoull(argv[4], NULL, 10) : 30000) * UINT64_C(1000000);
+    options by = read_options(argc, argv, "order-test-c", "SYMBOL [REST_MS] [--enable_trading]", 3);
+    tp_gateway_client *client = connect_by(&by);
+    uint64_t rest_ns = (by.count > 3 ? strtoull(by.places[3], NULL, 10) : 30000) * UINT64_C(1000000);
     enum step step = WAITING;
     uint64_t order = 0, until = 0;
     tp_event event;
@@ -90,7 +96,16 @@ int main(int argc, char **argv) {
         }
         if (found != TP_EVENT)
             continue;
-        learn(&event, argv[3]);
+        check_exchange(&by, &event);
+        learn(&event, by.places[2]);
+        if (step == WAITING && best_bid > 0 && !by.enable_trading) {
+            printf("would buy ");
+            print_fixed(quantity);
+            printf(" at ");
+            print_fixed(best_bid - 5 * tick);
+            printf(": give --enable_trading\n");
+            break;
+        }
         if (step == WAITING && is_account_ready && best_bid > 0) {
             order = tp_gateway_client_next_order_id(client);
             create(client, order);

@@ -1,10 +1,13 @@
-/* Shows every event that a gateway tells, each in a line: subscribe-all SOCKET USER [COUNT].
+/* Shows every event that a gateway tells, each in a line: subscribe-all SOCKET USER [COUNT] [--name NAME]
+ * [--exchange NAME].
  * The gateway's pings are answered by the library. */
 #include "common.h"
 
 int main(int argc, char **argv) {
-    tp_gateway_client *client = connect_by(argc, argv, "subscribe-all-c", 0);
-    long left = argc > 3 ? atol(argv[3]) : -1;
+    options by = read_options(argc, argv, "subscribe-all-c", "[COUNT]", 2);
+    by.enable_trading = 0;
+    tp_gateway_client *client = connect_by(&by);
+    long left = by.count > 2 ? atol(by.places[2]) : -1;
     tp_event event;
     while (left != 0) {
         int32_t found = tp_gateway_client_poll(client, &event);
@@ -13,6 +16,7 @@ int main(int argc, char **argv) {
         if (found != TP_EVENT || event.header.kind == TP_EVENT_PING)
             continue;
         show(&event);
+        check_exchange(&by, &event);
         if (left > 0)
             left--;
     }

@@ -1,9 +1,10 @@
-"""One order's life: order_test.py SOCKET USER SYMBOL [REST_MS].
+"""One order's life. Without --enable_trading it says what it would do.
 
 It enters a bid 5 ticks below the best, moves it to the best, lets it rest, cancels it, and ends when the cancel is
 confirmed. The order is post-only, and can be filled while it rests at the best bid.
 """
 
+import argparse
 import os
 import sys
 import time
@@ -27,7 +28,7 @@ from tickpath_gateway import (
 )
 
 
-def order_test(client, wanted, rest_ns):
+def order_test(client, wanted, rest_ns, exchange, is_enabled):
     step, until = "waiting", 0
     account = symbol = order = tick = quantity = best_bid = 0
     is_ready = False
@@ -39,6 +40,8 @@ def order_test(client, wanted, rest_ns):
         if event is None:
             continue
         body = event.body
+        if event.kind == EventKind.CONNECTED and exchange not in (None, body.exchange):
+            raise GatewayError(f"the gateway is connected with '{body.exchange}', and not with '{exchange}'")
         if event.kind == EventKind.REFERENCE_DATA and body.name == wanted:
             symbol, tick, quantity = event.symbol, body.tick_size, body.min_quantity
         elif event.kind == EventKind.ACCOUNT_REFERENCE and body.may_trade and not account:
@@ -65,6 +68,9 @@ def order_test(client, wanted, rest_ns):
                 return
             elif body.status in (OrderStatus.COMPLETED, OrderStatus.CANCELED, OrderStatus.EXPIRED):
                 raise GatewayError("the order has ended and was not to")
+        if step == "waiting" and best_bid and not is_enabled:
+            print(f"would buy {quantity.normalize():f} at {(best_bid - 5 * tick).normalize():f}: give --enable_trading")
+            return
         if step == "waiting" and is_ready and best_bid:
             step, order = "creating", client.next_order_id()
             create = record(
@@ -79,13 +85,21 @@ def order_test(client, wanted, rest_ns):
             client.send(create, account=account, symbol=symbol, client_order_id=order)
 
 
-def main(socket, user, symbol, rest_ms="30000"):
+def main(args):
     password = os.environ["TICKPATH_GATEWAY_PASSWORD"]
-    with Client(socket, user, password, name="order-test-py", trading=True) as client:
-        order_test(client, symbol, int(rest_ms) * 1_000_000)
+    with Client(args.socket, args.user, password, name=args.name, trading=args.enable_trading) as client:
+        order_test(client, args.symbol, args.rest_ms * 1_000_000, args.exchange, args.enable_trading)
 
 
+flags = argparse.ArgumentParser(description=__doc__)
+flags.add_argument("socket")
+flags.add_argument("user")
+flags.add_argument("symbol")
+flags.add_argument("rest_ms", nargs="?", type=int, default=30_000, help="how long it rests at the best bid")
+flags.add_argument("--name", default="order-test-py")
+flags.add_argument("--exchange", help="end unless the gateway is connected with this venue")
+flags.add_argument("--enable_trading", action="store_true", help="send orders; without it none is sent")
 try:
-    main(*sys.argv[1:])
+    main(flags.parse_args())
 except GatewayError as error:
     sys.exit(f"error: {error}")

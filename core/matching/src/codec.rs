@@ -100,6 +100,7 @@ enum Kind {
     AllowInstrument = 29,
     LimitsConfigured = 30,
     AddUser = 31,
+    Force = 32,
 }
 
 #[derive(Clone, Copy, IntoBytes, FromBytes, Immutable, KnownLayout, Unaligned)]
@@ -309,6 +310,7 @@ impl Kind {
             29 => Kind::AllowInstrument,
             30 => Kind::LimitsConfigured,
             31 => Kind::AddUser,
+            32 => Kind::Force,
             _ => return Err(CodecError::Unknown { kind, version }),
         })
     }

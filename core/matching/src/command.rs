@@ -1,8 +1,8 @@
 //! What the engine is told, in the order of the log.
 
 use tickpath_types::{
-    BrokenReason, CancelReason, ClientOrderId, CrossKind, Instrument, InstrumentId, MatchId, Nanos,
-    OrderRequest, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SystemEventCode,
+    BrokenReason, CancelReason, ClientOrderId, CrossKind, EnterOrder, Instrument, InstrumentId, MatchId,
+    Nanos, OrderRequest, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SystemEventCode,
     TradingState, UserName, UserRefNum,
 };
 
@@ -24,6 +24,9 @@ pub struct Command {
 pub enum CommandKind {
     /// A client's request.
     Order(OrderRequest),
+    /// The venue's own order for the session, to close what its owner can no longer pay for: the rules of the session, a kill
+    /// of it included, do not hold for it. While the venue is killed it is refused as every other.
+    Force(EnterOrder),
     /// A client's new order or replacement that the door could read and may not pass on. It goes through the
     /// log so that the answers to a session, and which numbers it has used, follow from the log alone.
     Refuse {

@@ -285,6 +285,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                     rules.account = account;
                 });
             }
+            CommandKind::Force(order) => self.force(&order, context),
             CommandKind::KillSession { is_killed } => self.kill_session(is_killed, context),
             CommandKind::KillVenue { is_killed } => self.kill_venue(is_killed, context),
             _ => unreachable!("the caller applies the other kinds"),

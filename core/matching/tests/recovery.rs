@@ -108,7 +108,7 @@ impl Commands {
     }
 
     fn kind(&mut self) -> CommandKind {
-        match self.below(if self.is_wide { 30 } else { 60 }) {
+        match self.below(if self.is_wide { 31 } else { 60 }) {
             kind if self.is_wide && kind >= 12 => self.venues_kind(kind),
             10 if self.is_wide => CommandKind::Order(OrderRequest::MassCancel(MassCancel {
                 user_ref: self.user_ref(),
@@ -221,6 +221,7 @@ impl Commands {
                 instruments: self.random.next_u64(),
             },
             28 => CommandKind::AddUser { name: UserName(self.text()) },
+            29 => CommandKind::Force(EnterOrder { special: None, ..self.enter() }),
             _ => CommandKind::Order(OrderRequest::Enter(self.enter())),
         }
     }

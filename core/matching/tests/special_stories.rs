@@ -209,6 +209,25 @@ fn an_owner_need_not_trade_with_itself() {
 }
 
 #[test]
+fn the_venues_own_orders_are_held_back_by_a_kill_of_the_venue_alone() {
+    check(
+        "
+        s1 limits orders 0 qty 1 notional 1
+        s1 kill
+        s1 buy 1 50 @ 10.00 ioc: s1! rejected 1 Killed
+        s1 force-buy 2 50 @ 10.00: rests as #1
+        s1 force-buy 2 50 @ 10.00
+        kill
+          s1 canceled 2 -50 Supervisory; deleted #1
+        s1 force-buy 3 50 @ 10.00: s1! rejected 3 Killed
+        unkill
+        s1 force-buy 4 50 @ 10.01: rests as #2
+        s1 force-buy 5 0 @ 10.01: s1! rejected 5 InvalidQty
+        ",
+    );
+}
+
+#[test]
 fn sessions_have_limits_and_kill_switches() {
     check(
         "

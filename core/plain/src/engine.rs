@@ -300,6 +300,7 @@ impl PlainEngine {
                     (rules.prevention, rules.account) = (strategy, account.0);
                 }
             }
+            CommandKind::Force(order) => self.enter(order),
             CommandKind::KillSession { is_killed } => {
                 if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
                     rules.is_killed = is_killed;

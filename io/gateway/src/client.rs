@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tickpath_gateway_protocol::frame::{Hello, Password, Welcome};
 use tickpath_gateway_protocol::{
-    Body, Connected, Disconnected, DownloadEnd, DownloadMarketData, Event, EventKind, Lapped, Request,
-    RequestBody, RequestHeader, SessionId, Start, Stop, Text, Timer, flags,
+    Body, Connected, Disconnected, DownloadEnd, DownloadMarketData, Event, EventKind, Lapped, ORDER_ID_MAX,
+    Request, RequestBody, RequestHeader, SessionId, Start, Stop, Text, Timer, flags,
 };
 use tickpath_types::Nanos;
 
@@ -255,7 +255,7 @@ impl Client {
 
     fn note_orders(&mut self, event: &Event) {
         if let Some(end) = event.body::<DownloadEnd>() {
-            self.order_id = self.order_id.max(end.max_order_id);
+            self.order_id = self.order_id.max(end.max_order_id.min(ORDER_ID_MAX));
         }
     }
 
@@ -307,7 +307,8 @@ impl Client {
 
     /// An order id that no client of this user has used, as far as the gateway has said: use it once the account is ready.
     pub fn next_order_id(&mut self) -> u64 {
-        self.order_id += 1;
+        // Beyond the last one the gateway refuses the same id again.
+        self.order_id = (self.order_id + 1).min(ORDER_ID_MAX);
         self.order_id
     }
 

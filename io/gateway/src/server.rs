@@ -111,7 +111,7 @@ pub struct Login {
     /// To be given to [`Door::admit`] or [`Door::refuse`], now or later.
     pub id: LoginId,
     /// What it says of itself.
-    pub hello: Hello,
+    pub hello: Box<Hello>,
     /// The process, as the kernel knows it.
     pub peer: Peer,
 }

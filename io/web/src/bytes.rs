@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use tickpath_net::{Interest, Kernel, NetError, Network, SocketPoller, StreamSocket};
 
@@ -67,13 +68,17 @@ impl<N: Network> ByteAcceptor<N> {
     }
 }
 
-/// A connection of a [`ByteAcceptor`]. It does not wait.
+/// A connection of a [`ByteAcceptor`], or that a [`ByteClient`](crate::ByteClient) made. It does not wait.
 #[derive(Debug)]
 pub struct ByteConnection<N: Network = Kernel> {
     stream: Stream<N::Socket>,
 }
 
 impl<N: Network> ByteConnection<N> {
+    pub(crate) fn new(stream: Stream<N::Socket>) -> ByteConnection<N> {
+        ByteConnection { stream }
+    }
+
     /// Reads once; `None` when nothing is there.
     ///
     /// # Errors
@@ -131,5 +136,13 @@ impl<N: Network> ByteConnection<N> {
     /// The system's.
     pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.stream.socket().limit_send_buffer(bytes)
+    }
+}
+
+impl ByteConnection {
+    /// The socket, to wait for together with others.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.stream.socket().as_fd()
     }
 }

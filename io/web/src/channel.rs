@@ -1,12 +1,12 @@
 //! An open WebSocket, at either end.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 
 use bytes::BytesMut;
 use tickpath_net::{SendOutcome, StreamSocket};
 use tungstenite::error::CapacityError;
 use tungstenite::protocol::frame::coding::CloseCode;
-use tungstenite::protocol::{CloseFrame, WebSocket, WebSocketConfig};
+use tungstenite::protocol::{CloseFrame, Role, WebSocket, WebSocketConfig};
 use tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::stream::Stream;
@@ -54,17 +54,25 @@ pub(crate) fn config(limits: &WebLimits) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
-        .max_write_buffer_size(limits.pending_max.max(WRITE_BUFFER) + FRAME_HEADER)
+        .max_write_buffer_size(pending_max(limits))
         .max_message_size(Some(limits.message_max))
         .max_frame_size(Some(limits.message_max))
+}
+
+/// Bytes that may wait for the kernel.
+fn pending_max(limits: &WebLimits) -> usize {
+    limits.pending_max.max(WRITE_BUFFER) + FRAME_HEADER
 }
 
 /// An open WebSocket over a stream, and what is kept from call to call.
 #[derive(Debug)]
 pub(crate) struct Channel<S> {
     socket: WebSocket<Stream<S>>,
+    role: Role,
     read_max: usize,
     message_max: usize,
+    /// Bytes that may wait for the kernel.
+    pending_max: usize,
     /// The message that was given out last; its memory is used again.
     last: Message,
     /// Messages are built here; the memory comes back when they have left.
@@ -73,20 +81,30 @@ pub(crate) struct Channel<S> {
     is_closed: bool,
     /// Something may wait for the kernel.
     is_pending: bool,
+    /// Some of it may wait in the codec.
+    is_in_codec: bool,
     /// The other end, for errors.
     host: String,
 }
 
 impl<S: StreamSocket> Channel<S> {
-    pub(crate) fn new(socket: WebSocket<Stream<S>>, limits: &WebLimits, host: String) -> Channel<S> {
+    pub(crate) fn new(
+        socket: WebSocket<Stream<S>>,
+        role: Role,
+        limits: &WebLimits,
+        host: String,
+    ) -> Channel<S> {
         Channel {
             socket,
+            role,
             read_max: limits.read_max,
             message_max: limits.message_max,
+            pending_max: pending_max(limits),
             last: Message::Text(Utf8Bytes::from_static("")),
             scratch: BytesMut::new(),
             is_closed: false,
             is_pending: false,
+            is_in_codec: false,
             host,
         }
     }
@@ -201,6 +219,42 @@ impl<S: StreamSocket> Channel<S> {
         if self.is_closed {
             return SendOutcome::Closed;
         }
+        if self.is_in_codec || !self.socket.can_write() {
+            return self.queue_in_codec(text);
+        }
+        let kept = self.stream().kept() + text.len() + FRAME_HEADER;
+        if kept > self.pending_max {
+            return SendOutcome::Backpressured;
+        }
+        let mask = self.mask();
+        if !self.stream_mut().append_text(text.as_bytes(), mask) {
+            return self.queue_in_codec(text);
+        }
+        self.is_pending = true;
+        if kept > WRITE_BUFFER && self.flush() == SendOutcome::Closed {
+            return SendOutcome::Closed;
+        }
+        SendOutcome::Pending
+    }
+
+    /// Goes through the motions of [`queue`](Channel::queue); nothing of it is kept.
+    pub(crate) fn rehearse(&mut self, text: &str) {
+        let (mask, kept) = (self.mask(), self.stream().kept());
+        if kept == 0 && self.stream_mut().append_text(text.as_bytes(), mask) {
+            self.stream_mut().take_back(kept);
+        }
+    }
+
+    /// What a client's message is made unpredictable with, so that nothing between the ends can be made to believe that it
+    /// is of another protocol (RFC 6455, 10.3).
+    #[inline]
+    fn mask(&self) -> Option<[u8; 4]> {
+        (self.role == Role::Client).then(rand::random)
+    }
+
+    /// By the codec, behind what waits there.
+    fn queue_in_codec(&mut self, text: &str) -> SendOutcome {
+        self.is_in_codec = true;
         self.scratch.reserve(text.len());
         self.scratch.extend_from_slice(text.as_bytes());
         let message = Utf8Bytes::try_from(self.scratch.split().freeze()).expect("it was a str");
@@ -217,9 +271,15 @@ impl<S: StreamSocket> Channel<S> {
         if self.is_closed && !self.socket.can_write() && self.stream().unsent() == 0 {
             return SendOutcome::Closed;
         }
-        match self.socket.flush() {
+        // Past the codec where it has nothing: what it says by itself, such as the answer to a ping, leaves with its reading.
+        let flushed = match self.is_in_codec {
+            false if self.socket.can_write() => self.stream_mut().flush().map_err(Error::Io),
+            _ => self.socket.flush(),
+        };
+        match flushed {
             Ok(()) => {
                 self.is_pending = false;
+                self.is_in_codec = false;
                 SendOutcome::Sent
             }
             Err(error) => self.send_failed(error),

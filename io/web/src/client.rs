@@ -9,16 +9,13 @@ use tickpath_types::Nanos;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::handshake::client::ClientHandshake;
 use tungstenite::handshake::{HandshakeError, MidHandshake};
+use tungstenite::protocol::Role;
 
 use crate::channel::{self, Channel};
+use crate::proxy::Proxy;
 use crate::stream::Stream;
 use crate::tls::TlsClient;
 use crate::{WebError, WebEvent, WebLimits, WebUrl};
-
-/// Longest answer of a proxy, in bytes.
-const PROXY_ANSWER_MAX: usize = 8 << 10;
-/// Headers of a proxy's answer, at most.
-const PROXY_HEADERS_MAX: usize = 64;
 
 /// Where to connect, and by which way.
 #[derive(Clone, Debug)]
@@ -46,14 +43,6 @@ enum State<S: StreamSocket> {
     Open(Box<Channel<S>>),
     /// It did not work.
     Failed,
-}
-
-#[derive(Debug)]
-struct Proxy<S> {
-    socket: S,
-    request: Vec<u8>,
-    sent: usize,
-    answer: Vec<u8>,
 }
 
 /// A WebSocket connection that a client makes, over TCP or TLS, directly or through a proxy.
@@ -139,10 +128,7 @@ impl<N: Network> WebSocketClient<N> {
         match socket.poll_connected() {
             Ok(false) => Ok(State::Connecting(socket)),
             Ok(true) if self.target.is_proxy => {
-                let (host, port) = (self.target.url.host(), self.target.url.port());
-                let request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n");
-                let (request, answer) = (request.into_bytes(), Vec::new());
-                Ok(State::Proxy(Proxy { socket, request, sent: 0, answer }))
+                Ok(State::Proxy(Proxy::ask(socket, self.target.url.host(), self.target.url.port())))
             }
             Ok(true) => self.upgrade(socket),
             Err(source) => Err(tickpath_net::NetError::Connect { address, source }.into()),
@@ -150,15 +136,8 @@ impl<N: Network> WebSocketClient<N> {
     }
 
     fn poll_proxy(&self, mut proxy: Proxy<N::Socket>) -> Result<State<N::Socket>, WebError> {
-        let url = &self.target.url;
-        let refused = |status| WebError::Proxy { target: format!("{}:{}", url.host(), url.port()), status };
-        match proxy.poll() {
-            Ok(None) => Ok(State::Proxy(proxy)),
-            Ok(Some(200..=299)) => self.upgrade(proxy.socket),
-            Ok(Some(status)) => Err(refused(status)),
-            Err(error) if error.kind() == ErrorKind::InvalidData => Err(refused(0)),
-            Err(source) => Err(WebError::Io { host: "the proxy".to_owned(), source }),
-        }
+        let is_through = proxy.poll_through(self.target.url.host(), self.target.url.port())?;
+        if is_through { self.upgrade(proxy.into_socket()) } else { Ok(State::Proxy(proxy)) }
     }
 
     fn upgrade(&self, socket: N::Socket) -> Result<State<N::Socket>, WebError> {
@@ -180,7 +159,9 @@ impl<N: Network> WebSocketClient<N> {
     ) -> Result<State<N::Socket>, WebError> {
         handshake.get_mut().get_mut().allow_reading(self.limits.read_max);
         match handshake.handshake() {
-            Ok((socket, _)) => Ok(State::Open(Box::new(Channel::new(socket, &self.limits, self.host())))),
+            Ok((socket, _)) => {
+                Ok(State::Open(Box::new(Channel::new(socket, Role::Client, &self.limits, self.host()))))
+            }
             Err(HandshakeError::Interrupted(handshake)) => Ok(State::Upgrading(Box::new(handshake))),
             Err(HandshakeError::Failure(error)) => Err(self.handshake_error(error)),
         }
@@ -255,6 +236,14 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
+    /// Goes through the motions of [`queue`](WebSocketClient::queue), so that its code is in the processor's caches when
+    /// it counts. Nothing is kept of it, or sent.
+    pub fn rehearse(&mut self, text: &str) {
+        if let State::Open(channel) = &mut self.state {
+            channel.rehearse(text);
+        }
+    }
+
     /// Gives the kernel what waits: [`SendOutcome::Sent`] when nothing is left, [`SendOutcome::Pending`] when the next
     /// duty cycle has to try again.
     #[inline]
@@ -309,7 +298,7 @@ impl<N: Network> WebSocketClient<N> {
     fn socket(&self) -> Option<&N::Socket> {
         match &self.state {
             State::Connecting(socket) => Some(socket),
-            State::Proxy(proxy) => Some(&proxy.socket),
+            State::Proxy(proxy) => Some(proxy.socket()),
             State::Upgrading(handshake) => Some(handshake.get_ref().get_ref().socket()),
             State::Open(channel) => Some(channel.stream().socket()),
             State::Failed => None,
@@ -322,41 +311,6 @@ impl WebSocketClient {
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.socket().map(AsFd::as_fd)
-    }
-}
-
-impl<S: StreamSocket> Proxy<S> {
-    /// The status of the answer, once its head is whole.
-    fn poll(&mut self) -> io::Result<Option<u16>> {
-        while self.sent < self.request.len() {
-            match self.socket.send(&self.request[self.sent..]) {
-                Ok(count) => self.sent += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        }
-        // Byte by byte at its end, so that nothing is taken of what follows: TLS begins only when we speak, but a
-        // server without it may not wait.
-        let mut byte = [0];
-        loop {
-            match self.socket.receive(&mut byte)? {
-                None => return Ok(None),
-                Some((0, _)) => return Err(ErrorKind::UnexpectedEof.into()),
-                Some(_) => self.answer.push(byte[0]),
-            }
-            if self.answer.ends_with(b"\r\n\r\n") {
-                break;
-            }
-            if self.answer.len() >= PROXY_ANSWER_MAX {
-                return Err(ErrorKind::InvalidData.into());
-            }
-        }
-        let mut headers = [httparse::EMPTY_HEADER; PROXY_HEADERS_MAX];
-        let mut answer = httparse::Response::new(&mut headers);
-        match answer.parse(&self.answer) {
-            Ok(httparse::Status::Complete(_)) => Ok(answer.code),
-            _ => Err(ErrorKind::InvalidData.into()),
-        }
     }
 }
 

@@ -41,17 +41,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod byte_client;
 mod bytes;
 mod channel;
 mod client;
 mod error;
 mod http;
 mod limits;
+mod proxy;
 mod server;
 mod stream;
 mod tls;
 mod url;
 
+pub use byte_client::{ByteClient, ByteTarget};
 pub use bytes::{ByteAcceptor, ByteConnection};
 pub use channel::{Closed, WebEvent};
 pub use client::{Target, WebSocketClient};

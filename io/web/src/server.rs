@@ -295,7 +295,7 @@ impl<N: Network> WebConnection<N> {
         assert!(http.is_unanswered && http.request().head.is_upgrade, "no upgrade was asked for");
         let host = self.peer_address.to_string();
         let socket = http.into_websocket(&self.limits);
-        let mut channel = Channel::new(socket, &self.limits, host);
+        let mut channel = Channel::new(socket, Role::Server, &self.limits, host);
         // Where it does not leave now it leaves before the first message, or with the next look.
         let _ = channel.flush();
         self.state = State::WebSocket(Box::new(channel));

@@ -18,6 +18,8 @@ pub(crate) struct Stream<S> {
     /// What has to leave before anything else: heads and bodies of HTTP answers.
     first: Vec<u8>,
     first_sent: usize,
+    /// A frame of the codec has left in part.
+    is_cut: bool,
     meter: Meter,
 }
 
@@ -36,7 +38,7 @@ impl<S: StreamSocket> Stream<S> {
             session.set_buffer_limit(Some(TLS_BUFFER));
             Box::new(session)
         });
-        Stream { socket, tls, first: Vec::new(), first_sent: 0, meter: Meter::default() }
+        Stream { socket, tls, first: Vec::new(), first_sent: 0, is_cut: false, meter: Meter::default() }
     }
 
     pub(crate) fn socket(&self) -> &S {
@@ -59,15 +61,95 @@ impl<S: StreamSocket> Stream<S> {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
+    /// Goes on agreeing upon TLS; whether that is done, as it is at once without TLS.
+    pub(crate) fn poll_handshake(&mut self) -> io::Result<bool> {
+        let Some(tls) = &mut self.tls else { return Ok(true) };
+        let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
+        while tls.is_handshaking() {
+            while tls.wants_write() {
+                match tls.write_tls(&mut socket) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                    Err(error) => return Err(error),
+                }
+            }
+            if !tls.is_handshaking() {
+                break;
+            }
+            match tls.read_tls(&mut socket) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+            let state = tls.process_new_packets();
+            // The alert that says what was wrong; what does not leave now does later.
+            while tls.wants_write() && tls.write_tls(&mut socket).is_ok() {}
+            state.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        }
+        Ok(true)
+    }
+
     /// Where bytes are appended that leave before anything that is written later.
     pub(crate) fn first_out(&mut self) -> &mut Vec<u8> {
         &mut self.first
     }
 
+    /// Appends a WebSocket frame with a whole text message, masked where a client sends it (RFC 6455, 5.2), to what leaves
+    /// first; false when a frame of the codec has left in part, as nothing may leave in between.
+    ///
+    /// Never inlined: what is sent and what is rehearsed is the same code.
+    #[inline(never)]
+    pub(crate) fn append_text(&mut self, text: &[u8], mask: Option<[u8; 4]>) -> bool {
+        const FIN_TEXT: u8 = 0x81;
+        const MASKED: u8 = 0x80;
+        if self.is_cut {
+            return false;
+        }
+        let out = &mut self.first;
+        let flag = if mask.is_some() { MASKED } else { 0 };
+        match text.len() {
+            len @ 0..126 => out.extend_from_slice(&[FIN_TEXT, flag | len as u8]),
+            len @ 126..0x1_0000 => {
+                let [high, low] = (len as u16).to_be_bytes();
+                out.extend_from_slice(&[FIN_TEXT, flag | 126, high, low]);
+            }
+            len => {
+                out.extend_from_slice(&[FIN_TEXT, flag | 127]);
+                out.extend_from_slice(&(len as u64).to_be_bytes());
+            }
+        }
+        let Some(mask) = mask else {
+            out.extend_from_slice(text);
+            return true;
+        };
+        out.extend_from_slice(&mask);
+        let start = out.len();
+        out.extend_from_slice(text);
+        let wide = u64::from_ne_bytes([mask, mask].as_flattened().try_into().expect("twice 4 bytes are 8"));
+        let (words, rest) = out[start..].as_chunks_mut::<8>();
+        for word in words {
+            *word = (u64::from_ne_bytes(*word) ^ wide).to_ne_bytes();
+        }
+        rest.iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+        true
+    }
+
+    /// Takes back what was appended since there were so many bytes kept.
+    pub(crate) fn take_back(&mut self, kept: usize) {
+        self.first.truncate(self.first_sent + kept);
+    }
+
+    /// Bytes that leave first and are kept.
+    #[inline]
+    pub(crate) fn kept(&self) -> usize {
+        self.first.len() - self.first_sent
+    }
+
     /// Bytes kept, and whether TLS holds some.
     pub(crate) fn unsent(&self) -> usize {
         let in_tls = usize::from(self.tls.as_ref().is_some_and(|tls| tls.wants_write()));
-        self.first.len() - self.first_sent + in_tls
+        self.kept() + in_tls
     }
 
     /// Says goodbye in TLS, gives the kernel what it takes and ends the sending side.
@@ -89,10 +171,19 @@ impl<S: StreamSocket> Stream<S> {
     fn send_first(&mut self) -> io::Result<()> {
         while self.first_sent < self.first.len() {
             let rest = &self.first[self.first_sent..];
-            self.first_sent += match &mut self.tls {
-                None => send(&self.socket, rest)?,
-                Some(tls) => send_by_tls(tls, &self.socket, &mut self.meter, rest)?,
+            let sent = match &mut self.tls {
+                None => send(&self.socket, rest),
+                Some(tls) => send_by_tls(tls, &self.socket, &mut self.meter, rest),
             };
+            match sent {
+                Ok(sent) => self.first_sent += sent,
+                Err(error) => {
+                    // What has left need not be kept while there is always more.
+                    self.first.drain(..self.first_sent);
+                    self.first_sent = 0;
+                    return Err(error);
+                }
+            }
         }
         self.first.clear();
         self.first_sent = 0;
@@ -117,10 +208,12 @@ impl<S: StreamSocket> Write for Stream<S> {
         if !self.first.is_empty() {
             self.send_first()?;
         }
-        match &mut self.tls {
+        let sent = match &mut self.tls {
             None => send(&self.socket, bytes),
             Some(tls) => send_by_tls(tls, &self.socket, &mut self.meter, bytes),
-        }
+        }?;
+        self.is_cut = sent < bytes.len();
+        Ok(sent)
     }
 
     /// `WouldBlock` while something waits for the kernel.

@@ -11,7 +11,8 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tickpath_net::{Kernel, Poller};
-use tickpath_web::{ByteAcceptor, ByteConnection, TlsServer};
+use tickpath_types::Nanos;
+use tickpath_web::{ByteAcceptor, ByteClient, ByteConnection, ByteTarget, TlsClient, TlsServer, WebError};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// More than the kernel takes at once.
@@ -134,4 +135,135 @@ fn who_speaks_no_tls_is_an_error() {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"8=FIX.4.4\x019=5\x0135=A\x0110=000\x01").unwrap();
     assert_eq!(server.join().unwrap(), 0);
+}
+
+/// Connects, in time that does not go on.
+fn connect(target: ByteTarget) -> Result<ByteConnection, WebError> {
+    let start = Instant::now();
+    let mut client = ByteClient::start(&Kernel, Nanos::ZERO, target, Nanos::from_secs(1))?;
+    loop {
+        assert!(start.elapsed() < PATIENCE, "{}", client.stage());
+        if let Some(connection) = client.poll_open(Nanos::ZERO)? {
+            assert_eq!(client.stage(), "over");
+            return Ok(connection);
+        }
+        thread::yield_now();
+    }
+}
+
+/// A certificate for `localhost` and its key, as files.
+fn certificate(folder: &std::path::Path) -> (std::path::PathBuf, std::path::PathBuf) {
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let files = (folder.join("certificate.pem"), folder.join("key.pem"));
+    std::fs::write(&files.0, certificate.pem()).unwrap();
+    std::fs::write(&files.1, key.serialize_pem()).unwrap();
+    files
+}
+
+/// Takes one connection, asks nothing of it but CONNECT, and carries it on; what it was asked.
+fn proxy(to: SocketAddrV4) -> (SocketAddrV4, thread::JoinHandle<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else { panic!("IPv4") };
+    let thread = thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        let mut byte = [0];
+        while !request.ends_with(b"\r\n\r\n") {
+            client.read_exact(&mut byte).unwrap();
+            request.push(byte[0]);
+        }
+        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let server = TcpStream::connect(to).unwrap();
+        let (mut from, mut into) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        let back = thread::spawn(move || {
+            let _ = std::io::copy(&mut from, &mut into);
+            let _ = into.shutdown(std::net::Shutdown::Both);
+        });
+        let _ = std::io::copy(&mut client, &mut &server);
+        let _ = server.shutdown(std::net::Shutdown::Both);
+        back.join().unwrap();
+        String::from_utf8(request).unwrap()
+    });
+    (address, thread)
+}
+
+#[test]
+fn our_client_connects_by_tcp_by_tls_and_through_a_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (chain, private) = certificate(folder.path());
+    let trust = TlsClient::with_ca_file(&chain).unwrap();
+    for (is_tls, is_proxy) in [(false, false), (true, false), (false, true), (true, true)] {
+        let tls = is_tls.then(|| TlsServer::from_pem_files(&chain, &private).unwrap());
+        let acceptor = bind(tls);
+        let address = acceptor.local_address();
+        let server = thread::spawn(move || echo(acceptor));
+        let way = is_proxy.then(|| proxy(address));
+        let target = ByteTarget {
+            host: "localhost".to_owned(),
+            port: address.port(),
+            address: way.as_ref().map_or(address, |(proxy, _)| *proxy),
+            is_proxy,
+            tls: is_tls.then(|| trust.clone()),
+        };
+        let mut connection = connect(target).unwrap();
+        let (sent, mut received, mut buffer) = (vec![7; 100_000], Vec::new(), vec![0; 1 << 15]);
+        let (mut rest, start) = (&sent[..], Instant::now());
+        while received.len() < sent.len() {
+            assert!(start.elapsed() < PATIENCE, "{} of {}", received.len(), sent.len());
+            rest = &rest[connection.write(rest).unwrap()..];
+            let _ = connection.flush().unwrap();
+            match connection.read(&mut buffer).unwrap() {
+                Some(count) => received.extend_from_slice(&buffer[..count]),
+                None => thread::yield_now(),
+            }
+        }
+        check_pattern(&sent, &received);
+        connection.close();
+        drop(connection);
+        assert_eq!(server.join().unwrap(), sent.len());
+        if let Some((_, proxy)) = way {
+            let asked = proxy.join().unwrap();
+            assert!(
+                asked.starts_with(&format!("CONNECT localhost:{} HTTP/1.1\r\n", address.port())),
+                "{asked}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_connection_of_bytes_that_cannot_be_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let (chain, private) = certificate(folder.path());
+    let trust = TlsClient::with_ca_file(&chain).unwrap();
+    let of = |address: SocketAddrV4, host: &str| ByteTarget {
+        host: host.to_owned(),
+        port: address.port(),
+        address,
+        is_proxy: false,
+        tls: Some(trust.clone()),
+    };
+    // A certificate for another name.
+    let acceptor = bind(Some(TlsServer::from_pem_files(&chain, &private).unwrap()));
+    let address = acceptor.local_address();
+    let server = thread::spawn(move || echo(acceptor));
+    let error = connect(of(address, "elsewhere.example")).unwrap_err();
+    assert!(matches!(&error, WebError::Tls { host, .. } if host == "elsewhere.example"), "{error}");
+    assert_eq!(server.join().unwrap(), 0);
+    // One that says nothing, and one that does not listen.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let std::net::SocketAddr::V4(address) = silent.local_addr().unwrap() else { panic!("IPv4") };
+    let mut client =
+        ByteClient::start(&Kernel, Nanos::ZERO, of(address, "localhost"), Nanos::from_secs(1)).unwrap();
+    let start = Instant::now();
+    while client.stage() != "TLS handshake" {
+        assert!(start.elapsed() < PATIENCE);
+        assert!(client.poll_open(Nanos::ZERO).unwrap().is_none());
+    }
+    let late = client.poll_open(Nanos::from_secs(1)).unwrap_err();
+    assert!(matches!(late, WebError::Timeout { stage: "TLS handshake", .. }), "{late}");
+    drop(silent);
+    assert!(matches!(connect(of(address, "localhost")), Err(WebError::Connect(_))));
 }

@@ -2,6 +2,8 @@
 
 use tickpath_types::Nanos;
 
+use crate::method::Method;
+
 const NANOS_PER_S: u128 = 1_000_000_000;
 
 /// What a kind of request costs, and how credits are refilled.
@@ -22,7 +24,6 @@ impl CreditPlan {
     pub const GET_INSTRUMENTS: CreditPlan = CreditPlan { cost: 10_000, pool: 500_000, refill_per_s: 10_000 };
     /// Subscribe requests: 3.3 a second, 10 at once.
     pub const SUBSCRIBE: CreditPlan = CreditPlan { cost: 3_000, pool: 30_000, refill_per_s: 10_000 };
-
     /// `private/get_transaction_log`: one a second, 8 at once.
     pub const TRANSACTION_LOG: CreditPlan = CreditPlan { cost: 10_000, pool: 80_000, refill_per_s: 10_000 };
 
@@ -31,6 +32,56 @@ impl CreditPlan {
     #[must_use]
     pub const fn rate(rate_per_s: u64, burst: u64) -> CreditPlan {
         CreditPlan { cost: 1, pool: burst, refill_per_s: rate_per_s }
+    }
+}
+
+/// Which credits a request takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CreditPool {
+    /// What the matching engine has nothing to do with, [`CreditPlan::NON_MATCHING`].
+    NonMatching,
+    /// `public/get_instruments`, [`CreditPlan::GET_INSTRUMENTS`].
+    GetInstruments,
+    /// Subscribe requests, [`CreditPlan::SUBSCRIBE`].
+    Subscribe,
+    /// `private/get_transaction_log`, [`CreditPlan::TRANSACTION_LOG`].
+    TransactionLog,
+    /// Orders, edits and cancels.
+    Matching,
+    /// Quotes.
+    Quotes,
+    /// Cancels of all orders.
+    CancelAll,
+}
+
+impl CreditPool {
+    /// How many there are.
+    pub const COUNT: usize = 7;
+
+    /// That of a method. `private/cancel_by_label` without a currency takes those of [`CreditPool::CancelAll`].
+    #[must_use]
+    pub const fn of(method: Method) -> CreditPool {
+        match method {
+            Method::GetInstruments => CreditPool::GetInstruments,
+            Method::PublicSubscribe | Method::PrivateSubscribe => CreditPool::Subscribe,
+            Method::GetTransactionLog => CreditPool::TransactionLog,
+            Method::CancelAll => CreditPool::CancelAll,
+            Method::MassQuote | Method::CancelQuotes => CreditPool::Quotes,
+            method if method.is_matching() => CreditPool::Matching,
+            _ => CreditPool::NonMatching,
+        }
+    }
+
+    /// Its plan, where `matching` is that of orders, quotes and cancels of all.
+    #[must_use]
+    pub const fn plan(self, matching: CreditPlan) -> CreditPlan {
+        match self {
+            CreditPool::NonMatching => CreditPlan::NON_MATCHING,
+            CreditPool::GetInstruments => CreditPlan::GET_INSTRUMENTS,
+            CreditPool::Subscribe => CreditPlan::SUBSCRIBE,
+            CreditPool::TransactionLog => CreditPlan::TRANSACTION_LOG,
+            CreditPool::Matching | CreditPool::Quotes | CreditPool::CancelAll => matching,
+        }
     }
 }
 
@@ -71,6 +122,16 @@ impl Credits {
         Err(u64::try_from(wait).unwrap_or(u64::MAX))
     }
 
+    /// How many requests could be sent now, one after another.
+    #[must_use]
+    pub fn requests_left(&self, now: Nanos) -> u64 {
+        let elapsed = now.0.saturating_sub(self.refilled_at.0);
+        let refill = u128::from(elapsed) * u128::from(self.plan.refill_per_s);
+        let available = (self.available + refill).min(u128::from(self.plan.pool) * NANOS_PER_S);
+        let cost = u128::from(self.plan.cost.max(1)) * NANOS_PER_S;
+        u64::try_from(available / cost).unwrap_or(u64::MAX)
+    }
+
     /// None are left now: the server says so.
     pub fn drain(&mut self, now: Nanos) {
         self.available = 0;
@@ -87,6 +148,10 @@ mod tests {
         let start = 1_000_000_000;
         let mut credits = Credits::new(CreditPlan::NON_MATCHING, Nanos(start));
         assert!((0..100).all(|_| credits.try_take(Nanos(start)).is_ok()));
+        assert_eq!(
+            (credits.requests_left(Nanos(start)), credits.requests_left(Nanos(start + 100_000_000))),
+            (0, 2)
+        );
         assert_eq!(credits.try_take(Nanos(start)), Err(50_000_000));
         assert_eq!(credits.try_take(Nanos(start + 49_999_999)), Err(1));
         assert_eq!(credits.try_take(Nanos(start + 50_000_000)), Ok(()));

@@ -404,6 +404,17 @@ pub(crate) fn write_member<'a, T: Field<'a>>(name: &str, value: &T, out: &mut Ve
     }
 }
 
+/// Appends a member as [`write_member`] does; `key` is a comma, its name and a colon.
+#[inline]
+pub(crate) fn write_keyed<'a, T: Field<'a>>(key: &'static str, value: &T, out: &mut Vec<u8>) {
+    if !value.is_absent() {
+        // No comma before the first.
+        let is_first = matches!(out.last(), Some(b'{'));
+        out.extend_from_slice(&key.as_bytes()[usize::from(is_first)..]);
+        value.write(out);
+    }
+}
+
 /// Reads a member of a message that is not written in the usual form.
 #[inline(never)]
 pub(crate) fn read_member<'a, T: Field<'a>>(
@@ -537,17 +548,82 @@ macro_rules! message {
 
             fn write(&self, out: &mut Vec<u8>) {
                 out.push(b'{');
-                $( $crate::field::write_member($crate::field::message!(@name $field $($wire)?), &self.$field, out); )*
+                $( $crate::field::write_keyed($crate::field::message!(@key $field $($wire)?), &self.$field, out); )*
                 out.push(b'}');
             }
         }
     };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $wire:literal) => { $wire };
+    (@key $field:ident) => { concat!(",\"", stringify!($field), "\":") };
+    (@key $field:ident $wire:literal) => { concat!(",\"", $wire, "\":") };
     (@start $field:ident) => { concat!("\"", stringify!($field), "\":") };
     (@start $field:ident $wire:literal) => { concat!("\"", $wire, "\":") };
 }
 pub(crate) use message;
+
+/// Makes a structure a message likewise, of those that no hot path has: it is read step by step alone, which is a tenth of
+/// the code.
+macro_rules! plain_message {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident<$life:lifetime> { $($body:tt)* }
+    ) => {
+        $crate::field::plain_message! { @make [$life] [$name<$life>] $(#[$meta])* pub struct $name<$life> { $($body)* } }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($body:tt)* }
+    ) => {
+        $crate::field::plain_message! { @make ['frame] [$name] $(#[$meta])* pub struct $name { $($body)* } }
+    };
+    (
+        @make [$life:lifetime] [$self:ty]
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$own:lifetime>)? {
+            $( $(#[$field_meta:meta])* pub $field:ident $(as $wire:literal)? : $type:ty ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name $(<$own>)? {
+            $( $(#[$field_meta])* pub $field: $type ),*
+        }
+
+        impl<$life> $crate::field::Field<$life> for $self {
+            fn read(scanner: &mut $crate::scan::Scanner<$life>) -> Result<Self, $crate::scan::ScanError> {
+                $( let mut $field: Option<$type> = None; )*
+                let at = scanner.at();
+                scanner.open_object()?;
+                while scanner.next_member()? {
+                    match scanner.key()? {
+                        $( $crate::field::message!(@name $field $($wire)?) => {
+                            let name = $crate::field::message!(@name $field $($wire)?);
+                            $crate::field::read_member(scanner, name, &mut $field)?;
+                        } )*
+                        _ => scanner.skip()?,
+                    }
+                }
+                let missing =
+                    |name| scanner.error_at(at, $crate::scan::ScanErrorKind::Missing).of_member(name);
+                Ok($name {
+                    $( $field: match $field {
+                        Some(value) => value,
+                        None => <$type as $crate::field::Field<$life>>::absent()
+                            .ok_or_else(|| missing($crate::field::message!(@name $field $($wire)?)))?,
+                    } ),*
+                })
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
+                out.push(b'{');
+                $( $crate::field::write_member($crate::field::message!(@name $field $($wire)?), &self.$field, out); )*
+                out.push(b'}');
+            }
+        }
+    };
+}
+pub(crate) use plain_message;
 
 /// Makes an enumeration of the texts a field may have, with `Other` for those of a later version of the API.
 macro_rules! codes {

@@ -11,8 +11,11 @@ mod book;
 mod instrument;
 mod market;
 mod order;
+mod quotes;
 mod requests;
 mod session;
+mod statements;
+mod states;
 
 pub use account::{AccountSummary, Position};
 pub use book::{
@@ -25,6 +28,10 @@ pub use market::{
     Ticker, TickerStats,
 };
 pub use order::{Order, OrderPrice, OrderReply, UserChanges, UserTrade, UserTrades};
+pub use quotes::{
+    CancelQuotes, GetMmp, MassQuote, MassQuoteResult, MmpConfig, MmpStatus, QuoteEntry, QuoteRefusal,
+    QuoteSide, ResetMmp, SetMmpConfig, SetSelfTradingConfig,
+};
 pub use requests::{
     CancelAll, CancelAllByCurrency, CancelAllByCurrencyPair, CancelAllByInstrument, CancelAllByKindOrType,
     CancelByLabel, CancelOrder, ClosePosition, EditByLabel, EditOrder, GetAccountSummary, GetIndexPrice,
@@ -35,4 +42,15 @@ pub use requests::{
 pub use session::{
     Auth, AuthResult, CancelOnDisconnect, Hello, Logout, NoParams, PrivateSubscribe, SetCancelOnDisconnect,
     SetHeartbeat, Subscribe, Test, Version,
+};
+pub use statements::{
+    AccountSummaries, BookSummary, CancelReport, ContractSize, Currency, DeliveryPrice, DeliveryPrices,
+    FundingRate, GetAccountSummaries, GetBookSummaryByCurrency, GetBookSummaryByInstrument,
+    GetDeliveryPrices, GetFundingRate, GetLastTradesByCurrency, GetMargins, GetOrderHistoryByCurrency,
+    GetOrderHistoryByInstrument, GetSettlementsByCurrency, GetSettlementsByInstrument, GetTransactionLog,
+    LinkedOrder, Links, Margins, OrderHistory, Settlement, Settlements, Transaction, TransactionLog,
+};
+pub use states::{
+    AccessLog, Candle, EstimatedExpirationPrice, ExchangeToken, ForkToken, GetOrderBookByInstrumentId,
+    OptionMarkPrice, PerpetualState, PublicMethodsState, Status, UserLock,
 };

@@ -5,6 +5,7 @@
 //! [`Session::poll_timeout`], and `poll_transmit` after each of these. When the session is over it connects again and
 //! calls `start` again: login and subscriptions are done anew; of requests without a reply it asks for the state.
 
+mod scope;
 mod subscriptions;
 
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ use tickpath_types::Nanos;
 pub use self::subscriptions::BATCH_CHANNELS_MAX;
 use self::subscriptions::Subscriptions;
 use crate::channel::ChannelError;
-use crate::credits::{CreditPlan, Credits};
+use crate::credits::{CreditPlan, CreditPool, Credits};
 use crate::envelope::{ErrorBody, Id, Inbound, Notification, Response, write_request};
 use crate::error_code::ErrorCode;
 use crate::field::{Field, List};
@@ -56,6 +57,16 @@ impl fmt::Debug for Key {
     }
 }
 
+/// How a session shows who it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// By a signature: the secret is never sent (`client_signature`).
+    #[default]
+    Signature,
+    /// By the secret itself (`client_credentials`): where the clock is no good, as a signature is valid for a minute.
+    Credentials,
+}
+
 /// How a session is to be.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
@@ -65,6 +76,10 @@ pub struct SessionConfig {
     pub client_version: String,
     /// None for public data only.
     pub key: Option<Key>,
+    /// How the key is shown.
+    pub grant: Grant,
+    /// What the token is to allow, as `trade:read_write account:read`; all that the key may do when none.
+    pub scope: Option<String>,
     /// Seconds between heartbeats; at least [`SetHeartbeat::INTERVAL_MIN`]. After twice that without a word the session
     /// is over.
     pub heartbeat_s: u32,
@@ -88,6 +103,8 @@ impl SessionConfig {
             client_name: client_name.to_owned(),
             client_version: client_version.to_owned(),
             key,
+            grant: Grant::default(),
+            scope: None,
             heartbeat_s: SetHeartbeat::INTERVAL_MIN,
             cancel_on_disconnect: true,
             request_timeout: Nanos::from_secs(10),
@@ -146,6 +163,8 @@ pub enum SessionEvent<'f> {
         /// So many are not: they do not exist, or need more rights.
         refused: usize,
     },
+    /// The token allows less than the scope that was asked for, see [`Session::missing_scope`].
+    ScopeNarrowed,
     /// Login or its renewal was refused: the session is over.
     LoginRefused {
         /// The step.
@@ -180,6 +199,20 @@ const ALIVE: &str = "alive";
 /// The shortest life of a token that is reckoned with, in seconds: a renewal each moment would help nobody.
 const TOKEN_LIFE_MIN_S: u64 = 10;
 
+/// All pools, each at its place.
+const POOLS: [CreditPool; CreditPool::COUNT] = [
+    CreditPool::NonMatching,
+    CreditPool::GetInstruments,
+    CreditPool::Subscribe,
+    CreditPool::TransactionLog,
+    CreditPool::Matching,
+    CreditPool::Quotes,
+    CreditPool::CancelAll,
+];
+/// Pauses between requests about channels that are refused for a while: the first, doubled each time, and the longest.
+const PAUSE_MIN: Nanos = Nanos::from_secs(1);
+const PAUSE_MAX: Nanos = Nanos::from_secs(60);
+
 /// Where a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -206,6 +239,7 @@ struct Pending {
     deadline: Nanos,
 }
 
+/// What is signed.
 struct LoginParams {
     timestamp_ms: u64,
     nonce: String,
@@ -231,9 +265,10 @@ pub struct Session {
     is_test_due: bool,
     login: Option<LoginParams>,
     refresh_token: Zeroizing<String>,
-    /// What the last login allows.
-    scope: String,
     refresh_at: Nanos,
+    /// What the token allows, as the server says; empty before login.
+    scope: String,
+    sid: Option<String>,
     /// In the order of ids, which is that of deadlines.
     pending: VecDeque<Pending>,
     next_id: i64,
@@ -242,9 +277,10 @@ pub struct Session {
     channels: Subscriptions,
     /// When a request about channels may be sent.
     channels_at: Nanos,
-    subscribe_credits: Credits,
-    matching_credits: Credits,
-    other_credits: Credits,
+    /// The pause before the next one after a refusal that may not last.
+    channels_pause: Nanos,
+    /// By the place of their pool.
+    credits: [Credits; CreditPool::COUNT],
     stats: SessionStats,
 }
 
@@ -258,17 +294,17 @@ impl Session {
             is_test_due: false,
             login: None,
             refresh_token: Zeroizing::default(),
-            scope: String::new(),
             refresh_at: Nanos::MAX,
+            scope: String::new(),
+            sid: None,
             pending: VecDeque::with_capacity(config.pending_max),
             next_id: 1,
             now: Nanos::ZERO,
             silent_at: Nanos::MAX,
             channels: Subscriptions::default(),
             channels_at: Nanos::ZERO,
-            subscribe_credits: Credits::new(CreditPlan::SUBSCRIBE, Nanos::ZERO),
-            matching_credits: Credits::new(config.matching, Nanos::ZERO),
-            other_credits: Credits::new(CreditPlan::NON_MATCHING, Nanos::ZERO),
+            channels_pause: PAUSE_MIN,
+            credits: POOLS.map(|pool| Credits::new(pool.plan(config.matching), Nanos::ZERO)),
             stats: SessionStats::default(),
             config,
         }
@@ -277,7 +313,8 @@ impl Session {
     /// A connection was made. `unix_ms` is the time of day in milliseconds since 1970 and `nonce` a text never used before;
     /// both are signed.
     pub fn start(&mut self, now: Nanos, unix_ms: u64, nonce: &str) {
-        self.login = self.config.key.as_ref().map(|key| LoginParams {
+        let signed = self.config.key.as_ref().filter(|_| self.config.grant == Grant::Signature);
+        self.login = signed.map(|key| LoginParams {
             timestamp_ms: unix_ms,
             nonce: nonce.to_owned(),
             signature: client_signature(key.secret().as_bytes(), unix_ms, nonce, ""),
@@ -285,8 +322,9 @@ impl Session {
         self.pending.clear();
         self.channels.reset();
         self.refresh_token = Zeroizing::default();
-        self.scope.clear();
         self.refresh_at = Nanos::MAX;
+        self.scope.clear();
+        self.sid = None;
         self.is_test_due = false;
         self.enter(Step::Hello);
         self.hear(now);
@@ -315,15 +353,15 @@ impl Session {
         self.config.key.as_ref().map(|key| key.client_id.as_str())
     }
 
-    /// What the venue said that the login allows, such as `connection trade:read_write`; empty before it.
-    #[must_use]
-    pub fn scope(&self) -> &str {
-        &self.scope
-    }
-
     /// A request that was written was not sent after all: no reply is waited for.
     pub fn withdraw(&mut self, id: i64) {
         self.pending.retain(|pending| pending.id != id);
+    }
+
+    /// How many requests to the matching engine could be sent now, by what the session has reckoned of the venue's credits.
+    #[must_use]
+    pub fn matching_requests_left(&self, now: Nanos) -> u64 {
+        self.credits[CreditPool::Matching as usize].requests_left(now)
     }
 
     /// True between login and the end of the session.
@@ -336,6 +374,25 @@ impl Session {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.step == Step::Over
+    }
+
+    /// What the token allows, as the server says; empty before login. It may be less than was asked for.
+    #[must_use]
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
+    /// The server's name of the session, where it gives one.
+    #[must_use]
+    pub fn sid(&self) -> Option<&str> {
+        self.sid.as_deref()
+    }
+
+    /// The first word of the scope that was asked for and the token does not allow; none before login.
+    #[must_use]
+    pub fn missing_scope(&self) -> Option<&str> {
+        let asked = self.config.scope.as_deref().filter(|_| !self.scope.is_empty())?;
+        scope::missing(asked, &self.scope)
     }
 
     /// What was counted.
@@ -413,8 +470,7 @@ impl Session {
             out.truncate(start);
             return Err(RequestError::TooLarge);
         }
-        let credits = if method.is_matching() { &mut self.matching_credits } else { &mut self.other_credits };
-        if let Err(wait_ns) = credits.try_take(self.now) {
+        if let Err(wait_ns) = self.take_credits(method) {
             out.truncate(start);
             return Err(RequestError::RateLimit { wait_ns });
         }
@@ -425,6 +481,25 @@ impl Session {
             return Ok(self.next_id - 1);
         }
         Ok(self.expect_reply(method, Purpose::Owner))
+    }
+
+    /// Appends what [`request`](Session::request) would, and changes nothing, so that its code is in the processor's caches
+    /// when it counts.
+    pub fn rehearse_request<'a>(&self, method: Method, params: &impl Field<'a>, out: &mut Vec<u8>) {
+        write_request(Id::Number(self.next_id), method, params, out);
+    }
+
+    fn credits(&mut self, pool: CreditPool) -> &mut Credits {
+        &mut self.credits[pool as usize]
+    }
+
+    fn take_credits(&mut self, method: Method) -> Result<(), u64> {
+        let now = self.now;
+        if method == Method::CancelByLabel {
+            // The server takes it from either: that depends on a currency.
+            self.credits(CreditPool::CancelAll).try_take(now)?;
+        }
+        self.credits(CreditPool::of(method)).try_take(now)
     }
 
     /// Takes a message of the server, see [`Inbound::parse`]; one that cannot be parsed is counted by the owner.
@@ -474,11 +549,10 @@ impl Session {
 
     /// What a refusal says of the session itself; whether the same may succeed once the tokens are renewed.
     fn learn(&mut self, method: Method, code: Option<ErrorCode>) -> bool {
-        let is_matching = method.is_matching();
+        let now = self.now;
         match code {
             // The server has counted otherwise: its pool is empty.
-            Some(ErrorCode::TooManyRequests) if is_matching => self.matching_credits.drain(self.now),
-            Some(ErrorCode::TooManyRequests) => self.other_credits.drain(self.now),
+            Some(ErrorCode::TooManyRequests) => self.credits(CreditPool::of(method)).drain(now),
             // The tokens are over before their time. A renewal that is refused ends the session, and the next one logs in
             // anew; where there is nothing to renew with, one is on its way.
             Some(ErrorCode::Unauthorized) if method.is_private() && !self.refresh_token.is_empty() => {
@@ -503,11 +577,17 @@ impl Session {
                 return None;
             }
             Ok(result) => {
+                self.channels_pause = PAUSE_MIN;
                 self.channels.on_subscribed(id, &result.parse::<List<'_, Text<'_>>>().unwrap_or_default())
             }
             Err(error) => {
                 let code = error.error_code();
-                let is_retryable = code.is_some_and(ErrorCode::is_retryable) || self.learn(method, code);
+                let is_passing = code.is_some_and(ErrorCode::is_retryable);
+                let is_retryable = self.learn(method, code) || is_passing;
+                if is_passing && code != Some(ErrorCode::TooManyRequests) {
+                    self.channels_at = Nanos(self.now.0.saturating_add(self.channels_pause.0));
+                    self.channels_pause = Nanos((self.channels_pause.0 * 2).min(PAUSE_MAX.0));
+                }
                 (0, self.channels.on_error(id, is_retryable))
             }
         };
@@ -523,8 +603,9 @@ impl Session {
             let Ok(auth) = result.parse::<AuthResult<'_>>() else {
                 return Some(self.refuse_login(method, None));
             };
+            auth.scope.to_cow().as_ref().clone_into(&mut self.scope);
+            self.sid = auth.sid.map(|sid| sid.to_cow().into_owned());
             self.refresh_token = Zeroizing::new(auth.refresh_token.expose().to_cow().into_owned());
-            self.scope = auth.scope.to_cow().into_owned();
             // At four fifths of its life.
             let life = Nanos::from_secs(1).0.saturating_mul(auth.expires_in.max(TOKEN_LIFE_MIN_S)) / 5 * 4;
             self.refresh_at = Nanos(self.now.0.saturating_add(life));
@@ -539,6 +620,9 @@ impl Session {
             Step::Heartbeat if has_key && self.config.cancel_on_disconnect => Step::CancelOnDisconnect,
             _ => Step::Ready,
         });
+        if method == Method::Auth && self.missing_scope().is_some() {
+            return Some(SessionEvent::ScopeNarrowed);
+        }
         (self.step == Step::Ready).then_some(SessionEvent::Ready)
     }
 
@@ -596,7 +680,7 @@ impl Session {
         }
         if std::mem::take(&mut self.is_test_due) {
             write_request(Id::Text(Text::new(ALIVE)), Method::Test, &Test { expected_result: None }, out);
-            let _ = self.other_credits.try_take(self.now);
+            let _ = self.take_credits(Method::Test);
             return true;
         }
         if self.step != Step::Ready {
@@ -616,6 +700,7 @@ impl Session {
     fn send_step(&mut self, out: &mut Vec<u8>) -> bool {
         let id = self.next_id;
         let config = &self.config;
+        let scope = config.scope.as_deref().map(Text::new);
         let method = match (self.step, &config.key, &self.login) {
             (Step::Hello, ..) => {
                 let params = Hello {
@@ -627,8 +712,13 @@ impl Session {
             }
             (Step::Login, Some(key), Some(login)) => {
                 let LoginParams { timestamp_ms, nonce, signature } = login;
-                let params = Auth::signature(&key.client_id, *timestamp_ms, nonce, signature.as_str());
-                write_request(Id::Number(id), Method::Auth, &params, out);
+                let signed = Auth::signature(&key.client_id, *timestamp_ms, nonce, signature.as_str());
+                write_request(Id::Number(id), Method::Auth, &Auth { scope, ..signed }, out);
+                Method::Auth
+            }
+            (Step::Login, Some(key), None) => {
+                let shown = Auth::credentials(&key.client_id, key.secret());
+                write_request(Id::Number(id), Method::Auth, &Auth { scope, ..shown }, out);
                 Method::Auth
             }
             (Step::Heartbeat, ..) => {
@@ -651,7 +741,8 @@ impl Session {
         if self.now < self.channels_at || !self.channels.is_due() {
             return false;
         }
-        if let Err(wait_ns) = self.subscribe_credits.try_take(self.now) {
+        let now = self.now;
+        if let Err(wait_ns) = self.credits(CreditPool::Subscribe).try_take(now) {
             self.channels_at = Nanos(self.now.0.saturating_add(wait_ns));
             return false;
         }
@@ -669,7 +760,7 @@ impl Session {
 
     /// A step of login costs credits and does not wait for them.
     fn expect_login_reply(&mut self, method: Method) {
-        let _ = self.other_credits.try_take(self.now);
+        let _ = self.take_credits(method);
         self.expect_reply(method, Purpose::Login);
     }
 

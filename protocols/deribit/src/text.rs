@@ -120,6 +120,11 @@ fn unescape_unicode(rest: &mut std::str::Chars<'_>) -> char {
 
 fn write_escaped(text: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    // All of them, without a branch for each: texts are short and seldom need an escape.
+    if text.bytes().fold(true, |all, byte| all & is_plain(byte)) {
+        return out.extend_from_slice(text.as_bytes());
+    }
     for byte in text.bytes() {
         match byte {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),

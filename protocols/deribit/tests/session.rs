@@ -5,13 +5,16 @@ use tickpath_deribit::codes::GrantType;
 use tickpath_deribit::envelope::{Id, Inbound, ServerTime};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
-use tickpath_deribit::messages::{Auth, AuthResult, CancelOrder, Hello, PlaceOrder, Subscribe, Version};
+use tickpath_deribit::messages::{
+    Auth, AuthResult, CancelAll, CancelByLabel, CancelOrder, GetInstruments, GetTransactionLog, Hello,
+    PlaceOrder, Subscribe, Version,
+};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::request::{
     REQUEST_LEN_MAX, Refusal, Request, write_heartbeat, write_notification, write_refusal, write_result,
     write_test_request,
 };
-use tickpath_deribit::session::{Expiry, Key, RequestError, Session, SessionConfig, SessionEvent};
+use tickpath_deribit::session::{Expiry, Grant, Key, RequestError, Session, SessionConfig, SessionEvent};
 use tickpath_deribit::sign::verify_client_signature;
 use tickpath_deribit::text::{Secret, Text};
 use tickpath_types::Nanos;
@@ -388,4 +391,113 @@ fn after_logout_there_is_nothing_more_to_do() {
     pair.session.request(pair.now, Method::Logout, &params, &mut out).unwrap();
     assert_eq!(Request::parse(&out).unwrap().method, Method::Logout);
     assert!(pair.session.is_over() && pair.sent().is_none());
+}
+
+#[test]
+fn login_is_by_id_and_secret_where_that_is_wanted_and_for_the_scope_that_is_wanted() {
+    let scope = "account:read trade:read_write";
+    let config = SessionConfig { grant: Grant::Credentials, scope: Some(scope.to_owned()), ..config(true) };
+    let mut pair = Pair::start(config);
+    let hello = pair.sent().unwrap();
+    pair.accept(&hello);
+    let login = pair.sent().unwrap();
+    let request = Request::parse(&login.frame).unwrap();
+    let auth: Auth<'_> = request.params().unwrap();
+    assert_eq!(auth.grant_type, GrantType::ClientCredentials);
+    assert_eq!(auth.client_secret.unwrap().expose(), Text::new("AMANDASECRECT"));
+    assert_eq!((auth.scope.unwrap(), auth.signature), (Text::new(scope), None));
+    assert_eq!((pair.session.scope(), pair.session.missing_scope()), ("", None));
+    // Less is granted: the owner is told, and the session goes on.
+    let narrow = AuthResult {
+        scope: Text::new("connection account:read_write trade:read"),
+        sid: Some(Text::new("s1")),
+        ..auth_result()
+    };
+    assert_eq!(pair.reply(login.id, &narrow).as_deref(), Some("ScopeNarrowed"));
+    assert_eq!(pair.session.missing_scope(), Some("trade:read_write"));
+    assert_eq!(pair.session.scope(), "connection account:read_write trade:read");
+    assert_eq!(pair.session.sid(), Some("s1"));
+    while let Some(sent) = pair.sent() {
+        pair.accept(&sent);
+    }
+    assert!(pair.session.is_ready());
+    // A new connection knows nothing of it.
+    pair.session.start(second(200), 1_576_074_319_001, "other");
+    assert_eq!((pair.session.scope(), pair.session.sid()), ("", None));
+}
+
+#[test]
+fn each_method_takes_the_credits_that_the_server_counts() {
+    let mut pair = Pair::ready(config(true));
+    let mut out = Vec::new();
+    let now = pair.now;
+    let instruments = GetInstruments { currency: Text::new("any"), kind: None, expired: false };
+    let log = GetTransactionLog {
+        currency: Text::new("BTC"),
+        start_timestamp: 0,
+        end_timestamp: 1,
+        query: None,
+        count: None,
+        instrument_name: None,
+        continuation: None,
+    };
+    let all = CancelAll { detailed: false, freeze_quotes: false };
+    let by_label = CancelByLabel { label: Text::new("l"), currency: None };
+    let limit = |done: usize, result: Result<i64, RequestError>| match result {
+        Err(RequestError::RateLimit { wait_ns }) => (done, wait_ns > 0),
+        other => panic!("{done}: {other:?}"),
+    };
+    let count = |pair: &mut Pair, out: &mut Vec<u8>, method: Method| {
+        let mut ask = || match method {
+            Method::GetInstruments => pair.session.request(now, method, &instruments, out),
+            Method::GetTransactionLog => pair.session.request(now, method, &log, out),
+            Method::CancelByLabel => pair.session.request(now, method, &by_label, out),
+            _ => pair.session.request(now, method, &all, out),
+        };
+        let mut done = 0;
+        loop {
+            match ask() {
+                Ok(_) => done += 1,
+                refused => return limit(done, refused),
+            }
+        }
+    };
+    assert_eq!(count(&mut pair, &mut out, Method::GetInstruments), (50, true));
+    assert_eq!(count(&mut pair, &mut out, Method::GetTransactionLog), (8, true));
+    // Those of one label may be counted with either: they take of both.
+    assert_eq!(count(&mut pair, &mut out, Method::CancelByLabel), (20, true));
+    assert_eq!(count(&mut pair, &mut out, Method::CancelAll), (0, true));
+    let order = PlaceOrder::limit("BTC-PERPETUAL", 10.into(), 92_100.into());
+    let refused = pair.session.request(now, Method::Buy, &order, &mut out);
+    assert!(matches!(refused, Err(RequestError::RateLimit { .. })));
+    // And nothing else is held back by them.
+    let cancel = CancelOrder { order_id: Text::new("1") };
+    assert!(pair.session.request(now, Method::GetOrderState, &cancel, &mut out).is_ok());
+}
+
+#[test]
+fn channels_that_are_refused_for_a_while_are_asked_for_after_a_pause() {
+    let mut pair = Pair::ready(config(true));
+    pair.session.subscribe(BOOK).unwrap();
+    let mut waited = 0;
+    for pause in [1, 2, 4] {
+        let asked = pair.sent().expect("it is asked for");
+        pair.refuse(asked.id, ErrorCode::SystemMaintenance);
+        assert_eq!(pair.sent(), None);
+        assert_eq!(pair.session.poll_timeout(), Some(Nanos(pair.now.0 + second(pause).0)));
+        pair.now = Nanos(pair.now.0 + second(pause).0 - 1);
+        assert_eq!(pair.sent(), None);
+        pair.now = Nanos(pair.now.0 + 1);
+        waited += 1;
+    }
+    assert_eq!(waited, 3);
+    let asked = pair.sent().unwrap();
+    assert_eq!(pair.accept(&asked).as_deref(), Some("Subscribed { accepted: 1, refused: 0 }"));
+    // Without credits it waits for them: 3000 at 10 000 a second.
+    pair.session.subscribe("quote.BTC-PERPETUAL").unwrap();
+    let asked = pair.sent().unwrap();
+    pair.refuse(asked.id, ErrorCode::TooManyRequests);
+    assert_eq!(pair.sent(), None);
+    pair.now = Nanos(pair.now.0 + 300_000_000);
+    assert!(pair.sent().is_some());
 }

@@ -6,8 +6,9 @@ use std::fmt::Debug;
 use tickpath_deribit::envelope::{Id, Inbound, Visitor};
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
-    AccountSummary, Auth, Book, BookLevel, BookLevels, BookUpdate, EditOrder, GroupedBook, Instrument, Order,
-    OrderBook, OrderReply, PlaceOrder, Position, PublicTrade, Quote, Ticker, UserChanges, UserTrade,
+    AccountSummary, Auth, Book, BookLevel, BookLevels, BookSummary, BookUpdate, EditOrder, GroupedBook,
+    Instrument, MassQuote, MassQuoteResult, Order, OrderBook, OrderReply, PlaceOrder, Position, PublicTrade,
+    Quote, Ticker, TransactionLog, UserChanges, UserTrade,
 };
 use tickpath_deribit::number::{Decimal, Number};
 use tickpath_deribit::scan::{ScanError, Scanner};
@@ -94,6 +95,10 @@ fn compare_all(text: &str) {
     compare::<EditOrder<'_>>(text);
     compare::<List<'_, PublicTrade<'_>>>(text);
     compare::<List<'_, Text<'_>>>(text);
+    compare::<BookSummary<'_>>(text);
+    compare::<MassQuote<'_>>(text);
+    compare::<MassQuoteResult<'_>>(text);
+    compare::<TransactionLog<'_>>(text);
     let update = |mut scanner: Scanner<'_>| {
         let mut levels = BookLevels::default();
         let update = BookUpdate::read(&mut scanner, &mut levels);

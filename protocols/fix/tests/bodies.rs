@@ -4,9 +4,11 @@
 
 use tickpath_fix::deribit::{
     Credentials, ExecutionReport, MarketDataIncremental, MarketDataReject, MarketDataRequest,
-    MarketDataSnapshot, NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest, OrderCancelRequest,
-    OrderMassCancelReport, OrderMassCancelRequest, OrderMassStatusRequest, PositionReport,
-    RequestForPositions, SecurityList, SecurityListRequest, SecurityStatus, SecurityStatusRequest,
+    MarketDataSnapshot, MassQuote, MassQuoteAck, NewOrderSingle, OrderCancelReject,
+    OrderCancelReplaceRequest, OrderCancelRequest, OrderMassCancelReport, OrderMassCancelRequest,
+    OrderMassStatusRequest, PositionReport, ProtectionLimits, ProtectionReset, ProtectionResult, QuoteCancel,
+    RequestForPositions, SecurityDefinition, SecurityDefinitionRequest, SecurityList, SecurityListRequest,
+    SecurityStatus, SecurityStatusRequest, TradeCaptureAck, TradeCaptureReport, TradeCaptureRequest,
     UserRequest, UserResponse,
 };
 use tickpath_fix::session::{BusinessReject, Logout, Reject};
@@ -74,10 +76,11 @@ macro_rules! bodies {
 
 bodies! {
     BusinessReject Credentials ExecutionReport Logout MarketDataIncremental MarketDataReject MarketDataRequest
-    MarketDataSnapshot NewOrderSingle OrderCancelReject OrderCancelReplaceRequest OrderCancelRequest
-    OrderMassCancelReport OrderMassCancelRequest OrderMassStatusRequest PositionReport Reject
-    RequestForPositions SecurityList SecurityListRequest SecurityStatus SecurityStatusRequest UserRequest
-    UserResponse
+    MarketDataSnapshot MassQuote MassQuoteAck NewOrderSingle OrderCancelReject OrderCancelReplaceRequest
+    OrderCancelRequest OrderMassCancelReport OrderMassCancelRequest OrderMassStatusRequest PositionReport
+    ProtectionLimits ProtectionReset ProtectionResult QuoteCancel Reject RequestForPositions
+    SecurityDefinition SecurityDefinitionRequest SecurityList SecurityListRequest SecurityStatus
+    SecurityStatusRequest TradeCaptureAck TradeCaptureReport TradeCaptureRequest UserRequest UserResponse
 }
 
 #[test]
@@ -108,11 +111,44 @@ fn orders() {
     check::<ExecutionReport>(
         "8",
         "39=2",
-        "150=F|37=o|11=o|41=c|54=1|12=0|151=0|14=1|38=1|40=2|44=5|103=0|58=x|55=X|854=1|231=10|6=5|152=10|31=5|32=1|584=m|585=7|911=3|1362=2|1363=X#1|1364=5|1365=1|1443=2|1363=X#2|1364=5|1365=1",
+        "150=F|37=o|11=o|41=c|54=1|12=0|151=0|14=1|38=1|40=2|44=5|103=0|58=x|55=X|854=1|231=10|6=5|152=10|31=5|32=1|584=m|585=7|911=3|9019=g|117=q|302=s|299=e|9034=Y|1362=2|1363=X#1|1364=5|1365=1|1443=2|1363=X#2|1364=5|1365=1",
     );
     check::<OrderCancelReject>("9", "", "39=8|102=1|58=not_found|41=o|11=c|100010=l|151=1|6=2");
     check::<OrderMassCancelRequest>("q", "11=a|530=10", "100010=l|167=OPT|55=X|15=BTC|9031=Y");
-    check::<OrderMassCancelReport>("r", "", "11=a|37=o|530=7|531=7|532=1|533=2|58=x|534=2|41=a|41=b");
+    check::<OrderMassCancelReport>("r", "", "11=a|37=o|530=7|531=7|532=1|533=2|58=x|298=4|534=2|41=a|41=b");
+}
+
+#[test]
+fn quotes_and_their_protection() {
+    check::<MassQuote>(
+        "i",
+        "117=q|9019=default",
+        "62=20260101-00:00:00.000|296=2|302=s|304=2|295=2|299=1|55=X|132=1|133=2|134=3|135=4|18=6A|299=2|55=Y|134=0|302=t|295=1|299=3|55=X|132=5|134=6",
+    );
+    check::<MassQuoteAck>(
+        "b",
+        "297=0",
+        "117=q|300=99|58=x|295=3|299=1|9020=0|302=s|1167=21|55=X|54=1|37=o|60=20260101-00:00:00.000|132=1|134=3|299=t|9020=1|55=X|54=2|192=4|299=2|9020=2|1167=5|368=10043|58=price_wrong_tick",
+    );
+    check::<QuoteCancel>("Z", "", "1166=m|298=7|55=X|15=BTC|167=FUT|302=s|9032=-0.1|9033=0.5|9031=Y");
+    check::<ProtectionLimits>(
+        "MM",
+        "20114=r|15=BTC",
+        "5544=USDC|9019=g|20110=1.5|20111=0|20118=0|20112=5|20116=10|20119=3",
+    );
+    check::<ProtectionReset>("MZ", "20114=r|15=BTC", "5544=USD|9019=g");
+    check::<ProtectionResult>("MR", "20114=r|20117=Y", "58=success");
+}
+
+#[test]
+fn own_trades() {
+    check::<TradeCaptureRequest>("AD", "568=r|569=0|55=X", "263=1");
+    check::<TradeCaptureAck>("AQ", "568=r|569=1|571=2|750=2|55=X", "58=x");
+    check::<TradeCaptureReport>(
+        "AE",
+        "570=N|55=X|32=1|31=2.5|1003=t|75=20260101|60=20260101-00:00:00.000",
+        "568=r|552=1|54=1|37=o|12=-0.1|479=BTC",
+    );
 }
 
 #[test]
@@ -144,6 +180,8 @@ fn reference_data_and_the_account() {
         "320=r",
         "322=s|560=0|58=t|146=2|55=X|107=x|167=OPT|201=0|202=100|947=USD|15=BTC|1524=USD|2576=4|969=0.5|454=1|455=7|456=101|1205=1|1206=0|1208=0.5|55=Y",
     );
+    check::<SecurityDefinitionRequest>("c", "320=r|321=1", "15=BTC|48=i|555=2|600=X|623=1|624=1|600=Y");
+    check::<SecurityDefinition>("d", "320=r|322=r|323=5", "55=X|58=x|555=2|600=X|623=-1|600=Y|623=1");
     check::<SecurityStatusRequest>("e", "324=r|55=X|263=0", "");
     check::<SecurityStatus>("f", "55=X", "324=r|326=7|330=1|331=2|332=3|333=4|31=5|58=x");
     check::<OrderMassStatusRequest>("AF", "584=r|585=7", "9014=0|55=X|15=BTC");

@@ -886,3 +886,37 @@ fn policies_can_be_chosen_one_by_one() {
     story.sends(&["5|34=2|58=messages are missing"]);
     story.closes(CloseReason::Gap { expected: 3, received: 9 });
 }
+
+#[test]
+fn deribit_echoes_heartbeats_but_for_answers_to_its_questions() {
+    let config =
+        SessionConfig { echoes_heartbeats: true, ..SessionConfig::standard(Role::Acceptor, "VENUE", None) };
+    let mut story = Story::new(config, MemoryStore::new(16, 1 << 14));
+    story.session.accept(story.now).unwrap();
+    story.receives(&["A|34=1|98=0|108=30"]);
+    story.sends(&["A|34=1|98=0|108=30"]);
+    story.receives(&["0|34=2"]);
+    story.sends(&["0|34=2"]);
+    story.receives(&["0|34=3|112=1"]);
+    story.sends(&[]);
+    assert!(SessionConfig::deribit_server().echoes_heartbeats);
+    assert!(!SessionConfig::deribit_client("A").echoes_heartbeats, "two that echo would never end");
+}
+
+#[test]
+fn a_heartbeat_that_is_due_can_be_put_off() {
+    let mut story = venue_that_is_up();
+    assert!(!story.session.is_heartbeat_due(story.now));
+    let due = story.now + Nanos::from_secs(30);
+    assert!(story.session.is_heartbeat_due(due));
+    story.session.put_off_heartbeat(due);
+    assert!(!story.session.is_heartbeat_due(due));
+    // A question that is due as well.
+    let later = due + Nanos::from_secs(30);
+    story.session.put_off_heartbeat(later);
+    story.session.handle_timeout(later);
+    story.sends(&[]);
+    let last = later + Nanos::from_secs(30);
+    story.session.handle_timeout(last);
+    story.sends(&["0|34=2"]);
+}

@@ -280,6 +280,10 @@ codes! {
         CANCEL_QUOTES = 6 "cancel_quotes",
         /// [`RequestKind::SET_RISK_LIMITS`].
         SET_RISK_LIMITS = 7 "set_risk_limits",
+        /// [`RequestKind::CUSTOM_MESSAGE`]; acknowledged only where it is refused.
+        CUSTOM_MESSAGE = 8 "custom_message",
+        /// [`RequestKind::DOWNLOAD_MARKET_DATA`]; acknowledged only where it is refused.
+        DOWNLOAD_MARKET_DATA = 9 "download_market_data",
     }
 
     /// Why a request was refused. Zero: it was not.
@@ -300,7 +304,7 @@ codes! {
         BANNED = 7 "banned",
         /// There is no such order of this user, or it has ended.
         UNKNOWN_ORDER = 8 "unknown_order",
-        /// The client has used this order id before.
+        /// The user has an order of this id that is open, or ended not long ago.
         DUPLICATE_ORDER = 9 "duplicate_order",
         /// The price is no price of the instrument.
         INVALID_PRICE = 10 "invalid_price",
@@ -342,6 +346,10 @@ codes! {
         NO_REFERENCE_PRICE = 28 "no_reference_price",
         /// No risk manager has published limits for the account yet.
         NO_RISK_LIMITS = 29 "no_risk_limits",
+        /// The venue has an open order in the instrument that the gateway cannot read, and that may be its own.
+        UNREADABLE_ORDER = 30 "unreadable_order",
+        /// The client's id of the order is 0 or above 2^63 - 1.
+        INVALID_ORDER_ID = 31 "invalid_order_id",
     }
 
     /// Whether a trade took or gave.

@@ -59,6 +59,7 @@ pub use field::{Field, FieldKind, Fields, Reserved};
 pub use number::{FIXED_PLACES, Fixed, MONEY_PLACES, Money, NumberError};
 pub use request::{
     CancelAll, CancelOrder, CancelQuotes, CreateOrder, CustomRequest, DownloadMarketData, MassQuote,
-    ModifyOrder, Pong, REQUEST_BODY_LEN, Request, RequestBody, RequestHeader, SetRiskLimits, request_fields,
+    ModifyOrder, ORDER_ID_MAX, Pong, REQUEST_BODY_LEN, Request, RequestBody, RequestHeader, SetRiskLimits,
+    request_fields,
 };
 pub use text::Text;

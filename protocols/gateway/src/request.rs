@@ -10,6 +10,9 @@ use crate::{ExecutionFlags, Fixed, OrderType, RequestKind, Reserved, Side, TimeI
 /// Bytes of a request's body at most.
 pub const REQUEST_BODY_LEN: usize = 72;
 
+/// The highest order id that a client may choose; the lowest is 1.
+pub const ORDER_ID_MAX: u64 = i64::MAX as u64;
+
 structures! {
     /// What every request begins with.
     RequestHeader "request" {

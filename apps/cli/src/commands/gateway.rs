@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{PasswordHash, say, tell, thousands};
 use tickpath_gateway::admin::call;
@@ -16,6 +16,7 @@ use super::json;
 
 mod flags;
 mod log;
+mod status;
 
 use flags::Flags;
 
@@ -31,6 +32,7 @@ Examples:
   tickpath gateway kill deribit        no order leaves any more, and open ones are cancelled
   tickpath gateway release deribit --confirm deribit
   tickpath gateway limits deribit A1 order_size_max=10 open_orders_max=5
+  tickpath gateway limits --config configs/gateway.toml A1 none
   tickpath gateway log log/2026-W47/deribit/1795362361000 --kind request,venue-out")]
 pub struct Args {
     #[command(flatten)]
@@ -55,13 +57,10 @@ enum Command {
     },
     /// Publish limits of an account, or withdraw them by `none`
     Limits {
-        /// The gateway's name
-        name: String,
-        /// The account
-        account: String,
-        /// order_size_max=N, notional_max=N, open_orders_max=N, or none
-        #[arg(required = true)]
-        limits: Vec<String>,
+        /// The gateway's name, unless --config or --socket tells which; the account; then order_size_max=N,
+        /// notional_max=N, open_orders_max=N, or none
+        #[arg(required = true, num_args = 2.., value_names = ["[NAME] ACCOUNT", "KEY=VALUE"])]
+        words: Vec<String>,
         #[command(flatten)]
         socket: Socket,
     },
@@ -83,7 +82,7 @@ enum Command {
 /// Which gateway.
 #[derive(clap::Args)]
 struct Place {
-    /// Its name, where its socket is NAME.admin.sock in this folder
+    /// Its name, where its socket is NAME.admin.sock in this folder and no --config is given
     name: Option<String>,
     #[command(flatten)]
     socket: Socket,
@@ -91,7 +90,7 @@ struct Place {
 
 #[derive(clap::Args)]
 struct Socket {
-    /// Its admin socket, where the configuration names another one
+    /// Its admin socket
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Write its answer as JSON, `-` for standard output
@@ -108,9 +107,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let line = format!("release {confirm}");
             tell_gateway(&args.flags, place.name.as_deref(), &place.socket, &line)
         }
-        Command::Limits { name, account, limits, socket } => {
+        Command::Limits { words, socket } => {
+            let (name, account, limits) = limits_of(words)?;
             let line = format!("limits {account} {}", limits.join(" "));
-            tell_gateway(&args.flags, Some(name), socket, &line)
+            tell_gateway(&args.flags, name, socket, &line)
         }
         Command::Log(args) => log::run(args),
         Command::Replay { files, json } => replay_log(files, json.as_deref()),
@@ -124,42 +124,52 @@ fn run_gateway(flags: &Flags) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The gateway's name where it is said, the account, and its limits.
+fn limits_of(words: &[String]) -> anyhow::Result<(Option<&str>, &str, &[String])> {
+    let is_limit = |word: &String| word.contains('=') || word == "none";
+    let from = words.iter().skip(1).position(is_limit).map_or(words.len(), |place| place + 1);
+    let (names, limits) = words.split_at(from);
+    match names {
+        [account] if !limits.is_empty() => Ok((None, account, limits)),
+        [name, account] if !limits.is_empty() => Ok((Some(name), account, limits)),
+        _ => anyhow::bail!("write tickpath gateway limits [NAME] ACCOUNT KEY=VALUE ..., or none"),
+    }
+}
+
+/// The admin socket of the gateway that is meant: what is said by path comes first, then the configuration, then the name.
+fn socket_of(flags: &Flags, name: Option<&str>, socket: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(socket) = socket {
+        return Ok(socket.to_owned());
+    }
+    match name {
+        Some(name) if !flags.has_config() => Ok(PathBuf::from(format!("{name}.admin.sock"))),
+        None if !flags.has_config() => {
+            anyhow::bail!("say which gateway: its NAME, --config FILE or --socket PATH")
+        }
+        _ => {
+            let (config, file) = flags.config()?;
+            let is_it = name.is_none_or(|name| name == config.name);
+            ensure!(is_it, "{} is of the gateway {}: leave the name out", file.display(), config.name);
+            Ok(config.admin_socket())
+        }
+    }
+}
+
 fn tell_gateway(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -> anyhow::Result<ExitCode> {
     json::check(place.json.as_deref())?;
-    let path = match (&place.socket, name) {
-        (Some(socket), _) => socket.clone(),
-        (None, Some(name)) => PathBuf::from(format!("{name}.admin.sock")),
-        (None, None) => flags.config()?.0.admin_socket(),
-    };
-    let answer = call(Path::new(&path), line)?;
+    let path = socket_of(flags, name, place.socket.as_deref())?;
+    let answer = call(&path, line)?;
     if let Some(warning) = answer["warning"].as_str() {
         tell(format_args!("tickpath: {warning}"));
     }
     let is_on_output = place.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if !is_on_output {
-        say(words(&answer))?;
+        say(status::words(&answer, tickpath_agent::TscClock::shared().now().0))?;
     }
     if let Some(path) = &place.json {
         json::write(path, &serde_json::to_string_pretty(&answer)?)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn words(answer: &Value) -> String {
-    let is = |key: &str| answer[key] == true;
-    let count = |key: &str| answer[key].as_u64().unwrap_or(0);
-    let state = match (is("is_killed"), is("is_dry_run")) {
-        (true, _) => "killed: no order leaves",
-        (false, true) => "a dry run: no order leaves",
-        (false, false) => "orders are taken",
-    };
-    format!(
-        "{}: {state}; {} clients, {} open orders, {} accounts ready",
-        answer["gateway"].as_str().unwrap_or_default(),
-        count("clients"),
-        count("open_orders"),
-        count("accounts_ready")
-    )
 }
 
 /// The same inputs, and whether the same came out.

@@ -45,7 +45,22 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     let socket = site.path("g.admin");
     let said = run(&["gateway", "status", "--config", &file]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
-    assert!(said.out.contains("orders are taken") && said.out.contains("0 clients"), "{}", said.out);
+    for words in [
+        &format!("{name}: disconnected; no order is taken: no account is connected"),
+        "deribit at ws://127.0.0.1:9/; orders over the WebSocket",
+        "0 of 1 ready, 0 open orders",
+        "A1         has no connection",
+        "WebSocket orders",
+        "clients      0",
+    ] {
+        assert!(said.out.contains(words), "{words} in\n{}", said.out);
+    }
+    let said = run(&["gateway", "status", "--config", &file, "--json", "-"]);
+    let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let state = (&answer["state"], &answer["is_trading"], &answer["accounts_ready"], &answer["clients"]);
+    let none = serde_json::Value::from(0);
+    assert_eq!(state, (&"disconnected".into(), &false.into(), &none, &none), "{answer:#}");
+    assert_eq!(answer["connections"][1]["name"], "A1", "{answer:#}");
     let said = run(&["gateway", "kill", "--socket", &socket, "--json", "-"]);
     assert!(said.out.contains("\"is_killed\": true"), "{}", said.out);
     assert_refused(&["gateway", "release", "--socket", &socket, "--confirm", "yes"], &["say release", &name]);
@@ -53,8 +68,14 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
         &["gateway", "limits", &name, "A9", "none", "--socket", &socket],
         &["no account A9", "A1"],
     );
-    let said = run(&["gateway", "limits", &name, "A1", "order_size_max=10", "--socket", &socket]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    // The configuration tells where the socket is, with the name and without.
+    let said = run(&["gateway", "limits", "--config", &file, &name, "A1", "order_size_max=11"]);
+    assert!(said.out.contains("limits: an order up to 11, as published"), "{}{}", said.out, said.err);
+    let said = run(&["gateway", "limits", "--config", &file, "A1", "order_size_max=10"]);
+    assert!(said.out.contains("an order up to 10"), "{}{}", said.out, said.err);
+    assert_refused(&["gateway", "limits", "--config", &file, "other", "A1", "none"], &["leave the name out"]);
+    assert_refused(&["gateway", "limits", "A1", "none"], &["say which gateway"]);
+    assert_refused(&["gateway", "limits", &name, "A1"], &["limits [NAME] ACCOUNT KEY=VALUE"]);
 
     let mut stream = TcpStream::connect(metrics.trim()).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
@@ -86,9 +107,9 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     let mut gateway = Running::start(&["gateway", "--config", &file]);
     gateway.hear("its endpoints", |line| line.contains("metrics").then_some(()));
     let said = run(&["gateway", "status", "--config", &file]);
-    assert!(said.out.contains("killed: no order leaves"), "{}", said.out);
+    assert!(said.out.contains("the kill switch is on"), "{}", said.out);
     let said = run(&["gateway", "release", "--config", &file, "--confirm", &name]);
-    assert!(said.out.contains("orders are taken"), "{}{}", said.out, said.err);
+    assert!(said.out.contains("no account is connected"), "{}{}", said.out, said.err);
     gateway.interrupt();
     assert_eq!(gateway.join().code, Some(0));
 }

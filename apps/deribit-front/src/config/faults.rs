@@ -29,10 +29,15 @@ pub struct FaultsConfig {
     pub reply_slow: Option<String>,
     /// Each order request: it is refused with 10028.
     pub rate_limited: Option<String>,
+    /// Each order request: it is refused with a code after which it may be sent again, drawn of 10040, 10041, 10047, 10066,
+    /// 11094 and 13028.
+    pub refused: Option<String>,
     /// Each private request: the access token ends before its time.
     pub token_expired: Option<String>,
     /// Each private request: all tokens of the connection end.
     pub tokens_revoked: Option<String>,
+    /// Each Logon by FIX: it is refused.
+    pub logon_refused: Option<String>,
     /// Each heartbeat: it is not sent.
     pub heartbeat_missed: Option<String>,
     /// Each change of a book to each listener: it is sent twice.
@@ -49,6 +54,8 @@ pub struct FaultsConfig {
     pub maintenance_for: Option<Duration>,
     /// How late a slow reply is.
     pub reply_delay: Option<Duration>,
+    /// How long requests about orders are refused with 10041 after 08:00 UTC; not at all when absent.
+    pub settlement_for: Option<Duration>,
 }
 
 /// What a connection that is half open, maintenance and a slow reply take where the file does not say.
@@ -57,17 +64,21 @@ const MAINTENANCE_FOR: Duration = Duration(Nanos::from_secs(5));
 const REPLY_DELAY: Duration = Duration(Nanos::from_millis(500));
 
 impl FaultsConfig {
-    /// The checked plan of a front at this address.
+    /// The checked plan of a front at these addresses.
     ///
     /// # Errors
     /// [`ConfigError::Value`]: a chance that is none, or a front that others than this machine reach.
-    pub(super) fn plan(&self, address: SocketAddrV4) -> Result<FaultPlan, ConfigError> {
+    pub(super) fn plan(
+        &self,
+        addresses: impl IntoIterator<Item = SocketAddrV4>,
+    ) -> Result<FaultPlan, ConfigError> {
         let micros = |given: Option<Duration>, otherwise: Duration| given.unwrap_or(otherwise).0.0 / 1_000;
         let mut plan = FaultPlan {
             seed: self.seed,
             half_open_us: micros(self.half_open_for, HALF_OPEN_FOR),
             maintenance_us: micros(self.maintenance_for, MAINTENANCE_FOR),
             reply_delay_us: micros(self.reply_delay, REPLY_DELAY),
+            settlement_us: micros(self.settlement_for, Duration(Nanos::ZERO)),
             ..FaultPlan::default()
         };
         for (kind, chance) in self.chances() {
@@ -77,7 +88,10 @@ impl FaultsConfig {
             plan.ppm[kind as usize] =
                 u32::try_from(part).map_err(|_| value(format!("{name}: '{chance}' must be 0 to 1")))?;
         }
-        if plan.ppm.iter().any(|ppm| *ppm > 0) && !address.ip().is_loopback() {
+        let mut others = addresses.into_iter().filter(|address| !address.ip().is_loopback());
+        if (plan.settlement_us > 0 || plan.ppm.iter().any(|ppm| *ppm > 0))
+            && let Some(address) = others.next()
+        {
             return Err(value(format!(
                 "faults are for this machine alone and {address} is not the loopback interface: remove [deribit.faults]"
             )));
@@ -94,8 +108,10 @@ impl FaultsConfig {
             (FaultKind::ReplyLost, &self.reply_lost),
             (FaultKind::ReplySlow, &self.reply_slow),
             (FaultKind::RateLimited, &self.rate_limited),
+            (FaultKind::Refused, &self.refused),
             (FaultKind::TokenExpired, &self.token_expired),
             (FaultKind::TokensRevoked, &self.tokens_revoked),
+            (FaultKind::LogonRefused, &self.logon_refused),
             (FaultKind::HeartbeatMissed, &self.heartbeat_missed),
             (FaultKind::BookDuplicated, &self.book_duplicated),
             (FaultKind::BookSwapped, &self.book_swapped),

@@ -1,5 +1,7 @@
 //! Positions, money and margin of an account.
 
+use std::collections::HashMap;
+
 use tickpath_deribit::codes::{Direction, Kind};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::messages::{AccountSummary, GetAccountSummary, GetPosition, GetPositions, Position};
@@ -12,9 +14,10 @@ use tickpath_types::{Price, Qty, Side};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, list, text_of};
+use crate::json::{Json, Object, list, param, text_param};
 use crate::listing::figure;
 use crate::order::Order;
+use crate::pending::{Intent, Work};
 
 /// An account's figures in one currency.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +33,8 @@ pub(super) struct Figures {
     pub(super) maintenance_margin: Money,
     /// Of what is open and waits.
     pub(super) open_orders: Money,
-    pub(super) delta: Money,
+    /// What options won that were opened, and are open or closed since the last settlement.
+    pub(super) options_profit: Money,
 }
 
 impl Figures {
@@ -41,6 +45,50 @@ impl Figures {
     /// What new orders may use.
     pub(super) fn available(&self) -> Money {
         self.equity() - self.options_value.max(Money::ZERO) - self.initial_margin - self.open_orders
+    }
+}
+
+/// An order, as far as it holds money.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    listing: usize,
+    side: Side,
+    qty: Qty,
+    price: Price,
+}
+
+impl Wanted {
+    /// So much of what is to be entered.
+    pub(super) const fn of(intent: &Intent, qty: Qty) -> Wanted {
+        Wanted { listing: intent.listing, side: intent.side, qty, price: intent.price }
+    }
+
+    /// What is left of an open order.
+    pub(super) const fn open(order: &Order) -> Wanted {
+        let Order { listing, side, price, .. } = *order;
+        Wanted { listing, side, qty: order.leaves(), price }
+    }
+}
+
+/// Units of positions, by the place of the instrument, that no order is to close yet.
+#[derive(Default)]
+struct FreeSize(Vec<(usize, u64)>);
+
+impl FreeSize {
+    fn left(&mut self, place: usize, size: i64) -> u64 {
+        match self.0.iter().find(|(known, _)| *known == place) {
+            Some((_, left)) => *left,
+            None => {
+                self.0.push((place, size.unsigned_abs()));
+                size.unsigned_abs()
+            }
+        }
+    }
+
+    fn take(&mut self, place: usize, units: u64) {
+        if let Some((_, left)) = self.0.iter_mut().find(|(known, _)| *known == place) {
+            *left = left.saturating_sub(units);
+        }
     }
 }
 
@@ -69,61 +117,84 @@ impl Front {
             let value = contract.value(Qty(position.size.unsigned_abs()), market.mark);
             if contract.is_option() {
                 figures.options_value += Money(i128::from(position.size.signum()) * value.0);
+                figures.options_profit += position.floating(contract, market.mark) + position.realized;
             } else {
                 figures.floating += position.floating(contract, market.mark);
-                figures.delta += Money(i128::from(position.size.signum()) * value.0);
             }
         }
-        for order in known.open.values().filter(|order| Some(order.number) != but) {
-            figures.open_orders += self.held_for(
-                account,
-                currency,
-                order.listing,
-                order.side,
-                order.leaves(),
-                order.price,
-                order.terms.is_reduce_only,
-            );
-        }
-        for pending in &known.pending {
-            let (before, intent) = match pending.work {
-                crate::pending::Work::Place(intent) => (None, intent),
-                crate::pending::Work::Edit { number, intent } if Some(number) != but => {
-                    let Some(order) = known.open.get(&number) else { continue };
-                    (Some(order), intent)
-                }
-                _ => continue,
-            };
-            let held = |qty: Qty, price: Price| {
-                let is_reduce_only = intent.terms.is_reduce_only;
-                self.held_for(account, currency, intent.listing, intent.side, qty, price, is_reduce_only)
-            };
-            // A change on its way holds what it will hold more than the order does.
-            figures.open_orders += before.map_or_else(
-                || held(intent.qty, intent.price),
-                |order| {
-                    let leaves = Qty(intent.qty.0.saturating_sub(order.filled.0));
-                    let more = held(leaves, intent.price) - held(order.leaves(), order.price);
-                    more.max(Money::ZERO)
-                },
-            );
-        }
+        figures.open_orders = self.held_by_orders(account, currency, but, None);
         figures
     }
 
-    /// What an order holds of a currency: margin of a future, the premium of an option that is bought, the other side of a
-    /// pair. An order that lowers the position holds nothing.
-    #[expect(clippy::too_many_arguments, reason = "an order that is not made yet")]
-    pub(super) fn held_for(
+    /// What an account's orders hold of a currency, those on their way included: without the order `but`, which is to be
+    /// replaced, and with one more behind them all.
+    pub(super) fn held_by_orders(
         &self,
         account: usize,
         currency: &str,
-        place: usize,
-        side: Side,
-        qty: Qty,
-        price: Price,
-        is_reduce_only: bool,
+        but: Option<u64>,
+        more: Option<Wanted>,
     ) -> Money {
+        let known = &self.accounts[account];
+        let mut free = FreeSize::default();
+        let mut held = Money::ZERO;
+        let is_other = |number: u64| Some(number) != but;
+        let mut edits: HashMap<u64, Vec<Intent>> = HashMap::new();
+        for pending in &known.pending {
+            if let Work::Edit { number, intent } = pending.work {
+                edits.entry(number).or_default().push(intent);
+            }
+        }
+        for order in known.open.values().filter(|order| is_other(order.number)) {
+            let (listing, side) = (order.listing, order.side);
+            let now = Wanted { listing, side, qty: order.leaves(), price: order.price };
+            // A change on its way holds what it will hold, where that is more than the order does.
+            let changes = edits.get(&order.number).into_iter().flatten().map(|intent| Wanted {
+                qty: Qty(intent.qty.0.saturating_sub(order.filled.0)),
+                price: intent.price,
+                ..now
+            });
+            held += self.held_by(account, currency, &mut free, &mut std::iter::once(now).chain(changes));
+        }
+        for pending in &known.pending {
+            if let Work::Place(intent) = pending.work {
+                let wanted = Wanted::of(&intent, intent.qty);
+                held += self.held_by(account, currency, &mut free, &mut std::iter::once(wanted));
+            }
+        }
+        held + self.held_by(account, currency, &mut free, &mut more.into_iter())
+    }
+
+    /// What one order holds that may be any of these: the most of them. What lowers the position holds nothing, as far as
+    /// no order before it does.
+    fn held_by(
+        &self,
+        account: usize,
+        currency: &str,
+        free: &mut FreeSize,
+        orders: &mut dyn Iterator<Item = Wanted>,
+    ) -> Money {
+        let (mut held, mut taken) = (Money::ZERO, None);
+        for order in orders {
+            let size = self.accounts[account].position(order.listing).size;
+            let lowers = size.signum() == -order.side.sign();
+            let left = if lowers { free.left(order.listing, size) } else { 0 };
+            let lowering = left.min(order.qty.0);
+            let raising = Wanted { qty: Qty(order.qty.0 - lowering), ..order };
+            held = held.max(self.held_for(currency, &raising));
+            let before = taken.map_or(0, |(_, lowering)| lowering);
+            taken = Some((order.listing, lowering.max(before)));
+        }
+        if let Some((listing, lowering)) = taken {
+            free.take(listing, lowering);
+        }
+        held
+    }
+
+    /// What an order that lowers nothing holds of a currency: margin of a future, the premium of an option that is bought, the
+    /// other side of a pair.
+    pub(super) fn held_for(&self, currency: &str, order: &Wanted) -> Money {
+        let Wanted { listing: place, side, qty, price } = *order;
         let (listing, market) = self.listed(place);
         let contract = &listing.contract;
         if contract.style == Style::Spot {
@@ -133,9 +204,7 @@ impl Front {
                 _ => Money::ZERO,
             };
         }
-        let size = self.accounts[account].position(place).size;
-        let lowers = size.signum() == -side.sign() && qty.0 <= size.unsigned_abs();
-        if listing.settlement != currency || is_reduce_only || lowers {
+        if listing.settlement != currency || qty.is_zero() {
             return Money::ZERO;
         }
         match (contract.is_option(), side) {
@@ -143,6 +212,20 @@ impl Front {
             (true, Side::Sell) => contract.margin(-(qty.0 as i64), market.mark, market.index).0,
             _ => contract.margin(qty.0 as i64, price, market.index).0,
         }
+    }
+
+    /// What the open orders of one instrument hold.
+    fn held_in(&self, account: usize, place: usize) -> Money {
+        let settlement = &self.settings.listings[place].settlement;
+        let mut free = FreeSize::default();
+        let orders = self.accounts[account].open.values().filter(|order| order.listing == place);
+        orders
+            .map(|order| {
+                let wanted =
+                    Wanted { listing: place, side: order.side, qty: order.leaves(), price: order.price };
+                self.held_by(account, settlement, &mut free, &mut std::iter::once(wanted))
+            })
+            .sum()
     }
 
     pub(super) fn position(&self, account: usize, request: &Request<'_>) -> Answer {
@@ -174,26 +257,32 @@ impl Front {
             Style::Inverse => Money(sign * contract.value(qty, market.mark).0),
             _ => size,
         };
-        let orders = self.accounts[account].open.values().filter(|order| order.listing == place);
-        let held = |order: &Order| {
-            self.held_for(
-                account,
-                &listing.settlement,
-                place,
-                order.side,
-                order.leaves(),
-                order.price,
-                order.terms.is_reduce_only,
-            )
-        };
-        let open_orders: Money = orders.map(held).sum();
+        let open_orders = self.held_in(account, place);
         let leverage = (1_000_000 / i128::from(contract.initial_margin_ppm.max(1))).to_string();
+        let is_option = contract.is_option();
+        let found = self.sensitivities(place).unwrap_or_default();
+        let [delta, gamma, theta, vega] = [found.delta, found.gamma, found.theta, found.vega]
+            .map(|one| self.of_position(place, position.size, one));
+        let usd_value = self.accounts[account].usd_values.get(&place).copied().unwrap_or_default();
+        let usd_now = match contract.style {
+            Style::InverseOption => contract.value(qty, market.mark).scaled(market.index.0, Money::ONE.0),
+            _ => contract.value(qty, market.mark),
+        };
+        let liquidation = self.liquidation_price(account, place);
+        let interest = self.ticker_texts(place).interest;
         let texts = [
             maintenance,
             initial,
             market.index,
             contract.price(market.mark),
             coins,
+            if is_option { delta } else { coins },
+            gamma,
+            theta,
+            vega,
+            contract.mean_price(qty, usd_value),
+            Money(sign * (usd_now.0 - usd_value.0)),
+            liquidation.unwrap_or_default(),
             position.average_price(contract),
             floating,
             position.realized,
@@ -209,6 +298,13 @@ impl Front {
             index,
             mark,
             coins,
+            delta,
+            gamma,
+            theta,
+            vega,
+            average_usd,
+            floating_usd,
+            liquidation_price,
             average,
             floating,
             realized,
@@ -219,7 +315,7 @@ impl Front {
         ] = texts.each_ref().map(|text| Number::new(text).ok());
         let is_future = listing.kind == Kind::Future;
         Position {
-            size: figure(size),
+            size: figure(size).decimal(),
             kind: Some(listing.kind),
             maintenance_margin: maintenance,
             initial_margin: initial,
@@ -232,8 +328,8 @@ impl Front {
             instrument_name: Text::new(&listing.name),
             settlement_price: settled,
             mark_price: mark,
-            interest_value: None,
-            delta: coins,
+            interest_value: Number::new(&interest).ok().filter(|_| listing.is_perpetual()),
+            delta,
             average_price: average.expect("money is written as a number"),
             floating_profit_loss: floating,
             realized_profit_loss: realized,
@@ -242,12 +338,12 @@ impl Front {
             leverage: Number::new(&leverage).ok().filter(|_| is_future),
             size_currency: coins.filter(|_| is_future),
             open_orders_margin: open_orders,
-            estimated_liquidation_price: None,
-            average_price_usd: None,
-            floating_profit_loss_usd: None,
-            gamma: None,
-            vega: None,
-            theta: None,
+            estimated_liquidation_price: liquidation_price.filter(|_| liquidation.is_some()),
+            average_price_usd: average_usd.filter(|_| is_option),
+            floating_profit_loss_usd: floating_usd.filter(|_| is_option),
+            gamma: gamma.filter(|_| is_option),
+            vega: vega.filter(|_| is_option),
+            theta: theta.filter(|_| is_option),
         }
         .write(out);
     }
@@ -277,7 +373,7 @@ impl Front {
 
     pub(super) fn account_summaries(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let is_extended = get::<bool>(&params, "extended").unwrap_or(false);
+        let is_extended = param::<bool>(&params, "extended")?.unwrap_or(false);
         let summaries = list(self.currencies_of(account), |currency, out| {
             self.write_summary_of(account, &currency, is_extended, out);
         });
@@ -294,7 +390,7 @@ impl Front {
         let pool = format!("{{\"burst\":{burst},\"rate\":{rate}}}");
         format!(
             "{{\"limits_per_currency\":false,\"non_matching_engine\":{{\"burst\":100,\"rate\":20}},\
-             \"matching_engine\":{{\"trading\":{{\"total\":{pool}}},\"cancel_all\":{pool}}}}}"
+             \"matching_engine\":{{\"trading\":{{\"total\":{pool}}},\"quotes\":{pool},\"cancel_all\":{pool}}}}}"
         )
     }
 
@@ -306,6 +402,21 @@ impl Front {
         out: &mut Vec<u8>,
     ) {
         let figures = self.figures_of(account, currency, None);
+        let (greeks, deltas) = self.exposures(account, currency);
+        let [delta, gamma, theta, vega] = greeks;
+        let total: Money = deltas.iter().map(|(_, delta)| *delta).sum();
+        let ratio = match figures.equity() {
+            equity if equity.0 > 0 => figures.maintenance_margin.scaled(Money::ONE.0, equity.0),
+            _ if figures.maintenance_margin.0 > 0 => Money::ONE,
+            _ => Money::ZERO,
+        };
+        let by_index = |value: &dyn Fn(Money) -> Money| {
+            let members = deltas.iter().fold(Object::new(), |object, (index, delta)| {
+                object.with(&self.indices[*index].name, figure(value(*delta)))
+            });
+            String::from_utf8(members.end()).unwrap_or_default()
+        };
+        let (delta_map, ratio_map) = (by_index(&|delta| delta), by_index(&|_| ratio));
         let texts = [
             figures.balance,
             figures.equity(),
@@ -317,7 +428,14 @@ impl Front {
             figures.realized + figures.funding,
             figures.floating,
             figures.options_value,
-            figures.delta,
+            total,
+            figures.options_profit,
+            delta,
+            gamma,
+            theta,
+            vega,
+            self.spot_reserve(account, currency),
+            ratio,
         ]
         .map(|money| figure(money).to_string());
         let number = |place: usize| Number::new(&texts[place]).ok();
@@ -342,16 +460,16 @@ impl Front {
             futures_pl: number(6),
             futures_session_rpl: number(7),
             futures_session_upl: number(8),
-            options_pl: None,
+            options_pl: number(11),
             options_value: number(9),
-            options_delta: None,
-            options_gamma: None,
-            options_theta: None,
-            options_vega: None,
+            options_delta: number(12),
+            options_gamma: number(13),
+            options_theta: number(14),
+            options_vega: number(15),
             delta_total: number(10),
             projected_delta_total: number(10),
-            spot_reserve: None,
-            additional_reserve: None,
+            spot_reserve: number(16),
+            additional_reserve: Number::new("0").ok(),
             fee_balance: Number::new("0").ok(),
             margin_model: Some(Text::new("segregated_sm")),
             portfolio_margining_enabled: Some(false),
@@ -362,18 +480,24 @@ impl Front {
             system_name: is_shown(Text::new(name)),
             account_type: is_shown(Text::new("main")),
             self_trading_reject_mode: self.self_trading_mode(account).map(Text::new).filter(|_| is_extended),
+            delta_total_map: Scanner::new(&delta_map).value().ok(),
+            estimated_liquidation_ratio: number(17),
+            estimated_liquidation_ratio_map: Scanner::new(&ratio_map).value().ok(),
+            email: None,
+            mmp_enabled: is_extended.then_some(true),
+            fees: Scanner::new("[]").value().ok().filter(|_| is_extended),
         }
         .write(out);
     }
 
     pub(super) fn margins(&self, _account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let name =
-            text_of(&params, "instrument_name").ok_or(Fault::param("instrument_name", "value required"))?;
+        let name = text_param(&params, "instrument_name")?
+            .ok_or(Fault::param("instrument_name", "value required"))?;
         let place = self.find_listing(&name)?;
         let (listing, market) = self.listed(place);
-        let amount = get(&params, "amount").ok_or(Fault::param("amount", "value required"))?;
-        let price = get(&params, "price").ok_or(Fault::param("price", "value required"))?;
+        let amount = param(&params, "amount")?.ok_or(Fault::param("amount", "value required"))?;
+        let price = param(&params, "price")?.ok_or(Fault::param("price", "value required"))?;
         let (qty, price) = (listing.qty(amount)?, listing.parse_price(price)?);
         let contract = &listing.contract;
         let buy = match contract.style {

@@ -13,17 +13,31 @@ use tickpath_deribit::sign::{
 };
 use tickpath_deribit::text::{Secret, Text};
 
+use super::peers::PublicPool;
 use super::{Answer, Front};
 use crate::connection::Transport;
 use crate::fault::Fault;
 use crate::json::{get, json, text_of};
-use crate::record::{Record, Token};
+use crate::record::{Record, RecordError, Stamped, Token};
 use crate::scope::Scope;
 
 /// Tokens that are good at a time; then the oldest of the same key goes, so that nobody ends the logins of others.
 const TOKENS_MAX: usize = 16_384;
-/// Nonces that are remembered while their signatures are good; signatures beyond are refused.
-const NONCES_MAX: usize = 65_536;
+/// Nonces of one key that are remembered while their signatures are good; signatures of the key beyond are refused.
+const NONCES_MAX: usize = 16_384;
+
+/// Lines of tokens that are good no more, beside as many as those that are: with more the file is written anew.
+const TOKEN_LINES_SPARE: usize = 1_024;
+
+/// Lines about tokens that are to be kept.
+#[derive(Default)]
+pub(super) struct TokenLines {
+    added: Vec<u8>,
+    /// They take the place of all that are kept.
+    is_anew: bool,
+    /// Lines that are kept, these included.
+    count: usize,
+}
 
 /// A token that was given out.
 #[derive(Clone)]
@@ -46,9 +60,16 @@ pub(super) struct Tokens {
     /// By the tokens' digests: what is kept shows no token.
     grants: HashMap<String, Grant>,
     order: VecDeque<String>,
-    nonces: HashSet<(usize, String)>,
+    /// By key.
+    nonces: HashMap<usize, Nonces>,
+}
+
+/// Nonces of a key.
+#[derive(Default)]
+struct Nonces {
+    used: HashSet<String>,
     /// With when they may be forgotten, in milliseconds.
-    nonce_order: VecDeque<(u64, usize, String)>,
+    order: VecDeque<(u64, String)>,
 }
 
 fn digest_of(token: &str) -> String {
@@ -57,14 +78,7 @@ fn digest_of(token: &str) -> String {
 
 impl Tokens {
     pub(super) fn new(key: [u8; 32]) -> Tokens {
-        Tokens {
-            key,
-            given: 0,
-            grants: HashMap::new(),
-            order: VecDeque::new(),
-            nonces: HashSet::new(),
-            nonce_order: VecDeque::new(),
-        }
+        Tokens { key, given: 0, grants: HashMap::new(), order: VecDeque::new(), nonces: HashMap::new() }
     }
 
     fn make(&mut self, kind: &str) -> String {
@@ -104,16 +118,14 @@ impl Tokens {
 
     /// Takes note of a nonce; false when it was used, or when there are too many.
     fn use_nonce(&mut self, key: usize, nonce: &str, timestamp: u64, now_ms: u64) -> bool {
-        while self.nonce_order.front().is_some_and(|(until, ..)| *until < now_ms) {
-            if let Some((_, key, nonce)) = self.nonce_order.pop_front() {
-                self.nonces.remove(&(key, nonce));
-            }
+        let Nonces { used, order } = self.nonces.entry(key).or_default();
+        while let Some((_, nonce)) = order.pop_front_if(|(until, _)| *until < now_ms) {
+            used.remove(&nonce);
         }
-        if self.nonces.len() >= NONCES_MAX || !self.nonces.insert((key, nonce.to_owned())) {
+        if used.len() >= NONCES_MAX || !used.insert(nonce.to_owned()) {
             return false;
         }
-        let until = timestamp.max(now_ms) + 2 * SIGNATURE_VALID_MS;
-        self.nonce_order.push_back((until, key, nonce.to_owned()));
+        order.push_back((timestamp.max(now_ms) + 2 * SIGNATURE_VALID_MS, nonce.to_owned()));
         true
     }
 }
@@ -127,7 +139,14 @@ impl Front {
             GrantType::ClientSignature => self.by_signature(&auth),
             _ => self.by_refresh_token(number, &auth),
         };
-        let (key, before) = found.inspect_err(|_| self.counters.logins_refused.add(1))?;
+        let (key, before) = match found {
+            Ok(found) => found,
+            Err(fault) => {
+                self.counters.logins_refused.add(1);
+                self.charge_refused(number, PublicPool::RefusedLogin)?;
+                return Err(fault);
+            }
+        };
         let allowed = &self.settings.keys[key].scope;
         let scope = match before {
             Some(before) => before,
@@ -157,24 +176,21 @@ impl Front {
             is_refresh,
         };
         let digests = [digest_of(&access), digest_of(&refresh)];
+        let login = digests[0].clone();
         let grants = [grant(&digests[1], false), grant(&digests[0], true)];
         for (digest, grant) in digests.into_iter().zip(grants) {
             if grant.connection.is_none() {
-                self.write_down(Record::Token(Token {
-                    digest: digest.clone(),
-                    other: grant.other.clone(),
-                    key: self.settings.keys[key].client_id.clone(),
-                    scope: grant.scope.to_string(),
-                    expires_us: grant.expires_us,
-                    is_refresh: grant.is_refresh,
-                }));
+                self.write_token(&Record::Token(self.token_record(&digest, &grant)));
             }
             self.auth.keep(digest, grant);
         }
+        // What another account was told is not told to this one.
+        self.leave_private(number, Some(account));
         let cancels = self.accounts[account].cancels_on_disconnect;
         let text = scope.to_string();
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.account = Some(account);
+            connection.login = login;
             connection.login_until_us = now_us.saturating_add(expires_s.saturating_mul(1_000_000));
             connection.cancels_on_disconnect |= cancels;
             connection.scope = scope;
@@ -198,6 +214,19 @@ impl Front {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.account = None;
         }
+        self.leave_private(number, None);
+    }
+
+    /// Logins that are over: their accounts are not told of any more.
+    pub(super) fn end_expired_logins(&mut self) {
+        let now_us = self.now_us;
+        let over = self.connections.iter().filter(|(_, connection)| {
+            connection.account.is_some()
+                && now_us >= connection.login_until_us
+                && !connection.topics.is_empty()
+        });
+        let over: Vec<u64> = over.map(|(number, _)| *number).collect();
+        over.into_iter().for_each(|number| self.leave_private(number, None));
     }
 
     fn find_key(&self, client_id: Option<Text<'_>>) -> Result<usize, Fault> {
@@ -263,9 +292,84 @@ impl Front {
         let digest = digest_of(&token);
         self.auth.end(&digest);
         if grant.connection.is_none() {
-            self.write_down(Record::TokenEnds { digest });
+            self.write_token(&Record::TokenEnds { digest });
         }
         Ok((grant.key, Some(grant.scope)))
+    }
+
+    fn token_record(&self, digest: &str, grant: &Grant) -> Token {
+        Token {
+            digest: digest.to_owned(),
+            other: grant.other.clone(),
+            key: self.settings.keys[grant.key].client_id.clone(),
+            scope: grant.scope.to_string(),
+            expires_us: grant.expires_us,
+            is_refresh: grant.is_refresh,
+        }
+    }
+
+    fn stamped_token(&self, record: Record) -> Stamped {
+        Stamped { after: 0, at_ms: self.now_ms(), record }
+    }
+
+    /// Writes down what became of a token that outlives its connection. Where most lines are of tokens that are good no more,
+    /// the file is written anew.
+    fn write_token(&mut self, record: &Record) {
+        self.stamped_token(record.clone()).write(&mut self.token_lines.added);
+        self.token_lines.count += 1;
+        let is_kept = |grant: &&Grant| grant.connection.is_none();
+        let kept = || self.auth.grants.values().filter(is_kept).count();
+        if self.token_lines.count > TOKEN_LINES_SPARE
+            && self.token_lines.count > TOKEN_LINES_SPARE + 2 * kept()
+        {
+            self.rewrite_tokens();
+        }
+    }
+
+    /// All tokens that are good are written anew, behind a line that says so.
+    pub(super) fn rewrite_tokens(&mut self) {
+        let mut lines = Vec::new();
+        self.stamped_token(Record::TokenEnds { digest: String::new() }).write(&mut lines);
+        let mut count = 1;
+        for digest in &self.auth.order {
+            let Some(grant) = self.auth.grants.get(digest) else { continue };
+            if grant.connection.is_none() && grant.expires_us > self.now_us {
+                self.stamped_token(Record::Token(self.token_record(digest, grant))).write(&mut lines);
+                count += 1;
+            }
+        }
+        self.token_lines = TokenLines { added: lines, is_anew: true, count };
+    }
+
+    /// Takes the tokens that were written down, the lines of [`poll_tokens`](Front::poll_tokens); after
+    /// [`recall`](Front::recall). Where there are none those of the records hold.
+    ///
+    /// # Errors
+    /// [`RecordError`] naming the line that is none.
+    pub fn recall_tokens(&mut self, lines: &[u8]) -> Result<(), RecordError> {
+        let records = Stamped::read_all(lines)?;
+        if !records.is_empty() {
+            self.auth = Tokens::new(self.auth.key);
+        }
+        for stamped in &records {
+            match &stamped.record {
+                Record::Token(token) => self.take_token(token),
+                Record::TokenEnds { digest } => self.auth.end(digest),
+                _ => {}
+            }
+        }
+        // Expired ones are gone with it.
+        self.rewrite_tokens();
+        Ok(())
+    }
+
+    /// Lines of tokens to be kept before anybody has them; with true in place of all that were kept before.
+    pub fn poll_tokens(&mut self) -> Option<(Vec<u8>, bool)> {
+        let TokenLines { added, is_anew, .. } = &mut self.token_lines;
+        if added.is_empty() {
+            return None;
+        }
+        Some((std::mem::take(added), std::mem::take(is_anew)))
     }
 
     /// A token of before a restart.
@@ -335,6 +439,14 @@ impl Front {
         if logout.invalidate_token != Some(false) {
             let own = |grant: &Grant| grant.connection == Some(number);
             self.auth.grants.retain(|_, grant| !own(grant));
+            // A token of a session is no connection's: it ends where it is shown, and the one that renews it too.
+            let params: Value<'_> = request.params()?;
+            let shown = text_of(&params, "access_token").map(|token| digest_of(&token));
+            let login = self.connections.get(&number).map(|connection| connection.login.clone());
+            if let Some(digest) = shown.or(login).filter(|digest| self.auth.grants.contains_key(digest)) {
+                self.auth.end(&digest);
+                self.write_token(&Record::TokenEnds { digest });
+            }
         }
         if let Some(connection) = self.connections.get_mut(&number) {
             // A logout cancels nothing.
@@ -356,10 +468,12 @@ impl Front {
     ) -> Result<(), Fault> {
         let unauthorized = || Fault::new(ErrorCode::Unauthorized);
         let (kind, rest) = header.split_once(' ').ok_or_else(unauthorized)?;
+        let mut login = String::new();
         let (account, scope) = match kind.to_ascii_lowercase().as_str() {
             "bearer" => {
                 let grant = self.auth.find(rest.trim(), false, number, self.now_us);
                 let grant = grant.ok_or_else(unauthorized)?;
+                login = digest_of(rest.trim());
                 (grant.account, grant.scope.clone())
             }
             "basic" => {
@@ -396,7 +510,7 @@ impl Front {
             _ => return Err(unauthorized()),
         };
         if let Some(connection) = self.connections.get_mut(&number) {
-            (connection.account, connection.scope) = (Some(account), scope);
+            (connection.account, connection.scope, connection.login) = (Some(account), scope, login);
             connection.login_until_us = u64::MAX;
         }
         Ok(())
@@ -406,6 +520,17 @@ impl Front {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_with_many_nonces_stands_in_no_others_way() {
+        let mut tokens = Tokens::new([0; 32]);
+        for number in 0..NONCES_MAX {
+            assert!(tokens.use_nonce(0, &number.to_string(), 0, 0));
+        }
+        assert!(!tokens.use_nonce(0, "more", 0, 0) && tokens.use_nonce(1, "more", 0, 0));
+        assert!(!tokens.use_nonce(1, "more", 0, 0), "used");
+        assert!(tokens.use_nonce(0, "more", 0, 2 * SIGNATURE_VALID_MS + 1), "the old ones are forgotten");
+    }
 
     #[test]
     fn a_key_with_many_tokens_loses_its_own() {

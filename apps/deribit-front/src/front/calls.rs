@@ -6,6 +6,7 @@ use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
 use tickpath_types::Side;
 
+use super::peers::PublicPool;
 use super::{Answer, Front};
 use crate::connection::Transport;
 use crate::fault::Fault;
@@ -23,13 +24,14 @@ pub(super) enum Need {
 
 /// Which credits a method takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pool {
+pub(crate) enum Pool {
     NonMatching,
     GetInstruments,
     Subscribe,
     TransactionLog,
     Matching,
     CancelAll,
+    Quotes,
 }
 
 fn need(method: Method) -> Need {
@@ -57,6 +59,7 @@ fn pool(method: Method) -> Pool {
         Method::PublicSubscribe | Method::PrivateSubscribe => Pool::Subscribe,
         Method::GetTransactionLog => Pool::TransactionLog,
         Method::CancelAll => Pool::CancelAll,
+        Method::MassQuote | Method::CancelQuotes => Pool::Quotes,
         method if method.is_matching() => Pool::Matching,
         _ => Pool::NonMatching,
     }
@@ -66,8 +69,21 @@ impl Front {
     /// Does what a request asks, if its client may.
     pub(super) fn call(&mut self, number: u64, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let method = request.method;
-        let caller = self.caller(number, request)?;
-        self.charge(number, caller, pool(method))?;
+        let caller = match self.caller(number, request) {
+            Ok(caller) => caller,
+            Err(fault) => {
+                // What is refused costs as well: nobody may try tokens without end.
+                let is_guess = fault.code == ErrorCode::Unauthorized && self.shows_token(number, request);
+                let pool = if is_guess { PublicPool::RefusedLogin } else { PublicPool::Any };
+                self.charge_refused(number, pool)?;
+                return Err(fault);
+            }
+        };
+        let pool = match method {
+            Method::CancelByLabel if !names_currency(request) => Pool::CancelAll,
+            method => pool(method),
+        };
+        self.charge(number, caller, pool)?;
         let Some(account) = caller.filter(|_| method.is_private()) else {
             return self.call_public(number, request);
         };
@@ -165,6 +181,18 @@ impl Front {
         }
     }
 
+    /// What the one who asks may do.
+    pub(super) fn scope_of(&self, number: u64, request: &Request<'_>) -> Scope {
+        let params: Option<Value<'_>> = request.params().ok();
+        let token = params.and_then(|params| text_of(&params, "access_token"));
+        let grant = token.and_then(|token| self.auth.find(&token, false, number, self.now_us));
+        match (grant, self.connections.get(&number)) {
+            (Some(grant), _) => grant.scope.clone(),
+            (None, Some(connection)) => connection.scope.clone(),
+            (None, None) => Scope::default(),
+        }
+    }
+
     /// The account that asks: the connection's, or that of the token among the params.
     fn caller(&self, number: u64, request: &Request<'_>) -> Result<Option<usize>, Fault> {
         let Some(connection) = self.connections.get(&number) else { return Ok(None) };
@@ -187,31 +215,46 @@ impl Front {
         Ok(caller.map(|(account, _)| account))
     }
 
+    fn shows_token(&self, number: u64, request: &Request<'_>) -> bool {
+        let params: Option<Value<'_>> = request.params().ok();
+        let is_known = self.connections.get(&number).is_some_and(|connection| connection.account.is_some());
+        !is_known && params.is_some_and(|params| text_of(&params, "access_token").is_some())
+    }
+
     /// Takes credits; a client without any is sent away.
     pub(super) fn charge(&mut self, number: u64, caller: Option<usize>, pool: Pool) -> Result<(), Fault> {
         let now = self.now();
-        let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
-        let credits = match (caller, pool) {
-            (None, Pool::GetInstruments) => &mut connection.get_instruments,
-            (None, _) => &mut connection.public,
-            (Some(account), pool) => {
-                let account = &mut self.accounts[account];
-                match pool {
-                    Pool::NonMatching => &mut account.non_matching,
-                    Pool::GetInstruments => &mut account.get_instruments,
-                    Pool::Subscribe => &mut account.subscribe,
-                    Pool::TransactionLog => &mut account.transaction_log,
-                    Pool::Matching => &mut account.matching,
-                    Pool::CancelAll => &mut account.cancel_all,
-                }
+        let Some(connection) = self.connections.get(&number) else { return Ok(()) };
+        let is_paid = match (caller, pool) {
+            (None, Pool::GetInstruments) => {
+                self.peers.try_take(connection.peer, PublicPool::GetInstruments, now)
             }
+            (None, _) => self.peers.try_take(connection.peer, PublicPool::Any, now),
+            (Some(account), pool) => self.accounts[account].credits(pool).try_take(now).is_ok(),
         };
-        if credits.try_take(now).is_ok() {
-            return Ok(());
-        }
+        if is_paid { Ok(()) } else { Err(self.send_away(number)) }
+    }
+
+    /// Takes the credits of something that is refused before anybody knows what it is: of the account that is logged in, or of
+    /// the address.
+    pub(super) fn charge_refused(&mut self, number: u64, pool: PublicPool) -> Result<(), Fault> {
+        let now = self.now();
+        let Some(connection) = self.connections.get(&number) else { return Ok(()) };
+        let is_paid = match (connection.account, pool) {
+            (Some(account), PublicPool::Any) => {
+                self.accounts[account].credits(Pool::NonMatching).try_take(now).is_ok()
+            }
+            _ => self.peers.try_take(connection.peer, pool, now),
+        };
+        if is_paid { Ok(()) } else { Err(self.send_away(number)) }
+    }
+
+    fn send_away(&mut self, number: u64) -> Fault {
         self.counters.over_rate.add(1);
-        connection.end = Some("too_many_requests");
-        Err(ErrorCode::TooManyRequests.into())
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.end = Some("too_many_requests");
+        }
+        ErrorCode::TooManyRequests.into()
     }
 
     /// True when the connection is a WebSocket: what only makes sense there is refused over HTTP.
@@ -223,6 +266,11 @@ impl Front {
             Err(ErrorCode::MustBeWebsocketRequest.into())
         }
     }
+}
+
+fn names_currency(request: &Request<'_>) -> bool {
+    let params: Option<Value<'_>> = request.params().ok();
+    params.is_some_and(|params| text_of(&params, "currency").is_some())
 }
 
 pub(super) fn allows(scope: &Scope, need: Need) -> bool {

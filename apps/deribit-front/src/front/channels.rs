@@ -15,7 +15,9 @@ use tickpath_deribit::scan::Scanner;
 use tickpath_deribit::text::Text;
 use tickpath_types::{Price, Qty, Side};
 
-use super::{Answer, Front};
+use super::calls::{Need, allows};
+use super::candles::{Candle, span_of};
+use super::{Answer, ELEMENTS_MAX, Front};
 use crate::account::Changes;
 use crate::connection::Frame;
 use crate::fault::Fault;
@@ -23,6 +25,7 @@ use crate::json::{Json, Object, json, list};
 use crate::listing::figure;
 use crate::market::{Levels, Trade, best_of, price_amount};
 use crate::order::UserTrade;
+use crate::scope::Access;
 
 /// Channels of one connection at most; further ones are left out of the answer.
 const CHANNELS_MAX: usize = 500;
@@ -54,13 +57,17 @@ enum What {
     Perpetual(usize),
     PriceIndex(usize),
     EstimatedExpiration(usize),
+    /// Candles of an instrument, each of so many milliseconds.
+    Candles(usize, u64),
+    /// Mark prices of the options of an index.
+    OptionMarks(usize),
     States(Kind, String),
     PlatformState,
     PublicMethods,
     UserOrders(Of),
     UserTrades(Of),
     UserChanges(Of),
-    Portfolio(String),
+    Portfolio(Option<String>),
     /// Market maker protection on an index.
     Protection(usize),
     /// Nothing ever happens there.
@@ -80,6 +87,10 @@ struct Topic {
     changed: BTreeSet<(usize, i64)>,
     /// The message before, where only what is new is sent.
     last: Vec<u8>,
+    /// The same of channels that tell more than one thing.
+    told: BTreeSet<Vec<u8>>,
+    /// Of candles: the present one.
+    candle: Option<Candle>,
     trades: Vec<(usize, Trade)>,
     orders: Vec<u64>,
     user_trades: Vec<UserTrade>,
@@ -137,6 +148,8 @@ impl Topic {
             change_id: 0,
             changed: BTreeSet::new(),
             last: Vec::new(),
+            told: BTreeSet::new(),
+            candle: None,
             trades: Vec::new(),
             orders: Vec::new(),
             user_trades: Vec::new(),
@@ -161,17 +174,20 @@ impl Front {
         }
         let is_known =
             account.is_some() || self.connections.get(&number).is_some_and(|own| own.account.is_some());
+        // What is refused is refused whole: nothing of it is begun.
+        let is_forbidden = |name: &String| {
+            let channel = Channel::parse(name).ok();
+            channel.is_some_and(|channel| channel.needs_authentication() && !channel.is_private())
+        };
+        if !is_known && names.iter().any(is_forbidden) {
+            return Err(ErrorCode::RawSubscriptionsNotAvailableForUnauthorized.into());
+        }
+        let scope = self.scope_of(number, request);
         let mut subscribed = Vec::new();
         for name in names {
             let Ok(channel) = Channel::parse(&name) else { continue };
-            if channel.needs_authentication() && !is_known {
-                if channel.is_private() {
-                    continue;
-                }
-                return Err(ErrorCode::RawSubscriptionsNotAvailableForUnauthorized.into());
-            }
             let account = account.filter(|_| channel.is_private());
-            if channel.is_private() && account.is_none() {
+            if channel.is_private() && (account.is_none() || !allows(&scope, need_of(&channel))) {
                 continue;
             }
             let Some((what, interval)) = self.meaning(&channel) else { continue };
@@ -216,6 +232,10 @@ impl Front {
             Channel::EstimatedExpirationPrice { index: name } => {
                 (What::EstimatedExpiration(index(name)?), Interval::Agg2)
             }
+            Channel::ChartTrades { instrument, resolution } => {
+                (What::Candles(self.listing(instrument)?, span_of(resolution)?), Interval::Ms100)
+            }
+            Channel::MarkPriceOptions { index: name } => (What::OptionMarks(index(name)?), Interval::Agg2),
             Channel::InstrumentState { kind, currency } => {
                 (What::States(*kind, (*currency).to_owned()), Interval::Raw)
             }
@@ -224,7 +244,15 @@ impl Front {
             Channel::UserOrders { of: selector, interval } => (What::UserOrders(of(selector)?), *interval),
             Channel::UserTrades { of: selector, interval } => (What::UserTrades(of(selector)?), *interval),
             Channel::UserChanges { of: selector, interval } => (What::UserChanges(of(selector)?), *interval),
-            Channel::UserPortfolio { currency } => (What::Portfolio(currency.to_uppercase()), Interval::Agg2),
+            Channel::UserPortfolio { currency } => {
+                let currency = currency.to_uppercase();
+                let is_known = |account| self.currencies_of(account).contains(&currency);
+                let one = match currency.as_str() {
+                    "ANY" => None,
+                    _ => Some((0..self.accounts.len()).any(is_known).then_some(currency)?),
+                };
+                (What::Portfolio(one), Interval::Agg2)
+            }
             Channel::UserMmpTrigger { index: name } => (What::Protection(index(name)?), Interval::Raw),
             Channel::UserLock | Channel::UserAccessLog => (What::Quiet, Interval::Raw),
             _ => return None,
@@ -252,6 +280,10 @@ impl Front {
                     topic.published = self.markets[listing].levels.clone();
                     topic.change_id = self.markets[listing].change_id;
                 }
+                if let What::Candles(listing, span_ms) = what {
+                    let contract = &self.settings.listings[listing].contract;
+                    topic.candle = Candle::latest(&self.markets[listing], contract, span_ms);
+                }
                 self.channels.add(topic)
             }
         };
@@ -278,6 +310,19 @@ impl Front {
         Ok(Some(list(left, |name, out| Text::new(&name).write(out))))
     }
 
+    /// The connection is told of no account any more, but for one.
+    pub(super) fn leave_private(&mut self, number: u64, but: Option<usize>) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let topics = &self.channels.topics;
+        let stays = |place: &usize| {
+            topics[*place].as_ref().is_none_or(|topic| topic.account.is_none() || topic.account == but)
+        };
+        let (stay, leave): (Vec<usize>, Vec<usize>) =
+            std::mem::take(&mut connection.topics).into_iter().partition(stays);
+        connection.topics = stay;
+        self.channels.leave(number, &leave);
+    }
+
     pub(super) fn unsubscribe_all(&mut self, number: u64) -> Answer {
         self.needs_websocket(number)?;
         if let Some(connection) = self.connections.get_mut(&number) {
@@ -302,27 +347,28 @@ impl Front {
             }
             self.begin_ticker(place);
             let Some(topic) = self.channels.topics.get(place).and_then(Option::as_ref) else { continue };
-            let data = match &topic.what {
-                What::Book(listing) => Some(self.book_snapshot(topic, *listing)),
+            let data: Vec<Vec<u8>> = match &topic.what {
+                What::Book(listing) => vec![self.book_snapshot(topic, *listing)],
                 What::IncrementalTicker(listing) => {
                     let mut ticker = Vec::new();
                     self.write_ticker(*listing, &mut ticker);
-                    Some(typed("snapshot", &ticker))
+                    vec![typed("snapshot", &ticker)]
                 }
+                What::Portfolio(None) => self.portfolios(topic),
                 What::Trades(_)
                 | What::UserOrders(_)
                 | What::UserTrades(_)
                 | What::UserChanges(_)
                 | What::States(..)
                 | What::Protection(_)
-                | What::Quiet => None,
-                _ => self.render(topic),
+                | What::Quiet => Vec::new(),
+                _ => self.render(topic).into_iter().collect(),
             };
             let label =
                 topic.subscribers.iter().find(|(own, _)| *own == number).and_then(|(_, label)| label.clone());
-            let (name, data) = (topic.name.clone(), data);
-            if let Some(data) = data {
-                self.notify(&name, &data, [(number, label)].iter());
+            let name = topic.name.clone();
+            for data in data {
+                self.notify(&name, &data, [(number, label.clone())].iter());
             }
         }
     }
@@ -428,6 +474,13 @@ impl Front {
                 topic.trades.drain(..excess);
                 topic.is_changed |= !topic.trades.is_empty();
             }
+            What::Candles(listing, span_ms) => {
+                let contract = &self.settings.listings[*listing].contract;
+                for (_, trade) in trades.iter().filter(|(place, _)| place == listing) {
+                    Candle::take(&mut topic.candle, trade, contract, *span_ms);
+                    topic.is_changed = true;
+                }
+            }
             What::States(kind, currency) => {
                 let is_meant = |place: &&usize| self.settings.listings[**place].is_of(Some(*kind), currency);
                 let closed = touched.iter().filter(is_meant);
@@ -507,6 +560,7 @@ impl Front {
                     | What::Perpetual(_)
                     | What::Portfolio(_)
                     | What::EstimatedExpiration(_)
+                    | What::OptionMarks(_)
             );
             topic.is_changed |= follows;
         }
@@ -550,7 +604,10 @@ impl Front {
             What::Book(listing) => self.book_change(topic, listing).into_iter().collect(),
             What::Trades(_) => {
                 let trades = std::mem::take(&mut topic.trades);
-                vec![list(trades, |(place, trade), out| trade.write(&self.settings.listings[place], out))]
+                let write = |(place, trade): &(usize, Trade), out: &mut Vec<u8>| {
+                    trade.write(&self.settings.listings[*place], out);
+                };
+                trades.chunks(ELEMENTS_MAX).map(|page| list(page, write)).collect()
             }
             What::IncrementalTicker(listing) => self.ticker_change(topic, listing).into_iter().collect(),
             What::States(..) => self.state_changes(topic),
@@ -559,15 +616,24 @@ impl Front {
                 topic.user_trades.clear();
                 match topic.interval {
                     Interval::Raw => orders,
-                    _ => vec![list(orders, |order, out| out.extend_from_slice(&order))],
+                    _ => {
+                        let pages = orders.chunks(ELEMENTS_MAX);
+                        pages.map(|page| list(page, |order, out| out.extend_from_slice(order))).collect()
+                    }
                 }
             }
             What::UserTrades(_) => {
                 topic.orders.clear();
                 let trades = std::mem::take(&mut topic.user_trades);
-                vec![list(trades, |trade, out| self.write_user_trade(&trade, out))]
+                let pages = trades.chunks(ELEMENTS_MAX);
+                pages.map(|page| list(page, |trade, out| self.write_user_trade(trade, out))).collect()
             }
             What::UserChanges(_) => self.user_changes(topic),
+            What::Portfolio(None) => {
+                let now: BTreeSet<Vec<u8>> = self.portfolios(topic).into_iter().collect();
+                let before = std::mem::replace(&mut topic.told, now);
+                topic.told.difference(&before).cloned().collect()
+            }
             _ => {
                 let data = self.render(topic);
                 let is_new = data.as_ref().is_some_and(|data| timeless(data) != timeless(&topic.last));
@@ -603,9 +669,18 @@ impl Front {
             .chain(trades.iter().map(|trade| trade.listing))
             .chain(positions.iter().copied())
             .collect();
-        let message = |place: usize| {
+        let of_listing = |place: usize| {
+            let own_orders = known.iter().filter(|order| order.listing == place).count();
+            let own_trades = trades.iter().filter(|trade| trade.listing == place).count();
+            let pages = own_orders.max(own_trades).div_ceil(ELEMENTS_MAX).max(1);
+            (0..pages).map(move |page| (place, page))
+        };
+        let message = |(place, page): (usize, usize)| {
+            let skipped = page * ELEMENTS_MAX;
             let own_orders = known.iter().filter(|order| order.listing == place);
+            let own_orders = own_orders.skip(skipped).take(ELEMENTS_MAX);
             let own_trades = trades.iter().filter(|trade| trade.listing == place);
+            let own_trades = own_trades.skip(skipped).take(ELEMENTS_MAX);
             let position = positions.contains(&place).then_some(place);
             Object::new()
                 .with("instrument_name", Text::new(&self.settings.listings[place].name))
@@ -617,7 +692,7 @@ impl Front {
                 )
                 .end()
         };
-        places.into_iter().map(message).collect()
+        places.into_iter().flat_map(of_listing).map(message).collect()
     }
 
     /// The levels that are not as the listeners have them.
@@ -669,7 +744,7 @@ impl Front {
         let mut messages = Vec::new();
         for place in places {
             let (listing, market) = self.listed(place);
-            let state = market.listed_state();
+            let state = market.told_state();
             // Levels are not used by this channel: they keep the states that were told.
             let told = match state {
                 InstrumentState::Halted => 0,
@@ -728,28 +803,37 @@ impl Front {
                 let index = &self.indices[*place];
                 json(&IndexPrice {
                     timestamp: Some(self.now_ms()),
-                    price: Some(figure(index.price)),
+                    price: Some(figure(index.price).decimal()),
                     index_name: Some(Text::new(&index.name)),
                     index_price: None,
                     estimated_delivery_price: None,
                 })
             }
-            What::EstimatedExpiration(place) => Object::new()
-                .with("is_estimated", false)
-                .with("price", figure(self.indices[*place].price))
-                .with("seconds", 0_u64)
-                .end(),
+            What::EstimatedExpiration(place) => self.estimated_expiration(*place),
+            What::Candles(listing, _) => topic.candle?.written(&self.settings.listings[*listing]),
+            What::OptionMarks(index) => self.option_marks(*index),
             What::PlatformState => {
                 json(&PlatformState { price_index: None, locked: false, maintenance: false })
             }
             What::PublicMethods => Object::new().with("allow_unauthenticated_public_requests", true).end(),
             What::Portfolio(currency) => {
                 let mut out = Vec::new();
-                self.write_summary_of(topic.account?, currency, false, &mut out);
+                self.write_summary_of(topic.account?, currency.as_ref()?, false, &mut out);
                 out
             }
             _ => return None,
         })
+    }
+
+    /// A summary of each currency of the account.
+    fn portfolios(&self, topic: &Topic) -> Vec<Vec<u8>> {
+        let Some(account) = topic.account else { return Vec::new() };
+        let written = |currency: String| {
+            let mut out = Vec::new();
+            self.write_summary_of(account, &currency, false, &mut out);
+            out
+        };
+        self.currencies_of(account).into_iter().map(written).collect()
     }
 
     /// The best levels of prices put together by `group` units.
@@ -777,6 +861,16 @@ impl Front {
             bids: List::new(&bids),
             asks: List::new(&asks),
         })
+    }
+}
+
+/// What a private channel asks of its listener: as much as the methods that tell the same.
+const fn need_of(channel: &Channel<'_>) -> Need {
+    match channel {
+        Channel::UserPortfolio { .. } | Channel::UserLock | Channel::UserAccessLog => {
+            Need::Account(Access::Read)
+        }
+        _ => Need::Trade(Access::Read),
     }
 }
 

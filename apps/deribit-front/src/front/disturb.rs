@@ -11,6 +11,16 @@ use crate::faults::{Fate, FaultKind, FaultSwitch, Outage};
 use crate::json::Object;
 use crate::pending::ReplyTo;
 
+/// What a request may be refused with and then be sent again, as nothing of it was done.
+const REFUSALS: [ErrorCode; 6] = [
+    ErrorCode::Retry,
+    ErrorCode::SettlementInProgress,
+    ErrorCode::MatchingEngineQueueFull,
+    ErrorCode::TooManyConcurrentRequests,
+    ErrorCode::InternalServerError,
+    ErrorCode::TemporarilyUnavailable,
+];
+
 impl Front {
     /// Switches faults on and off.
     #[must_use]
@@ -51,9 +61,24 @@ impl Front {
         if !request.method.is_matching() {
             return None;
         }
+        self.disturb_order(to).map(|done| done.map(|()| None))
+    }
+
+    /// What becomes of a request about orders, where it is not what should: it is lost, or refused.
+    pub(super) fn disturb_order(&mut self, to: &ReplyTo) -> Option<Result<(), Fault>> {
+        let number = to.connection;
         if self.faults.happens(FaultKind::RequestLost) {
             self.faults.cut(number);
-            return Some(Ok(None));
+            return Some(Ok(()));
+        }
+        let (day_us, end_us) = (86_400_000_000, 8 * 3_600_000_000);
+        if (self.now_us + day_us - end_us) % day_us < self.faults.plan.settlement_us {
+            return Some(Err(Fault::new(ErrorCode::SettlementInProgress)));
+        }
+        if self.faults.happens(FaultKind::Refused)
+            && let Some(code) = self.faults.any_of(&REFUSALS)
+        {
+            return Some(Err(Fault::new(code)));
         }
         if self.faults.happens(FaultKind::RateLimited) {
             return Some(Err(Fault::new(ErrorCode::TooManyRequests)));
@@ -90,6 +115,7 @@ impl Front {
         while let Some((number, frame)) = self.faults.due(self.now_us) {
             self.push(number, frame);
         }
+        self.send_delayed_fix();
     }
 
     /// Faults of connections, some times a second: those that were switched on, and at whole seconds those by chance.
@@ -109,7 +135,7 @@ impl Front {
         let is_cut = self.faults.is_next(FaultKind::Cut);
         let is_silent = self.faults.is_next(FaultKind::HalfOpen);
         for (number, connection) in &self.connections {
-            if connection.transport != Transport::WebSocket {
+            if connection.transport == Transport::Http {
                 continue;
             }
             if is_cut || (is_second && self.faults.is_drawn(FaultKind::Cut)) {

@@ -4,21 +4,24 @@
 //! is read, and the outcome is written. Sequence numbers begin at 1 with each connection and nothing is sent again.
 
 mod account;
+mod faults;
 mod listing;
 mod logon;
 mod market_data;
 mod orders;
+mod quotes;
 mod reports;
+mod trades;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::Money;
 use tickpath_fix::deribit::LogonClock;
 use tickpath_fix::session::{
-    BusinessReject, CompId, Header, Listener, LogonDecision, LogonRequest, NoStore, Refusal, Reject,
-    SendError, Session, SessionConfig,
+    CompId, Header, Listener, LogonDecision, LogonRequest, NoStore, Refusal, Reject, SendError, Session,
+    SessionConfig,
 };
 use tickpath_fix::{
     Body, Decimal as FixDecimal, FieldError, MESSAGE_LEN_MAX, Message, MsgType, Parsed, SessionRejectReason,
@@ -35,6 +38,7 @@ use crate::connection::OUT_BYTES_MAX;
 use crate::fault::Fault;
 use crate::market::{Levels, Trade};
 use crate::order::UserTrade;
+use crate::pending::{Group, Quoting};
 use crate::scope::Access;
 
 /// Longest message of a client, in bytes.
@@ -43,9 +47,16 @@ pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
 const ID_LEN_MAX: usize = 128;
 /// Where the first try to write a message ends.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
-/// BusinessRejectReason (380): unsupported type, not authorised.
-const UNSUPPORTED_TYPE: u64 = 3;
-const NOT_AUTHORIZED: u64 = 6;
+
+/// Who asks something.
+#[derive(Clone, Copy)]
+struct Caller {
+    /// The connection.
+    number: u64,
+    account: usize,
+    /// MsgSeqNum of the message.
+    sequence: u64,
+}
 
 /// What was done for a request.
 #[derive(Clone, Copy)]
@@ -54,6 +65,17 @@ pub(super) enum FixDone<'a> {
     Order { number: u64, trades: &'a [UserTrade] },
     /// These orders are cancelled.
     Many(&'a [u64]),
+    /// This became of quotes.
+    Quotes(&'a Quoting),
+}
+
+impl FixDone<'_> {
+    pub(super) fn of(group: &Group) -> FixDone<'_> {
+        match &group.quoting {
+            Some(quoting) => FixDone::Quotes(quoting),
+            None => FixDone::Many(&group.cancelled),
+        }
+    }
 }
 
 /// What the front knows of a client by FIX.
@@ -66,6 +88,8 @@ pub(crate) struct FixLink {
     statuses: Vec<(String, usize)>,
     /// Id and currency of the request whose client is told of positions.
     positions: Option<(String, String)>,
+    /// Ids and instruments of the requests whose client is told of its trades.
+    captures: Vec<(String, usize)>,
     /// No reports without a request.
     is_unsubscribed: bool,
     /// Reports of the connection's own orders alone.
@@ -90,6 +114,7 @@ impl FixLink {
             securities: None,
             statuses: Vec::new(),
             positions: None,
+            captures: Vec::new(),
             is_unsubscribed: false,
             is_own_only: false,
             has_fills_apart: false,
@@ -105,12 +130,16 @@ pub(super) struct FixState {
     clocks: Vec<LogonClock>,
     /// Books as clients have them, by listing; those that somebody follows.
     published: HashMap<usize, Levels>,
-    /// Whether instruments were open when it was told last, by listing.
-    states: HashMap<usize, bool>,
+    /// The states of instruments when they were told last, by listing.
+    states: BTreeMap<usize, u64>,
     /// The report that answered a request just now, by connection and order: it is not told again.
     answered: Option<(u64, u64)>,
     /// Reports written, for their ids.
     reports: u64,
+    /// What is sent now is a reply that a fault makes late.
+    is_late: bool,
+    /// Messages that leave later, in the order of their times, in microseconds since 1970, and whose they are.
+    delayed: VecDeque<(u64, u64, Outgoing)>,
 }
 
 impl FixState {
@@ -119,9 +148,11 @@ impl FixState {
             up: BTreeMap::new(),
             clocks: logon::clocks(settings, now_us),
             published: HashMap::new(),
-            states: HashMap::new(),
+            states: BTreeMap::new(),
             answered: None,
             reports: 0,
+            is_late: false,
+            delayed: VecDeque::new(),
         }
     }
 }
@@ -163,9 +194,9 @@ impl Front {
         let mut done = 0;
         loop {
             let rest = &bytes[done..];
-            let Some(link) = self.link(number).filter(|link| link.session.close_reason().is_none()) else {
-                return bytes.len();
-            };
+            let is_cut = self.faults.outage(number).is_some();
+            let link = self.link(number).filter(|link| !is_cut && link.session.close_reason().is_none());
+            let Some(link) = link else { return bytes.len() };
             let garbled_before = link.session.stats().garbled;
             match Message::parse_within(rest, FIX_MESSAGE_MAX) {
                 Parsed::NeedMore { .. } => return done,
@@ -210,6 +241,7 @@ impl Front {
         if inbox.is_over {
             self.log_out_fix(number, message);
         }
+        self.charge_for_answer(number, message.msg_type());
         if inbox.is_for_application {
             self.counters.requests.add(1);
             if let Err(refusal) = self.handle_fix_request(number, sequence, message) {
@@ -228,31 +260,32 @@ impl Front {
         message: &Message<'_>,
     ) -> Result<(), Refusal> {
         let Some((account, _)) = self.fix.up.get(&number).copied() else { return Ok(()) };
-        let (need, pool) = price_of(message.msg_type()).ok_or(Refusal::Business {
-            reason: UNSUPPORTED_TYPE,
-            text: "the venue does not take messages of this type",
-        })?;
+        let caller = Caller { number, account, sequence };
+        let refused =
+            |reason, text| Refusal::Field { error: FieldError { tag: 0, reason }, text: Some(text) };
+        let (need, pool) = price_of(message.msg_type()).ok_or(refused(
+            SessionRejectReason::INVALID_MSG_TYPE,
+            "the venue does not take messages of this type",
+        ))?;
         let is_allowed = self.connections.get(&number).is_some_and(|own| allows(&own.scope, need));
         if !is_allowed {
-            return Err(Refusal::Business { reason: NOT_AUTHORIZED, text: ErrorCode::Forbidden.message() });
+            return Err(refused(SessionRejectReason::OTHER, ErrorCode::Forbidden.message()));
         }
-        if self.charge(number, Some(account), pool).is_err() {
-            // As over JSON-RPC the client is sent away.
-            self.with_session(number, |session, now, _| {
-                session.end_with_reject(now, ErrorCode::TooManyRequests.message());
-            });
+        if !self.charge_fix(number, account, pool) {
             return Ok(());
         }
         match message.msg_type() {
-            MsgType::NEW_ORDER_SINGLE => self.enter_by_fix(number, account, sequence, message)?,
-            MsgType::ORDER_CANCEL_REPLACE_REQUEST => {
-                self.replace_by_fix(number, account, sequence, message)?;
-            }
-            MsgType::ORDER_CANCEL_REQUEST => self.cancel_by_fix(number, account, sequence, message)?,
-            MsgType::ORDER_MASS_CANCEL_REQUEST => {
-                self.mass_cancel_by_fix(number, account, sequence, message)?;
-            }
-            MsgType::ORDER_MASS_STATUS_REQUEST => self.mass_status(number, account, message)?,
+            MsgType::NEW_ORDER_SINGLE => self.enter_by_fix(caller, message)?,
+            MsgType::ORDER_CANCEL_REPLACE_REQUEST => self.replace_by_fix(caller, message)?,
+            MsgType::ORDER_CANCEL_REQUEST => self.cancel_by_fix(caller, message)?,
+            MsgType::ORDER_MASS_CANCEL_REQUEST => self.mass_cancel_by_fix(caller, message)?,
+            MsgType::ORDER_MASS_STATUS_REQUEST => self.mass_status(caller, message)?,
+            MsgType::MASS_QUOTE => self.mass_quote_by_fix(caller, message)?,
+            MsgType::QUOTE_CANCEL => self.cancel_quotes_by_fix(caller, message)?,
+            MsgType::PROTECTION_LIMITS => self.protection_limits(caller, message)?,
+            MsgType::PROTECTION_RESET => self.protection_reset(caller, message)?,
+            MsgType::TRADE_CAPTURE_REQUEST => self.trade_capture(caller, message)?,
+            MsgType::SECURITY_DEFINITION_REQUEST => self.security_definition(number, message)?,
             MsgType::MARKET_DATA_REQUEST => self.market_data_request(number, message)?,
             MsgType::SECURITY_LIST_REQUEST => self.security_list(number, message)?,
             MsgType::SECURITY_STATUS_REQUEST => self.security_status(number, message)?,
@@ -262,30 +295,48 @@ impl Front {
         Ok(())
     }
 
+    /// Takes credits; as over JSON-RPC a client without any is sent away.
+    fn charge_fix(&mut self, number: u64, account: usize, pool: Pool) -> bool {
+        let is_paid = self.charge(number, Some(account), pool).is_ok();
+        if !is_paid {
+            self.with_session(number, |session, now, _| {
+                session.end_with_reject(now, ErrorCode::TooManyRequests.message());
+            });
+        }
+        is_paid
+    }
+
+    /// What the session itself answers costs as much as a sign of life by JSON-RPC.
+    fn charge_for_answer(&mut self, number: u64, msg_type: MsgType) {
+        let is_answered =
+            [MsgType::TEST_REQUEST, MsgType::RESEND_REQUEST, MsgType::SEQUENCE_RESET].contains(&msg_type);
+        if is_answered && let Some((account, _)) = self.fix.up.get(&number).copied() {
+            self.charge_fix(number, account, Pool::NonMatching);
+        }
+    }
+
     fn refuse_fix_message(&mut self, number: u64, sequence: u64, message: &Message<'_>, refusal: Refusal) {
         let msg_type = message.msg_type();
-        let outgoing = match refusal {
-            Refusal::Field { error, text } => written(&Reject {
-                ref_seq_num: sequence,
-                ref_tag_id: Some(u64::from(error.tag)).filter(|tag| *tag != 0),
-                ref_msg_type: Some(msg_type.as_str()),
-                reason: Some(u64::from(error.reason.0)),
-                text: Some(text.unwrap_or(error.reason.text())),
-            }),
-            Refusal::Business { reason, text } => written(&BusinessReject {
-                ref_msg_type: msg_type.as_str(),
-                reason,
-                ref_seq_num: Some(sequence),
-                ref_id: None,
-                text: Some(text),
-            }),
+        let (error, text) = match refusal {
+            Refusal::Field { error, text } => (error, text.unwrap_or(error.reason.text())),
+            Refusal::Business { text, .. } => {
+                (FieldError { tag: 0, reason: SessionRejectReason::OTHER }, text)
+            }
         };
-        self.send_fix(number, outgoing);
+        let reject = written(&Reject {
+            ref_seq_num: sequence,
+            ref_tag_id: Some(u64::from(error.tag)).filter(|tag| *tag != 0),
+            ref_msg_type: Some(msg_type.as_str()),
+            reason: Some(u64::from(shown_reason(error.reason).0)),
+            text: Some(text),
+        });
+        self.send_fix(number, reject);
     }
 
     /// Sends a message; a client that does not read until there is no room is given up.
     fn send_fix(&mut self, number: u64, outgoing: Option<Outgoing>) {
-        let Some(Outgoing { msg_type, bytes }) = outgoing else { return };
+        let Some(outgoing) = outgoing else { return };
+        let Some(Outgoing { msg_type, bytes }) = self.delay_fix(number, outgoing) else { return };
         let Parsed::Complete { message, .. } = Message::parse(&bytes) else { return };
         let sent = self.with_session(number, |session, now, _| {
             let sent = session.send_with(now, msg_type, |writer| {
@@ -337,6 +388,9 @@ impl Front {
 
     /// What is due: heartbeats, and the best levels of books for who wants them each time.
     pub(super) fn run_fix(&mut self) {
+        // What the venue decides itself comes with no command.
+        let followed: Vec<usize> = self.fix.states.keys().copied().collect();
+        self.tell_states(&followed);
         let numbers: Vec<u64> = self
             .connections
             .iter()
@@ -344,6 +398,7 @@ impl Front {
             .map(|(number, _)| *number)
             .collect();
         for number in numbers {
+            self.miss_fix_heartbeat(number);
             self.with_session(number, |session, now, _| {
                 if session.poll_timeout().is_some_and(|due| due <= now) {
                     session.handle_timeout(now);
@@ -390,6 +445,7 @@ impl Front {
         if let Some(link) = self.link(number) {
             (link.securities, link.positions) = (None, None);
             link.feeds.clear();
+            link.captures.clear();
             link.statuses.clear();
         }
         self.forget_books();
@@ -413,6 +469,7 @@ impl Front {
         for (number, account) in clients {
             if let Some(changes) = changes.get(&account).filter(|changes| !changes.is_empty()) {
                 self.tell_reports(number, account, changes, answered);
+                self.tell_captures(number, changes);
                 self.tell_positions(number, account, changes);
             }
         }
@@ -422,17 +479,24 @@ impl Front {
 /// What a message needs and costs; none of one that is not taken.
 fn price_of(msg_type: MsgType) -> Option<(Need, Pool)> {
     Some(match msg_type {
-        MsgType::NEW_ORDER_SINGLE | MsgType::ORDER_CANCEL_REPLACE_REQUEST | MsgType::ORDER_CANCEL_REQUEST => {
-            (Need::Trade(Access::ReadWrite), Pool::Matching)
+        MsgType::NEW_ORDER_SINGLE
+        | MsgType::ORDER_CANCEL_REPLACE_REQUEST
+        | MsgType::ORDER_CANCEL_REQUEST
+        | MsgType::MASS_QUOTE
+        | MsgType::QUOTE_CANCEL => (Need::Trade(Access::ReadWrite), Pool::Matching),
+        MsgType::PROTECTION_LIMITS | MsgType::PROTECTION_RESET => {
+            (Need::Trade(Access::ReadWrite), Pool::NonMatching)
         }
         MsgType::ORDER_MASS_CANCEL_REQUEST => (Need::Trade(Access::ReadWrite), Pool::CancelAll),
-        MsgType::ORDER_MASS_STATUS_REQUEST | MsgType::REQUEST_FOR_POSITIONS => {
-            (Need::Trade(Access::Read), Pool::NonMatching)
-        }
+        MsgType::ORDER_MASS_STATUS_REQUEST
+        | MsgType::REQUEST_FOR_POSITIONS
+        | MsgType::TRADE_CAPTURE_REQUEST => (Need::Trade(Access::Read), Pool::NonMatching),
         MsgType::USER_REQUEST => (Need::Account(Access::Read), Pool::NonMatching),
         MsgType::SECURITY_LIST_REQUEST => (Need::Login, Pool::GetInstruments),
         MsgType::MARKET_DATA_REQUEST => (Need::Login, Pool::Subscribe),
-        MsgType::SECURITY_STATUS_REQUEST => (Need::Login, Pool::NonMatching),
+        MsgType::SECURITY_STATUS_REQUEST | MsgType::SECURITY_DEFINITION_REQUEST => {
+            (Need::Login, Pool::NonMatching)
+        }
         _ => return None,
     })
 }
@@ -464,6 +528,17 @@ fn check_id(id: &str, tag: u32) -> Result<(), FieldError> {
     if id.len() > ID_LEN_MAX { Err(out_of_range(tag)) } else { Ok(()) }
 }
 
+/// The reasons that Deribit gives: a wrong value, a type that is not taken, and all others.
+fn shown_reason(reason: SessionRejectReason) -> SessionRejectReason {
+    match reason {
+        SessionRejectReason::BAD_FORMAT
+        | SessionRejectReason::OUT_OF_RANGE
+        | SessionRejectReason::NO_VALUE => SessionRejectReason::BAD_FORMAT,
+        SessionRejectReason::INVALID_MSG_TYPE => reason,
+        _ => SessionRejectReason::OTHER,
+    }
+}
+
 /// What a request lacks.
 const fn missing(tag: u32) -> FieldError {
     FieldError { tag, reason: SessionRejectReason::REQUIRED_TAG_MISSING }
@@ -486,7 +561,7 @@ fn decimal_of(decimal: Decimal) -> FixDecimal {
 
 /// Money with eight digits after the point, as figures are shown.
 fn figure_of(money: Money) -> FixDecimal {
-    decimal_of(crate::listing::figure(money))
+    decimal_of(crate::listing::figure(money).decimal())
 }
 
 /// Why a request was refused, in Deribit's words.

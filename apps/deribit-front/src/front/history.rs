@@ -7,7 +7,7 @@ use tickpath_deribit::scan::Value;
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, list, text_of};
+use crate::json::{Json, Object, list, param, text_param};
 use crate::market::Trade;
 use crate::order::{Order, UserTrade};
 
@@ -29,34 +29,44 @@ struct Range {
 
 impl Front {
     fn range(&self, params: &Value<'_>) -> Result<Range, Fault> {
-        let listing = match text_of(params, "instrument_name") {
+        let listing = match text_param(params, "instrument_name")? {
             Some(name) => Some(self.find_listing(&name)?),
             None => None,
         };
-        let currency = text_of(params, "currency").map(|currency| (currency, get(params, "kind")));
+        let currency = text_param(params, "currency")?;
+        let kind = param(params, "kind")?;
+        let currency = currency.map(|currency| (currency, kind));
         if listing.is_none() && currency.is_none() {
             return Err(Fault::param("instrument_name", "value required"));
         }
-        let count = get::<u32>(params, "count").unwrap_or(COUNT_DEFAULT);
+        let count = param::<u32>(params, "count")?.unwrap_or(COUNT_DEFAULT);
         if !(1..=COUNT_MAX).contains(&count) {
             return Err(Fault::param("count", "value must be 1 to 1000"));
         }
-        let number = |name| get::<u64>(params, name);
-        let id = |name| text_of(params, name).and_then(|id| trailing_number(&id));
-        let (start_seq, end_seq) = (number("start_seq"), number("end_seq"));
-        let (start_time, end_time) = (number("start_timestamp"), number("end_timestamp"));
-        let begins = start_seq.is_some() || start_time.is_some() || id("start_id").is_some();
-        let is_ascending = match text_of(params, "sorting").as_deref() {
+        let number = |name| param::<u64>(params, name);
+        let id = |name| match text_param(params, name)? {
+            None => Ok(None),
+            Some(id) => match trailing_number(&id) {
+                None => Err(Fault::param(name, "value is no id of a trade")),
+                number => Ok(number),
+            },
+        };
+        let (start_seq, end_seq) = (number("start_seq")?, number("end_seq")?);
+        let (start_time, end_time) = (number("start_timestamp")?, number("end_timestamp")?);
+        let (start_id, end_id) = (id("start_id")?, id("end_id")?);
+        let begins = start_seq.is_some() || start_time.is_some() || start_id.is_some();
+        let is_ascending = match text_param(params, "sorting")?.as_deref() {
             Some("asc") => true,
             Some("desc") => false,
             // From where it is to begin, or else the newest first.
-            _ => begins,
+            None | Some("default") => begins,
+            Some(_) => return Err(Fault::param("sorting", "value must be asc, desc or default")),
         };
         Ok(Range {
             listing,
             currency,
             seq: (start_seq.unwrap_or(0), end_seq.unwrap_or(u64::MAX)),
-            id: (id("start_id").unwrap_or(0), id("end_id").unwrap_or(u64::MAX)),
+            id: (start_id.unwrap_or(0), end_id.unwrap_or(u64::MAX)),
             time_ms: (start_time.unwrap_or(0), end_time.unwrap_or(u64::MAX)),
             count: count as usize,
             is_ascending,
@@ -95,8 +105,17 @@ impl Front {
 
     pub(super) fn user_trades_by_order(&self, account: usize, request: &Request<'_>) -> Answer {
         let GetUserTradesByOrder { order_id, .. } = request.params()?;
-        let number = trailing_number(&order_id.to_cow()).unwrap_or(0);
+        let is_latest_first = match text_param(&request.params()?, "sorting")?.as_deref() {
+            None | Some("asc" | "default") => false,
+            Some("desc") => true,
+            Some(_) => return Err(Fault::param("sorting", "value must be asc, desc or default")),
+        };
+        let number = self.order_number(account, &order_id.to_cow())?;
         let trades = self.accounts[account].trades.iter().filter(|trade| trade.order == number);
+        let mut trades: Vec<&UserTrade> = trades.collect();
+        if is_latest_first {
+            trades.reverse();
+        }
         Ok(Some(list(trades, |trade, out| self.write_user_trade(trade, out))))
     }
 
@@ -110,17 +129,17 @@ impl Front {
 
     pub(super) fn order_history(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let listing = match text_of(&params, "instrument_name") {
+        let listing = match text_param(&params, "instrument_name")? {
             Some(name) => Some(self.find_listing(&name)?),
             None => None,
         };
-        let (currency, kind) = (text_of(&params, "currency"), get::<Kind>(&params, "kind"));
+        let (currency, kind) = (text_param(&params, "currency")?, param::<Kind>(&params, "kind")?);
         if listing.is_none() && currency.is_none() {
             return Err(Fault::param("currency", "value required"));
         }
-        let count = get::<u32>(&params, "count").unwrap_or(ORDERS_DEFAULT).min(COUNT_MAX) as usize;
-        let offset = get::<u32>(&params, "offset").unwrap_or(0) as usize;
-        let has_unfilled = get::<bool>(&params, "include_unfilled").unwrap_or(false);
+        let count = param::<u32>(&params, "count")?.unwrap_or(ORDERS_DEFAULT).min(COUNT_MAX) as usize;
+        let offset = param::<u32>(&params, "offset")?.unwrap_or(0) as usize;
+        let has_unfilled = param::<bool>(&params, "include_unfilled")?.unwrap_or(false);
         let is_wanted = |order: &&Order| {
             let known = &self.settings.listings[order.listing];
             listing.is_none_or(|wanted| wanted == order.listing)

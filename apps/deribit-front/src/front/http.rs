@@ -1,9 +1,11 @@
 //! Requests over HTTP: one each, by GET with a query or by POST with a body.
 
+use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::sign::HttpRequest;
 use tickpath_deribit::text::Text;
 
 use super::Front;
+use super::peers::PublicPool;
 use crate::connection::Frame;
 use crate::fault::Fault;
 use crate::json::Object;
@@ -61,9 +63,15 @@ impl Front {
             let signed = HttpRequest { method: call.method, uri: call.target, body: call.body };
             if let Err(fault) = self.authorize_http(number, header, signed) {
                 self.counters.logins_refused.add(1);
-                self.refuse_http(number, fault);
+                let charged = self.charge_refused(number, PublicPool::RefusedLogin);
+                self.refuse_http(number, charged.err().unwrap_or(fault));
                 return;
             }
+        }
+        if !matches!(call.method, "GET" | "POST") {
+            let to = ReplyTo { connection: number, id: RequestId::Number(0), us_in: now_us };
+            let fault = Fault::because(ErrorCode::MethodNotFound, "GET with a query, or POST with a body");
+            return self.reply(&to, Err(fault));
         }
         match call.path.strip_prefix(BASE) {
             // The body names the method; one in the path is the same.
@@ -83,6 +91,19 @@ impl Front {
         self.reply(&to, Err(fault));
     }
 
+    /// What is answered where an address has as many connections as it may.
+    #[must_use]
+    pub fn too_many_connections() -> Frame {
+        let code = ErrorCode::TooManyRequests;
+        let data = Object::new().with("reason", Text::new("the address has as many connections as it may"));
+        let error = Object::new()
+            .with("code", code.code())
+            .with("message", Text::new(code.message()))
+            .with("data", data.json());
+        let bytes = Object::new().with("jsonrpc", Text::new("2.0")).with("error", error.json()).end();
+        Frame { bytes, error: Some(code.code()) }
+    }
+
     /// What is answered where a path is no method's.
     #[must_use]
     pub fn not_found() -> Frame {
@@ -99,8 +120,9 @@ fn request_of(method: &str, query: &[(String, String)]) -> Vec<u8> {
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             continue;
         }
-        let is_json =
-            !TEXTS.contains(&name.as_str()) && tickpath_deribit::scan::check(value.as_bytes()).is_ok();
+        let is_list = name == "currency" && value.starts_with('[');
+        let is_json = (is_list || !TEXTS.contains(&name.as_str()))
+            && tickpath_deribit::scan::check(value.as_bytes()).is_ok();
         params = if is_json {
             params.with(name, crate::json::Json(value.clone().into_bytes()))
         } else {

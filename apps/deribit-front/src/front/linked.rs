@@ -1,24 +1,28 @@
 //! Orders that depend on another: one triggers others, one cancels another, or both.
 //!
-//! What depends waits here. It is not written down: after a restart orders that are in the book stay, and stand alone.
+//! What depends waits here, and is written down: what is asked for with an order before the order is on its way, what became
+//! of it once the log has the order. After a restart what was due meanwhile is done.
 
 use tickpath_deribit::codes::{CancelReason, Direction, OrderState, OrderType, TimeInForce};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::PlaceOrder;
+use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::Money;
-use tickpath_types::{Price, Qty};
+use tickpath_matching::{Command, CommandKind};
+use tickpath_types::{OrderRequest, Price, Qty};
 
 use super::Front;
 use super::trading::check_terms;
-use super::triggers::{WAITING_MAX, waits};
+use super::triggers::{WAITING_MAX, extra_of, link_record, waits};
 use crate::account::Changes;
 use crate::fault::Fault;
-use crate::json::{get, member, text_of};
+use crate::json::{member, param, text_param};
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::{Extra, FillCondition, Order, TRIGGER_BIT, Terms, TriggerTerms};
 use crate::pending::{Intent, Origin};
+use crate::record::{Link, Record, WaitingOrder};
 
 /// Quantities are multiplied before they are divided.
 fn part_of(qty: Qty, filled: Qty, whole: Qty) -> Qty {
@@ -34,7 +38,7 @@ impl Front {
         primary: &PlaceOrder<'_>,
         params: &Value<'_>,
     ) -> Result<Option<Box<Extra>>, Fault> {
-        let Some(kind) = text_of(params, "linked_order_type") else {
+        let Some(kind) = text_param(params, "linked_order_type")? else {
             return match member(params, "otoco_config") {
                 Some(_) => {
                     Err(Fault::because(ErrorCode::UnsupportedArgCombination, "linked_order_type is missing"))
@@ -48,7 +52,7 @@ impl Front {
             "one_triggers_one_cancels_other" => (2, true, true),
             _ => return Err(Fault::param("linked_order_type", "no such type")),
         };
-        let condition = match text_of(params, "trigger_fill_condition").as_deref() {
+        let condition = match text_param(params, "trigger_fill_condition")?.as_deref() {
             None | Some("first_hit") => FillCondition::FirstHit,
             Some("complete_fill") => FillCondition::CompleteFill,
             Some("incremental") => FillCondition::Incremental,
@@ -66,7 +70,7 @@ impl Front {
         let mut linked = Vec::new();
         while let Ok(true) = scanner.next_element() {
             let Ok(config) = scanner.value() else { break };
-            linked.push(self.linked_order(primary, &config)?);
+            linked.push(self.linked_order(account, primary, &config)?);
         }
         if linked.len() != count {
             return Err(Fault::param("otoco_config", "one order, or two of one_triggers_one_cancels_other"));
@@ -78,37 +82,39 @@ impl Front {
     }
 
     /// An order as an element of `otoco_config` describes it.
-    fn linked_order(&mut self, primary: &PlaceOrder<'_>, config: &Value<'_>) -> Result<Order, Fault> {
+    fn linked_order(
+        &mut self,
+        account: usize,
+        primary: &PlaceOrder<'_>,
+        config: &Value<'_>,
+    ) -> Result<Order, Fault> {
         let wrong = |param| Fault::param(param, "no such value");
         let code = |name: &'static str| member(config, name).ok_or(Fault::param(name, "value required"));
         let direction: Direction = code("direction")?.parse_strict().map_err(|_| wrong("direction"))?;
         let side = direction.side().ok_or(wrong("direction"))?;
-        let label = text_of(config, "label").unwrap_or_default();
+        let label = text_param(config, "label")?.unwrap_or_default();
         if label.chars().count() > LABEL_LEN_MAX {
             return Err(Fault::param("label", "at most 64 characters"));
         }
-        let flag = |name| get::<bool>(config, name).unwrap_or(false);
+        let flag = |name| param::<bool>(config, name).map(|flag| flag.unwrap_or(false));
         let optional = |name: &'static str| member(config, name);
         let order_type = optional("type").map(|value| value.parse_strict::<OrderType>()).transpose();
         let time = optional("time_in_force").map(|value| value.parse_strict::<TimeInForce>()).transpose();
         let trigger = optional("trigger").map(|value| value.parse_strict()).transpose();
+        let amount = param::<Decimal>(config, "amount")?;
         let order = PlaceOrder {
-            amount: get(config, "amount").or(primary.amount),
-            contracts: if get::<tickpath_deribit::number::Decimal>(config, "amount").is_some() {
-                None
-            } else {
-                primary.contracts
-            },
+            amount: amount.or(primary.amount),
+            contracts: primary.contracts.filter(|_| amount.is_none()),
             order_type: order_type.map_err(|_| wrong("type"))?,
-            price: get(config, "price"),
+            price: param(config, "price")?,
             label: Some(Text::new(&label)),
             time_in_force: time.map_err(|_| wrong("time_in_force"))?,
-            post_only: flag("post_only"),
-            reject_post_only: flag("reject_post_only"),
-            reduce_only: flag("reduce_only"),
+            post_only: flag("post_only")?,
+            reject_post_only: flag("reject_post_only")?,
+            reduce_only: flag("reduce_only")?,
             trigger: trigger.map_err(|_| wrong("trigger"))?,
-            trigger_price: get(config, "trigger_price"),
-            trigger_offset: get(config, "trigger_offset"),
+            trigger_price: param(config, "trigger_price")?,
+            trigger_offset: param(config, "trigger_offset")?,
             display_amount: None,
             advanced: None,
             mmp: false,
@@ -134,7 +140,7 @@ impl Front {
             is_post_only: order.post_only,
             rejects_post_only: order.post_only && order.reject_post_only,
             is_reduce_only: order.reduce_only,
-            label: self.labels.number(&label, "").ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
+            label: self.label_number(account, &label, "")?,
             ..Terms::default()
         };
         Ok(Order {
@@ -170,8 +176,13 @@ impl Front {
         let name = if order_type == OrderType::TrailingStop { "trigger_offset" } else { "trigger_price" };
         let given =
             if order_type == OrderType::TrailingStop { order.trigger_offset } else { order.trigger_price };
-        let given = self.on_trigger_tick(listing, given.ok_or(Fault::param(name, "value required"))?)?;
-        let offset = (order_type == OrderType::TrailingStop).then_some(given.0);
+        let given = given.ok_or(Fault::param(name, "value required"))?;
+        let is_trailing = order_type == OrderType::TrailingStop;
+        let given = match is_trailing {
+            true => self.on_offset_tick(listing, given)?,
+            false => self.on_trigger_tick(listing, given)?,
+        };
+        let offset = is_trailing.then_some(given.0);
         Ok(TriggerTerms { watched, price: given, offset, reference: given })
     }
 
@@ -196,6 +207,7 @@ impl Front {
             String::new()
         };
         let mut numbers = Vec::new();
+        let mut waiting = Vec::new();
         for mut order in linked {
             order.number = self.next_trigger | TRIGGER_BIT;
             self.next_trigger += 1;
@@ -204,18 +216,20 @@ impl Front {
                 (extra.oco_ref, extra.primary_id) = (oco_ref.clone(), primary_id.clone());
             }
             numbers.push(order.number);
-            self.accounts[account].waiting.insert(order.number, order);
+            waiting.push(order);
         }
         if triggers {
             let listings = &self.settings.listings;
-            let known = &self.accounts[account];
-            let waiting = numbers.iter().filter_map(|number| known.waiting.get(number));
-            let ids: Vec<String> = waiting.map(|order| order.id(&listings[order.listing])).collect();
+            let ids: Vec<String> = waiting.iter().map(|order| order.id(&listings[order.listing])).collect();
             if let Some(extra) =
                 self.accounts[account].order_mut(number).and_then(|order| order.extra.as_mut())
             {
                 (extra.secondaries, extra.secondary_ids) = (numbers.clone(), ids);
             }
+        }
+        waiting.into_iter().for_each(|order| self.write_waiting(account, order, None));
+        self.write_link(account, number);
+        if triggers {
             numbers.into_iter().for_each(|number| self.tell_of(account, number));
         } else {
             numbers.into_iter().for_each(|number| self.release(account, number, Qty(u64::MAX)));
@@ -230,11 +244,21 @@ impl Front {
     }
 
     pub(super) fn follow_link(&mut self, account: usize, number: u64) {
+        self.follow_secondaries(account, number);
         let Some(order) = self.accounts[account].order(number) else { return };
         let Some(extra) = order.extra.clone() else { return };
-        let (filled, whole, state, reason) = (order.filled, order.qty, order.state, order.cancel_reason);
-        let has_fired = order.trigger.is_some() && state == OrderState::Triggered;
-        let is_over = has_fired || matches!(state, OrderState::Filled | OrderState::Cancelled);
+        let (filled, reason, is_over) = (order.filled, order.cancel_reason, is_over(order));
+        let is_first = self.is_live && reason != Some(CancelReason::OcoOtherClosed);
+        if !extra.oco_ref.is_empty() && is_first && (is_over || !filled.is_zero()) {
+            self.cancel_others(account, number, &extra.oco_ref);
+        }
+    }
+
+    /// What an order triggers is let go as far as it is filled, or ends with it.
+    fn follow_secondaries(&mut self, account: usize, number: u64) {
+        let Some(order) = self.accounts[account].order(number) else { return };
+        let Some(extra) = order.extra.clone() else { return };
+        let (filled, whole, state, is_over) = (order.filled, order.qty, order.state, is_over(order));
         for secondary in &extra.secondaries {
             let Some(waiting) = self.accounts[account].waiting.get(secondary) else { continue };
             let released = waiting.extra.as_ref().map_or(Qty::ZERO, |extra| extra.released);
@@ -251,10 +275,6 @@ impl Front {
                 let reason = Some(CancelReason::OtoPrimaryClosed);
                 self.end_trigger(account, *secondary, OrderState::Cancelled, reason);
             }
-        }
-        let is_first = reason != Some(CancelReason::OcoOtherClosed);
-        if !extra.oco_ref.is_empty() && is_first && (is_over || !filled.is_zero()) {
-            self.cancel_others(account, number, &extra.oco_ref);
         }
     }
 
@@ -290,14 +310,18 @@ impl Front {
         let is_whole = extra.released == order.qty;
         let armed = extra.armed;
         let order = order.clone();
+        let part_of = Some(number).filter(|_| !is_whole);
         let extra = order.extra.as_deref().map(|extra| {
             let (oco_ref, primary_id) = (extra.oco_ref.clone(), extra.primary_id.clone());
             Box::new(Extra { oco_ref, primary_id, ..Extra::default() })
         });
         let entered = match armed {
-            Some(armed) => self.arm(account, Order { qty, extra, ..order.clone() }, armed),
+            Some(armed) => self.arm(account, Order { qty, extra, ..order.clone() }, armed, part_of),
             None => self.let_go(account, &Order { qty, ..order.clone() }, extra),
         };
+        if entered.is_ok() && armed.is_none() {
+            self.hand_over_part(account, number, qty);
+        }
         if entered.is_err() || is_whole {
             let state = if entered.is_ok() { OrderState::Triggered } else { OrderState::Rejected };
             self.end_trigger(account, number, state, None);
@@ -305,7 +329,13 @@ impl Front {
     }
 
     /// A linked order waits for its price from now on, under a number of its own.
-    fn arm(&mut self, account: usize, mut order: Order, armed: TriggerTerms) -> Result<(), Fault> {
+    fn arm(
+        &mut self,
+        account: usize,
+        mut order: Order,
+        armed: TriggerTerms,
+        part_of: Option<u64>,
+    ) -> Result<(), Fault> {
         // The linked order is one of them, and goes with the last part of it.
         if self.accounts[account].waiting.len() > WAITING_MAX {
             return Err(ErrorCode::NoMoreTriggers.into());
@@ -319,8 +349,97 @@ impl Front {
         order.number = self.next_trigger | TRIGGER_BIT;
         self.next_trigger += 1;
         order.trigger = Some(TriggerTerms { price, reference: now, ..armed });
-        self.keep_waiting(account, order);
+        let number = order.number;
+        self.write_waiting(account, order, part_of);
+        self.tell_of(account, number);
         Ok(())
+    }
+
+    /// Writes down what an order is linked with that is on its way.
+    pub(super) fn write_links_asked(&mut self, account: usize, user_ref: u32, extra: &Extra) {
+        let linked = extra.linked.iter().map(|order| self.waiting_record(account, order)).collect();
+        let (name, link) = (self.accounts[account].name.clone(), link_record(extra));
+        self.write_down(Record::LinksAsked { account: name, user_ref, link, linked });
+    }
+
+    /// The same from what was written down.
+    pub(super) fn take_links_asked(
+        &mut self,
+        account: &str,
+        user_ref: u32,
+        link: &Link,
+        linked: &[WaitingOrder],
+    ) {
+        let Some(account) = self.account_named(account) else { return };
+        let now_ms = self.recalled_ms;
+        let linked = linked.iter().filter_map(|record| self.waiting_order(record, now_ms));
+        let linked = linked.map(|(_, order)| order).collect();
+        if !self.is_live {
+            let extra = Extra { linked, ..*extra_of(link) };
+            self.accounts[account].links_asked.insert(user_ref, Box::new(extra));
+        }
+    }
+
+    /// Writes down what an order of the log is linked with.
+    fn write_link(&mut self, account: usize, number: u64) {
+        let extra = self.accounts[account].order(number).and_then(|order| order.extra.as_deref());
+        if let Some(link) = extra.map(link_record) {
+            let account = self.accounts[account].name.clone();
+            self.write_down(Record::Linked { account, number, link });
+        }
+    }
+
+    /// The same from what was written down.
+    pub(super) fn take_link(&mut self, account: &str, number: u64, link: &Link) {
+        let Some(account) = self.account_named(account) else { return };
+        if let Some(order) = self.accounts[account].order_mut(number) {
+            order.extra = Some(extra_of(link));
+        }
+    }
+
+    /// Before the log is read to its end: an order that others are to be linked with is there.
+    pub(super) fn see_links(
+        &mut self,
+        account: usize,
+        command: &Command,
+        entered: Option<u64>,
+        is_bounced: bool,
+    ) {
+        let user_ref = match command.kind {
+            CommandKind::Order(OrderRequest::Enter(order)) => order.user_ref,
+            CommandKind::Refuse { user_ref, .. } => user_ref,
+            _ => return,
+        };
+        let known = &mut self.accounts[account];
+        let Some(extra) = known.links_asked.remove(&user_ref.0).filter(|_| !is_bounced) else { return };
+        if let Some(order) = entered.and_then(|number| known.order_mut(number)) {
+            order.extra = Some(extra);
+        }
+    }
+
+    /// At the start: what is linked with orders of the log begins to wait where it does not yet, and what was due is done.
+    pub(super) fn catch_up_links(&mut self) {
+        for account in 0..self.accounts.len() {
+            self.accounts[account].links_asked.clear();
+            let known = &self.accounts[account];
+            let all = known.open.values().chain(&known.closed).chain(known.waiting.values());
+            let linked: Vec<(u64, bool)> = all
+                .filter_map(|order| {
+                    order.extra.as_ref().map(|extra| (order.number, !extra.linked.is_empty()))
+                })
+                .collect();
+            for (number, begins) in linked {
+                if begins {
+                    self.begin_links(account, number);
+                }
+                self.follow_secondaries(account, number);
+                let Some(order) = self.accounts[account].order(number) else { continue };
+                let oco_ref = order.extra.as_ref().map(|extra| extra.oco_ref.clone()).unwrap_or_default();
+                if !order.filled.is_zero() && !oco_ref.is_empty() {
+                    self.cancel_others(account, number, &oco_ref);
+                }
+            }
+        }
     }
 
     fn let_go(&mut self, account: usize, order: &Order, extra: Option<Box<Extra>>) -> Result<(), Fault> {
@@ -333,13 +452,19 @@ impl Front {
             true => self.reducing(account, listing, side, order.qty)?,
             false => order.qty,
         };
-        let terms = Terms { trigger: (order.number & !TRIGGER_BIT) as u32, ..order.terms };
+        let terms = Terms { trigger: Terms::trigger_of(order.number), ..order.terms };
         let mut intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
         self.check_funds(account, &intent, qty, None)?;
         let connection = order.connection;
         self.enter_as(account, intent, Origin { connection, extra, ..Origin::default() })
     }
+}
+
+/// True for an order that does nothing any more.
+fn is_over(order: &Order) -> bool {
+    let has_fired = order.trigger.is_some() && order.state == OrderState::Triggered;
+    has_fired || matches!(order.state, OrderState::Filled | OrderState::Cancelled)
 }
 
 #[cfg(test)]

@@ -50,6 +50,13 @@ impl LogListener for Front {
             let account = &mut self.accounts[account];
             account.next_ref = account.next_ref.max(engine.last_user_ref(command.session).0 + 1);
         }
+        if let Some(account) = own {
+            let own = changes.get(&account);
+            let is_bounced = own.is_some_and(|changes| changes.post_only.is_some());
+            let entered = own.and_then(|changes| changes.orders.first().copied());
+            self.see_handed(account, command, entered, is_bounced);
+            self.see_links(account, command, entered, is_bounced);
+        }
         // Numbers of trigger orders that fired before a restart are not given again.
         for order in changes.values().flat_map(|changes| &changes.orders) {
             let trigger = own
@@ -126,6 +133,7 @@ impl Front {
                     self.markets[place].mark_forced(trade.match_id);
                     trade.liquidation = Some(Liquidity::Taker);
                 }
+                self.markets[place].count(&self.settings.listings[place].contract, &trade);
                 self.trades.insert(trade.match_id, trade);
                 traded.push((place, trade));
             }
@@ -143,7 +151,7 @@ impl Front {
     /// True for an order that closes a position of an account without enough margin.
     fn is_forced(&self, command: &Command) -> bool {
         match command.kind {
-            CommandKind::Order(OrderRequest::Enter(order)) => {
+            CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order) => {
                 self.by_session.contains_key(&command.session.0)
                     && Terms::decode(&order.client_order_id).order_type == OrderType::Liquidation
             }
@@ -200,6 +208,9 @@ impl Front {
         let pending = &mut self.accounts[account].pending;
         let place = match &command.kind {
             CommandKind::Order(request) => pending.iter().position(|pending| pending.request == *request),
+            CommandKind::Force(order) => {
+                pending.iter().position(|pending| pending.request == OrderRequest::Enter(*order))
+            }
             CommandKind::Refuse { user_ref, .. } => pending.iter().position(|pending| {
                 pending.request.is_new_order() && pending.request.user_ref() == *user_ref
             }),
@@ -227,8 +238,12 @@ impl Front {
                 markets: &self.markets,
                 trades: &self.trades,
                 now_ms: at_ms,
-                user_reason: match pending.map(|pending| pending.work) {
-                    Some(Work::Cancel { reason, .. }) => reason,
+                user_reason: match pending.map(|pending| (pending.work, pending.request)) {
+                    Some((Work::Cancel { reason, .. }, _)) => reason,
+                    // An edit that would have taken and must not. One to a lower amount takes a part away.
+                    Some((Work::Edit { .. }, OrderRequest::Cancel(cancel))) if cancel.qty.is_zero() => {
+                        CancelReason::EditPostOnlyReject
+                    }
                     _ => CancelReason::UserRequest,
                 },
                 venue_reason: match is_expiry {
@@ -250,6 +265,12 @@ impl Front {
             && let Some(order) = self.accounts[account].order_mut(*number)
         {
             order.extra = Some(extra.clone());
+            if let Some(quote) = extra.quote() {
+                let known = self.accounts[account].trades.iter_mut().rev();
+                let own = known.take_while(|trade| trade.order == *number).chain(changes.trades.iter_mut());
+                own.filter(|trade| trade.order == *number)
+                    .for_each(|trade| trade.quote = Some(quote.clone()));
+            }
             self.begin_links(account, *number);
         }
         let quoting =
@@ -334,6 +355,7 @@ impl Front {
             let Pending { connection, group, .. } = pending;
             self.enter_as(account, intent, Origin { connection, reply, group, extra })
         });
+        self.follow_bounced(account, intent.terms.trigger, sent.as_ref().ok().map(|()| intent.qty));
         match (sent, &pending.reply, pending.group) {
             (Err(fault), Some(to), _) => self.reply(to, Err(fault)),
             (Err(fault), None, Some(group)) => {

@@ -13,9 +13,10 @@ use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Money, Style};
 use tickpath_types::{Qty, Side};
 
+use super::options::OptionFigures;
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, json, list, member, text_of};
+use crate::json::{Json, Object, json, list, member, param, text_param};
 use crate::listing::figure;
 use crate::market::{Life, best_of, price_amount};
 
@@ -38,17 +39,27 @@ struct Figures {
     stats: [Option<String>; 6],
 }
 
+/// What a ticker shows, as text.
+pub(super) struct TickerTexts {
+    figures: Figures,
+    option: OptionFigures,
+    /// The price of the delivery; empty before it.
+    delivered: String,
+    /// Of perpetuals: what a unit of the amount has paid of funding since the beginning.
+    pub(super) interest: String,
+}
+
 impl Front {
     pub(super) fn instruments(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let currency = text_of(&params, "currency").unwrap_or_else(|| "any".to_owned());
+        let currency = text_param(&params, "currency")?.unwrap_or_else(|| "any".to_owned());
         let kind = match member(&params, "kind") {
             Some(kind) => {
                 Some(kind.parse_strict::<Kind>().map_err(|_| Fault::param("kind", "no such kind"))?)
             }
             None => None,
         };
-        let expired = get::<bool>(&params, "expired").unwrap_or(false);
+        let expired = param::<bool>(&params, "expired")?.unwrap_or(false);
         let found = (0..self.settings.listings.len())
             .filter(|place| expired == matches!(self.markets[*place].life, Life::Delivered(_)))
             .filter(|place| self.settings.listings[*place].is_of(kind, &currency));
@@ -90,8 +101,8 @@ impl Front {
     }
 
     pub(super) fn find_named(&self, params: &Value<'_>) -> Result<usize, Fault> {
-        let name =
-            text_of(params, "instrument_name").ok_or(Fault::param("instrument_name", "value required"))?;
+        let name = text_param(params, "instrument_name")?
+            .ok_or(Fault::param("instrument_name", "value required"))?;
         self.find_listing(&name)
     }
 
@@ -134,7 +145,7 @@ impl Front {
 
     fn figures(&self, place: usize) -> Figures {
         let (listing, market) = self.listed(place);
-        let stats = market.stats(&listing.contract, self.now_ms());
+        let stats = market.stats();
         let sizes = self.accounts.iter().map(|account| account.position(place).size.max(0).unsigned_abs());
         let change = stats.first.zip(market.last).filter(|(first, _)| first.0 > 0).map(|(first, last)| {
             Money::ratio(i128::from(last.0 - first.0) * 100, first.0.into()).rounded(4).to_string()
@@ -163,33 +174,49 @@ impl Front {
     }
 
     pub(super) fn write_ticker(&self, place: usize, out: &mut Vec<u8>) {
+        let texts = self.ticker_texts(place);
+        self.ticker_of(place, &texts).write(out);
+    }
+
+    pub(super) fn ticker_texts(&self, place: usize) -> TickerTexts {
         let (listing, market) = self.listed(place);
-        let figures = self.figures(place);
+        let (per_unit, contract) = (market.funding.meter.per_unit, &listing.contract);
+        let units = 10_i128.pow(contract.amount_decimals.into());
+        TickerTexts {
+            figures: self.figures(place),
+            option: self.option_figures(place),
+            delivered: match market.life {
+                Life::Delivered(price) => figure(price).to_string(),
+                _ => String::new(),
+            },
+            interest: per_unit.scaled(units, i128::from(contract.amount_step.max(1))).to_string(),
+        }
+    }
+
+    /// What is known of an instrument, but for its book.
+    fn ticker_of<'a>(&'a self, place: usize, texts: &'a TickerTexts) -> Ticker<'a> {
+        let (listing, market) = self.listed(place);
+        let TickerTexts { figures, option, delivered, interest } = texts;
         let (bid, bid_amount) = best_of(market, listing, Side::Buy);
         let (ask, ask_amount) = best_of(market, listing, Side::Sell);
         let (min, max) = market.band(listing, self.settings.band_ppm);
         let [funding, funding_8h] =
             figures.funding.each_ref().map(|rate| Number::new(rate).ok().filter(|_| listing.is_perpetual()));
-        let delivered = match market.life {
-            Life::Delivered(price) => figure(price).to_string(),
-            _ => String::new(),
-        };
         let is_option = listing.kind == Kind::Option;
+        let volatility = |place: usize| Number::new(&option.volatilities[place]).ok();
         let index_name = Text::new(&self.indices[listing.index].name);
         let index = Number::new(&figures.index).ok();
         Ticker {
-            timestamp: self.now_ms(),
             state: Some(market.listed_state()),
-            stats: Some(stats_of(&figures)),
+            stats: Some(stats_of(figures)),
             index_price: index,
-            instrument_name: Text::new(&listing.name),
             last_price: market.last.map(|last| listing.price(last)),
             settlement_price: Number::new(&figures.settled).ok(),
             min_price: Some(listing.price(min)),
             max_price: Some(listing.price(max)),
             open_interest: Number::new(&figures.open_interest).ok(),
             mark_price: Number::new(&figures.mark).ok(),
-            interest_value: funding,
+            interest_value: Number::new(interest).ok().filter(|_| listing.is_perpetual()),
             best_ask_price: ask,
             best_bid_price: bid,
             estimated_delivery_price: Number::new(&figures.delivery).ok(),
@@ -197,60 +224,39 @@ impl Front {
             best_bid_amount: bid_amount,
             current_funding: funding,
             funding_8h,
-            delivery_price: Number::new(&delivered).ok(),
+            delivery_price: Number::new(delivered).ok(),
             underlying_price: index.filter(|_| is_option),
             underlying_index: Some(index_name).filter(|_| is_option),
-            mark_iv: None,
-            interest_rate: None,
-            greeks: None,
-            bid_iv: None,
-            ask_iv: None,
+            mark_iv: volatility(0),
+            interest_rate: Number::new("0").ok().filter(|_| is_option),
+            greeks: option.greeks(),
+            bid_iv: volatility(1),
+            ask_iv: volatility(2),
+            ..Ticker::empty(&listing.name, self.now_ms())
         }
-        .write(out);
     }
 
     pub(super) fn order_book(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let place = match get::<u64>(&params, "instrument_id") {
+        let place = match param::<u64>(&params, "instrument_id")? {
             Some(id) => {
                 let place = u16::try_from(id).ok().and_then(|id| self.by_instrument.get(&id).copied());
                 place.ok_or(Fault::param("instrument_id", "no instrument has this id"))?
             }
             None => self.find_named(&params)?,
         };
-        let depth = get::<u32>(&params, "depth").unwrap_or(DEPTH_DEFAULT);
+        let depth = param::<u32>(&params, "depth")?.unwrap_or(DEPTH_DEFAULT);
         if !DEPTHS.contains(&depth) {
             return Err(Fault::param("depth", "value is not one of those allowed"));
         }
         let (listing, market) = self.listed(place);
-        let figures = self.figures(place);
         let side = |side| -> Vec<PriceAmount> {
             market.depth(side).take(depth as usize).map(|level| price_amount(listing, level)).collect()
         };
         let (bids, asks) = (side(Side::Buy), side(Side::Sell));
-        let (bid, bid_amount) = best_of(market, listing, Side::Buy);
-        let (ask, ask_amount) = best_of(market, listing, Side::Sell);
-        let (min, max) = market.band(listing, self.settings.band_ppm);
-        Ok(Some(json(&OrderBook {
-            timestamp: self.now_ms(),
-            state: Some(market.listed_state()),
-            stats: Some(stats_of(&figures)),
-            instrument_name: Text::new(&listing.name),
-            change_id: market.change_id,
-            bids: List::new(&bids),
-            asks: List::new(&asks),
-            best_bid_price: bid,
-            best_bid_amount: bid_amount,
-            best_ask_price: ask,
-            best_ask_amount: ask_amount,
-            index_price: Number::new(&figures.index).ok(),
-            mark_price: Number::new(&figures.mark).ok(),
-            last_price: market.last.map(|last| listing.price(last)),
-            settlement_price: Number::new(&figures.settled).ok(),
-            min_price: Some(listing.price(min)),
-            max_price: Some(listing.price(max)),
-            open_interest: Number::new(&figures.open_interest).ok(),
-        })))
+        let texts = self.ticker_texts(place);
+        let ticker = self.ticker_of(place, &texts);
+        Ok(Some(json(&OrderBook::of(ticker, market.change_id, List::new(&bids), List::new(&asks)))))
     }
 
     pub(super) fn index_price(&self, request: &Request<'_>) -> Answer {
@@ -261,16 +267,16 @@ impl Front {
             timestamp: None,
             price: None,
             index_name: None,
-            index_price: Some(figure(index.price)),
-            estimated_delivery_price: Some(figure(index.price)),
+            index_price: Some(figure(index.price).decimal()),
+            estimated_delivery_price: Some(figure(index.price).decimal()),
         })))
     }
 
     pub(super) fn book_summary(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let places: Vec<usize> = match text_of(&params, "currency") {
+        let places: Vec<usize> = match text_param(&params, "currency")? {
             Some(currency) => {
-                let kind = get::<Kind>(&params, "kind");
+                let kind: Option<Kind> = param(&params, "kind")?;
                 let all = self.settings.listings.iter().zip(0..);
                 all.filter(|(listing, _)| listing.is_of(kind, &currency)).map(|(_, place)| place).collect()
             }
@@ -282,6 +288,7 @@ impl Front {
     fn write_summary(&self, place: usize, out: &mut Vec<u8>) {
         let (listing, market) = self.listed(place);
         let figures = self.figures(place);
+        let (is_option, option) = (listing.kind == Kind::Option, self.option_figures(place));
         let number = |text: &Option<String>| Json(text.as_deref().unwrap_or("null").as_bytes().to_vec());
         let [high, low, change, volume, usd, notional] = &figures.stats;
         let (bid, ask) = (best_of(market, listing, Side::Buy).0, best_of(market, listing, Side::Sell).0);
@@ -318,6 +325,10 @@ impl Front {
             )
             .with("funding_8h", listing.is_perpetual().then(|| Json(figures.funding[1].clone().into_bytes())))
             .with("estimated_delivery_price", Json(figures.delivery.clone().into_bytes()))
+            .with("mark_iv", Number::new(&option.volatilities[0]).ok())
+            .with("underlying_price", is_option.then(|| Json(figures.index.clone().into_bytes())))
+            .with("underlying_index", is_option.then(|| Text::new(&self.indices[listing.index].name)))
+            .with("interest_rate", is_option.then_some(0_u64))
             .json()
             .write(out);
     }

@@ -3,13 +3,14 @@
 use tickpath_deribit::codes::{Kind, OrderFilter};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::GetOrderStateByLabel;
+use tickpath_deribit::method::Method;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
 
 use super::history::number_of;
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{get, list, member, text_of};
+use crate::json::{list, member, param, text_param};
 use crate::order::Order;
 
 /// Which orders a request is about.
@@ -25,32 +26,39 @@ pub(super) struct Selection {
 }
 
 impl Front {
+    /// What a request names, each of it of its type; what its method cannot be without must be there.
     pub(super) fn selection(&self, request: &Request<'_>) -> Result<Selection, Fault> {
         let params: Value<'_> = request.params()?;
-        let listing = match text_of(&params, "instrument_name") {
+        let listing = match text_param(&params, "instrument_name")? {
             Some(name) => Some(self.find_listing(&name)?),
             None => None,
         };
-        let mut currencies = Vec::new();
-        if let Some(value) = member(&params, "currency") {
-            let mut scanner = value.scanner();
-            if value.text().starts_with('[') && scanner.open_array().is_ok() {
-                while let Ok(true) = scanner.next_element() {
-                    let Ok(text) = scanner.text() else { break };
-                    currencies.push(text.to_cow().into_owned());
-                }
-            } else if let Some(currency) = text_of(&params, "currency") {
-                currencies.push(currency);
-            }
-        }
-        Ok(Selection {
+        let selection = Selection {
             listing,
-            currencies,
-            pair: text_of(&params, "currency_pair"),
-            kind: get(&params, "kind"),
-            filter: get(&params, "type"),
-            label: text_of(&params, "label"),
-        })
+            currencies: currencies(&params)?,
+            pair: text_param(&params, "currency_pair")?,
+            kind: param(&params, "kind")?,
+            filter: param(&params, "type")?,
+            label: text_param(&params, "label")?,
+        };
+        let needed = match request.method {
+            Method::CancelByLabel => Some(("label", selection.label.is_some())),
+            Method::GetOpenOrdersByLabel | Method::CancelAllByKindOrType => {
+                Some(("currency", !selection.currencies.is_empty()))
+            }
+            Method::CancelAllByInstrument | Method::GetOpenOrdersByInstrument => {
+                Some(("instrument_name", listing.is_some()))
+            }
+            Method::CancelAllByCurrency | Method::GetOpenOrdersByCurrency => {
+                Some(("currency", selection.currencies.len() == 1))
+            }
+            Method::CancelAllByCurrencyPair => Some(("currency_pair", selection.pair.is_some())),
+            _ => None,
+        };
+        match needed {
+            Some((name, false)) => Err(Fault::param(name, "value required")),
+            _ => Ok(selection),
+        }
     }
 
     pub(super) fn is_selected(&self, selection: &Selection, order: &Order) -> bool {
@@ -103,4 +111,21 @@ impl Front {
             _ => Err(ErrorCode::OrderNotFound.into()),
         }
     }
+}
+
+/// The currency that is named, or the list of them; none where none is.
+fn currencies(params: &Value<'_>) -> Result<Vec<String>, Fault> {
+    let wrong = || Fault::param("currency", "value must be a currency or a list of them");
+    let Some(value) = member(params, "currency") else { return Ok(Vec::new()) };
+    let mut scanner = value.scanner();
+    if !value.text().starts_with('[') {
+        return text_param(params, "currency").map(|currency| currency.into_iter().collect());
+    }
+    scanner.open_array().map_err(|_| wrong())?;
+    let mut found = Vec::new();
+    while scanner.next_element().map_err(|_| wrong())? {
+        let text = scanner.text().map_err(|_| wrong())?;
+        found.push(text.to_cow().into_owned());
+    }
+    if found.is_empty() { Err(wrong()) } else { Ok(found) }
 }

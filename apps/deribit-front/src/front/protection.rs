@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickpath_deribit::codes::{CancelReason, Kind};
+use tickpath_deribit::codes::CancelReason;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
@@ -15,7 +15,7 @@ use tickpath_types::SelfTradePrevention;
 use super::{Answer, Front, REQUESTS_MAX};
 use crate::account::Changes;
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, json, list, text_of};
+use crate::json::{Json, Object, json, list, param, text_param};
 use crate::listing::{decimal_money, figure};
 use crate::order::UserTrade;
 use crate::pending::ReplyTo;
@@ -26,7 +26,7 @@ const GROUP_LEN_MAX: usize = 64;
 /// Groups of one account at most.
 const GROUPS_MAX: usize = 100;
 /// Seconds of an interval and of a pause at most.
-const SECONDS_MAX: u64 = 86_400;
+pub(super) const SECONDS_MAX: u64 = 86_400;
 /// Trades that are remembered of an interval; the oldest counts no more.
 const FILLS_MAX: usize = 10_000;
 
@@ -36,17 +36,26 @@ pub(crate) struct Guard {
     pub(crate) index: usize,
     /// Empty for orders that are no quotes.
     pub(crate) group: String,
-    interval_ms: u64,
+    pub(super) interval_ms: u64,
     /// How long quoting stops; until it is reset when 0.
-    frozen_ms: u64,
-    quantity: Option<Money>,
-    delta: Option<Money>,
+    pub(super) frozen_ms: u64,
+    pub(super) quantity: Option<Money>,
+    pub(super) delta: Option<Money>,
+    vega: Option<Money>,
     /// What the quotes of one side may be in all, as the client says.
     pub(super) quote_quantity: Option<Money>,
-    /// When, how much, and on which side in the base currency.
-    fills: VecDeque<(u64, Money, Money)>,
+    /// When, and what.
+    fills: VecDeque<(u64, Exposure)>,
     /// Until when nothing is quoted; `u64::MAX` until it is reset.
     frozen_until: Option<u64>,
+}
+
+/// What a trade is of the base currency, and how much it moves with the underlying and with volatility.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exposure {
+    amount: Money,
+    delta: Money,
+    vega: Money,
 }
 
 impl Guard {
@@ -55,17 +64,18 @@ impl Guard {
     }
 
     /// Takes a trade; true when a limit is reached.
-    fn note(&mut self, at_ms: u64, amount: Money, delta: Money) -> bool {
+    fn note(&mut self, at_ms: u64, traded: Exposure) -> bool {
         while self.fills.len() >= FILLS_MAX
-            || self.fills.front().is_some_and(|(filled_ms, ..)| filled_ms + self.interval_ms <= at_ms)
+            || self.fills.front().is_some_and(|(filled_ms, _)| filled_ms + self.interval_ms <= at_ms)
         {
             self.fills.pop_front();
         }
-        self.fills.push_back((at_ms, amount, delta));
-        let sum: Money = self.fills.iter().map(|(_, amount, _)| *amount).sum();
-        let net: Money = self.fills.iter().map(|(.., delta)| *delta).sum();
-        self.quantity.is_some_and(|limit| sum >= limit)
-            || self.delta.is_some_and(|limit| net.max(-net) >= limit)
+        self.fills.push_back((at_ms, traded));
+        let sum = |of: fn(&Exposure) -> Money| -> Money { self.fills.iter().map(|(_, fill)| of(fill)).sum() };
+        let is_reached = |limit: Option<Money>, sum: Money| limit.is_some_and(|limit| sum.max(-sum) >= limit);
+        is_reached(self.quantity, sum(|fill| fill.amount))
+            || is_reached(self.delta, sum(|fill| fill.delta))
+            || is_reached(self.vega, sum(|fill| fill.vega))
     }
 
     fn write(&self, index: &str, out: &mut Vec<u8>) {
@@ -80,6 +90,7 @@ impl Guard {
             .with("frozen_time", self.frozen_ms / 1_000)
             .with("quantity_limit", limit(self.quantity))
             .with("delta_limit", limit(self.delta))
+            .with("vega_limit", limit(self.vega))
             .with("max_quote_quantity", limit(self.quote_quantity));
         out.extend_from_slice(&config.end());
     }
@@ -87,7 +98,7 @@ impl Guard {
 
 impl Front {
     fn named_index(&self, params: &Value<'_>) -> Result<Option<usize>, Fault> {
-        let Some(name) = text_of(params, "index_name") else { return Ok(None) };
+        let Some(name) = text_param(params, "index_name")? else { return Ok(None) };
         let place = self.indices.iter().position(|index| index.name == name);
         place.map(Some).ok_or(Fault::param("index_name", "no index has this name"))
     }
@@ -95,27 +106,17 @@ impl Front {
     pub(super) fn set_protection(&mut self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let index = self.named_index(&params)?.ok_or(Fault::param("index_name", "value required"))?;
-        let seconds = |name| match get::<u64>(&params, name) {
+        let seconds = |name| match param::<u64>(&params, name)? {
             Some(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
             Some(_) => Err(Fault::param(name, "value must be at most 86400")),
             None => Err(Fault::param(name, "value required")),
         };
-        let limit = |name| match get::<Decimal>(&params, name) {
+        let limit = |name| match param::<Decimal>(&params, name)? {
             Some(limit) if limit.is_negative() => Err(Fault::param(name, "value must not be below 0")),
             limit => Ok(limit.filter(|limit| !limit.is_zero()).map(|limit| decimal_money(limit).to_string())),
         };
-        if limit("vega_limit")?.is_some() {
-            return Err(Fault::because(ErrorCode::NotImplemented, "vega is not reckoned here"));
-        }
-        let group = text_of(&params, "mmp_group").unwrap_or_default();
-        if group.chars().count() > GROUP_LEN_MAX {
-            return Err(Fault::param("mmp_group", "at most 64 characters"));
-        }
-        let known = self.accounts[account].guards.len();
-        let is_known = self.guard(account, index, &group).is_some();
-        if !is_known && known >= GROUPS_MAX {
-            return Err(Fault::because(ErrorCode::BadArguments, "there are 100 groups already"));
-        }
+        let group = text_param(&params, "mmp_group")?.unwrap_or_default();
+        self.check_groups(account, index, &group)?;
         let protection = Protection {
             account: self.accounts[account].name.clone(),
             index: self.indices[index].name.clone(),
@@ -124,18 +125,40 @@ impl Front {
             frozen_s: seconds("frozen_time")?,
             quantity: limit("quantity_limit")?,
             delta: limit("delta_limit")?,
-            vega: None,
+            vega: limit("vega_limit")?,
             quote_quantity: limit("max_quote_quantity")?,
         };
-        if protection.interval_s == 0 && is_known {
-            // Nobody watches these quotes any more.
-            self.cancel_protected(account, index, &protection.group, CancelReason::MmpConfigCurtailment);
-        }
         let group = protection.group.clone();
-        self.decide(&Record::Protection(protection));
+        self.protect(account, index, protection);
         let guards = self.accounts[account].guards.iter();
         let set = guards.filter(|guard| guard.index == index && guard.group == group);
         Ok(Some(list(set, |guard, out| guard.write(&self.indices[guard.index].name, out))))
+    }
+
+    /// Whether one more group of protection may be there.
+    pub(super) fn check_groups(&self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
+        let is_known = self.guard(account, index, group).is_some();
+        if group.chars().count() > GROUP_LEN_MAX {
+            return Err(Fault::param("mmp_group", "at most 64 characters"));
+        }
+        if !is_known && self.accounts[account].guards.len() >= GROUPS_MAX {
+            return Err(Fault::because(ErrorCode::BadArguments, "there are 100 groups already"));
+        }
+        Ok(())
+    }
+
+    /// Sets the protection of a group, or ends it.
+    pub(super) fn protect(&mut self, account: usize, index: usize, protection: Protection) {
+        if protection.interval_s == 0 && self.guard(account, index, &protection.group).is_some() {
+            // Nobody watches these quotes any more.
+            self.cancel_protected(account, index, &protection.group, CancelReason::MmpConfigCurtailment);
+        }
+        self.decide(&Record::Protection(protection));
+    }
+
+    /// The group may quote again.
+    pub(super) fn unfreeze(&mut self, account: usize, index: usize, group: &str) {
+        self.decide(&self.freeze_of(account, index, group, None));
     }
 
     pub(super) fn take_protection(&mut self, protection: &Protection) {
@@ -154,6 +177,7 @@ impl Front {
             frozen_ms: protection.frozen_s * 1_000,
             quantity: limit(&protection.quantity),
             delta: limit(&protection.delta),
+            vega: limit(&protection.vega),
             quote_quantity: limit(&protection.quote_quantity),
             fills: VecDeque::new(),
             frozen_until: None,
@@ -175,7 +199,7 @@ impl Front {
 
     pub(super) fn protection(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let (index, group) = (self.named_index(&params)?, text_of(&params, "mmp_group"));
+        let (index, group) = (self.named_index(&params)?, text_param(&params, "mmp_group")?);
         let guards = self.accounts[account].guards.iter().filter(|guard| {
             index.is_none_or(|index| guard.index == index)
                 && group.as_ref().is_none_or(|group| guard.group == *group)
@@ -186,7 +210,7 @@ impl Front {
     /// What is frozen now.
     pub(super) fn protection_status(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let (index, group) = (self.named_index(&params)?, text_of(&params, "mmp_group"));
+        let (index, group) = (self.named_index(&params)?, text_param(&params, "mmp_group")?);
         let now_ms = self.now_ms();
         let frozen = self.accounts[account].guards.iter().filter(|guard| {
             guard.is_frozen(now_ms)
@@ -209,12 +233,30 @@ impl Front {
     pub(super) fn reset_protection(&mut self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let index = self.named_index(&params)?.ok_or(Fault::param("index_name", "value required"))?;
-        let group = text_of(&params, "mmp_group").unwrap_or_default();
+        let group = text_param(&params, "mmp_group")?.unwrap_or_default();
+        self.guard(account, index, &group)
+            .ok_or(Fault::because(ErrorCode::BadArguments, "set_mmp_config was not called for it"))?;
+        self.unfreeze(account, index, &group);
+        Ok(Some(json(&Text::new("ok"))))
+    }
+
+    fn freeze_of(&self, account: usize, index: usize, group: &str, until_ms: Option<u64>) -> Record {
+        Record::Frozen {
+            account: self.accounts[account].name.clone(),
+            index: self.indices[index].name.clone(),
+            group: group.to_owned(),
+            until_ms,
+        }
+    }
+
+    /// Quoting stopped, or began again: from what was written down.
+    pub(super) fn take_freeze(&mut self, account: &str, index: &str, group: &str, until_ms: Option<u64>) {
+        let index = self.indices.iter().position(|known| known.name == index);
+        let (Some(account), Some(index)) = (self.account_named(account), index) else { return };
         let guards = self.accounts[account].guards.iter_mut();
         for guard in guards.filter(|guard| guard.index == index && guard.group == group) {
-            (guard.frozen_until, guard.fills) = (None, VecDeque::new());
+            (guard.frozen_until, guard.fills) = (until_ms, VecDeque::new());
         }
-        Ok(Some(json(&Text::new("ok"))))
     }
 
     /// Counts what protected orders traded, and stops those whose limit is reached.
@@ -223,22 +265,23 @@ impl Front {
         for trade in changes.trades.iter().filter(|trade| trade.terms.is_protected) {
             let group = self.group_of(account, trade.order);
             let index = self.settings.listings[trade.listing].index;
-            let (amount, delta) = self.exposure(trade);
+            let traded = self.exposure(trade);
             let now_ms = self.now_ms();
             let guards = self.accounts[account].guards.iter_mut();
             for guard in guards.filter(|guard| guard.index == index && guard.group == group) {
-                if guard.note(now_ms, amount, delta) && !guard.is_frozen(now_ms) {
+                if guard.note(now_ms, traded) && !guard.is_frozen(now_ms) {
                     guard.frozen_until = Some(match guard.frozen_ms {
                         0 => u64::MAX,
                         frozen_ms => now_ms + frozen_ms,
                     });
                     guard.fills.clear();
-                    reached.push((index, group.clone()));
+                    reached.push((index, group.clone(), guard.frozen_until));
                 }
             }
         }
-        for (index, group) in reached {
+        for (index, group, until_ms) in reached {
             self.counters.protections.add(1);
+            self.write_down(self.freeze_of(account, index, &group, until_ms));
             self.cancel_protected(account, index, &group, CancelReason::MmpTrigger);
             if let Some(guard) = self.guard(account, index, &group) {
                 let news = self.frozen(guard);
@@ -253,19 +296,24 @@ impl Front {
         order.and_then(|order| order.extra.as_ref()).map(|extra| extra.mmp_group.clone()).unwrap_or_default()
     }
 
-    /// What a trade is of the base currency, and how much it moves with the underlying.
-    fn exposure(&self, trade: &UserTrade) -> (Money, Money) {
+    fn exposure(&self, trade: &UserTrade) -> Exposure {
         let listing = &self.settings.listings[trade.listing];
         let (qty, price) = (trade.public.qty, trade.public.price);
         let amount = match listing.contract.style {
             Style::Inverse => listing.contract.value(qty, price),
             _ => listing.contract.amount(qty),
         };
-        // An option counts as all of its amount: no more than it can move.
-        let is_put = listing.kind == Kind::Option
-            && listing.option_type == Some(tickpath_deribit::codes::OptionType::Put);
-        let sign = i128::from(trade.side.sign()) * if is_put { -1 } else { 1 };
-        (amount, Money(sign * amount.0))
+        let size = trade.side.sign() * qty.0 as i64;
+        match self.sensitivities(trade.listing) {
+            Some(found) => Exposure {
+                amount,
+                delta: self.of_position(trade.listing, size, found.delta),
+                vega: self.of_position(trade.listing, size, found.vega),
+            },
+            None => {
+                Exposure { amount, delta: Money(i128::from(trade.side.sign()) * amount.0), vega: Money::ZERO }
+            }
+        }
     }
 
     /// Cancels the protected orders of an index and a group.
@@ -306,13 +354,13 @@ impl Front {
     /// `private/set_self_trading_config`: answered once the log has it.
     pub(super) fn set_self_trading(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
-        let strategy = match text_of(&params, "mode").as_deref() {
+        let strategy = match text_param(&params, "mode")?.as_deref() {
             Some("reject_taker") => SelfTradePrevention::CancelNewest,
             Some("cancel_maker") => SelfTradePrevention::CancelOldest,
             Some(_) => return Err(Fault::param("mode", "value must be reject_taker or cancel_maker")),
             None => return Err(Fault::param("mode", "value required")),
         };
-        if get::<bool>(&params, "extended_to_subaccounts").is_none() {
+        if param::<bool>(&params, "extended_to_subaccounts")?.is_none() {
             return Err(Fault::param("extended_to_subaccounts", "value required"));
         }
         if self.requests.len() >= REQUESTS_MAX {

@@ -14,41 +14,75 @@ use super::trading::NewTerms;
 use super::{Answer, Front};
 use crate::account::Changes;
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, list, member, text_of};
+use crate::json::{Json, Object, list, member, param, text_param};
+use crate::listing::decimal_money;
+use crate::options::as_float;
 use crate::order::{Extra, Order, Terms};
 use crate::pending::{Group, Intent, Origin, Pending, QuoteError, Quoting, ReplyTo, Work};
 
 /// Quotes of one request at most, each side counted.
-const QUOTES_MAX: usize = 100;
+pub(super) const QUOTES_MAX: usize = 100;
 /// Characters of a quote's texts at most.
 const TEXT_LEN_MAX: usize = 64;
 /// How long no quotes are taken after a cancel that says so.
 const FREEZE_MS: u64 = 1_000;
 
 /// One side of a quote as it is asked for.
-struct Quote {
-    instrument: String,
-    side: Side,
-    amount: Option<Decimal>,
-    price: Option<Decimal>,
-    is_post_only: bool,
-    rejects_post_only: bool,
-    extra: Extra,
+pub(super) struct Quote {
+    pub(super) instrument: String,
+    pub(super) side: Side,
+    pub(super) amount: Option<Decimal>,
+    pub(super) contracts: Option<Decimal>,
+    pub(super) price: Option<Decimal>,
+    pub(super) is_post_only: bool,
+    pub(super) rejects_post_only: bool,
+    pub(super) extra: Extra,
 }
 
 impl Front {
     pub(super) fn mass_quote(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
-        self.check_deadline(get(&params, "valid_until"))?;
-        let connection = self.connections.get(&to.connection);
+        self.check_quoting(account, to.connection, param(&params, "valid_until")?)?;
+        let quotes = quotes_of(&params)?;
+        let waits = param::<bool>(&params, "wait_for_response")?.unwrap_or(true);
+        let is_detailed = param::<bool>(&params, "detailed")?.unwrap_or(false);
+        let number = self.quote_all(account, quotes, is_detailed, to);
+        if !waits {
+            // Only what is known at once is told.
+            let known = self.groups.remove(&number).map(|group| self.quoting_result(&group));
+            return Ok(known);
+        }
+        self.finish_of_group(number, None);
+        Ok(None)
+    }
+
+    /// Whether the account may quote by this connection now.
+    pub(super) fn check_quoting(
+        &self,
+        account: usize,
+        connection: u64,
+        valid_until: Option<u64>,
+    ) -> Result<(), Fault> {
+        self.check_deadline(valid_until)?;
+        let connection = self.connections.get(&connection);
         if !connection.is_some_and(|connection| connection.cancels_on_disconnect) {
             return Err(ErrorCode::CodNotEnabled.into());
         }
         if self.now_ms() < self.accounts[account].quotes_frozen_ms {
             return Err(ErrorCode::QuotesFrozen.into());
         }
-        let quotes = quotes_of(&params)?;
-        let waits = get::<bool>(&params, "wait_for_response").unwrap_or(true);
+        Ok(())
+    }
+
+    /// Sends quotes; returns the number of their group, which waits once more for
+    /// [`finish_of_group`](Front::finish_of_group).
+    pub(super) fn quote_all(
+        &mut self,
+        account: usize,
+        quotes: Vec<Quote>,
+        is_detailed: bool,
+        to: &ReplyTo,
+    ) -> u64 {
         let number = self.next_group;
         self.next_group += 1;
         // It is not done before all are sent.
@@ -56,7 +90,7 @@ impl Front {
             reply: to.clone(),
             waiting: 1,
             cancelled: Vec::new(),
-            is_detailed: get::<bool>(&params, "detailed").unwrap_or(false),
+            is_detailed,
             account,
             quoting: Some(Quoting::default()),
         };
@@ -80,17 +114,12 @@ impl Front {
                     instrument: quote.instrument,
                     side: quote.side,
                     set_id: quote.extra.quote_set_id,
+                    entry_id: quote.extra.quote_entry_id,
                     fault,
                 }),
             }
         }
-        if !waits {
-            // Only what is known at once is told.
-            let known = self.groups.remove(&number).map(|group| self.quoting_result(&group));
-            return Ok(known);
-        }
-        self.finish_of_group(number, None);
-        Ok(None)
+        number
     }
 
     /// Enters, changes or cancels one side.
@@ -105,30 +134,35 @@ impl Front {
                 && order.side == quote.side
                 && order.extra.as_ref().is_some_and(|extra| extra.mmp_group == *name)
         };
-        let before = known.open.values().find(is_same).map(|order| (order.number, order.filled, order.terms));
+        let before = known.open.values().find(is_same).cloned();
+        let before_number = before.as_ref().map(|order| order.number);
         let is_moving = known.pending.iter().any(|pending| match pending.work {
             Work::Place(intent) => {
                 intent.terms.is_quote
                     && (intent.listing, intent.side) == (listing, quote.side)
                     && pending.extra.as_ref().is_some_and(|extra| extra.mmp_group == *name)
             }
-            Work::Edit { number, .. } | Work::Cancel { number, .. } => {
-                before.is_some_and(|(before, ..)| before == number)
-            }
+            Work::Edit { number, .. } | Work::Cancel { number, .. } => before_number == Some(number),
         });
         if is_moving {
             return Err(ErrorCode::Retry.into());
         }
-        let amount = quote.amount.ok_or(Fault::param("amount", "value required"))?;
-        if amount.is_zero() {
-            let Some((number, ..)) = before else { return Ok(Sent::Nothing) };
+        if quote.amount.or(quote.contracts).is_some_and(|amount| amount.is_zero()) {
+            let Some(number) = before_number else { return Ok(Sent::Nothing) };
             self.send_cancel(account, number, None, Some(group), CancelReason::UserRequest)?;
             return Ok(Sent::OnItsWay);
         }
-        let qty = self.qty_of(listing, Some(amount), None)?;
+        // What is not said of a quote that is there stays as it is.
+        let qty = match (&before, quote.amount.or(quote.contracts)) {
+            (Some(order), None) => order.leaves(),
+            _ => self.qty_of(listing, quote.amount, quote.contracts)?,
+        };
         self.check_quote_quantity(account, listing, qty, name)?;
         let order_type = tickpath_deribit::codes::OrderType::Limit;
-        let price = self.price_of(listing, quote.side, order_type, quote.price)?;
+        let price = match (&before, quote.price) {
+            (Some(order), None) => order.price,
+            (_, price) => self.price_of(listing, quote.side, order_type, price)?,
+        };
         let terms = Terms {
             is_post_only: quote.is_post_only,
             rejects_post_only: quote.is_post_only && quote.rejects_post_only,
@@ -137,12 +171,12 @@ impl Front {
             ..Terms::default()
         };
         let extra = Some(Box::new(quote.extra.clone()));
-        if let Some((number, filled, _)) = before {
+        if let Some(Order { number, filled, .. }) = before {
             if let Some(order) = self.accounts[account].open.get_mut(&number) {
                 order.extra = extra;
             }
             let qty = Qty(filled.0 + qty.0);
-            let terms = NewTerms { number, qty, price, terms };
+            let terms = NewTerms { number, qty, price, terms, display: None };
             let origin = Origin { connection: Some(connection), group: Some(group), ..Origin::default() };
             let is_sent = self.send_change(account, terms, origin)?;
             return Ok(if is_sent { Sent::OnItsWay } else { Sent::AsItIs(number) });
@@ -209,6 +243,10 @@ impl Front {
                             .extra
                             .as_ref()
                             .map_or_else(String::new, |extra| extra.quote_set_id.clone()),
+                        entry_id: pending
+                            .extra
+                            .as_ref()
+                            .map_or_else(String::new, |extra| extra.quote_entry_id.clone()),
                         fault,
                     });
                 }
@@ -256,7 +294,8 @@ impl Front {
     /// `private/cancel_quotes`: which quotes, by `cancel_type`; the result is how many.
     pub(super) fn cancel_quotes(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
-        let text = |name: &'static str| text_of(&params, name).ok_or(Fault::param(name, "value required"));
+        let text =
+            |name: &'static str| text_param(&params, name)?.ok_or(Fault::param(name, "value required"));
         let front = &*self;
         let listings = &front.settings.listings;
         let is_meant: Box<dyn Fn(&Order) -> bool + '_> = match text("cancel_type")?.as_str() {
@@ -270,8 +309,8 @@ impl Front {
                 Box::new(move |order| order.listing == place)
             }
             "instrument_kind" => {
-                let kind: Kind = get(&params, "kind").ok_or(Fault::param("kind", "value required"))?;
-                let currency = text_of(&params, "currency").unwrap_or_else(|| "any".to_owned());
+                let kind: Kind = param(&params, "kind")?.ok_or(Fault::param("kind", "value required"))?;
+                let currency = text_param(&params, "currency")?.unwrap_or_else(|| "any".to_owned());
                 Box::new(move |order| listings[order.listing].is_of(Some(kind), &currency))
             }
             "currency" => {
@@ -282,20 +321,36 @@ impl Front {
                 let pair = text("currency_pair")?;
                 Box::new(move |order| front.is_pair(order.listing, &pair))
             }
-            "delta" => return Err(Fault::because(ErrorCode::NotImplemented, "deltas are not reckoned here")),
+            "delta" => {
+                let limit =
+                    |name| param::<Decimal>(&params, name)?.ok_or(Fault::param(name, "value required"));
+                let [min, max] =
+                    [limit("min_delta")?, limit("max_delta")?].map(|limit| as_float(decimal_money(limit)));
+                let currency = text_param(&params, "currency")?.unwrap_or_else(|| "any".to_owned());
+                Box::new(move |order| {
+                    let found = front.sensitivities(order.listing);
+                    found.is_some_and(|found| (min..=max).contains(&found.delta))
+                        && listings[order.listing].is_of(None, &currency)
+                })
+            }
             _ => return Err(Fault::param("cancel_type", "no such type")),
         };
         let quotes = front.accounts[account].open.values().filter(|order| order.terms.is_quote);
         let numbers: Vec<u64> = quotes.filter(|order| is_meant(order)).map(|order| order.number).collect();
         drop(is_meant);
-        self.freeze_quotes(account, &params);
+        self.freeze_quotes(account, &params)?;
         let group = self.cancel_all_of(account, &numbers, Vec::new(), false, to)?;
         Ok(group.map(|group| self.group_result(&group)))
     }
 
     /// Takes no quotes for a second where a cancel says so.
-    pub(super) fn freeze_quotes(&mut self, account: usize, params: &Value<'_>) {
-        if get::<bool>(params, "freeze_quotes").unwrap_or(false) {
+    pub(super) fn freeze_quotes(&mut self, account: usize, params: &Value<'_>) -> Result<(), Fault> {
+        self.freeze_quotes_where(account, param(params, "freeze_quotes")?.unwrap_or(false));
+        Ok(())
+    }
+
+    pub(super) fn freeze_quotes_where(&mut self, account: usize, is_asked: bool) {
+        if is_asked {
             self.accounts[account].quotes_frozen_ms = self.now_ms() + FREEZE_MS;
         }
     }
@@ -331,7 +386,7 @@ enum Sent {
 }
 
 fn quotes_of(params: &Value<'_>) -> Result<Vec<Quote>, Fault> {
-    let text = |object: &Value<'_>, name: &'static str| match text_of(object, name) {
+    let text = |object: &Value<'_>, name: &'static str| match text_param(object, name)? {
         Some(text) if text.chars().count() <= TEXT_LEN_MAX => Ok(text),
         Some(_) => Err(Fault::param(name, "at most 64 characters")),
         None => Err(Fault::param(name, "value required")),
@@ -342,7 +397,7 @@ fn quotes_of(params: &Value<'_>) -> Result<Vec<Quote>, Fault> {
     scanner.open_array().map_err(|_| Fault::param("quotes", "value must be a list"))?;
     let mut found = Vec::new();
     while let Ok(true) = scanner.next_element() {
-        let Ok(quote) = scanner.value() else { break };
+        let quote = scanner.value().map_err(|_| Fault::param("quotes", "value must be a list"))?;
         let instrument = text(&quote, "instrument_name")?;
         let quote_set_id = text(&quote, "quote_set_id")?;
         for (name, side) in [("bid", Side::Buy), ("ask", Side::Sell)] {
@@ -350,10 +405,11 @@ fn quotes_of(params: &Value<'_>) -> Result<Vec<Quote>, Fault> {
             found.push(Quote {
                 instrument: instrument.clone(),
                 side,
-                amount: get(&terms, "amount"),
-                price: get(&terms, "price"),
-                is_post_only: get::<bool>(&terms, "post_only").unwrap_or(false),
-                rejects_post_only: get::<bool>(&terms, "reject_post_only").unwrap_or(false),
+                amount: param(&terms, "amount")?,
+                contracts: None,
+                price: param(&terms, "price")?,
+                is_post_only: param::<bool>(&terms, "post_only")?.unwrap_or(false),
+                rejects_post_only: param::<bool>(&terms, "reject_post_only")?.unwrap_or(false),
                 extra: Extra {
                     quote_id: quote_id.clone(),
                     quote_set_id: quote_set_id.clone(),

@@ -1,7 +1,9 @@
 //! What the front decides is written down, and done again after a restart.
 
+use std::collections::VecDeque;
+
 use tickpath_derivatives::Money;
-use tickpath_types::Price;
+use tickpath_types::{Price, Qty};
 
 use super::Front;
 use crate::market::FundingPaid;
@@ -15,9 +17,17 @@ impl Front {
     /// of the log.
     ///
     /// # Errors
-    /// [`RecordError`] naming the line that is none.
+    /// [`RecordError`] naming the line that is none, or the instrument that is another.
     pub fn recall(&mut self, lines: &[u8]) -> Result<(), RecordError> {
         self.recalled = Stamped::read_all(lines)?.into();
+        self.recall_terms()?;
+        // Tokens have no place in the log.
+        let is_token =
+            |stamped: &Stamped| matches!(stamped.record, Record::Token(_) | Record::TokenEnds { .. });
+        let (tokens, others) = std::mem::take(&mut self.recalled).into_iter().partition(is_token);
+        self.recalled = others;
+        let tokens: VecDeque<Stamped> = tokens;
+        tokens.iter().for_each(|stamped| self.carry_out(&stamped.record, stamped.at_ms));
         self.recall_until(0);
         Ok(())
     }
@@ -74,10 +84,23 @@ impl Front {
                 for account in &mut self.accounts {
                     account.waiting.remove(number);
                 }
+                self.forget_bounced(*number);
             }
+            Record::HandedOver { number, qty, user_ref } => {
+                self.take_handed(*number, Qty(*qty), *user_ref, true);
+            }
+            Record::LinksAsked { account, user_ref, link, linked } => {
+                self.take_links_asked(account, *user_ref, link, linked);
+            }
+            Record::Linked { account, number, link } => self.take_link(account, *number, link),
             Record::Protection(protection) => self.take_protection(protection),
+            Record::Frozen { account, index, group, until_ms } => {
+                self.take_freeze(account, index, group, *until_ms);
+            }
+            Record::MoneyTerms(terms) => self.take_terms(terms, at_ms),
             Record::Token(token) => self.take_token(token),
             Record::TokenEnds { digest } => self.auth.end(digest),
+            Record::FixLogon { client_id, timestamp_ms } => self.take_fix_logon(client_id, *timestamp_ms),
         }
     }
 

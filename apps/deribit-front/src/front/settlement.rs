@@ -4,13 +4,17 @@
 //! same step after a restart.
 
 use tickpath_deribit::codes::{CancelReason, OrderState};
+use tickpath_deribit::messages::EstimatedExpirationPrice;
+use tickpath_deribit::number::Number;
 use tickpath_derivatives::{Money, funding_rate_ppb};
 use tickpath_exchange::{DoorAsk, DoorRequest};
 use tickpath_types::{Nanos, Price, Qty, SessionId, Side};
 
 use super::{Delivery, Front};
 use crate::account::Changes;
+use crate::json::json;
 use crate::ledger::{Cause, Entry};
+use crate::listing::figure;
 use crate::market::{FundingPaid, Life};
 use crate::record::Record;
 
@@ -170,6 +174,26 @@ impl Front {
         }
     }
 
+    /// Data of `estimated_expiration_price`: of the next delivery of an instrument of the index; without any of the next
+    /// settlement, at which nothing is delivered.
+    pub(super) fn estimated_expiration(&self, index: usize) -> Vec<u8> {
+        let now_ms = self.now_ms();
+        let listings = self.settings.listings.iter().zip(0..);
+        let own = listings.filter(|(listing, _)| listing.index == index);
+        let ends = own.filter_map(|(listing, place)| Some((listing.expiration_ms?, place)));
+        let next = ends.filter(|(end, _)| *end > now_ms).min();
+        let (end_ms, price) = match next {
+            Some((end, place)) => (end, self.estimated_delivery(place)),
+            None => (settlement_before(now_ms) + 86_400_000, self.indices[index].price),
+        };
+        let price = figure(price).to_string();
+        json(&EstimatedExpirationPrice {
+            is_estimated: next.is_some_and(|(end, _)| now_ms + DELIVERY_WINDOW_MS > end),
+            price: Number::new(&price).expect("money is written as a number"),
+            seconds: end_ms.saturating_sub(now_ms) / 1_000,
+        })
+    }
+
     /// What would be delivered now: the mean of the index in the half hour before expiry, before that the index.
     pub(super) fn estimated_delivery(&self, place: usize) -> Money {
         let (listing, market) = self.listed(place);
@@ -247,6 +271,7 @@ impl Front {
         // Each unit is worth the same, so what some are paid others pay, to the last digit, however positions are split.
         let value = Money(i128::from(qty.0) * unit.0);
         let profit = position.deliver(contract.style, value);
+        known.usd_values.remove(&place);
         if size == 0 && profit == Money::ZERO {
             return;
         }

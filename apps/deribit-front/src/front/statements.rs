@@ -9,7 +9,7 @@ use tickpath_derivatives::Money;
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, list, text_of};
+use crate::json::{Json, Object, list, member, param, text_of, text_param};
 use crate::ledger::{Cause, Entry};
 use crate::listing::figure;
 
@@ -50,20 +50,22 @@ impl Wanted {
 }
 
 fn count(params: &Value<'_>, default: u64) -> Result<usize, Fault> {
-    match get::<u64>(params, "count").unwrap_or(default) {
+    match param::<u64>(params, "count")?.unwrap_or(default) {
         count @ 1..=COUNT_MAX => Ok(count as usize),
         _ => Err(Fault::param("count", "value must be 1 to 1000")),
     }
 }
 
 /// Where the page before ended: a number, or a text of one.
-fn continuation(params: &Value<'_>) -> u64 {
+fn continuation(params: &Value<'_>) -> Result<u64, Fault> {
+    let Some(value) = member(params, "continuation") else { return Ok(u64::MAX) };
     let text = || text_of(params, "continuation").and_then(|text| text.parse().ok());
-    get(params, "continuation").or_else(text).unwrap_or(u64::MAX)
+    let number = value.parse().ok().or_else(text);
+    number.ok_or(Fault::param("continuation", "value is none that was told"))
 }
 
 fn time(params: &Value<'_>, name: &'static str) -> Result<u64, Fault> {
-    get(params, name).ok_or(Fault::param(name, "value required"))
+    param(params, name)?.ok_or(Fault::param(name, "value required"))
 }
 
 impl Front {
@@ -85,7 +87,7 @@ impl Front {
     /// What delivered instruments of an index were delivered at, the latest first.
     pub(super) fn delivery_prices(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let name = text_of(&params, "index_name").ok_or(Fault::param("index_name", "value required"))?;
+        let name = text_param(&params, "index_name")?.ok_or(Fault::param("index_name", "value required"))?;
         let index = self.indices.iter().position(|index| index.name == name);
         let index = index.ok_or(Fault::param("index_name", "no index has this name"))?;
         let mut found: Vec<(String, Money)> = Vec::new();
@@ -96,7 +98,7 @@ impl Front {
             }
         }
         let total = found.len() as u64;
-        let offset = get::<u64>(&params, "offset").unwrap_or(0) as usize;
+        let offset = param::<u64>(&params, "offset")?.unwrap_or(0) as usize;
         let page = found.into_iter().skip(offset).take(count(&params, DELIVERIES_DEFAULT)?);
         let data = list(page, |(date, price), out| {
             Object::new()
@@ -147,29 +149,29 @@ impl Front {
 
     /// What is asked for by `private/get_settlement_history_by_*`: of an account. Others see sums alone.
     fn wanted_settlements(&self, params: &Value<'_>) -> Result<Wanted, Fault> {
-        let cause = match text_of(params, "type").as_deref() {
+        let cause = match text_param(params, "type")?.as_deref() {
             None => None,
             Some("settlement") => Some(Cause::Settlement),
             Some("delivery") => Some(Cause::Delivery),
             Some("bankruptcy") => Some(Cause::Bankruptcy),
             Some(_) => return Err(Fault::param("type", "value must be settlement, delivery or bankruptcy")),
         };
-        let listing = match text_of(params, "instrument_name") {
+        let listing = match text_param(params, "instrument_name")? {
             Some(name) => Some(self.find_listing(&name)?),
             None => None,
         };
         let currency = match listing {
             Some(_) => String::new(),
-            None => text_of(params, "currency").ok_or(Fault::param("currency", "value required"))?,
+            None => text_param(params, "currency")?.ok_or(Fault::param("currency", "value required"))?,
         };
-        let until_ms = get::<u64>(params, "search_start_timestamp").unwrap_or(u64::MAX);
+        let until_ms = param::<u64>(params, "search_start_timestamp")?.unwrap_or(u64::MAX);
         Ok(Wanted { cause, listing, currency, until_ms })
     }
 
     pub(super) fn settlement_history(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
-        let (before, wanted) = (continuation(&params), self.wanted_settlements(&params)?);
+        let (before, wanted) = (continuation(&params)?, self.wanted_settlements(&params)?);
         let entries = self.accounts[account].ledger.entries().rev();
         let is_wanted = |entry: &&Entry| entry.number < before && wanted.has(entry);
         let mut found: Vec<&Entry> = entries.filter(is_wanted).take(count + 1).collect();
@@ -185,7 +187,7 @@ impl Front {
     pub(super) fn last_settlements(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
-        let (before, wanted) = (continuation(&params), self.wanted_settlements(&params)?);
+        let (before, wanted) = (continuation(&params)?, self.wanted_settlements(&params)?);
         // Of one time and one instrument there is one settlement, whoever has a part of it.
         let mut sums: std::collections::BTreeMap<u64, Entry> = Default::default();
         for account in &self.accounts {
@@ -219,15 +221,15 @@ impl Front {
 
     pub(super) fn transaction_log(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
-        let currency = text_of(&params, "currency").ok_or(Fault::param("currency", "value required"))?;
+        let currency = text_param(&params, "currency")?.ok_or(Fault::param("currency", "value required"))?;
         let (from, to) = (time(&params, "start_timestamp")?, time(&params, "end_timestamp")?);
         let count = count(&params, LOG_DEFAULT)?;
-        let kind = text_of(&params, "query");
-        let listing = match text_of(&params, "instrument_name") {
+        let kind = text_param(&params, "query")?;
+        let listing = match text_param(&params, "instrument_name")? {
             Some(name) => Some(self.find_listing(&name)?),
             None => None,
         };
-        let before = continuation(&params);
+        let before = continuation(&params)?;
         let known = &self.accounts[account];
         let is_wanted = |entry: &&Entry| {
             entry.currency.eq_ignore_ascii_case(&currency)

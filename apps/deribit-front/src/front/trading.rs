@@ -12,12 +12,14 @@ use tickpath_types::{
     TimeInForce as EngineTime, UserRefNum,
 };
 
+use super::account::Wanted;
 use super::fix::FixDone;
 use super::orders::Selection;
 use super::triggers::{TriggerChange, waits};
-use super::{Answer, Front, REQUESTS_MAX};
+use super::{ACCOUNT_REQUESTS_MAX, ANSWER_MAX, Answer, ELEMENTS_MAX, Front, REQUESTS_MAX};
+use crate::config::BeyondBand;
 use crate::fault::Fault;
-use crate::json::{Json, Object, get, json, list};
+use crate::json::{Json, Object, json, list, param};
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::{Extra, TRIGGER_BIT, Terms};
 use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, Work};
@@ -26,18 +28,6 @@ use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, W
 const SHOWN_STEPS_MIN: u64 = 100;
 const SHOWN_PART_MIN: u64 = 100;
 
-/// What is changed of an order.
-struct Change {
-    number: u64,
-    amount: Option<Decimal>,
-    contracts: Option<Decimal>,
-    price: Option<Decimal>,
-    is_post_only: bool,
-    rejects_post_only: bool,
-    is_reduce_only: bool,
-    valid_until: Option<u64>,
-}
-
 /// An open order as it is to be.
 pub(super) struct NewTerms {
     pub(super) number: u64,
@@ -45,6 +35,8 @@ pub(super) struct NewTerms {
     pub(super) qty: Qty,
     pub(super) price: Price,
     pub(super) terms: Terms,
+    /// What the book shows; none where that stays as it is.
+    pub(super) display: Option<Qty>,
 }
 
 impl Front {
@@ -98,6 +90,7 @@ impl Front {
         if label.chars().count() > LABEL_LEN_MAX {
             return Err(Fault::param("label", "at most 64 characters"));
         }
+        let (price, advanced) = self.priced(listing, side, order.advanced, order.price)?;
         let qty = self.qty_of(listing, order.amount, order.contracts)?;
         let qty = if order.reduce_only && !waits(order_type) {
             self.reducing(account, listing, side, qty)?
@@ -112,11 +105,9 @@ impl Front {
             is_reduce_only: order.reduce_only,
             is_protected: order.mmp,
             is_quote: false,
-            label: self
-                .labels
-                .number(&label, to.id.client_order_id())
-                .ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?,
+            label: self.label_number(account, &label, to.id.client_order_id())?,
             trigger: 0,
+            advanced,
         };
         if waits(order_type) {
             return self.place_trigger(account, listing, side, order, (qty, terms), to).map(Done::Order);
@@ -124,7 +115,7 @@ impl Front {
         if order.mmp {
             self.check_protection(account, self.settings.listings[listing].index, "")?;
         }
-        let price = self.price_of(listing, side, order_type, order.price)?;
+        let price = self.price_of(listing, side, order_type, price)?;
         let display = self.shown(listing, qty, order.display_amount)?;
         let mut intent = Intent { listing, side, qty, price, terms, display, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
@@ -132,6 +123,30 @@ impl Front {
         let (connection, reply) = (Some(to.connection), Some(to.clone()));
         self.enter_as(account, intent, Origin { connection, reply, extra, group: None })?;
         Ok(Done::Later)
+    }
+
+    /// The number of a label, and of what else the client calls the order. An account has so many of them and no more.
+    pub(super) fn label_number(
+        &mut self,
+        account: usize,
+        label: &str,
+        client_id: &str,
+    ) -> Result<u32, Fault> {
+        let known = &self.accounts[account];
+        let is_full = known.labels.len() >= self.settings.max_labels;
+        let number = match self.labels.find(label, client_id) {
+            Some(number) if number == 0 || !is_full || known.labels.contains(&number) => number,
+            _ if is_full => {
+                let reason = "the account has as many labels as it may: use one that it had";
+                return Err(Fault::because(ErrorCode::OtherReject, reason));
+            }
+            _ => {
+                let number = self.labels.number(label, client_id);
+                number.ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?
+            }
+        };
+        self.accounts[account].note_label(number);
+        Ok(number)
     }
 
     pub(super) fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
@@ -180,7 +195,10 @@ impl Front {
             _ => {
                 let price = price.ok_or(Fault::param("price", "value required"))?;
                 let price = listing.parse_price(price)?;
+                let is_clamped = self.settings.beyond_band == BeyondBand::Clamp;
                 match side {
+                    Side::Buy if price > max && is_clamped => Ok(max),
+                    Side::Sell if price < min && is_clamped => Ok(min),
                     Side::Buy if price > max => {
                         Err(Fault::beyond(ErrorCode::PriceTooHigh, listing.price(max)))
                     }
@@ -227,7 +245,7 @@ impl Front {
         if intent.terms.rejects_post_only {
             return Err(ErrorCode::PostOnlyReject.into());
         }
-        intent.price = Price(best.0 - intent.side.sign() * listing.tick.0);
+        intent.price = listing.before(best, intent.side);
         let is_possible = intent.price.0 > 0;
         if is_possible { Ok(()) } else { Err(ErrorCode::PostOnlyPriceModificationNotPossible.into()) }
     }
@@ -247,16 +265,10 @@ impl Front {
         }
         let is_pair_sale = is_pair && intent.side == Side::Sell;
         let currency = if is_pair_sale { &listing.base } else { &listing.settlement };
-        let needed = self.held_for(
-            account,
-            currency,
-            intent.listing,
-            intent.side,
-            leaves,
-            intent.price,
-            intent.terms.is_reduce_only,
-        );
-        let is_enough = needed.0 == 0 || self.figures_of(account, currency, but).available() >= needed;
+        let figures = self.figures_of(account, currency, but);
+        let with = self.held_by_orders(account, currency, but, Some(Wanted::of(intent, leaves)));
+        let needed = with - figures.open_orders;
+        let is_enough = needed.0 == 0 || figures.available() >= needed;
         if is_enough { Ok(()) } else { Err(ErrorCode::NotEnoughFunds.into()) }
     }
 
@@ -284,6 +296,9 @@ impl Front {
         let order = self.engine_order(account, &intent);
         let Origin { connection, reply, group, extra } = origin;
         let sent_us = self.now_us;
+        if let Some(extra) = extra.as_ref().filter(|extra| !extra.linked.is_empty()) {
+            self.write_links_asked(account, order.user_ref.0, extra);
+        }
         self.send(
             account,
             Pending {
@@ -320,15 +335,23 @@ impl Front {
 
     /// Hands a request to the venue, and remembers it until the log has it.
     fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
-        if self.requests.len() >= REQUESTS_MAX {
+        // Nobody fills the queue of all; what takes orders away has the room of all.
+        let is_crowded = self.accounts[account].pending.len() >= ACCOUNT_REQUESTS_MAX
+            && !matches!(pending.work, Work::Cancel { .. });
+        if is_crowded || self.requests.len() >= REQUESTS_MAX {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
+        let ask = match (pending.work, pending.request) {
+            (Work::Place(Intent { terms, .. }), OrderRequest::Enter(order))
+                if terms.order_type == OrderType::Liquidation =>
+            {
+                DoorAsk::Force(order)
+            }
+            (_, request) => DoorAsk::Order(request),
+        };
         let known = &mut self.accounts[account];
-        self.requests.push_back(DoorRequest {
-            session: known.session,
-            received_ns: self.now_us * 1_000,
-            ask: DoorAsk::Order(pending.request),
-        });
+        let (session, received_ns) = (known.session, self.now_us * 1_000);
+        self.requests.push_back(DoorRequest { session, received_ns, ask });
         known.pending.push_back(pending);
         Ok(())
     }
@@ -348,95 +371,108 @@ impl Front {
         edit: &EditOrder<'_>,
         to: &ReplyTo,
     ) -> Result<Done, Fault> {
-        if edit.advanced.is_some()
-            || edit.mmp
-            || edit.trigger_offset.is_some()
-            || edit.display_amount.is_some()
-        {
-            return Err(Fault::because(ErrorCode::NotImplemented, "this cannot be edited here"));
-        }
+        self.check_deadline(edit.valid_until)?;
         if number & TRIGGER_BIT != 0 {
-            self.check_deadline(edit.valid_until)?;
-            let order = self.accounts[account].waiting.get(&number);
-            let order = order.ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
-            let qty = match (edit.amount, edit.contracts) {
-                (None, None) => None,
-                (amount, contracts) => Some(self.qty_of(order.listing, amount, contracts)?),
-            };
-            let change = TriggerChange { qty, price: edit.trigger_price, limit: edit.price };
-            self.edit_trigger(account, number, &change)?;
+            self.edit_waiting(account, number, edit)?;
             return Ok(Done::Order(number));
         }
-        if edit.trigger_price.is_some() {
+        if edit.trigger_price.is_some() || edit.trigger_offset.is_some() {
             return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "the order has no trigger"));
         }
-        let EditOrder { amount, contracts, price, valid_until, .. } = *edit;
-        let change = Change {
-            number,
-            amount,
-            contracts,
-            price,
-            is_post_only: edit.post_only,
-            rejects_post_only: edit.reject_post_only,
-            is_reduce_only: edit.reduce_only,
-            valid_until,
+        self.change(account, number, edit, to)
+    }
+
+    /// Changes an order that waits for a price.
+    fn edit_waiting(&mut self, account: usize, number: u64, edit: &EditOrder<'_>) -> Result<(), Fault> {
+        let order = self.accounts[account].waiting.get(&number);
+        let order = order.ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
+        if edit.advanced.is_some() {
+            return Err(ErrorCode::NotAdvOrder.into());
+        }
+        if edit.mmp || edit.display_amount.is_some() {
+            return Err(Fault::because(
+                ErrorCode::UnsupportedArgCombination,
+                "an order that waits has neither mmp nor display_amount",
+            ));
+        }
+        let qty = match (edit.amount, edit.contracts) {
+            (None, None) => None,
+            (amount, contracts) => Some(self.qty_of(order.listing, amount, contracts)?),
         };
-        self.change(account, &change, to)
+        let has_limit = matches!(order.terms.order_type, OrderType::StopLimit | OrderType::TakeLimit);
+        let change = TriggerChange {
+            qty,
+            price: edit.trigger_price,
+            limit: edit.price.filter(|_| has_limit),
+            offset: edit.trigger_offset,
+            is_reduce_only: edit.reduce_only,
+        };
+        self.edit_trigger(account, number, &change)
     }
 
     pub(super) fn edit_by_label(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let edit: EditByLabel<'_> = request.params()?;
         let listing = self.find_listing(&edit.instrument_name.to_cow())?;
         let label = edit.label.to_cow();
-        let labels = &self.labels;
-        let orders = self.accounts[account].open.values();
+        let (labels, known) = (&self.labels, &self.accounts[account]);
+        let orders = known.open.values().chain(known.waiting.values());
         let mut found =
             orders.filter(|order| order.listing == listing && labels.name(order.terms.label) == label);
         let number = found.next().ok_or(Fault::new(ErrorCode::OrderNotFound))?.number;
         if found.next().is_some() {
             return Err(ErrorCode::NonUniqueOrderLabel.into());
         }
-        let EditByLabel { amount, contracts, price, valid_until, .. } = edit;
-        let change = Change {
-            number,
-            amount,
-            contracts,
-            price,
-            is_post_only: edit.post_only,
-            rejects_post_only: edit.reject_post_only,
-            is_reduce_only: edit.reduce_only,
-            valid_until,
-        };
-        let done = self.change(account, &change, to)?;
+        let done = self.edit_order(account, number, &edit.of_order(""), to)?;
         Ok(self.shown_order(account, done))
     }
 
-    fn change(&mut self, account: usize, change: &Change, to: &ReplyTo) -> Result<Done, Fault> {
-        self.check_deadline(change.valid_until)?;
-        let order = self.open_order(account, change.number)?.clone();
+    /// Changes an order of the book.
+    fn change(
+        &mut self,
+        account: usize,
+        number: u64,
+        edit: &EditOrder<'_>,
+        to: &ReplyTo,
+    ) -> Result<Done, Fault> {
+        let order = self.open_order(account, number)?.clone();
         let listing = order.listing;
-        let qty = match (change.amount, change.contracts) {
+        let qty = match (edit.amount, edit.contracts) {
             (None, None) => order.qty,
             (amount, contracts) => self.qty_of(listing, amount, contracts)?,
         };
         if qty <= order.filled {
             return Err(Fault::because(ErrorCode::InvalidAmount, "as much is executed already"));
         }
-        let price = match change.price {
-            Some(price) => self.price_of(listing, order.side, OrderType::Limit, Some(price))?,
-            None => order.price,
+        if edit.advanced.is_some() && order.terms.advanced.is_none() {
+            return Err(ErrorCode::NotAdvOrder.into());
+        }
+        let (price, advanced) = match edit.price {
+            None => (order.price, order.terms.advanced),
+            given => {
+                let (price, advanced) = self.priced(listing, order.side, edit.advanced, given)?;
+                (self.price_of(listing, order.side, OrderType::Limit, price)?, advanced)
+            }
+        };
+        if edit.mmp && !order.terms.is_protected {
+            self.check_protection(account, self.settings.listings[listing].index, "")?;
+        }
+        let display = match edit.display_amount {
+            None => None,
+            shown => Some(self.shown(listing, qty, shown)?),
         };
         let terms = Terms {
-            is_post_only: change.is_post_only || order.terms.is_post_only,
-            rejects_post_only: change.rejects_post_only,
-            is_reduce_only: change.is_reduce_only || order.terms.is_reduce_only,
+            is_post_only: edit.post_only || order.terms.is_post_only,
+            rejects_post_only: edit.reject_post_only,
+            is_reduce_only: edit.reduce_only || order.terms.is_reduce_only,
+            is_protected: edit.mmp || order.terms.is_protected,
+            advanced,
             ..order.terms
         };
-        let new = NewTerms { number: change.number, qty, price, terms };
+        let new = NewTerms { number, qty, price, terms, display };
         let origin = Origin { connection: Some(to.connection), reply: Some(to.clone()), ..Origin::default() };
         match self.send_change(account, new, origin)? {
             true => Ok(Done::Later),
-            false => Ok(Done::Order(change.number)),
+            false => Ok(Done::Order(number)),
         }
     }
 
@@ -447,22 +483,35 @@ impl Front {
         new: NewTerms,
         origin: Origin,
     ) -> Result<bool, Fault> {
-        let NewTerms { number, qty, price, terms } = new;
+        let NewTerms { number, qty, price, terms, display } = new;
         let order = self.open_order(account, number)?.clone();
-        if price == order.price && qty == order.qty {
+        let shown = order.display.unwrap_or(Qty::ZERO);
+        let (listing, display) = (order.listing, display.unwrap_or(shown));
+        let is_as_it_was = price == order.price && display == shown && terms == order.terms;
+        if is_as_it_was && qty == order.qty {
             return Ok(false);
         }
-        let (listing, display) = (order.listing, order.display.unwrap_or(Qty::ZERO));
         let mut intent = Intent { listing, side: order.side, qty, price, terms, display, moves: 0 };
         let sent_us = self.now_us;
         // At the same price less keeps its place in the queue.
-        let request = if price == order.price && qty < order.qty {
+        let request = if is_as_it_was && qty < order.qty {
             OrderRequest::Cancel(EngineCancel { user_ref: UserRefNum(order.user_ref), qty })
         } else {
-            self.keep_off_the_book(&mut intent)?;
-            self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(number))?;
-            let replacement = self.engine_order(account, &intent);
-            OrderRequest::Replace(replacement.replacing(UserRefNum(order.user_ref)))
+            match self.keep_off_the_book(&mut intent) {
+                // An edit that would take is not refused: the order goes.
+                Err(fault) if fault.code == ErrorCode::PostOnlyReject && origin.group.is_none() => {
+                    OrderRequest::Cancel(EngineCancel {
+                        user_ref: UserRefNum(order.user_ref),
+                        qty: Qty::ZERO,
+                    })
+                }
+                kept => {
+                    kept?;
+                    self.check_funds(account, &intent, Qty(qty.0 - order.filled.0), Some(number))?;
+                    let replacement = self.engine_order(account, &intent);
+                    OrderRequest::Replace(replacement.replacing(UserRefNum(order.user_ref)))
+                }
+            }
         };
         let Origin { connection, reply, group, extra } = origin;
         let work = Work::Edit { number, intent };
@@ -536,9 +585,9 @@ impl Front {
     /// Cancels all that is meant; answered once the log has all of it.
     pub(super) fn cancel_many(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
-        let is_detailed = get::<bool>(&params, "detailed").unwrap_or(false);
+        let is_detailed = param(&params, "detailed")?.unwrap_or(false);
         let selection = self.selection(request)?;
-        self.freeze_quotes(account, &params);
+        self.freeze_quotes(account, &params)?;
         let group = self.cancel_selected(account, &selection, is_detailed, to)?;
         Ok(group.map(|group| self.group_result(&group)))
     }
@@ -601,7 +650,7 @@ impl Front {
         }
         let Some(group) = self.groups.remove(&number) else { return };
         if let RequestId::Fix(asked) = &group.reply.id {
-            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::Many(&group.cancelled)));
+            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::of(&group)));
         }
         let result = match group.quoting {
             Some(_) => self.quoting_result(&group),
@@ -611,7 +660,10 @@ impl Front {
     }
 
     pub(super) fn group_result(&self, group: &Group) -> Vec<u8> {
-        if group.is_detailed { self.detailed(group) } else { json(&(group.cancelled.len() as u64)) }
+        let detailed = group.is_detailed.then(|| self.detailed(group));
+        // What is done is done: where the reports are too many, their number is told.
+        let detailed = detailed.filter(|detailed| detailed.len() <= ANSWER_MAX);
+        detailed.unwrap_or_else(|| json(&(group.cancelled.len() as u64)))
     }
 
     /// The cancelled orders by their instruments.
@@ -726,7 +778,8 @@ impl Front {
         if let Some(known) = self.accounts[account].order(number) {
             self.write_order(known, &mut order);
         }
-        let trades = list(trades, |trade, out| self.write_user_trade(trade, out));
+        let shown = trades.iter().take(ELEMENTS_MAX);
+        let trades = list(shown, |trade, out| self.write_user_trade(trade, out));
         Object::new().with("order", Json(order)).with("trades", Json(trades)).end()
     }
 }
@@ -744,8 +797,11 @@ pub(super) fn check_terms(
             "only trigger orders have triggers",
         ));
     }
-    if order.advanced.is_some() {
-        return Err(Fault::because(ErrorCode::NotImplemented, "advanced orders are not taken here"));
+    if order.advanced.is_some() && order_type != OrderType::Limit {
+        return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "only limit orders are advanced"));
+    }
+    if order.advanced.is_some() && order.post_only {
+        return Err(ErrorCode::NoAdvPostonly.into());
     }
     if order.mmp && order_type != OrderType::Limit {
         return Err(Fault::because(ErrorCode::UnsupportedArgCombination, "only limit orders have mmp"));
@@ -754,6 +810,9 @@ pub(super) fn check_terms(
     let is_limit = matches!(order_type, OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit);
     if !is_limit && time != TimeInForce::GoodTilCancelled {
         return Err(Fault::because(ErrorCode::InvalidArguments, "market orders have no time_in_force"));
+    }
+    if order.reject_post_only && !order.post_only {
+        return Err(Fault::param("reject_post_only", "only with post_only"));
     }
     if order.post_only && (!rests || !is_limit) {
         return Err(ErrorCode::PostOnlyNotAllowed.into());

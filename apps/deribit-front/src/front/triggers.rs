@@ -14,9 +14,9 @@ use super::Front;
 use crate::account::Changes;
 use crate::fault::Fault;
 use crate::json::whole;
-use crate::order::{Order, TRIGGER_BIT, Terms, TriggerTerms};
+use crate::order::{Extra, FillCondition, Order, TRIGGER_BIT, Terms, TriggerTerms};
 use crate::pending::{Intent, ReplyTo};
-use crate::record::{Record, WaitingOrder};
+use crate::record::{Link, Record, WaitingOrder};
 
 /// Orders of one account that may wait.
 pub(super) const WAITING_MAX: usize = 100;
@@ -76,46 +76,42 @@ impl Front {
     /// Takes an order that waits, new or changed, and writes it down.
     pub(super) fn keep_waiting(&mut self, account: usize, order: Order) {
         let number = order.number;
-        let known = &self.accounts[account];
-        let record = WaitingOrder {
-            account: known.name.clone(),
+        self.write_waiting(account, order, None);
+        self.tell_of(account, number);
+    }
+
+    /// The same before anybody is told; it may be a part of a linked order.
+    pub(super) fn write_waiting(&mut self, account: usize, order: Order, part_of: Option<u64>) {
+        let record = WaitingOrder { part_of, ..self.waiting_record(account, &order) };
+        self.accounts[account].waiting.insert(order.number, order);
+        self.write_down(Record::Waits(record));
+    }
+
+    /// An order that waits as it is written down.
+    pub(super) fn waiting_record(&self, account: usize, order: &Order) -> WaitingOrder {
+        WaitingOrder {
+            account: self.accounts[account].name.clone(),
             instrument: self.settings.listings[order.listing].name.clone(),
-            number,
+            number: order.number,
             is_buy: order.side == Side::Buy,
             terms: order.terms.encode().0.iter().map(|byte| char::from(*byte)).collect(),
             price: order.price.0,
             qty: order.qty.0,
             created_ms: order.created_ms,
             is_replaced: order.is_replaced,
-            trigger: order.trigger.map(|trigger| {
-                let offset = trigger.offset;
-                (trigger.watched.to_string(), trigger.price.0, offset, trigger.reference.0)
-            }),
-        };
-        self.accounts[account].waiting.insert(number, order);
-        self.write_down(Record::Waits(record));
-        self.tell_of(account, number);
+            trigger: order.trigger.as_ref().map(trigger_record),
+            link: order.extra.as_deref().map(link_record).map(Box::new),
+            part_of: None,
+        }
     }
 
-    /// The same from what was written down.
-    pub(super) fn take_waiting(&mut self, record: &WaitingOrder, at_ms: u64) {
-        let account = self.account_named(&record.account);
-        let (Some(account), Some(listing)) = (account, self.listing(&record.instrument)) else { return };
+    /// The order that was written down, and its account.
+    pub(super) fn waiting_order(&self, record: &WaitingOrder, at_ms: u64) -> Option<(usize, Order)> {
+        let (account, listing) = (self.account_named(&record.account)?, self.listing(&record.instrument)?);
         let mut terms = ClientOrderId([b' '; 14]);
         for (place, byte) in terms.0.iter_mut().zip(record.terms.bytes()) {
             *place = byte;
         }
-        let trigger = record.trigger.as_ref().and_then(|(watched, price, offset, reference)| {
-            let watched = [Trigger::LastPrice, Trigger::MarkPrice, Trigger::IndexPrice]
-                .into_iter()
-                .find(|known| known.to_string() == *watched)?;
-            Some(TriggerTerms {
-                watched,
-                price: Price(*price),
-                offset: *offset,
-                reference: Price(*reference),
-            })
-        });
         let order = Order {
             number: record.number,
             listing,
@@ -133,11 +129,24 @@ impl Front {
             user_ref: 0,
             connection: None,
             display: None,
-            trigger,
-            extra: None,
+            trigger: record.trigger.as_ref().and_then(trigger_of),
+            extra: record.link.as_deref().map(extra_of),
         };
+        Some((account, order))
+    }
+
+    /// An order waits, as it was written down.
+    pub(super) fn take_waiting(&mut self, record: &WaitingOrder, at_ms: u64) {
+        let Some((account, order)) = self.waiting_order(record, at_ms) else { return };
         self.next_trigger = self.next_trigger.max((record.number & !TRIGGER_BIT) + 1);
-        self.accounts[account].waiting.insert(record.number, order);
+        let known = &mut self.accounts[account];
+        known.handed.remove(&record.number);
+        known.note_label(order.terms.label);
+        let whole = record.part_of.and_then(|number| known.waiting.get_mut(&number));
+        if let Some(extra) = whole.and_then(|whole| whole.extra.as_mut()) {
+            extra.released.0 += order.qty.0;
+        }
+        known.waiting.insert(record.number, order);
     }
 
     /// A trailing stop followed the market to a price.
@@ -160,8 +169,14 @@ impl Front {
     ) -> Result<(Price, Option<i64>), Fault> {
         if order_type == OrderType::TrailingStop {
             let offset = order.trigger_offset.ok_or(Fault::param("trigger_offset", "value required"))?;
-            let offset = self.on_trigger_tick(listing, offset)?.0;
-            return Ok((Price(now.0 + side.sign() * offset), Some(offset)));
+            let offset = self.on_offset_tick(listing, offset)?.0;
+            let price = Price(now.0 + side.sign() * offset);
+            let (low, high) = self.settings.listings[listing].collar;
+            return match price {
+                price if price < low => Err(ErrorCode::TriggerPriceTooLow.into()),
+                price if price > high => Err(ErrorCode::TriggerPriceTooHigh.into()),
+                _ => Ok((price, Some(offset))),
+            };
         }
         let price = order.trigger_price.ok_or(Fault::param("trigger_price", "value required"))?;
         let price = self.on_trigger_tick(listing, price)?;
@@ -172,7 +187,19 @@ impl Front {
     }
 
     pub(super) fn on_trigger_tick(&self, listing: usize, price: Decimal) -> Result<Price, Fault> {
-        self.settings.listings[listing].parse_price(price).map_err(|code| match code {
+        let listing = &self.settings.listings[listing];
+        let (low, high) = (listing.price(listing.collar.0), listing.price(listing.collar.1));
+        if price > high {
+            return Err(Fault::beyond(ErrorCode::TriggerPriceTooHigh, high));
+        }
+        if price < low {
+            return Err(Fault::beyond(ErrorCode::TriggerPriceTooLow, low));
+        }
+        listing.parse_price(price).map_err(|_| ErrorCode::TriggerPriceWrongTick.into())
+    }
+
+    pub(super) fn on_offset_tick(&self, listing: usize, offset: Decimal) -> Result<Price, Fault> {
+        self.settings.listings[listing].parse_price(offset).map_err(|code| match code {
             ErrorCode::PriceWrongTick => ErrorCode::TriggerPriceWrongTick.into(),
             _ => ErrorCode::InvalidTriggerPrice.into(),
         })
@@ -201,7 +228,8 @@ impl Front {
                 let (listing, side, order_type) = (order.listing, order.side, order.terms.order_type);
                 let Some(terms) = order.trigger else { continue };
                 let Some(now) = self.watched(listing, terms.watched) else { continue };
-                if is_reached(side, order_type, terms.price, now) {
+                let is_overdue = self.accounts[account].overdue.remove(&number);
+                if is_overdue || is_reached(side, order_type, terms.price, now) {
                     due.push(number);
                 } else if let Some(offset) = terms.offset
                     && let Some(order) = self.accounts[account].waiting.get_mut(&number)
@@ -233,7 +261,7 @@ impl Front {
             true => Ok(order.price),
             false => self.price_of(listing, side, OrderType::Market, None),
         };
-        let terms = Terms { trigger: (number & !TRIGGER_BIT) as u32, ..order.terms };
+        let terms = Terms { trigger: Terms::trigger_of(number), ..order.terms };
         let qty = match order.terms.is_reduce_only {
             true => self.reducing(account, listing, side, qty),
             false => Ok(qty),
@@ -245,7 +273,13 @@ impl Front {
             self.check_funds(account, &intent, qty, None)?;
             self.enter(account, intent, order.connection, None)
         });
-        let state = if entered.is_ok() { OrderState::Triggered } else { OrderState::Rejected };
+        let state = match entered {
+            Ok(()) => {
+                self.hand_over_part(account, number, order.qty);
+                OrderState::Triggered
+            }
+            Err(_) => OrderState::Rejected,
+        };
         self.end_trigger(account, number, state, None);
     }
 
@@ -279,7 +313,25 @@ impl Front {
             ErrorCode::UnsupportedArgCombination,
             "it waits for another order: cancel it and enter it anew",
         ))?;
+        if change.offset.is_some() != terms.offset.is_some()
+            && (change.offset.is_some() || change.price.is_some())
+        {
+            return Err(Fault::because(
+                ErrorCode::UnsupportedArgCombination,
+                "trailing stops have a trigger_offset, and all others a trigger_price",
+            ));
+        }
         let price = change.price.map(|price| self.on_trigger_tick(listing, price)).transpose()?;
+        let offset = match change.offset {
+            None => None,
+            Some(offset) => {
+                let offset = self.on_trigger_tick(listing, offset)?.0;
+                let now = self
+                    .watched(listing, terms.watched)
+                    .ok_or(Fault::because(ErrorCode::InvalidTriggerPrice, "there was no trade yet"))?;
+                Some((offset, Price(now.0 + side.sign() * offset)))
+            }
+        };
         let limit =
             change.limit.map(|limit| self.settings.listings[listing].parse_price(limit)).transpose()?;
         if let Some(price) = price
@@ -293,9 +345,13 @@ impl Front {
         if let Some(mut order) = self.accounts[account].waiting.get(&number).cloned() {
             order.qty = change.qty.unwrap_or(order.qty);
             order.price = limit.unwrap_or(order.price);
+            order.terms.is_reduce_only |= change.is_reduce_only;
             (order.is_replaced, order.updated_ms) = (true, now_ms);
             if let Some(terms) = &mut order.trigger {
                 terms.price = price.unwrap_or(terms.price);
+                if let Some((offset, price)) = offset {
+                    (terms.offset, terms.price) = (Some(offset), price);
+                }
             }
             self.keep_waiting(account, order);
         }
@@ -314,6 +370,56 @@ pub(super) struct TriggerChange {
     pub(super) qty: Option<Qty>,
     pub(super) price: Option<Decimal>,
     pub(super) limit: Option<Decimal>,
+    /// How far behind the market, from its price now.
+    pub(super) offset: Option<Decimal>,
+    pub(super) is_reduce_only: bool,
+}
+
+/// What an order watches, as it is written down.
+fn trigger_record(trigger: &TriggerTerms) -> (String, i64, Option<i64>, i64) {
+    (trigger.watched.to_string(), trigger.price.0, trigger.offset, trigger.reference.0)
+}
+
+fn trigger_of(record: &(String, i64, Option<i64>, i64)) -> Option<TriggerTerms> {
+    let (watched, price, offset, reference) = record;
+    let known = [Trigger::LastPrice, Trigger::MarkPrice, Trigger::IndexPrice];
+    let watched = known.into_iter().find(|known| known.to_string() == *watched)?;
+    let (price, reference) = (Price(*price), Price(*reference));
+    Some(TriggerTerms { watched, price, offset: *offset, reference })
+}
+
+/// What an order is linked with, as it is written down.
+pub(super) fn link_record(extra: &Extra) -> Link {
+    Link {
+        triggers: extra.triggers,
+        cancels: extra.cancels,
+        condition: extra.condition as u8,
+        secondaries: extra.secondaries.clone(),
+        secondary_ids: extra.secondary_ids.clone(),
+        primary_id: extra.primary_id.clone(),
+        oco_ref: extra.oco_ref.clone(),
+        armed: extra.armed.as_ref().map(trigger_record),
+        released: extra.released.0,
+    }
+}
+
+pub(super) fn extra_of(link: &Link) -> Box<Extra> {
+    Box::new(Extra {
+        triggers: link.triggers,
+        cancels: link.cancels,
+        condition: match link.condition {
+            0 => FillCondition::FirstHit,
+            1 => FillCondition::CompleteFill,
+            _ => FillCondition::Incremental,
+        },
+        secondaries: link.secondaries.clone(),
+        secondary_ids: link.secondary_ids.clone(),
+        primary_id: link.primary_id.clone(),
+        oco_ref: link.oco_ref.clone(),
+        armed: link.armed.as_ref().and_then(trigger_of),
+        released: Qty(link.released),
+        ..Extra::default()
+    })
 }
 
 /// Whether an order's price has come: a stop's when the market is worse for its side, a take's when it is better.

@@ -128,7 +128,7 @@ fn orders_are_refused_with_deribits_words_and_codes() {
     anna.send(&mut venue, &NewOrderSingle { side: SideCode(b'9'), ..good });
     let bytes = anna.next(&mut venue, MsgType::REJECT);
     let reject: Reject<'_> = read(&bytes);
-    assert_eq!((reject.ref_seq_num, reject.ref_tag_id, reject.reason), (sequence, Some(54), Some(5)));
+    assert_eq!((reject.ref_seq_num, reject.ref_tag_id, reject.reason), (sequence, Some(54), Some(6)));
     anna.send(&mut venue, &good);
     anna.report(&mut venue);
     anna.send(&mut venue, &good);
@@ -144,20 +144,21 @@ fn orders_are_refused_with_deribits_words_and_codes() {
     assert_eq!(reject.orig_cl_ord_id, Some("999"));
     // Messages that the venue has not.
     anna.session
-        .send_with(Nanos::from_micros(venue.now_us), MsgType::new("i"), |writer| {
-            writer.value(tag::TEXT, "quotes")
+        .send_with(Nanos::from_micros(venue.now_us), MsgType::new("R"), |writer| {
+            writer.value(tag::TEXT, "a quote, please")
         })
         .unwrap();
-    let bytes = anna.next(&mut venue, MsgType::BUSINESS_MESSAGE_REJECT);
-    let reject: BusinessReject<'_> = read(&bytes);
-    assert_eq!((reject.ref_msg_type, reject.reason), ("i", 3));
+    let bytes = anna.next(&mut venue, MsgType::REJECT);
+    let reject: Reject<'_> = read(&bytes);
+    assert_eq!((reject.ref_msg_type, reject.reason), (Some("R"), Some(11)));
 
     // A key that may only read.
     let mut reader = Client::login(&mut venue, "reader");
     reader.send(&mut venue, &good);
-    let bytes = reader.next(&mut venue, MsgType::BUSINESS_MESSAGE_REJECT);
-    let reject: BusinessReject<'_> = read(&bytes);
-    assert_eq!((reject.ref_msg_type, reject.text), ("D", Some("forbidden")));
+    let bytes = reader.next(&mut venue, MsgType::REJECT);
+    let reject: Reject<'_> = read(&bytes);
+    assert_eq!((reject.ref_msg_type, reject.reason), (Some("D"), Some(99)));
+    assert_eq!(reject.text, Some("forbidden"));
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn logons_are_refused_that_are_forged_or_come_again() {
     assert!(refused(&mut venue, &|own| own.raw_data = Some("AAAA"), now_ms).contains("timestamp.nonce"));
     assert!(refused(&mut venue, &|own| own.use_wordsafe_tags = Some(true), now_ms).contains("9002"));
     assert!(refused(&mut venue, &|_| {}, now_ms + 120_000).contains("future"));
-    assert!(refused(&mut venue, &|_| {}, now_ms - 120_000).contains("above the last"));
+    assert!(refused(&mut venue, &|_| {}, now_ms - 120_000).contains("a minute old"));
 
     // The same Logon again, and one with an older time.
     let first = Client::login(&mut venue, "anna");

@@ -274,3 +274,41 @@ fn damaged_requests_are_answered_and_break_nothing() {
         "the book is the account's open orders"
     );
 }
+
+#[test]
+fn an_account_has_so_many_labels_and_others_have_theirs() {
+    let mut few = settings();
+    few.max_labels = 3;
+    let mut venue = Venue::of(few);
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let order =
+        |label: &str| json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "label": label });
+    for label in ["a", "b", "c", "a", ""] {
+        venue.ok(anna, "private/buy", order(label));
+    }
+    let refused = venue.call(anna, "private/buy", order("d"));
+    assert_eq!(refused["error"]["code"], 11030, "{refused}");
+    venue.ok(bert, "private/buy", order("d"));
+    assert_eq!(venue.refused(anna, "private/buy", order("d")), 11030, "it is another's");
+    let mut venue = venue.restarted(["a", "b", "c", "d"].map(str::to_owned).into());
+    let anna = venue.login("anna");
+    assert_eq!(venue.refused(anna, "private/buy", order("e")), 11030);
+    venue.ok(anna, "private/buy", order("b"));
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_refused_and_the_connection_goes_on() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let label = "x".repeat(64);
+    for _ in 0..7_000 {
+        venue.now_us += 10_000;
+        let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "label": label });
+        venue.ok(anna, "private/buy", order);
+    }
+    assert_eq!(venue.refused(anna, "private/get_open_orders", json!({})), 11031);
+    assert_eq!(venue.front.poll_end(anna), None);
+    // What is done is told by its number.
+    let cancelled = venue.ok(anna, "private/cancel_all", json!({ "detailed": true }));
+    assert_eq!((cancelled, venue.engine.open_order_count()), (json!(7_000), 0));
+}

@@ -211,3 +211,98 @@ fn links_that_make_no_sense_are_refused() {
     }
     assert_eq!(venue.engine.open_order_count(), 0);
 }
+
+fn restarted(venue: Venue, labels: &[&str]) -> (Venue, u64, u64) {
+    let mut venue = venue.restarted(labels.iter().map(|label| (*label).to_owned()).collect());
+    venue.wait(1_000_001);
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    (venue, anna, bert)
+}
+
+#[test]
+fn links_outlive_the_venue() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let placed = venue.ok(
+        anna,
+        "private/buy",
+        linked("one_triggers_one_cancels_other", "first_hit", json!([take(), stop()])),
+    );
+    let (mut venue, anna, bert) = restarted(venue, &["take", "stop", "first"]);
+    assert_eq!((venue.engine.open_order_count(), labels(&mut venue, anna).len()), (1, 3));
+    let first = venue.ok(anna, "private/get_order_state", json!({ "order_id": placed["order"]["order_id"] }));
+    assert_eq!(first["oto_order_ids"], placed["order"]["oto_order_ids"]);
+    sell(&mut venue, bert, 40, 59_900);
+    assert_eq!(labels(&mut venue, anna), ["first", "stop", "take"]);
+    assert_eq!(venue.engine.open_order_count(), 2, "the take is in the book");
+    let (mut venue, anna, bert) = restarted(venue, &["take", "stop", "first"]);
+    assert_eq!(labels(&mut venue, anna), ["first", "stop", "take"]);
+    venue.ok(bert, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60_500 }));
+    assert_eq!(labels(&mut venue, anna), ["first", "take"], "and it still cancels the stop");
+    let (mut venue, anna, _) = restarted(venue, &["take", "stop", "first"]);
+    assert_eq!(
+        (labels(&mut venue, anna), venue.engine.open_order_count()),
+        (vec!["first".to_owned(), "take".to_owned()], 2)
+    );
+}
+
+#[test]
+fn parts_that_were_let_go_are_not_let_go_again() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    venue.ok(anna, "private/buy", linked("one_triggers_other", "incremental", json!([take()])));
+    sell(&mut venue, bert, 40, 59_900);
+    let sum = |venue: &mut Venue, anna: u64| -> u64 {
+        let parts = json!({ "currency": "BTC", "label": "take" });
+        let parts = venue.ok(anna, "private/get_open_orders_by_label", parts);
+        let open = parts.as_array().unwrap().iter().filter(|order| order["order_state"] == "open");
+        open.filter_map(|order| order["amount"].as_u64()).sum()
+    };
+    assert_eq!(sum(&mut venue, anna), 40);
+    let (mut venue, anna, bert) = restarted(venue, &["take", "first", "second"]);
+    assert_eq!(sum(&mut venue, anna), 40);
+    sell(&mut venue, bert, 10, 59_900);
+    assert_eq!(sum(&mut venue, anna), 50);
+    // The venue stops as another part is on its way.
+    venue.call_and_stop(
+        bert,
+        "private/sell",
+        json!({ "instrument_name": PERPETUAL, "amount": 50, "price": 59_900 }),
+    );
+    let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
+    assert_eq!(sum(&mut venue, anna), 100, "the part that was lost, once");
+    let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
+    assert_eq!((sum(&mut venue, anna), labels(&mut venue, anna).len()), (100, 3));
+}
+
+#[test]
+fn what_was_due_as_the_venue_stopped_is_done_after_the_restart() {
+    // The log has the order, and nobody was told: what it triggers begins to wait.
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let pair = linked("one_triggers_other", "first_hit", json!([take()]));
+    let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": "private/buy", "params": pair }).to_string();
+    venue.front.handle_frame(anna, frame.as_bytes(), venue.now_us);
+    let request = venue.front.poll_request().unwrap();
+    let mut records = venue.front.poll_records();
+    venue.records.append(&mut records);
+    venue.command(request.session, request.kind());
+    venue.front.poll_records();
+    let (mut venue, anna, bert) = restarted(venue, &["take", "first", "second"]);
+    assert_eq!(labels(&mut venue, anna), ["first", "take"]);
+    // One of two is filled, the other is not cancelled yet.
+    sell(&mut venue, bert, 100, 59_900);
+    assert_eq!(labels(&mut venue, anna), ["take"]);
+    venue.ok(anna, "private/cancel_all", json!({}));
+    let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
+    venue.ok(anna, "private/buy", linked("one_cancels_other", "first_hit", json!([other])));
+    assert_eq!(venue.engine.open_order_count(), 2);
+    venue.call_and_stop(
+        bert,
+        "private/sell",
+        json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_900 }),
+    );
+    assert_eq!(venue.engine.open_order_count(), 2);
+    let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
+    assert_eq!((labels(&mut venue, anna), venue.engine.open_order_count()), (vec!["first".to_owned()], 1));
+}

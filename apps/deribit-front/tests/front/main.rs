@@ -1,16 +1,28 @@
 //! The front without sockets: what clients ask and are told.
 #![allow(clippy::unwrap_used)]
 
+mod access;
+mod bounds;
 mod config;
+mod edits;
 mod faults;
 mod fix;
 mod fix_client;
+mod fix_faults;
+mod fix_hostile;
+mod fix_quotes;
 mod fix_session;
+mod fix_settlement;
 mod hostile;
 mod linked;
+mod margin;
 mod market;
+mod money_terms;
+mod options;
+mod params;
 mod protection;
 mod settlement;
+mod shown;
 mod support;
 mod trading;
 mod triggers;

@@ -16,6 +16,13 @@ fn order(venue: &mut Venue, connection: u64, side: &str, amount: u64, price: u64
     venue.ok(connection, &format!("private/{side}"), params)
 }
 
+impl Venue {
+    fn restarted_status(&mut self) -> Value {
+        let anna = self.login("anna");
+        self.ok(anna, "private/get_mmp_status", json!({}))
+    }
+}
+
 #[test]
 fn protected_orders_go_when_too_much_of_them_trades() {
     let mut venue = Venue::new();
@@ -63,8 +70,14 @@ fn protected_orders_go_when_too_much_of_them_trades() {
     assert_eq!(venue.ok(anna, "private/get_mmp_status", json!({}))[0]["frozen_until"], 0);
     venue.ok(anna, "private/reset_mmp", json!({ "index_name": "btc_usd" }));
     assert_eq!(venue.ok(anna, "private/get_mmp_status", json!({})), json!([]));
-    // And it is so after a restart.
+    // And it is so after a restart; a freeze lasts as well.
     let mut venue = venue.restarted(Vec::new());
+    assert_eq!(venue.restarted_status(), json!([]));
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    order(&mut venue, anna, "sell", 30_000, 60_003, true);
+    order(&mut venue, bert, "buy", 30_000, 60_003, false);
+    let mut venue = venue.restarted(Vec::new());
+    assert_eq!(venue.restarted_status()[0]["frozen_until"], 0);
     let anna = venue.login("anna");
     assert_eq!(
         venue.ok(anna, "private/get_mmp_config", json!({ "index_name": "btc_usd" }))[0]["quantity_limit"],

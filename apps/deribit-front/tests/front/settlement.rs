@@ -174,7 +174,7 @@ fn what_expires_is_delivered_and_gone() {
     assert_eq!(listed(&mut venue, false), json!([]));
     assert_eq!(
         (&listed(&mut venue, true)[0]["state"], &listed(&mut venue, true)[0]["is_active"]),
-        (&json!("closed"), &json!(false))
+        (&json!("delivered"), &json!(false))
     );
     let prices = venue.ok(anna, "public/get_delivery_prices", json!({ "index_name": "btc_usd" }));
     assert_eq!(
@@ -182,7 +182,7 @@ fn what_expires_is_delivered_and_gone() {
         json!({ "data": [{ "date": "2026-11-22", "delivery_price": 60_000 }], "records_total": 1 })
     );
     let ticker = venue.ok(anna, "public/ticker", json!({ "instrument_name": OPTION }));
-    assert_eq!((&ticker["delivery_price"], &ticker["state"]), (&json!(60_000), &json!("closed")));
+    assert_eq!((&ticker["delivery_price"], &ticker["state"]), (&json!(60_000), &json!("delivered")));
     let history = json!({ "currency": "BTC", "type": "delivery" });
     let history = venue.ok(bert, "private/get_settlement_history_by_currency", history);
     assert_eq!(history["settlements"][0]["position"], 2);
@@ -369,7 +369,7 @@ fn what_clients_set_outlives_the_venue() {
     let of_connection = venue.ok(anna, "public/auth", login("connection trade:read"));
     let fork = json!({ "refresh_token": of_session["refresh_token"], "session_name": "second" });
     let forked = venue.ok(anna, "public/fork_token", fork);
-    assert_eq!(forked["scope"], "session:second mainaccount trade:read");
+    assert_eq!(forked["scope"], "session:second mainaccount account:none trade:read wallet:none");
     let fork = json!({ "refresh_token": of_connection["refresh_token"], "session_name": "third" });
     assert_eq!(venue.refused(anna, "public/fork_token", fork), 13009);
     let exchange =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tickpath_book::FastBooks;
 use tickpath_config::ConfigError;
-use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, Transport};
+use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, RecordError, Transport};
 use tickpath_exchange::{LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::{
@@ -23,6 +23,8 @@ pub struct Venue {
     pub now_us: u64,
     /// What the front wrote down.
     pub records: Vec<u8>,
+    /// The same of tokens.
+    pub tokens: Vec<u8>,
     settings: FrontSettings,
     next_id: i64,
     /// Notifications by connection that were not asked for yet.
@@ -118,6 +120,7 @@ impl Venue {
             log: Vec::new(),
             now_us: START_US,
             records: Vec::new(),
+            tokens: Vec::new(),
             settings,
             next_id: 1,
             told: BTreeMap::new(),
@@ -132,18 +135,31 @@ impl Venue {
     }
 
     /// The same venue after a restart: another front that reads the log from its beginning.
-    pub fn restarted(mut self, labels: Vec<String>) -> Venue {
+    pub fn restarted(self, labels: Vec<String>) -> Venue {
+        let settings = self.settings.clone();
+        self.restarted_as(settings, labels).unwrap()
+    }
+
+    /// The same with another file.
+    pub fn restarted_as(
+        mut self,
+        settings: FrontSettings,
+        labels: Vec<String>,
+    ) -> Result<Venue, RecordError> {
         self.front.finish();
         self.records.extend(self.front.poll_records());
-        let mut front = Front::new(self.settings.clone(), Labels::restored(labels), [8; 32], self.now_us);
-        front.recall(&self.records).unwrap();
+        self.keep_tokens();
+        let mut front = Front::new(settings.clone(), Labels::restored(labels), [8; 32], self.now_us);
+        front.recall(&self.records)?;
+        front.recall_tokens(&self.tokens)?;
         let mut venue = Venue {
             front,
             engine: Box::new(Engine::new(&instruments(), EngineLimits::default()).unwrap()),
             log: Vec::new(),
             now_us: self.now_us,
             records: self.records,
-            settings: self.settings,
+            tokens: self.tokens,
+            settings,
             next_id: 1,
             told: BTreeMap::new(),
         };
@@ -151,7 +167,18 @@ impl Venue {
             venue.apply(command);
         }
         venue.front.go_live();
-        venue
+        venue.keep_tokens();
+        Ok(venue)
+    }
+
+    /// Keeps what the front writes of tokens.
+    pub fn keep_tokens(&mut self) {
+        if let Some((lines, is_anew)) = self.front.poll_tokens() {
+            if is_anew {
+                self.tokens.clear();
+            }
+            self.tokens.extend(lines);
+        }
     }
 
     pub fn command(&mut self, session: SessionId, kind: CommandKind) {
@@ -204,6 +231,14 @@ impl Venue {
             frames.push(serde_json::from_slice(&frame.bytes).expect("frames are JSON"));
         }
         frames
+    }
+
+    /// Sends a request, and carries out what the front asks for first alone: the venue stops there.
+    pub fn call_and_stop(&mut self, connection: u64, method: &str, params: Value) {
+        let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params }).to_string();
+        self.front.handle_frame(connection, frame.as_bytes(), self.now_us);
+        let request = self.front.poll_request().expect("an order");
+        self.command(request.session, request.kind());
     }
 
     /// Sends a request and gives its reply; notifications are kept.

@@ -152,3 +152,116 @@ fn the_index_fires_orders_too() {
     assert!(waiting.as_array().unwrap().len() < 2, "{waiting}");
     assert!(venue.engine.open_order_count() > 0);
 }
+
+/// Two accounts, and a stop of the first that is to sell when the perpetual trades at 59 900.
+fn with_a_stop() -> (Venue, u64, u64) {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    trade(&mut venue, anna, bert, 60000.0);
+    wait_for(
+        &mut venue,
+        anna,
+        "sell",
+        json!({ "type": "stop_limit", "trigger_price": 59900, "price": 59800 }),
+    );
+    let bid = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59900 });
+    venue.ok(bert, "private/buy", bid);
+    (venue, anna, bert)
+}
+
+fn waiting(venue: &mut Venue, anna: u64) -> usize {
+    let open = venue.ok(anna, "private/get_open_orders", json!({ "type": "trigger_all" }));
+    open.as_array().unwrap().len()
+}
+
+#[test]
+fn a_stop_that_fired_as_the_venue_stopped_is_entered_after_the_restart_once() {
+    let (mut venue, anna, _) = with_a_stop();
+    let sale = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59900 });
+    // The trade is in the log, what the stop made is not.
+    venue.call_and_stop(anna, "private/sell", sale);
+    assert_eq!(venue.engine.open_order_count(), 0);
+    let mut venue = venue.restarted(vec!["wait".to_owned()]);
+    let anna = venue.login("anna");
+    assert_eq!((waiting(&mut venue, anna), venue.engine.open_order_count()), (1, 0));
+    venue.wait(1_000_001);
+    assert_eq!((waiting(&mut venue, anna), venue.engine.open_order_count()), (0, 1));
+    for _ in 0..2 {
+        venue = venue.restarted(vec!["wait".to_owned()]);
+        venue.wait(1_000_001);
+        let anna = venue.login("anna");
+        assert_eq!((waiting(&mut venue, anna), venue.engine.open_order_count()), (0, 1), "and not again");
+    }
+    // Once more it is lost, and is entered once.
+    let (mut venue, anna, _) = with_a_stop();
+    venue.call_and_stop(
+        anna,
+        "private/sell",
+        json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59900 }),
+    );
+    for _ in 0..3 {
+        venue = venue.restarted(vec!["wait".to_owned()]);
+        venue.now_us += 1_000_001;
+        venue.front.handle_time(venue.now_us);
+    }
+    venue.settle();
+    venue.wait(1_000_001);
+    assert_eq!(venue.engine.open_order_count(), 1);
+}
+
+#[test]
+fn a_stop_that_must_not_take_is_not_lost_while_it_is_moved() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    trade(&mut venue, anna, bert, 60000.0);
+    let terms = json!({ "type": "stop_limit", "trigger_price": 59900, "price": 59800, "post_only": true });
+    wait_for(&mut venue, anna, "sell", terms);
+    let bid = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59900 });
+    venue.ok(bert, "private/buy", bid);
+    venue.call_and_stop(
+        anna,
+        "private/sell",
+        json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59900 }),
+    );
+    // Another's bid comes before what the stop made: the engine lets that go.
+    let enter = tickpath_types::EnterOrder::limit(
+        tickpath_types::UserRefNum(1_000),
+        tickpath_types::InstrumentId(1),
+        tickpath_types::Side::Buy,
+        tickpath_types::Qty(1),
+        tickpath_types::Price(599_000_000),
+    );
+    venue.order(2, tickpath_types::OrderRequest::Enter(enter));
+    let made = venue.front.poll_request().unwrap();
+    venue.command(made.session, made.kind());
+    assert_eq!(venue.engine.open_order_count(), 1, "the bid alone");
+    let mut venue = venue.restarted(vec!["wait".to_owned()]);
+    venue.wait(1_000_001);
+    assert_eq!(venue.engine.open_order_count(), 2);
+    let mut venue = venue.restarted(vec!["wait".to_owned()]);
+    venue.wait(1_000_001);
+    assert_eq!(venue.engine.open_order_count(), 2);
+}
+
+#[test]
+fn trigger_prices_out_of_range_are_refused_with_the_range() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    trade(&mut venue, anna, bert, 60000.0);
+    let stop = |price: Value| json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "last_price", "trigger_price": price });
+    for (price, code) in [
+        (json!(240_000.5), 10034),
+        (json!(9e9), 10034),
+        (json!(0), 10035),
+        (json!(-5), 10035),
+        (json!(0.25), 10035),
+        (json!(61_000.3), 10044),
+        (json!(59_000), 11036),
+    ] {
+        assert_eq!(venue.refused(anna, "private/buy", stop(price.clone())), code, "{price}");
+    }
+    let refused = venue.call(anna, "private/buy", stop(json!(240_000.5)));
+    assert_eq!(refused["error"]["message"], "trigger_price_too_high 240000");
+    let trailing = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "trailing_stop", "trigger": "last_price", "trigger_offset": 60_000 });
+    assert_eq!(venue.refused(anna, "private/sell", trailing), 10035);
+}

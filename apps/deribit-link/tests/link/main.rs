@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod faults;
+mod fix;
 mod names;
 #[path = "../../../deribit-front/tests/running/mod.rs"]
 mod running;

@@ -34,30 +34,6 @@ impl AdminCommand {
     }
 }
 
-/// How a gateway stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AdminStatus {
-    /// The kill switch is on.
-    pub is_killed: bool,
-    /// No order leaves in any case.
-    pub is_dry_run: bool,
-    /// Clients that are connected.
-    pub clients: u32,
-    /// Orders that are not over.
-    pub open_orders: u32,
-    /// Accounts that can trade.
-    pub accounts_ready: u32,
-}
-
-/// The answer to a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdminAnswer {
-    /// Number of the command.
-    pub id: u64,
-    /// How the gateway stands after it.
-    pub status: AdminStatus,
-}
-
 #[derive(Clone, Copy)]
 struct Numbered {
     id: u64,
@@ -67,7 +43,7 @@ struct Numbered {
 /// The duty cycle's end: takes commands and answers them, without waiting.
 pub struct AdminPort {
     commands: spsc::Consumer<Numbered>,
-    answers: spsc::Producer<AdminAnswer>,
+    answers: spsc::Producer<u64>,
 }
 
 impl AdminPort {
@@ -77,17 +53,17 @@ impl AdminPort {
         self.commands.try_pop().map(|numbered| (numbered.id, numbered.command))
     }
 
-    /// Answers a command.
-    pub fn answer(&mut self, id: u64, status: AdminStatus) {
+    /// A command was carried out, and how the gateway stands after it is shown.
+    pub fn answer(&mut self, id: u64) {
         // As many as may wait fit, so it fails only when nobody listens any more.
-        let _ = self.answers.try_push(AdminAnswer { id, status });
+        let _ = self.answers.try_push(id);
     }
 }
 
 /// The other end.
 pub(super) struct AdminClient {
     commands: spsc::Producer<Numbered>,
-    answers: spsc::Consumer<AdminAnswer>,
+    answers: spsc::Consumer<u64>,
     next_id: u64,
 }
 
@@ -107,13 +83,13 @@ impl AdminClient {
         Some(id)
     }
 
-    /// The answer to a command, once it is there; those to commands before it that nobody waits for any more are dropped.
-    pub(super) fn answer_to(&mut self, id: u64) -> Option<AdminStatus> {
+    /// Whether a command was carried out; answers to those before it that nobody waits for any more are dropped.
+    pub(super) fn is_done(&mut self, id: u64) -> bool {
         while let Some(answer) = self.answers.try_pop() {
-            if answer.id == id {
-                return Some(answer.status);
+            if answer == id {
+                return true;
             }
         }
-        None
+        false
     }
 }

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
 
-use super::command::{AdminClient, AdminCommand, AdminPort, AdminStatus, rings};
+use super::Standing;
+use super::command::{AdminClient, AdminCommand, AdminPort, rings};
 use crate::config::Amount;
 use crate::safety::{KillMarker, RiskLimit};
 
@@ -21,6 +22,8 @@ use crate::safety::{KillMarker, RiskLimit};
 const CONNECTIONS_MAX: usize = 8;
 /// Longest line, its end included.
 const LINE_LEN_MAX: u64 = 512;
+/// Longest answer: all accounts, connections and clients have room.
+const ANSWER_LEN_MAX: u64 = 1 << 20;
 /// How long a caller may take to say its line.
 const LINE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the duty cycle may take to answer.
@@ -67,8 +70,7 @@ pub enum AdminError {
 
 /// What commands are about.
 struct Gateway {
-    name: String,
-    accounts: Vec<String>,
+    standing: Standing,
     marker: KillMarker,
     client: Mutex<AdminClient>,
     connections: AtomicUsize,
@@ -84,15 +86,15 @@ pub struct AdminDoor {
 }
 
 impl AdminDoor {
-    /// Opens the socket at `path` of the gateway of this name with these accounts, in place of one that nobody serves any
-    /// more; and the duty cycle's end.
+    /// Opens the socket at `path` of a gateway that stands so, in place of one that nobody serves any more; and the duty
+    /// cycle's end.
     ///
     /// # Errors
     /// [`AdminError`] when another gateway serves it or the system refuses.
     pub fn open(
         path: &Path,
-        name: &str,
-        accounts: Vec<String>,
+        marker: KillMarker,
+        standing: Standing,
     ) -> Result<(AdminDoor, AdminPort), AdminError> {
         let failed = |source| AdminError::Open { path: path.to_owned(), source };
         remove_stale(path)?;
@@ -102,9 +104,8 @@ impl AdminDoor {
         let metadata = std::fs::metadata(path).map_err(failed)?;
         let (client, port) = rings();
         let gateway = Arc::new(Gateway {
-            name: name.to_owned(),
-            accounts,
-            marker: KillMarker::beside(path),
+            standing,
+            marker,
             client: Mutex::new(client),
             connections: AtomicUsize::new(0),
         });
@@ -225,17 +226,11 @@ impl Gateway {
             }
             _ => {}
         }
-        let status = submit(&mut client, command, stop)?;
-        Ok(json!({
-            "ok": true,
-            "gateway": self.name,
-            "is_killed": status.is_killed,
-            "is_dry_run": status.is_dry_run,
-            "clients": status.clients,
-            "open_orders": status.open_orders,
-            "accounts_ready": status.accounts_ready,
-            "warning": warning,
-        }))
+        submit(&mut client, command, stop)?;
+        let mut answer = self.standing.json();
+        answer["ok"] = true.into();
+        answer["warning"] = warning.into();
+        Ok(answer)
     }
 
     fn parse(&self, line: &str) -> Result<AdminCommand, String> {
@@ -243,12 +238,14 @@ impl Gateway {
         match words[..] {
             ["status"] => Ok(AdminCommand::Status),
             ["kill"] => Ok(AdminCommand::Kill),
-            ["release", word] if word == self.name => Ok(AdminCommand::Release),
-            ["release", ..] => Err(format!("to take orders again say release {}", self.name)),
+            ["release", word] if word == self.standing.name => Ok(AdminCommand::Release),
+            ["release", ..] => Err(format!("to take orders again say release {}", self.standing.name)),
             ["limits", account, ref values @ ..] if !values.is_empty() => {
-                let place = self.accounts.iter().position(|known| known == account);
+                let accounts = &self.standing.accounts;
+                let place = accounts.iter().position(|known| known.name == account);
                 let place = place.ok_or_else(|| {
-                    format!("there is no account {account}: there are {}", self.accounts.join(", "))
+                    let names: Vec<&str> = accounts.iter().map(|account| account.name.as_str()).collect();
+                    format!("there is no account {account}: there are {}", names.join(", "))
                 })?;
                 Ok(AdminCommand::SetLimits(place, parse_limits(values)?))
             }
@@ -257,12 +254,12 @@ impl Gateway {
     }
 }
 
-fn submit(client: &mut AdminClient, command: AdminCommand, stop: &StopSignal) -> Result<AdminStatus, String> {
+fn submit(client: &mut AdminClient, command: AdminCommand, stop: &StopSignal) -> Result<(), String> {
     let id = client.submit(command).ok_or("the gateway is busy with other commands: try again")?;
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     loop {
-        if let Some(status) = client.answer_to(id) {
-            return Ok(status);
+        if client.is_done(id) {
+            return Ok(());
         }
         if stop.is_stopped() || Instant::now() >= deadline {
             return Err(
@@ -306,7 +303,7 @@ pub fn call(path: &Path, line: &str) -> Result<Value, AdminError> {
         stream.set_read_timeout(Some(ANSWER_TIMEOUT + LINE_TIMEOUT))?;
         stream.write_all(format!("{line}\n").as_bytes())?;
         let mut answer = String::new();
-        BufReader::new(stream.take(1 << 16)).read_line(&mut answer)?;
+        BufReader::new(stream.take(ANSWER_LEN_MAX)).read_line(&mut answer)?;
         Ok(answer)
     };
     let answer = ask().map_err(failed)?;
@@ -322,7 +319,23 @@ pub fn call(path: &Path, line: &str) -> Result<Value, AdminError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::GatewayConfig;
+    use crate::metrics::GatewayMetrics;
     use crate::safety::Control;
+    use crate::view::GatewayView;
+
+    /// A gateway `g` with the accounts `A1` and `A2`.
+    fn standing(control: &Control) -> Standing {
+        let account = |name: &str| format!("[accounts.{name}]\nlogin = 'x'\nsecret = 'test'\n");
+        let text = format!(
+            "name = 'g'\n[venue]\nws_uri = 'ws://127.0.0.1:9/'\n{}{}[users.u]\npassword = 'test'\n",
+            account("A1"),
+            account("A2")
+        );
+        let config = GatewayConfig::parse("g.toml", &text).unwrap();
+        let metrics = Arc::new(GatewayMetrics::new("g", 1));
+        Standing::new(&config, Arc::new(GatewayView::default()), metrics, control.clone())
+    }
 
     /// A gateway that carries commands out on a thread of its own, as its duty cycle does.
     struct Site {
@@ -336,17 +349,19 @@ mod tests {
     impl Site {
         fn new() -> Site {
             let folder = tempfile::tempdir().unwrap();
-            let accounts = vec!["A1".to_owned(), "A2".to_owned()];
-            let (door, mut port) =
-                AdminDoor::open(&folder.path().join("g.admin.sock"), "g", accounts).unwrap();
-            let (control, stop) = (Control::new(2), StopSignal::new());
+            let control = Control::new(2);
+            let standing = standing(&control);
+            let view = Arc::clone(&standing.view);
+            let socket = folder.path().join("g.admin.sock");
+            let (door, mut port) = AdminDoor::open(&socket, KillMarker::beside(&socket), standing).unwrap();
+            let stop = StopSignal::new();
             let (turned, until) = (control.clone(), stop.clone());
             let duty = std::thread::spawn(move || {
                 while !until.is_stopped() {
                     while let Some((id, command)) = port.poll() {
                         command.carry_out(&turned);
-                        let is_killed = turned.is_killed();
-                        port.answer(id, AdminStatus { is_killed, open_orders: 3, ..AdminStatus::default() });
+                        view.open_orders.set(3);
+                        port.answer(id);
                     }
                     std::thread::yield_now();
                 }
@@ -412,17 +427,21 @@ mod tests {
     fn one_socket_one_gateway_and_a_stale_one_is_taken_over() {
         let mut site = Site::new();
         let path = site.socket();
-        let again = AdminDoor::open(&path, "g", vec![]);
+        let again = AdminDoor::open(&path, KillMarker::beside(&path), standing(&site.control));
         assert!(matches!(again, Err(AdminError::InUse { .. })));
         site.door = None;
         assert!(!path.exists(), "the socket goes with its gateway");
         assert!(site.say("status").unwrap_err().contains("is it running"));
         drop(UnixListener::bind(&path).unwrap());
-        let (door, _port) = AdminDoor::open(&path, "g", vec![]).unwrap();
+        let (door, _port) =
+            AdminDoor::open(&path, KillMarker::beside(&path), standing(&site.control)).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         drop(door);
         std::fs::write(&path, "x").unwrap();
-        assert!(matches!(AdminDoor::open(&path, "g", vec![]), Err(AdminError::NotASocket { .. })));
+        assert!(matches!(
+            AdminDoor::open(&path, KillMarker::beside(&path), standing(&site.control)),
+            Err(AdminError::NotASocket { .. })
+        ));
     }
 
     #[test]

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use tickpath_config::{ConfigError, Duration, IdleConfig};
+use tickpath_types::Nanos;
 
 use super::{FixUri, GatewayConfig};
 
 /// Longest file of flags, in bytes.
 const FLAG_FILE_MAX: u64 = 64 << 10;
+/// Shortest sleep of a thread that parks.
+const SLEEP_MIN: Nanos = Nanos(50_000);
 
 /// Flags; each takes the place of a key where it is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +29,7 @@ pub struct Overrides {
     pub ws_uri: Option<String>,
     /// `--fix_uri`.
     pub fix_uri: Option<FixUri>,
-    /// `--loop_sleep`: `0ns` spins, everything else rests.
+    /// `--loop_sleep`: `0ns` spins, less than 50 us yields, everything else rests.
     pub loop_sleep: Option<Duration>,
     /// `--loop_timer_freq`.
     pub loop_timer_freq: Option<Duration>,
@@ -129,7 +132,12 @@ impl Overrides {
         set(&mut config.venue.ws_uri, self.ws_uri.as_ref());
         set(&mut config.duty_cycle.timer_interval, self.loop_timer_freq.as_ref());
         if let Some(sleep) = self.loop_sleep {
-            config.duty_cycle.idle = if sleep.0.0 == 0 { IdleConfig::Spin } else { IdleConfig::Park };
+            config.duty_cycle.idle = match sleep.0 {
+                Nanos::ZERO => IdleConfig::Spin,
+                // No system wakes a thread up so soon: it gives way instead.
+                short if short < SLEEP_MIN => IdleConfig::Yield,
+                _ => IdleConfig::Park,
+            };
         }
         config.client_listen_address =
             self.client_listen_address.clone().or(config.client_listen_address.take());

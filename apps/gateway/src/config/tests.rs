@@ -26,7 +26,7 @@ fn every_knob_has_its_default() {
     assert_eq!(text(venue.request_timeout), "15s");
     assert_eq!(text(venue.fix_ping_interval), "5s");
     assert_eq!(text(venue.ws_ping_interval), "5s");
-    assert_eq!(text(venue.ticker_interval), "100ms");
+    assert_eq!((venue.ticker_interval, venue.book_interval), (Interval::Ms100, Interval::Raw));
     assert_eq!((venue.subscriptions_max, venue.subscribe_batch, venue.depth), (256, 56, 20));
     assert_eq!((venue.encode_buffer.0, venue.decode_buffer.0), (1 << 20, 16 << 20));
     assert!(venue.cancel_on_disconnect && config.clients.cancel_on_disconnect);
@@ -104,10 +104,24 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (venue("subscriptions_max = 501"), &["venue.subscriptions_max is 501", "1 to 500"]),
         (venue("subscribe_batch = 257"), &["venue.subscribe_batch is 257", "1 to 256"]),
         (venue("depth = 0"), &["venue.depth is 0"]),
-        (venue("transport = 'fix'"), &["trades over the WebSocket"]),
+        (venue("transport = 'fix'"), &["venue.fix_uri", "tcp://host:port"]),
+        (venue("fix_ping_interval = '1500ms'"), &["venue.fix_ping_interval is 1.5s", "whole seconds"]),
         (venue("fix_uri = 'ssl://x:1'"), &["no FIX address", "tls://host:port"]),
         (venue("fix_uri = 'tcp://x:0'"), &["no FIX address"]),
-        (venue("ticker_interval = '5ms'"), &["venue.ticker_interval", "100ms"]),
+        (venue("ticker_interval = '5ms'"), &["`raw`", "`100ms`", "`agg2`"]),
+        (venue("book_timeout = '1ms'"), &["venue.book_timeout", "1s"]),
+        (
+            format!("{}\n[clients]\nevents_max = 64", venue("depth = 1000")),
+            &["clients.events_max", "512", "1000 levels"],
+        ),
+        (
+            format!("{}\n[clients]\nreturn_patience = '1ms'", venue("depth = 1")),
+            &["clients.return_patience", "1s"],
+        ),
+        (
+            format!("{}\n[test]\nlogon_after = '1s'", venue("proxy = '10.0.0.1:3128'")),
+            &["127.0.0.1 is no test environment"],
+        ),
         (venue("decode_buffer = '1B'"), &["venue.decode_buffer is 1B"]),
         (venue("udp_snapshot_port = 6101"), &["g.toml:2", "multicast", "leave it out"]),
         (BASE.replace("ws://127.0.0.1:9/", "http://x/"), &["venue.ws_uri"]),
@@ -165,11 +179,17 @@ fn flags_take_the_place_of_keys() {
     assert_eq!(config.client_socket().to_str(), Some("/run/g.sock"));
     assert_eq!(config.metrics_listen_address.unwrap().to_string(), "127.0.0.1:7800");
     assert_eq!(config.venue.ws_uri, "ws://127.0.0.1:1/");
-    assert_eq!(config.venue.fix_uri.unwrap().port, 2);
+    assert_eq!(config.venue.fix_uri.as_ref().unwrap().port, 2);
     assert_eq!((config.duty_cycle.idle, config.duty_cycle.core), (IdleConfig::Spin, Some(3)));
     assert_eq!(config.duty_cycle.timer_interval.to_string(), "1us");
     assert!(config.dry_run);
     assert_eq!(flags.config_file.as_deref(), Some(Path::new("deribit.toml")));
+    for (sleep, idle) in
+        [("500ns", IdleConfig::Yield), ("49us", IdleConfig::Yield), ("50us", IdleConfig::Park)]
+    {
+        Overrides::parse("flags", &format!("--loop_sleep={sleep}")).unwrap().apply(&mut config);
+        assert_eq!(config.duty_cycle.idle, idle, "{sleep}");
+    }
 
     let nearer = Overrides { name: Some("nearest".to_owned()), ..Overrides::default() }.or(flags);
     assert_eq!((nearer.name.as_deref(), nearer.loop_cpu_affinity), (Some("nearest"), Some(3)));

@@ -22,7 +22,7 @@ pub struct UserConfig {
     /// The accounts it may trade with; none when absent: it sees market data.
     #[serde(default, deserialize_with = "one_or_many")]
     pub accounts: Vec<String>,
-    /// The instruments it may see and trade; all when absent.
+    /// The instruments it may trade, all when absent. It sees all that `symbols` has: market data is one ring for all.
     #[serde(default = "Patterns::all")]
     pub symbols: Patterns,
     /// It may publish limits for the accounts that it has.

@@ -17,8 +17,6 @@ const SUBSCRIPTIONS_MAX: u32 = 500;
 const MATCHING_MAX: u32 = 100_000;
 /// Levels of a book's side at most that clients are sent.
 const DEPTH_MAX: u32 = 1_000;
-/// Intervals that the venue offers for tickers and books.
-const INTERVALS_MS: [u64; 1] = [100];
 
 /// Which door of the venue orders go through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +25,35 @@ pub enum Transport {
     /// JSON-RPC over the WebSocket.
     #[default]
     WebSocket,
-    /// FIX 4.4. Refused: no orders go there.
+    /// FIX 4.4.
     Fix,
+}
+
+/// How often the venue tells of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Interval {
+    /// At once; only for who is logged in.
+    #[default]
+    #[serde(rename = "raw")]
+    Raw,
+    /// Each 100 ms.
+    #[serde(rename = "100ms")]
+    Ms100,
+    /// Gathered over about a second.
+    #[serde(rename = "agg2")]
+    Agg2,
+}
+
+impl Interval {
+    /// As channels' names have it (Deribit API v2, subscriptions).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Interval::Raw => "raw",
+            Interval::Ms100 => "100ms",
+            Interval::Agg2 => "agg2",
+        }
+    }
 }
 
 /// The venue.
@@ -37,11 +62,11 @@ pub enum Transport {
 pub struct VenueConfig {
     /// Its name as clients see it.
     pub exchange: String,
-    /// The door for orders. Market data comes through the WebSocket.
+    /// The door for orders. Market data, and what becomes of orders, comes through the WebSocket in any case.
     pub transport: Transport,
     /// Its WebSocket.
     pub ws_uri: String,
-    /// Its FIX door, `tcp://host:port` or `tls://host:port`. Files of flags name it; nothing goes there.
+    /// Its FIX door, `tcp://host:port` or `tls://host:port`; used where `transport` is `fix`.
     pub fix_uri: Option<FixUri>,
     /// Certificates to trust in place of the machine's own, PEM.
     pub ca_file: Option<PathBuf>,
@@ -53,13 +78,15 @@ pub struct VenueConfig {
     pub reconnect_pause_max: Duration,
     /// The venue cancels a connection's orders when it is lost.
     pub cancel_on_disconnect: bool,
+    /// New orders leave although an order is open in their instrument that cannot be read and may be this gateway's.
+    pub trade_beside_unreadable: bool,
     /// How often the WebSocket is pinged: the time is the external latency.
     pub ws_ping_interval: Duration,
     /// Orders, edits and cancels a second that the venue takes of an account: more would end the connection.
     pub matching_rate: u32,
     /// The same at once.
     pub matching_burst: u32,
-    /// Heartbeat of FIX. Nothing goes there.
+    /// Heartbeat of FIX sessions, both ways; whole seconds.
     pub fix_ping_interval: Duration,
     /// Channels on one connection; what is more gets another connection.
     pub subscriptions_max: u32,
@@ -68,7 +95,11 @@ pub struct VenueConfig {
     /// Levels of each side of a book that clients are sent.
     pub depth: u32,
     /// Interval of tickers.
-    pub ticker_interval: Duration,
+    pub ticker_interval: Interval,
+    /// Interval of books and trades.
+    pub book_interval: Interval,
+    /// How long the whole book may take that a subscription begins with; then it is asked for anew.
+    pub book_timeout: Duration,
     /// Bytes of requests that wait for the venue; more is refused.
     pub encode_buffer: ByteSize,
     /// Longest message taken from the venue; a longer one ends the connection.
@@ -81,7 +112,7 @@ pub struct VenueConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedsConfig {
-    /// Best prices and statistics.
+    /// Statistics; and best prices where `book` is off.
     pub ticker: bool,
     /// Changes of the book.
     pub book: bool,
@@ -109,6 +140,7 @@ impl Default for VenueConfig {
             request_timeout: Duration(Nanos::from_secs(15)),
             reconnect_pause_max: Duration(Nanos::from_secs(30)),
             cancel_on_disconnect: true,
+            trade_beside_unreadable: false,
             ws_ping_interval: Duration(Nanos::from_secs(5)),
             matching_rate: 5,
             matching_burst: 20,
@@ -116,7 +148,9 @@ impl Default for VenueConfig {
             subscriptions_max: 256,
             subscribe_batch: 56,
             depth: 20,
-            ticker_interval: Duration(Nanos::from_millis(100)),
+            ticker_interval: Interval::Ms100,
+            book_interval: Interval::Raw,
+            book_timeout: Duration(Nanos::from_secs(90)),
             encode_buffer: ByteSize(1 << 20),
             decode_buffer: ByteSize(16 << 20),
             feeds: FeedsConfig::default(),
@@ -133,6 +167,15 @@ impl VenueConfig {
         self.ws_uri.parse().map_err(|error| ConfigError::value(format!("venue.ws_uri: {error}")))
     }
 
+    /// What orders go by, for people: `the WebSocket`, or `FIX` and its door.
+    #[must_use]
+    pub fn order_door(&self) -> String {
+        match (self.transport, &self.fix_uri) {
+            (Transport::Fix, Some(uri)) => format!("FIX, {uri}"),
+            _ => "the WebSocket".to_owned(),
+        }
+    }
+
     /// Whether all doors of it are on this machine.
     pub(super) fn is_loopback(&self) -> Result<bool, ConfigError> {
         Ok(self.places(false)?.iter().all(|place| place.is_loopback))
@@ -141,11 +184,13 @@ impl VenueConfig {
     /// Every door that is used.
     pub(super) fn places(&self, production: bool) -> Result<Vec<Place>, ConfigError> {
         let url = self.ws_url()?;
-        let (host, is_loopback, is_tls) = (url.host().to_owned(), url.is_loopback(), url.is_tls());
+        // Where a proxy connects to by the name of this machine is not this machine.
+        let is_loopback = url.is_loopback() && self.proxy.is_none();
+        let (host, is_tls) = (url.host().to_owned(), url.is_tls());
         let mut places = vec![Place { host, is_loopback, is_tls, production }];
         places.extend(self.fix_uri.as_ref().map(|uri| Place {
             host: uri.host.clone(),
-            is_loopback: uri.is_loopback(),
+            is_loopback: uri.is_loopback() && self.proxy.is_none(),
             is_tls: uri.is_tls,
             production,
         }));
@@ -154,9 +199,9 @@ impl VenueConfig {
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.ws_url()?;
-        if self.transport == Transport::Fix {
+        if self.transport == Transport::Fix && self.fix_uri.is_none() {
             return Err(ConfigError::value(
-                "venue.transport is \"fix\": this gateway trades over the WebSocket: leave it out",
+                "venue.transport is \"fix\", and venue.fix_uri names no door: write tcp://host:port or tls://host:port",
             ));
         }
         let second = Nanos::from_secs(1);
@@ -174,6 +219,12 @@ impl VenueConfig {
         )?;
         duration("venue.ws_ping_interval", self.ws_ping_interval, second, Nanos::from_secs(60))?;
         duration("venue.fix_ping_interval", self.fix_ping_interval, second, Nanos::from_secs(60))?;
+        if !self.fix_ping_interval.0.0.is_multiple_of(second.0) {
+            return Err(ConfigError::value(format!(
+                "venue.fix_ping_interval is {}: FIX counts in whole seconds",
+                self.fix_ping_interval
+            )));
+        }
         let count = |key: &str, value: u32, most: u32| {
             between(&format!("venue.{key}"), value.into(), 1, most.into(), &format!("1 to {most}"))
         };
@@ -182,12 +233,7 @@ impl VenueConfig {
         count("depth", self.depth, DEPTH_MAX)?;
         count("matching_rate", self.matching_rate, MATCHING_MAX)?;
         count("matching_burst", self.matching_burst, MATCHING_MAX)?;
-        if !INTERVALS_MS.iter().any(|ms| Nanos::from_millis(*ms) == self.ticker_interval.0) {
-            return Err(ConfigError::value(format!(
-                "venue.ticker_interval is {}: the venue sends tickers every 100ms",
-                self.ticker_interval
-            )));
-        }
+        duration("venue.book_timeout", self.book_timeout, second, Nanos::from_secs(3_600))?;
         self.check_buffers()
     }
 

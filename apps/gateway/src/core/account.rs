@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 
-use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, Text};
+use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, RateLimitsUpdate, Text};
 use tickpath_types::Nanos;
+
+use super::fix::OrderEntry;
+use super::foreign::Foreign;
 
 /// Requests of one connection that may be without a reply at once.
 pub const PENDING_MAX: usize = 1_024;
@@ -27,6 +30,40 @@ pub enum Step {
     Doubts,
     /// Everything is known.
     Ready,
+}
+
+impl Step {
+    /// All of them, in their order.
+    pub const ALL: [Step; 7] =
+        [Step::Down, Step::Channels, Step::Orders, Step::Positions, Step::Funds, Step::Doubts, Step::Ready];
+
+    /// As JSON names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Step::Down => "down",
+            Step::Channels => "channels",
+            Step::Orders => "orders",
+            Step::Positions => "positions",
+            Step::Funds => "funds",
+            Step::Doubts => "doubts",
+            Step::Ready => "ready",
+        }
+    }
+
+    /// What an account at this step does, for people.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Step::Down => "has no connection",
+            Step::Channels => "waits for its channels",
+            Step::Orders => "asks for open orders",
+            Step::Positions => "asks for positions",
+            Step::Funds => "asks for its money",
+            Step::Doubts => "settles uncertain orders",
+            Step::Ready => "is ready",
+        }
+    }
 }
 
 /// Who asked, and when.
@@ -60,8 +97,10 @@ pub enum Purpose {
         /// It was named by its label: the answer is how many ended, rather than the order.
         is_by_label: bool,
     },
-    /// The end of many orders.
+    /// The end of all orders of the account.
     CancelAll,
+    /// The same, since every one of them waited for it.
+    CancelWaiting,
     /// The step of the download.
     Step(Step),
     /// What became of an order.
@@ -136,8 +175,10 @@ pub struct Position {
 pub struct Account {
     /// Its name in the configuration.
     pub name: Text<32>,
-    /// The number of its connection.
+    /// The number of its own connection, which tells what becomes of it.
     pub stream: usize,
+    /// The FIX session that its orders go by; none where they go by its own connection.
+    pub entry: Option<OrderEntry>,
     /// How far it is.
     pub step: Step,
     /// The step's request is on its way.
@@ -156,8 +197,12 @@ pub struct Account {
     pub cancel_at: Nanos,
     /// All orders of the account are to be cancelled.
     pub is_cancel_all_wanted: bool,
-    /// Orders that are not over.
+    /// Orders of this gateway's clients that are not over.
     pub open_orders: u32,
+    /// Open orders that others made, and those that cannot be read.
+    pub foreign: Foreign,
+    /// What was told to be left of the venue's credits; nothing at most before anything was told.
+    pub told_left: RateLimitsUpdate,
     /// Positions as they were told last.
     pub positions: Vec<Position>,
     /// Money as it was told last.
@@ -171,6 +216,7 @@ impl Account {
         Account {
             name: Text::cut(name),
             stream,
+            entry: None,
             step: Step::Down,
             is_asked: false,
             ask_at: Nanos::ZERO,
@@ -181,6 +227,8 @@ impl Account {
             cancel_at: Nanos::ZERO,
             is_cancel_all_wanted: false,
             open_orders: 0,
+            foreign: Foreign::new(),
+            told_left: RateLimitsUpdate::default(),
             positions: Vec::with_capacity(64),
             funds: Vec::with_capacity(16),
         }
@@ -194,6 +242,32 @@ impl Account {
     /// A request left.
     pub fn push(&mut self, pending: Pending) {
         self.pending.push_back(pending);
+    }
+
+    /// A request about orders left by the connection that they go by.
+    pub fn push_order(&mut self, pending: Pending) {
+        match &mut self.entry {
+            Some(entry) => entry.push(pending),
+            None => self.push(pending),
+        }
+    }
+
+    /// The number of the connection that orders go by.
+    #[must_use]
+    pub fn order_stream(&self) -> usize {
+        self.entry.as_ref().map_or(self.stream, |entry| entry.stream)
+    }
+
+    /// Whether orders go by FIX, and its session stands.
+    #[must_use]
+    pub fn has_fix(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.is_up)
+    }
+
+    /// Whether the connection that orders go by stands, as far as that is another one than its own.
+    #[must_use]
+    pub fn can_enter(&self) -> bool {
+        self.entry.as_ref().is_none_or(|entry| entry.is_up)
     }
 
     /// The request that a reply is to.
@@ -217,15 +291,29 @@ impl Account {
     /// Whether cancellations wait, to be handed over or for their replies.
     #[must_use]
     pub fn has_cancels(&self) -> bool {
-        let is_cancel =
-            |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll);
-        self.is_cancel_all_wanted || !self.cancels.is_empty() || self.pending.iter().any(is_cancel)
+        let is_cancel = |pending: &Pending| {
+            matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll | Purpose::CancelWaiting)
+        };
+        let by_fix = self.entry.as_ref().is_some_and(|entry| entry.pending().any(is_cancel));
+        self.is_cancel_all_wanted || !self.cancels.is_empty() || by_fix || self.pending.iter().any(is_cancel)
+    }
+
+    /// All open orders, as far as the venue has told of them.
+    #[must_use]
+    pub fn all_open_orders(&self) -> u32 {
+        self.open_orders.saturating_add(self.foreign.count())
     }
 
     /// Whether another request may be without a reply.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.pending.len() < PENDING_MAX
+    }
+
+    /// Whether another request about an order may be without a reply.
+    #[must_use]
+    pub fn has_order_room(&self) -> bool {
+        self.entry.as_ref().map_or_else(|| self.has_room(), OrderEntry::has_room)
     }
 
     /// Asks about an order, unless that is asked already.

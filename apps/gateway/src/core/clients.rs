@@ -1,5 +1,7 @@
 //! Who is connected, and what each may see.
 
+use tickpath_gateway_protocol::RateLimitsUpdate;
+
 use super::download::Download;
 
 /// Clients at a time at most.
@@ -16,6 +18,10 @@ pub struct User {
     pub accounts: u64,
     /// The highest order id that it has used.
     pub order_id_max: u64,
+    /// What it was told to be left of its limit of requests.
+    pub told_left: RateLimitsUpdate,
+    /// Since when orders of an earlier life wait for a client of it that trades; none where there is one, or no order.
+    pub absent_since: Option<tickpath_types::Nanos>,
 }
 
 impl User {
@@ -37,8 +43,6 @@ pub struct Client {
     pub download: Download,
     /// It may send orders, and wants to.
     pub may_trade: bool,
-    /// Its orders are cancelled when it goes.
-    pub cancels: bool,
 }
 
 /// All clients that are connected.

@@ -202,7 +202,7 @@ pub(super) fn is_about_state(error: &ErrorBody<'_>) -> bool {
     venue_error(error) == ErrorCode::UNKNOWN_ORDER
 }
 
-/// The venue's words and its number, as far as they fit.
+/// The venue's words and its number, which is 0 where it has none, as far as they fit.
 pub(super) fn words<const N: usize>(error: &ErrorBody<'_>) -> Text<N> {
     use std::io::Write;
     let mut buffer = [0_u8; 96];
@@ -210,6 +210,7 @@ pub(super) fn words<const N: usize>(error: &ErrorBody<'_>) -> Text<N> {
     let code = error.code;
     // What does not fit is cut.
     let _ = match error.message.plain() {
+        Some(message) if code == 0 => write!(rest, "{message}"),
         Some(message) => write!(rest, "{message} ({code})"),
         None => write!(rest, "({code})"),
     };

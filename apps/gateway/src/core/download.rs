@@ -1,7 +1,8 @@
 //! What a client is told when it comes: everything that there is, bit by bit, as its ring has room.
 
 use tickpath_gateway_protocol::{
-    DownloadBegin, DownloadEnd, Event, MarketStatus, Ready, ReadyScope, UpdateKind, flags,
+    DownloadBegin, DownloadEnd, Event, FundsUpdate, MarketStatus, PositionUpdate, Ready, ReadyScope,
+    UpdateKind, flags,
 };
 use tickpath_types::Nanos;
 
@@ -37,12 +38,28 @@ enum Stage {
     Begin,
     /// The market data of an instrument.
     Instrument(u32),
-    /// An account: its reference, positions and money.
+    /// An account: its reference.
     Account(u16),
+    /// The positions of an account, from a place on.
+    Positions(u16, usize),
+    /// What an account holds of currencies, from a place on.
+    Funds(u16, usize),
     /// The orders of an account, from a place on.
     Orders(u16, u32),
     /// Nothing.
     Done,
+}
+
+impl Stage {
+    /// The account that is being told.
+    const fn account(self) -> Option<u16> {
+        match self {
+            Stage::Positions(account, _) | Stage::Funds(account, _) | Stage::Orders(account, _) => {
+                Some(account)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Download {
@@ -55,7 +72,9 @@ impl Download {
     /// Market data is to be told anew.
     pub const fn again(&mut self) {
         // One that is on its way begins anew, and so does an account's: none of its orders is left out.
-        if let Stage::Orders(account, _) = self.stage {
+        if let Stage::Positions(account, _) | Stage::Funds(account, _) | Stage::Orders(account, _) =
+            self.stage
+        {
             self.accounts &= !(1 << account);
         }
         (self.stage, self.told) = (Stage::Begin, 0);
@@ -96,6 +115,9 @@ impl Core {
         let mut out = Sender { core: self, number, door, count: 0 };
         download.stage = match download.stage {
             Stage::Status => {
+                if out.door.room(number) < 1 + self.streams.len() + ROOM_LEFT {
+                    return 0;
+                }
                 out.status();
                 Stage::Begin
             }
@@ -117,14 +139,23 @@ impl Core {
                 self.next_account(user, download)
             }
             Stage::Account(account) => {
-                if out.door.room(number)
-                    < self.accounts[usize::from(account)].positions.len() + 32 + ROOM_LEFT
-                {
-                    return 0;
-                }
                 out.account(user, account);
                 download.accounts |= 1 << account;
-                Stage::Orders(account, 0)
+                Stage::Positions(account, 0)
+            }
+            Stage::Positions(account, place) => {
+                if out.position(account, place) {
+                    Stage::Positions(account, place + 1)
+                } else {
+                    Stage::Funds(account, 0)
+                }
+            }
+            Stage::Funds(account, place) => {
+                if out.funds(account, place) {
+                    Stage::Funds(account, place + 1)
+                } else {
+                    Stage::Orders(account, 0)
+                }
             }
             Stage::Orders(account, from) => match out.order(user, account, from) {
                 Some(next) => Stage::Orders(account, next),
@@ -143,7 +174,8 @@ impl Core {
             }
             Stage::Done => return 0,
         };
-        out.count
+        // A step that told nothing leads to one that may.
+        out.count.max(1)
     }
 
     /// The next account of the user that was not begun.
@@ -165,8 +197,7 @@ impl Core {
         let mut count = 0;
         for (place, account) in self.accounts.iter().enumerate() {
             let (bit, place) = (1_u64 << place, place as u16);
-            let is_done =
-                download.has_account(place) && !matches!(download.stage, Stage::Orders(of, _) if of == place);
+            let is_done = download.has_account(place) && download.stage.account() != Some(place);
             if !is_done || !self.users[usize::from(user)].has(place) {
                 continue;
             }
@@ -183,6 +214,22 @@ impl Core {
         }
         count
     }
+}
+
+/// What a download says of something that is known, or was known before a connection was lost.
+fn snapshot_or_stale(known: UpdateKind) -> UpdateKind {
+    if known == UpdateKind::STALE { known } else { UpdateKind::SNAPSHOT }
+}
+
+/// Events that one client's ring must have room for, so that each step of a download fits: how the gateway and its connections
+/// stand, an instrument with `depth` levels a side, and accounts that become ready all at once.
+#[must_use]
+pub const fn ring_needed(depth: usize, accounts: usize) -> usize {
+    let book = 1 + (2 * depth).div_ceil(tickpath_gateway_protocol::LEVELS_MAX) + FIXED_EVENTS;
+    let status = 1 + super::MARKET_STREAMS_MAX + accounts;
+    let step = if book > status { book } else { status };
+    // A step may begin when there is one place more than what is left.
+    (step + accounts + ROOM_LEFT + 1).next_power_of_two()
 }
 
 /// Sends parts of a download.
@@ -208,9 +255,8 @@ impl<D: Door> Sender<'_, D> {
     fn status(&mut self) {
         let core = self.core;
         self.send(self.event(&core.gateway_status(), About::default()));
-        for (place, stream) in core.streams.iter().enumerate() {
-            let is_used = stream.account.is_some() || place == 0 || core.channels[place] > 0;
-            if is_used {
+        for place in 0..core.streams.len() {
+            if core.is_used(place) {
                 let about = About { stream: place as u8 + 1, ..About::default() };
                 self.send(self.event(&core.stream_status(place), about));
             }
@@ -243,6 +289,8 @@ impl<D: Door> Sender<'_, D> {
                 event.header.flags |= flags::DOWNLOAD;
                 self.send(if is_last { event } else { event.with_more() });
             });
+        }
+        if market.has_top() {
             self.send(self.event(&market.top_event(UpdateKind::SNAPSHOT), about));
         }
         market.show_figures(|body| self.send(self.event(&body, about)));
@@ -264,16 +312,30 @@ impl<D: Door> Sender<'_, D> {
         self.send(self.event(&core.account_reference(user, account), about));
         let begin = DownloadBegin { scope: ReadyScope::ACCOUNT, ..DownloadBegin::default() };
         self.send(self.event(&begin, about));
-        let known = &core.accounts[usize::from(account)];
-        for position in &known.positions {
-            let body =
-                tickpath_gateway_protocol::PositionUpdate { update: UpdateKind::SNAPSHOT, ..position.body };
-            self.send(self.event(&body, About { symbol: position.symbol, ..about }));
+        self.send(self.event(&core.limits_of(account), about));
+        for left in [core.accounts[usize::from(account)].told_left, core.users[usize::from(user)].told_left] {
+            if left.maximum > 0 {
+                self.send(self.event(&left, about));
+            }
         }
-        for funds in &known.funds {
-            let body = tickpath_gateway_protocol::FundsUpdate { update: UpdateKind::SNAPSHOT, ..*funds };
-            self.send(self.event(&body, about));
-        }
+    }
+
+    /// The position at a place; whether there is one.
+    fn position(&mut self, account: u16, place: usize) -> bool {
+        let core = self.core;
+        let Some(position) = core.accounts[usize::from(account)].positions.get(place) else { return false };
+        let body = PositionUpdate { update: snapshot_or_stale(position.body.update), ..position.body };
+        self.send(self.event(&body, About { symbol: position.symbol, ..core.about_account(account) }));
+        true
+    }
+
+    /// What is held of the currency at a place; whether there is one.
+    fn funds(&mut self, account: u16, place: usize) -> bool {
+        let core = self.core;
+        let Some(funds) = core.accounts[usize::from(account)].funds.get(place) else { return false };
+        let body = FundsUpdate { update: snapshot_or_stale(funds.update), ..*funds };
+        self.send(self.event(&body, core.about_account(account)));
+        true
     }
 
     /// The next order of the user at the account, from a place on; the place after it.

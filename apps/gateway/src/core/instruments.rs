@@ -10,11 +10,16 @@ use tickpath_gateway_protocol::{
     TickSizeSteps,
 };
 
+use tickpath_types::Nanos;
+
 use super::market::Market;
 use super::news::{NewsFault, units};
 
 /// Instruments at most; further ones are left out and counted.
 pub const INSTRUMENTS_MAX: usize = 20_000;
+/// Pause before a book is begun anew that was lost again.
+const PAUSE_MIN: Nanos = Nanos(250_000_000);
+const PAUSE_MAX: Nanos = Nanos::from_secs(30);
 /// What the venue writes for an instrument without an end: a time in the year 3000.
 const NEVER_MS: u64 = 32_503_708_800_000;
 
@@ -35,6 +40,31 @@ pub struct Instrument {
     pub market: Market,
     /// The venue still had it when it was asked last.
     pub is_listed: bool,
+    /// How its book is waited for, and begun anew.
+    pub renewal: Renewal,
+}
+
+/// How a book is waited for, and begun anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Renewal {
+    /// A whole book is there no later than this, or it is asked for anew; zero when none is waited for.
+    pub deadline: Nanos,
+    /// How long the next renewal waits.
+    pause: Nanos,
+    /// When the last one was asked for.
+    asked: Nanos,
+}
+
+impl Renewal {
+    /// How long to wait before a book that was lost now is begun anew: not at all, unless it was lost not long ago, and twice as
+    /// long each time.
+    pub fn pause(&mut self, now: Nanos) -> Nanos {
+        let is_quiet = now.since(self.asked) > PAUSE_MAX + self.pause;
+        let pause = if is_quiet { Nanos::ZERO } else { self.pause };
+        self.pause = Nanos(pause.0 * 2).clamp(PAUSE_MIN, PAUSE_MAX);
+        self.asked = now + pause;
+        pause
+    }
 }
 
 /// All instruments; the number of one is its place, counted from 1.
@@ -118,6 +148,7 @@ impl Instruments {
             currency: group.to_cow().into_owned(),
             market: Market::default(),
             is_listed: true,
+            renewal: Renewal::default(),
         });
         Ok(Some((number, true)))
     }
@@ -200,4 +231,23 @@ fn steps_of(venue: &VenueInstrument<'_>) -> Result<Option<TickSizeSteps>, NewsFa
 
 fn text<const N: usize>(text: tickpath_deribit::text::Text<'_>) -> Result<Text<N>, NewsFault> {
     text.plain().and_then(Text::new).ok_or(NewsFault::Text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_book_that_is_lost_again_and_again_waits_longer_each_time() {
+        let mut renewal = Renewal::default();
+        let mut now = Nanos::from_secs(1_000_000);
+        let mut pauses = Vec::new();
+        for _ in 0..10 {
+            let pause = renewal.pause(now);
+            pauses.push(pause.0 / 1_000_000);
+            now = now + pause + Nanos::from_millis(1);
+        }
+        assert_eq!(pauses, [0, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+        assert_eq!(renewal.pause(now + Nanos::from_secs(100)), Nanos::ZERO);
+    }
 }

@@ -39,6 +39,8 @@ pub struct Market {
     /// When the book changed last, in ms since 1970.
     pub book_ms: u64,
     figures: Figures,
+    /// The best prices are those of tickers.
+    is_of_ticker: bool,
     /// Clients were told that they can work with it.
     pub is_told_ready: bool,
 }
@@ -65,10 +67,16 @@ impl Market {
         self.chain.is_whole()
     }
 
-    /// The best bid and ask; nothing while the book is not whole.
+    /// The best bid and ask; nothing while the book is not whole, and no ticker said them.
     #[must_use]
     pub fn top(&self) -> Top {
-        if self.is_whole() { self.top } else { Top::default() }
+        if self.has_top() { self.top } else { Top::default() }
+    }
+
+    /// Whether best prices are known: those of a whole book, or those of tickers where no book is followed.
+    #[must_use]
+    pub const fn has_top(&self) -> bool {
+        self.is_whole() || self.is_of_ticker
     }
 
     /// The book itself.
@@ -111,6 +119,7 @@ impl Market {
         self.chain = Continuity::new();
         self.told.iter_mut().for_each(Vec::clear);
         self.top = Top::default();
+        self.is_of_ticker = false;
         self.is_told_ready = false;
     }
 
@@ -167,6 +176,23 @@ impl Market {
             return None;
         }
         self.top = top;
+        Some(self.top_event(UpdateKind::INCREMENTAL))
+    }
+
+    /// Takes the best bid and ask out of a ticker, for who follows no book: when they are others than before. A side that cannot
+    /// be told exactly is none.
+    pub fn take_best(&mut self, ticker: &Ticker<'_>) -> Option<TopOfBook> {
+        let side = |price: Option<Decimal>, amount: Option<Decimal>| match (exact(price), exact(amount)) {
+            (Some(price), Some(amount)) if amount > 0 => Level { price, amount },
+            _ => Level::default(),
+        };
+        let bid = side(ticker.best_bid_price, ticker.best_bid_amount);
+        let ask = side(ticker.best_ask_price, ticker.best_ask_amount);
+        let top = Top { bid, ask };
+        if self.is_of_ticker && top == self.top {
+            return None;
+        }
+        (self.top, self.is_of_ticker, self.book_ms) = (top, true, ticker.timestamp);
         Some(self.top_event(UpdateKind::INCREMENTAL))
     }
 

@@ -51,11 +51,58 @@ impl Core {
             work += 1;
         }
         for _ in 0..RENEWED_PER_CYCLE {
-            let Some(symbol) = self.lost_books.pop_front() else { break };
-            self.renew_book(symbol, door, venue);
+            let due = self.lost_books.iter().position(|(at, _)| *at <= now);
+            let Some((_, symbol)) = due.and_then(|place| self.lost_books.remove(place)) else { break };
+            self.renew_book(symbol, now, venue);
             work += 1;
         }
+        work + self.poll_awaited(now, door)
+    }
+
+    /// A book that was subscribed and did not come is asked for anew.
+    fn poll_awaited(&mut self, now: Nanos, door: &mut impl Door) -> usize {
+        let mut work = 0;
+        while work < RENEWED_PER_CYCLE
+            && let Some((_, symbol)) = self.awaited_books.pop_front_if(|(until, _)| *until <= now)
+        {
+            work += 1;
+            let stream = self.market_stream(symbol);
+            let is_up = stream.is_some_and(|stream| {
+                self.streams[stream].status == tickpath_gateway_protocol::ConnectionStatus::READY
+            });
+            let Some(instrument) = self.instruments.get_mut(symbol) else { continue };
+            if now < instrument.renewal.deadline || instrument.market.is_whole() || !instrument.is_listed {
+                continue;
+            }
+            if is_up {
+                self.lose_book(symbol, Cause { received: now, ..Cause::default() }, door);
+            } else {
+                self.await_book(symbol, now);
+            }
+        }
         work
+    }
+
+    /// Waits for a whole book from now on.
+    fn await_book(&mut self, symbol: u32, now: Nanos) {
+        let until = now + self.settings.book_timeout;
+        if let Some(instrument) = self.instruments.get_mut(symbol) {
+            instrument.renewal.deadline = until;
+            self.awaited_books.push_back((until, symbol));
+        }
+    }
+
+    /// A book lost a message, is crossed, or did not come: it is not to be trusted, and begun anew in a moment.
+    fn lose_book(&mut self, symbol: u32, cause: Cause, door: &mut impl Door) {
+        self.counters.books_lost += 1;
+        if self.lost_books.iter().any(|(_, known)| *known == symbol) {
+            return;
+        }
+        let Some(instrument) = self.instruments.get_mut(symbol) else { return };
+        let at = cause.received + instrument.renewal.pause(cause.received);
+        instrument.market.await_book();
+        self.lost_books.push_back((at, symbol));
+        self.tell_stale(symbol, cause, door);
     }
 
     fn is_market_ready(&self) -> bool {
@@ -85,7 +132,7 @@ impl Core {
         let (name, feeds, interval) = (&instrument.name, self.settings.feeds, self.settings.interval);
         let wanted = [
             feeds.book.then(|| format!("book.{name}.{interval}")),
-            feeds.ticker.then(|| format!("ticker.{name}.100ms")),
+            feeds.ticker.then(|| format!("ticker.{name}.{}", self.settings.ticker_interval)),
             feeds.trades.then(|| format!("trades.{name}.{interval}")),
         ];
         for channel in wanted.into_iter().flatten() {
@@ -95,15 +142,19 @@ impl Core {
             }
             self.channels[stream] += 1;
         }
+        if feeds.book && instrument.is_listed && !instrument.market.is_whole() {
+            self.await_book(symbol, now);
+        }
     }
 
-    /// Begins a book anew whose message was lost.
-    fn renew_book(&mut self, symbol: u32, door: &mut impl Door, venue: &mut impl Venue) {
+    /// Begins a book anew.
+    fn renew_book(&mut self, symbol: u32, now: Nanos, venue: &mut impl Venue) {
         let (Some(stream), interval) = (self.market_stream(symbol), self.settings.interval) else { return };
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
+        // A whole one that came meanwhile may lack what followed it.
         instrument.market.await_book();
         venue.resubscribe(stream, &format!("book.{}.{interval}", instrument.name));
-        self.tell_stale(symbol, Cause::default(), door);
+        self.await_book(symbol, now);
     }
 
     /// Says that a book is not to be trusted until the next whole one.
@@ -130,10 +181,13 @@ impl Core {
                 continue;
             }
             let Some(instrument) = self.instruments.get_mut(symbol) else { continue };
-            let was_whole = instrument.market.is_whole();
+            let was_whole = instrument.market.has_top();
             instrument.market.await_book();
             if was_whole {
                 self.tell_stale(symbol, Cause { received: now, ..Cause::default() }, door);
+            }
+            if self.settings.feeds.book {
+                self.await_book(symbol, now);
             }
         }
     }
@@ -273,13 +327,7 @@ impl Core {
         let change = market.handle_book(&update, &self.scratch.levels);
         match change {
             BookChange::None => return,
-            BookChange::Lost => {
-                self.counters.books_lost += 1;
-                if !self.lost_books.contains(&symbol) {
-                    self.lost_books.push_back(symbol);
-                }
-                return;
-            }
+            BookChange::Lost => return self.lose_book(symbol, cause, door),
             BookChange::Changed | BookChange::Replaced => {}
         }
         market.tell_book(change, depth, |body, is_last| {
@@ -309,6 +357,11 @@ impl Core {
         let cause = Cause::venue(received, ticker.timestamp);
         let Some(instrument) = self.instruments.get_mut(symbol) else { return Ok(()) };
         instrument.market.handle_ticker(&ticker, |body| door.broadcast(stamp.event(&body, about, cause)));
+        if !self.settings.feeds.book
+            && let Some(top) = instrument.market.take_best(&ticker)
+        {
+            door.broadcast(stamp.event(&top, about, cause));
+        }
         if let Some(state) = ticker.state.map(market_state).filter(|state| *state != instrument.state) {
             instrument.state = state;
             self.tell_state(symbol, cause, door);

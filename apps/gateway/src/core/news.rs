@@ -54,6 +54,8 @@ pub struct OrderNews {
     pub updated_ms: u64,
     /// Why it was cancelled.
     pub cancel_reason: Option<CancelReason>,
+    /// It came by FIX.
+    pub is_by_fix: bool,
 }
 
 /// A trade of an account.
@@ -180,6 +182,7 @@ impl OrderNews {
             created_ms: order.creation_timestamp,
             updated_ms: order.last_update_timestamp,
             cancel_reason: order.cancel_reason,
+            is_by_fix: false,
         })
     }
 }

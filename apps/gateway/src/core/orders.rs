@@ -104,6 +104,8 @@ pub struct Order {
     pub average_price: i64,
     /// When the venue changed it last, in ms since 1970.
     pub updated_ms: u64,
+    /// FIX told of that change, before the WebSocket did.
+    pub is_by_fix: bool,
     /// When it was created at the venue, in ms since 1970.
     pub created_ms: u64,
     /// When the client made it, by the monotonic clock; 0 when another life of the gateway entered it.
@@ -114,6 +116,8 @@ pub struct Order {
     pub doubt: Doubt,
     /// Its cancellation was asked for, and is to be asked for again where the answer is lost.
     pub is_cancel_wanted: bool,
+    /// Its cancellation waits to be handed over.
+    pub is_cancel_queued: bool,
     /// Its session in the label: this gateway's, or that of an earlier life.
     pub session: u64,
 }
@@ -130,6 +134,8 @@ pub enum Doubt {
     Asked,
     /// The venue did not know it; it is asked again once no request can arrive any more.
     Unknown,
+    /// The venue's words on it cannot be read: it is asked for again from time to time, and nothing waits for it.
+    Unreadable,
 }
 
 /// Why there is no room for an order.
@@ -153,6 +159,8 @@ pub struct Orders {
     by_client: OrderIndex,
     by_external: OrderIndex,
     next_id: u64,
+    /// Places from this one on were never used.
+    used: u32,
     seed: u64,
 }
 
@@ -171,6 +179,7 @@ impl Orders {
             by_client: OrderIndex::new(IndexLimits::hashed(max)),
             by_external: OrderIndex::new(IndexLimits::hashed(max)),
             next_id: FIRST_ORDER_ID,
+            used: 0,
             seed,
         }
     }
@@ -191,29 +200,39 @@ impl Orders {
     ///
     /// # Errors
     /// [`NoRoom`].
-    pub fn insert(&mut self, mut order: Order) -> Result<u32, NoRoom> {
+    pub fn insert(&mut self, order: Order) -> Result<u32, NoRoom> {
+        if self.by_client.find(self.client_key(order.user, order.client_id)).is_some() {
+            return Err(NoRoom::Duplicate);
+        }
+        self.adopt(order)
+    }
+
+    /// The same for an order that lives at the venue, whatever its client's id is: where that is another order's already, this
+    /// one is found by its other ids alone.
+    ///
+    /// # Errors
+    /// [`NoRoom::Full`].
+    pub fn adopt(&mut self, mut order: Order) -> Result<u32, NoRoom> {
         order.gateway_id = self.next_id;
         if order.label_id == 0 {
             order.label_id = order.gateway_id;
         }
         let slot = self.insert_as(order)?;
         self.next_id += 1;
+        self.used = self.used.max(slot + 1);
         Ok(slot)
     }
 
-    /// Takes in an order of an earlier life of the gateway; it gets the next gateway id too.
     fn insert_as(&mut self, order: Order) -> Result<u32, NoRoom> {
         let client_key = self.client_key(order.user, order.client_id);
-        if self.by_client.find(client_key).is_some() {
-            return Err(NoRoom::Duplicate);
-        }
         if self.free.is_empty() {
             self.forget_oldest();
         }
         let slot = self.free.pop().ok_or(NoRoom::Full)?;
         let handle = OrderHandle::new(slot + 1).expect("slots count from 1 there");
+        let is_id_used = self.by_client.find(client_key).is_some();
         let is_in = self.by_gateway.insert(order.gateway_id, handle).is_ok()
-            && self.by_client.insert(client_key, handle).is_ok();
+            && (is_id_used || self.by_client.insert(client_key, handle).is_ok());
         if !is_in {
             self.by_gateway.remove(order.gateway_id);
             self.free.push(slot);
@@ -234,7 +253,10 @@ impl Orders {
     fn forget(&mut self, slot: u32) {
         let Some(order) = self.slots[slot as usize].take() else { return };
         self.by_gateway.remove(order.gateway_id);
-        self.by_client.remove(self.client_key(order.user, order.client_id));
+        let client_key = self.client_key(order.user, order.client_id);
+        if self.by_client.find(client_key).is_some_and(|handle| handle.slot() == slot + 1) {
+            self.by_client.remove(client_key);
+        }
         if !order.external_id.is_empty() {
             self.by_external.remove(self.external_key(order.account, order.external_id.as_str()));
         }
@@ -274,6 +296,16 @@ impl Orders {
         let _ = self.by_external.insert(self.external_key(account, id.as_str()), handle);
     }
 
+    /// Looks where the next order will be kept and found, as its insertion does, so that these places are in the
+    /// processor's caches; whether there is room.
+    #[must_use]
+    pub fn expect_next(&self, user: u16, client_id: u64) -> bool {
+        let is_new = self.by_client.find(self.client_key(user, client_id)).is_none()
+            && self.by_gateway.find(self.next_id).is_none();
+        let slot = self.free.last().map(|slot| &self.slots[*slot as usize]);
+        is_new && slot.is_some_and(Option::is_none)
+    }
+
     /// The order at a place.
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<&Order> {
@@ -310,13 +342,13 @@ impl Orders {
     /// The places of all orders that are not over, from `from` on.
     pub fn live_from(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
         let live = |slot: &u32| self.get(*slot).is_some_and(|order| !order.state.is_over());
-        (from..self.slots.len() as u32).filter(live)
+        (from..self.used).filter(live)
     }
 
-    /// How many places there are.
+    /// Orders are at places below this one.
     #[must_use]
-    pub fn capacity(&self) -> u32 {
-        self.slots.len() as u32
+    pub const fn used(&self) -> u32 {
+        self.used
     }
 
     fn client_key(&self, user: u16, id: u64) -> u64 {
@@ -362,13 +394,31 @@ mod tests {
             traded: 0,
             average_price: 0,
             updated_ms: 0,
+            is_by_fix: false,
             created_ms: 0,
             create_ns: 0,
             valid_until_ms: 0,
             doubt: Doubt::None,
             is_cancel_wanted: false,
+            is_cancel_queued: false,
             session: 0,
         }
+    }
+
+    #[test]
+    fn an_order_whose_clients_id_is_taken_is_adopted_all_the_same() {
+        let mut orders = Orders::new(8, 42);
+        let first = orders.insert(order(1, 1001)).unwrap();
+        let beside = Order { account: 1, external_id: ExternalId::cut("ETH-9"), ..order(1, 1001) };
+        let second = orders.adopt(beside).unwrap();
+        assert_eq!(orders.by_client_id(1, 1001), Some(first));
+        assert_eq!(orders.by_external_id(1, "ETH-9"), Some(second));
+        assert_eq!(orders.by_gateway_id(FIRST_ORDER_ID + 1), Some(second));
+        // What ends does not take the other's id with it.
+        orders.withdraw(second);
+        assert_eq!((orders.by_client_id(1, 1001), orders.live_count()), (Some(first), 1));
+        orders.withdraw(first);
+        assert_eq!((orders.by_client_id(1, 1001), orders.used()), (None, 2));
     }
 
     #[test]

@@ -38,6 +38,21 @@ pub trait Venue {
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError>;
 
+    /// Hands a FIX message to a connection that speaks FIX, to leave before the duty cycle ends; its MsgSeqNum.
+    ///
+    /// # Errors
+    /// [`RequestError`]; nothing leaves then.
+    fn send_fix<'a>(
+        &mut self,
+        now: Nanos,
+        stream: usize,
+        body: &impl tickpath_fix::Body<'a>,
+    ) -> Result<i64, RequestError>;
+
+    /// From now on requests, FIX messages too, go through the motions alone and nothing of them is kept or sent, or they
+    /// leave again.
+    fn set_rehearsal(&mut self, is_rehearsal: bool);
+
     /// Wants a channel, now and after each reconnection.
     fn subscribe(&mut self, stream: usize, channel: &str);
 
@@ -49,6 +64,11 @@ pub trait Venue {
 
     /// Wants a connection to be made.
     fn connect(&mut self, stream: usize, now: Nanos);
+
+    /// How many requests to the matching engine the connection may send now; `None` where it reckons no such limit.
+    fn requests_left(&self, _stream: usize, _now: Nanos) -> Option<u64> {
+        None
+    }
 
     /// Channels that the connection has, or `None` while some that it wants are not settled.
     fn settled_channels(&self, stream: usize) -> Option<usize>;

@@ -2,7 +2,7 @@
 
 use tickpath_deribit::codes::{CancelReason, OrderState};
 use tickpath_gateway_protocol::{
-    ErrorCode, Fixed, Money, OrderStatus, OrderUpdate, PositionUpdate, TradeUpdate, UpdateKind,
+    ErrorCode, Fixed, Money, ORDER_ID_MAX, OrderStatus, OrderUpdate, PositionUpdate, TradeUpdate, UpdateKind,
 };
 use tickpath_types::Nanos;
 
@@ -24,6 +24,7 @@ impl Core {
         cause: Cause,
         door: &mut impl Door,
     ) -> Option<u32> {
+        self.accounts[usize::from(account)].foreign.is_readable(news.external_id);
         let Some(slot) = self.find_order(account, news) else {
             return self.adopt(account, news, cause, door);
         };
@@ -39,7 +40,13 @@ impl Core {
         let is_other = !order.external_id.is_empty() && order.external_id != news.external_id;
         let is_of_before = is_other && news.trigger_id != order.external_id;
         let is_late = !is_other && (news.updated_ms < order.updated_ms || news.filled < order.filled);
-        if is_of_before || is_late {
+        // Both connections tell of a change, and a change may come by the one after the next of the same millisecond has
+        // come by the other: of one time the connection counts that told of it first.
+        let is_echo = order.is_by_fix != news.is_by_fix
+            && old.doubt == Doubt::None
+            && (order.updated_ms, order.filled) == (news.updated_ms, news.filled)
+            && !state_of(news.state).is_over();
+        if is_of_before || is_late || is_echo {
             if old.doubt != Doubt::None {
                 self.tell_order(slot, ErrorCode::default(), cause, door);
             }
@@ -48,7 +55,7 @@ impl Core {
         order.state = state_of(news.state);
         order.terms = Terms { trigger: news.terms.trigger.or(order.terms.trigger), ..news.terms };
         (order.filled, order.average_price) = (news.filled, news.average_price);
-        order.updated_ms = news.updated_ms;
+        (order.updated_ms, order.is_by_fix) = (news.updated_ms, news.is_by_fix);
         order.created_ms = news.created_ms;
         let is_changed = (old.state, old.terms, old.filled) != (order.state, order.terms, order.filled)
             || old.doubt != Doubt::None;
@@ -101,7 +108,7 @@ impl Core {
             })
     }
 
-    fn find_by_label(&self, account: u16, label: &str) -> Option<u32> {
+    pub(super) fn find_by_label(&self, account: u16, label: &str) -> Option<u32> {
         let parts = self.mark.read(label)?;
         let slot = if parts.session == self.mark.session() {
             self.orders.by_gateway_id(parts.gateway_order_id)?
@@ -110,23 +117,30 @@ impl Core {
             self.orders.by_client_id(user, parts.client_order_id)?
         };
         let order = self.orders.get(slot)?;
-        (order.account == account && order.session == parts.session).then_some(slot)
+        let is_it = order.account == account
+            && order.session == parts.session
+            && order.label_id == parts.gateway_order_id;
+        is_it.then_some(slot)
     }
 
-    /// Takes in an order of an earlier life of this gateway. One of somebody else is counted.
+    /// Takes in an order of an earlier life of this gateway, for the user whose label it carries. One of somebody else is
+    /// counted, and so is one that there is no room for.
     fn adopt(&mut self, account: u16, news: &OrderNews, cause: Cause, door: &mut impl Door) -> Option<u32> {
         let label = news.label;
         let parts = self.mark.read(label.as_str());
         let user = parts.and_then(|parts| self.users.iter().position(|user| user.tag == parts.user));
         let (Some(parts), Some(user)) = (parts, user) else {
-            self.counters.foreign_orders += 1;
+            self.note_foreign(account, news);
             return None;
         };
         let state = state_of(news.state);
         let symbol = self.instruments.number(news.symbol.as_str()).unwrap_or(0);
         let known = &mut self.users[user];
-        known.order_id_max = known.order_id_max.max(parts.client_order_id);
+        if parts.client_order_id <= ORDER_ID_MAX {
+            known.order_id_max = known.order_id_max.max(parts.client_order_id);
+        }
         if state.is_over() {
+            self.note_foreign(account, news);
             return None;
         }
         let order = Order {
@@ -145,21 +159,25 @@ impl Core {
             traded: news.filled,
             average_price: news.average_price,
             updated_ms: news.updated_ms,
+            is_by_fix: false,
             created_ms: news.created_ms,
             create_ns: 0,
             valid_until_ms: 0,
             doubt: Doubt::None,
             is_cancel_wanted: false,
+            is_cancel_queued: false,
             session: parts.session,
         };
-        match self.orders.insert(order) {
+        match self.orders.adopt(order) {
             Ok(slot) => {
                 self.accounts[usize::from(account)].open_orders += 1;
+                self.note_absent(user as u16, cause.received);
                 self.tell_order(slot, ErrorCode::default(), cause, door);
                 Some(slot)
             }
             Err(_) => {
                 self.counters.orders_left_out += 1;
+                self.note_foreign(account, news);
                 None
             }
         }

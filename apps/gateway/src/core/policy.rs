@@ -8,6 +8,7 @@ use tickpath_types::Nanos;
 
 use super::Core;
 use super::out::{About, Cause, Door};
+use crate::admin::AdminCommand;
 use crate::config::GatewayConfig;
 use crate::safety::{Control, Exposure, RiskLimit, SafetyChecks};
 use crate::users::{Bans, RequestLimits, Verdict};
@@ -45,7 +46,7 @@ pub(super) struct OrderFacts {
     /// The index; 0 when it is not known.
     pub(super) index_price: i64,
     pub(super) worth: Worth,
-    /// Orders of the account that are not over, with this one.
+    /// Orders of the account that are not over, whoever made them, with this one.
     pub(super) open_orders: u32,
 }
 
@@ -114,6 +115,11 @@ impl Policy {
         }
     }
 
+    /// How many requests a user could send now, of how many at most in which period.
+    pub(super) fn requests_left(&self, now: Nanos, user: u16) -> (u32, u32, Nanos) {
+        self.limits.left(now, usize::from(user))
+    }
+
     pub(super) fn is_killed(&self) -> bool {
         self.safety.is_killed()
     }
@@ -135,6 +141,28 @@ impl Policy {
 }
 
 impl Core {
+    /// Carries out a command of whoever runs the gateway; clients are told what their account is held to from now on.
+    pub fn handle_admin(&mut self, command: &AdminCommand, control: &Control, door: &mut impl Door) {
+        command.carry_out(control);
+        // The kill switch is told when everything was cancelled that it ends.
+        if let AdminCommand::SetLimits(account, _) = command
+            && *account < self.accounts.len()
+        {
+            self.tell_limits(*account as u16, door);
+        }
+    }
+
+    /// What an account is held to now.
+    pub(super) fn limits_of(&self, account: u16) -> RiskLimits {
+        self.policy.limits_of(account, self.accounts[usize::from(account)].all_open_orders())
+    }
+
+    /// Tells whoever has an account what it is held to.
+    pub(super) fn tell_limits(&self, account: u16, door: &mut impl Door) {
+        let limits = self.limits_of(account);
+        self.tell_account(account, &limits, self.about_account(account), Cause::default(), door);
+    }
+
     /// Whether a user may ask for something now. `takes_risk_away` is for cancellations.
     pub(super) fn admit(
         &mut self,

@@ -11,13 +11,13 @@ use tickpath_deribit::messages::{
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
-use tickpath_gateway_protocol::ErrorCode;
+use tickpath_gateway_protocol::{ErrorCode, UpdateKind};
 use tickpath_types::Nanos;
 
 use super::Core;
-use super::account::{Asker, Purpose, QUESTIONS_MAX, Question, Step};
+use super::account::{Asker, Position, Purpose, QUESTIONS_MAX, Question, Step};
 use super::orders::{Doubt, State};
-use super::out::{Cause, Door, Venue};
+use super::out::{About, Cause, Door, Venue};
 
 /// How long to wait before asking again for what was refused.
 pub(super) const RETRY: Nanos = Nanos::from_secs(1);
@@ -25,6 +25,8 @@ pub(super) const RETRY: Nanos = Nanos::from_secs(1);
 const DEADLINE_MARGIN_MS: u64 = 1_000;
 /// Cancellations that one call hands over.
 const CANCELS_PER_CYCLE: usize = 32;
+/// Cancellations that wait from which on one request for all orders of the account is made, where it is about all of them.
+const TOGETHER_MIN: usize = 32;
 /// What is told of an account beside its money.
 const CHANGES: &str = "user.changes.any.any.raw";
 
@@ -39,10 +41,11 @@ impl Core {
     ) -> usize {
         let known = &self.accounts[usize::from(account)];
         let (step, is_asked) = (known.step, known.is_asked);
+        let mut work = self.poll_entry(account, now, door);
         if step == Step::Down {
-            return 0;
+            return work;
         }
-        let mut work = self.poll_questions(account, now, venue);
+        work += self.poll_questions(account, now, venue);
         if step == Step::Ready {
             return work + self.poll_cancels(account, now, venue);
         }
@@ -67,7 +70,7 @@ impl Core {
                 self.ask_step(account, now, Method::GetPositions, &params, venue)
             }
             Step::Funds => self.ask_step(account, now, Method::GetAccountSummaries, &NoParams, venue),
-            _ => self.poll_doubts(account, now, door),
+            _ => self.poll_doubts(account, now, door, venue),
         };
         work
     }
@@ -136,13 +139,27 @@ impl Core {
         1
     }
 
-    /// When nothing is in doubt any more the account is ready.
-    fn poll_doubts(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
+    /// When nothing is in doubt any more the account is ready, if orders can be entered.
+    fn poll_doubts(
+        &mut self,
+        account: u16,
+        now: Nanos,
+        door: &mut impl Door,
+        venue: &mut impl Venue,
+    ) -> usize {
         let known = &self.accounts[usize::from(account)];
-        let is_open =
-            known.asked_questions > 0 || known.questions.iter().any(|question| !question.is_of_trades);
+        // The answer about an order that cannot be read is not waited for.
+        let is_waited_for = |question: &Question| {
+            let order = self.orders.get(question.slot);
+            !question.is_of_trades && order.is_none_or(|order| order.doubt != Doubt::Unreadable)
+        };
+        let is_open = known.asked_questions > 0 || known.questions.iter().any(is_waited_for);
         if is_open {
             return 0;
+        }
+        if !known.can_enter() {
+            // What is to be cancelled can be without the FIX session.
+            return self.poll_cancels(account, now, venue);
         }
         self.accounts[usize::from(account)].enter(Step::Ready, now);
         let stream = self.accounts[usize::from(account)].stream;
@@ -224,7 +241,7 @@ impl Core {
                 venue.request(now, stream, Method::GetOrderState, &params)?
             };
             self.push(account, id, Purpose::State { slot, gateway_id }, Asker::default(), now);
-            if let Some(order) = self.orders.get_mut(slot) {
+            if let Some(order) = self.orders.get_mut(slot).filter(|order| order.doubt != Doubt::Unreadable) {
                 order.doubt = Doubt::Asked;
             }
         }
@@ -295,31 +312,38 @@ impl Core {
     pub(super) fn want_cancel(&mut self, slot: u32) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         order.is_cancel_wanted = true;
-        let (account, gateway_id) = (order.account, order.gateway_id);
-        let known = &mut self.accounts[usize::from(account)];
-        if !known.cancels.iter().any(|(_, id)| *id == gateway_id) {
-            known.cancels.push_back((slot, gateway_id));
+        if std::mem::replace(&mut order.is_cancel_queued, true) {
+            return;
         }
+        let (account, gateway_id) = (order.account, order.gateway_id);
+        self.accounts[usize::from(account)].cancels.push_back((slot, gateway_id));
+    }
+
+    /// Orders whose cancellation was asked for and that are not known to be over.
+    #[must_use]
+    pub fn cancels_wanted(&self) -> usize {
+        let is_wanted = |slot: &u32| self.orders.get(*slot).is_some_and(|order| order.is_cancel_wanted);
+        self.orders.live_from(0).filter(is_wanted).count()
     }
 
     /// Hands over the cancellations that wait.
     fn poll_cancels(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
-        let mut work = self.poll_cancel_all(account, now, venue);
+        let mut work = self.poll_cancel_all(account, now, venue) + self.cancel_waiting(account, now, venue);
         for _ in 0..CANCELS_PER_CYCLE {
             let known = &mut self.accounts[usize::from(account)];
             if now < known.cancel_at {
                 break;
             }
             let Some((slot, gateway_id)) = known.cancels.pop_front() else { break };
-            let is_open = self
-                .orders
-                .get(slot)
-                .is_some_and(|order| order.gateway_id == gateway_id && !order.state.is_over());
-            if !is_open {
+            let order = self.orders.get_mut(slot).filter(|order| order.gateway_id == gateway_id);
+            let Some(order) = order else { continue };
+            order.is_cancel_queued = false;
+            if order.state.is_over() {
                 continue;
             }
             work += 1;
             if let Err(error) = self.send_cancel(now, slot, Asker::default(), venue) {
+                self.orders.get_mut(slot).expect("it was there before").is_cancel_queued = true;
                 let known = &mut self.accounts[usize::from(account)];
                 known.cancels.push_front((slot, gateway_id));
                 known.cancel_at = now + pause(error);
@@ -329,6 +353,41 @@ impl Core {
         work
     }
 
+    /// Where many cancellations wait, and they are about every order of the account, one request does for all of them: one by
+    /// one the venue's limits would take minutes. No order of others is touched.
+    fn cancel_waiting(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
+        let known = &self.accounts[usize::from(account)];
+        let may_be_all = known.cancels.len() >= TOGETHER_MIN
+            && known.cancels.len() >= known.open_orders as usize
+            && known.foreign.count() == 0;
+        if !may_be_all || now < known.cancel_at || !known.has_room() {
+            return 0;
+        }
+        // One that the venue has not confirmed might come to it after the request.
+        let is_there = |(slot, gateway_id): &&(u32, u64)| {
+            self.orders.get(*slot).is_some_and(|order| {
+                order.gateway_id == *gateway_id
+                    && !order.state.is_over()
+                    && order.doubt == Doubt::None
+                    && !order.external_id.is_empty()
+            })
+        };
+        let count = known.cancels.iter().filter(is_there).count();
+        if count < TOGETHER_MIN || count != known.open_orders as usize {
+            return 0;
+        }
+        let params = VenueCancelAll { detailed: false, freeze_quotes: false };
+        match venue.request(now, known.stream, Method::CancelAll, &params) {
+            Ok(id) => {
+                // What it did not end is asked for one by one then.
+                self.accounts[usize::from(account)].cancel_at = now + RETRY;
+                self.push(account, id, Purpose::CancelWaiting, Asker::default(), now);
+            }
+            Err(error) => self.accounts[usize::from(account)].cancel_at = now + pause(error),
+        }
+        1
+    }
+
     fn poll_cancel_all(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let is_killed = self.policy.is_killed();
         let known = &mut self.accounts[usize::from(account)];
@@ -336,13 +395,25 @@ impl Core {
             return 0;
         }
         let params = VenueCancelAll { detailed: false, freeze_quotes: false };
-        match venue.request(now, known.stream, Method::CancelAll, &params) {
+        let by_fix = known.has_fix();
+        let stream = known.stream;
+        let sent = if by_fix {
+            self.cancel_all_by_fix(now, account, venue)
+        } else {
+            venue.request(now, stream, Method::CancelAll, &params)
+        };
+        let known = &mut self.accounts[usize::from(account)];
+        match sent {
             Ok(id) => {
                 // Before the account is ready orders may still come to light: it is asked for again then.
                 known.is_cancel_all_wanted = is_killed && known.step != Step::Ready;
                 // Where it is refused it is not asked for again at once.
                 known.cancel_at = now + RETRY;
-                self.push(account, id, Purpose::CancelAll, Asker::default(), now);
+                if by_fix {
+                    self.push_order(account, id, Purpose::CancelAll, Asker::default(), now);
+                } else {
+                    self.push(account, id, Purpose::CancelAll, Asker::default(), now);
+                }
             }
             Err(error) => known.cancel_at = now + pause(error),
         }
@@ -350,11 +421,37 @@ impl Core {
     }
 
     /// The connection of an account is lost.
-    pub(super) fn lose_account(&mut self, account: u16, now: Nanos) {
+    pub(super) fn lose_account(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+        self.tell_stale_account(account, now, door);
         let known = &mut self.accounts[usize::from(account)];
         known.enter(Step::Down, now);
         known.asked_questions = 0;
         known.forget_pending();
+    }
+}
+
+impl Core {
+    /// Says that positions and money are not to be trusted until they are told again.
+    fn tell_stale_account(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+        if self.accounts[usize::from(account)].step <= Step::Positions {
+            return;
+        }
+        let (about, cause) = (self.about_account(account), Cause { received: now, ..Cause::default() });
+        for place in 0..self.accounts[usize::from(account)].positions.len() {
+            let position = &mut self.accounts[usize::from(account)].positions[place];
+            if position.body.quantity.is_zero() {
+                continue;
+            }
+            position.body.update = UpdateKind::STALE;
+            let Position { symbol, body } = *position;
+            self.tell_account(account, &body, About { symbol, ..about }, cause, door);
+        }
+        for place in 0..self.accounts[usize::from(account)].funds.len() {
+            let funds = &mut self.accounts[usize::from(account)].funds[place];
+            funds.update = UpdateKind::STALE;
+            let funds = *funds;
+            self.tell_account(account, &funds, about, cause, door);
+        }
     }
 }
 

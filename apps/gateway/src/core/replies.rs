@@ -7,7 +7,8 @@ use tickpath_deribit::messages::{
 };
 use tickpath_deribit::scan::{ScanError, Value};
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, PositionUpdate, Text, UpdateKind,
+    AckStatus, AckType, ErrorCode, FundsUpdate, OrderAck, Origin, PositionUpdate, RateLimitReason, Text,
+    UpdateKind,
 };
 use tickpath_types::Nanos;
 
@@ -40,6 +41,8 @@ impl Core {
                 let is_refused = response.outcome.is_err();
                 self.accounts[usize::from(account)].is_cancel_all_wanted |= is_refused;
             }
+            // Where it was refused they wait still, and are asked for one by one.
+            Purpose::CancelWaiting => {}
             Purpose::Step(step) => self.take_step(account, step, response, received, door),
             Purpose::State { slot, gateway_id } => {
                 self.take_order_state(account, slot, gateway_id, response, received, door);
@@ -52,13 +55,13 @@ impl Core {
     }
 
     /// Whether the order that a request was about ended and is forgotten: another one may be at its place.
-    fn is_forgotten(&self, pending: &Pending) -> bool {
+    pub(super) fn is_forgotten(&self, pending: &Pending) -> bool {
         let is_it = |slot| self.orders.get(slot).is_some_and(|order| order.gateway_id == pending.gateway_id);
         pending.purpose.changes().is_some_and(|slot| !is_it(slot))
     }
 
     /// The venue's answer to a request of a client, for the client.
-    fn answer(
+    pub(super) fn answer(
         &self,
         slot: u32,
         pending: &Pending,
@@ -75,6 +78,7 @@ impl Core {
             Ok(()) => (AckStatus::ACCEPTED, ErrorCode::default(), Text::EMPTY),
             Err(refusal) => refusal,
         };
+        self.tell_venue_limit(received, order.account, error, RateLimitReason::VENUE_REFUSED, door);
         let Asker { request_id, create_ns, .. } = pending.asker;
         let ack = OrderAck {
             client_order_id: order.client_id,
@@ -90,7 +94,8 @@ impl Core {
             text,
             ..OrderAck::default()
         };
-        let about = About { symbol: order.symbol, ..self.about_account(order.account) };
+        let stream = self.accounts[usize::from(order.account)].order_stream() as u8 + 1;
+        let about = About { symbol: order.symbol, stream, ..self.about_account(order.account) };
         let cause = Cause { received, origin_ns: create_ns, origin_utc_ns: 0 };
         door.send(client, self.stamp.event(&ack, about, cause));
     }
@@ -106,16 +111,26 @@ impl Core {
     ) {
         match response.outcome {
             Ok(_) => self.take_done(account, slot, pending, AckType::CREATE, received, door),
-            Err(error) if is_uncertain(&error) => {
-                self.in_doubt(slot, pending, AckType::CREATE, &error, received, door)
-            }
-            Err(error) => {
-                let refusal = (AckStatus::REJECTED, venue_error(&error), words(&error));
-                self.answer(slot, pending, AckType::CREATE, Err(refusal), received, door);
-                let cause = Cause { received, ..Cause::default() };
-                self.reject_order(slot, venue_error(&error), cause, door);
-            }
+            Err(error) => self.refused_create(slot, pending, &error, received, door),
         }
+    }
+
+    /// The venue has not taken an order, or does not say whether it has.
+    pub(super) fn refused_create(
+        &mut self,
+        slot: u32,
+        pending: &Pending,
+        error: &ErrorBody<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        if is_uncertain(error) {
+            return self.in_doubt(slot, pending, AckType::CREATE, error, received, door);
+        }
+        let refusal = (AckStatus::REJECTED, venue_error(error), words(error));
+        self.answer(slot, pending, AckType::CREATE, Err(refusal), received, door);
+        let cause = Cause { received, ..Cause::default() };
+        self.reject_order(slot, venue_error(error), cause, door);
     }
 
     fn modified(
@@ -151,13 +166,23 @@ impl Core {
                 self.doubt(slot, received, door);
             }
             Ok(_) => self.take_done(account, slot, pending, AckType::CANCEL, received, door),
-            Err(error) => {
-                if !is_uncertain(&error) {
-                    self.cancel_refused(account, slot, pending, &error, received);
-                }
-                self.refused_change(slot, pending, AckType::CANCEL, &error, received, door);
-            }
+            Err(error) => self.refused_cancel(account, slot, pending, &error, received, door),
         }
+    }
+
+    pub(super) fn refused_cancel(
+        &mut self,
+        account: u16,
+        slot: u32,
+        pending: &Pending,
+        error: &ErrorBody<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) {
+        if !is_uncertain(error) {
+            self.cancel_refused(account, slot, pending, error, received);
+        }
+        self.refused_change(slot, pending, AckType::CANCEL, error, received, door);
     }
 
     /// What a client was told is refused is not tried again; what the gateway itself wants is: in a moment, or when it is known
@@ -216,7 +241,7 @@ impl Core {
         }
     }
 
-    fn refused_change(
+    pub(super) fn refused_change(
         &mut self,
         slot: u32,
         pending: &Pending,
@@ -277,8 +302,20 @@ impl Core {
         door: &mut impl Door,
     ) {
         let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
+        self.unanswered(account, &pending, is_lost, now, door);
+    }
+
+    /// A request of an account, on either of its connections, has no answer and will have none.
+    pub(super) fn unanswered(
+        &mut self,
+        account: u16,
+        pending: &Pending,
+        is_lost: bool,
+        now: Nanos,
+        door: &mut impl Door,
+    ) {
         self.counters.unanswered += 1;
-        if self.is_forgotten(&pending) {
+        if self.is_forgotten(pending) {
             return;
         }
         let (slot, request) = match pending.purpose {
@@ -309,11 +346,11 @@ impl Core {
                 self.accounts[usize::from(account)].is_cancel_all_wanted = true;
                 return;
             }
-            Purpose::Ping => return,
+            Purpose::CancelWaiting | Purpose::Ping => return,
         };
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });
-        self.answer(slot, &pending, request, Err((AckStatus::TIMEOUT, error, text)), now, door);
+        self.answer(slot, pending, request, Err((AckStatus::TIMEOUT, error, text)), now, door);
         self.doubt(slot, now, door);
     }
 
@@ -347,11 +384,12 @@ impl Core {
     ) -> Result<(), NewsFault> {
         let changes: UserChanges<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         // One that cannot be told does not keep the others from being told.
+        let mut is_whole = true;
         for order in changes.orders.iter() {
-            let order = order.map_err(|_| NewsFault::Code)?;
-            if self.take_order(account, &order, received, door).is_err() {
-                self.counters.faults += 1;
-            }
+            is_whole &= order.is_ok_and(|order| self.take_order(account, &order, received, door).is_ok());
+        }
+        if !is_whole {
+            self.take_odd_changes(account, data, received, door);
         }
         for trade in changes.trades.iter() {
             match TradeNews::read(&trade.map_err(|_| NewsFault::Code)?) {
@@ -366,6 +404,31 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Takes the orders of a change once more, of which one or another cannot be told: those are doubted, or counted. The others
+    /// are known by now, and told no second time.
+    #[cold]
+    fn take_odd_changes(&mut self, account: u16, data: &Value<'_>, received: Nanos, door: &mut impl Door) {
+        let Ok(Orders(list)) = data.parse::<Orders<'_>>() else { return };
+        for value in list.iter().flatten() {
+            let _ = self.take_order_value(account, &value, received, door);
+        }
+    }
+
+    /// Takes an order that may be unreadable; its place, if it is one of this gateway.
+    fn take_order_value(
+        &mut self,
+        account: u16,
+        value: &Value<'_>,
+        received: Nanos,
+        door: &mut impl Door,
+    ) -> Option<u32> {
+        let order = value.parse::<VenueOrder<'_>>().map_err(|_| NewsFault::Code);
+        match order.and_then(|order| self.take_order(account, &order, received, door)) {
+            Ok(slot) => slot,
+            Err(_) => self.take_unreadable(account, value, received, door),
+        }
     }
 
     fn take_order(
@@ -439,16 +502,12 @@ impl Core {
         match found {
             Ok(Some(order)) => {
                 if self.take_order(account, &order, received, door).is_err() {
-                    self.counters.faults += 1;
-                    return self.doubt_again(slot, received);
+                    return self.doubt_unreadable(slot, received);
                 }
                 self.settled(slot, received, door);
             }
             Ok(None) => self.not_found(slot, received, door),
-            Err(_) => {
-                self.counters.faults += 1;
-                self.doubt_again(slot, received);
-            }
+            Err(_) => self.doubt_unreadable(slot, received),
         }
     }
 
@@ -525,25 +584,24 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
-        let list: List<'_, VenueOrder<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
+        let list: List<'_, Value<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
+        self.accounts[usize::from(account)].foreign.clear();
         // What is not in the list is in doubt: it ended while nobody listened, or never came to be.
         self.scratch_marks.clear();
         for order in list.iter() {
             let order = order.map_err(|_| NewsFault::Code)?;
-            match self.take_order(account, &order, received, door) {
-                Ok(slot) => self.scratch_marks.extend(slot),
-                Err(_) => self.counters.faults += 1,
-            }
+            let slot = self.take_order_value(account, &order, received, door);
+            self.scratch_marks.extend(slot);
         }
         // There may be thousands.
         self.scratch_marks.sort_unstable();
-        for slot in 0..self.orders.capacity() {
-            let is_of_account =
-                self.orders.get(slot).is_some_and(|order| order.account == account && !order.state.is_over());
-            if !is_of_account {
+        for slot in 0..self.orders.used() {
+            let Some(order) = self.orders.get(slot) else { continue };
+            if order.account != account || order.state.is_over() {
                 continue;
             }
-            if self.scratch_marks.binary_search(&slot).is_ok() {
+            // One in the list that could not be read is in doubt already.
+            if order.doubt == Doubt::None && self.scratch_marks.binary_search(&slot).is_ok() {
                 self.settled(slot, received, door);
             } else {
                 self.doubt(slot, received, door);
@@ -596,6 +654,29 @@ impl Core {
             self.apply_funds(account, &summary.map_err(|_| NewsFault::Code)?, received, door)?;
         }
         Ok(())
+    }
+}
+
+/// The orders in data of `user.changes`, each for itself.
+struct Orders<'a>(List<'a, Value<'a>>);
+
+impl<'a> tickpath_deribit::field::Field<'a> for Orders<'a> {
+    fn read(
+        scanner: &mut tickpath_deribit::scan::Scanner<'a>,
+    ) -> Result<Orders<'a>, tickpath_deribit::scan::ScanError> {
+        let mut list = List::default();
+        scanner.open_object()?;
+        while let Some(key) = scanner.next_key()? {
+            match key {
+                "orders" => list = List::read(scanner)?,
+                _ => scanner.skip()?,
+            }
+        }
+        Ok(Orders(list))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
     }
 }
 

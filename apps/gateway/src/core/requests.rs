@@ -9,8 +9,8 @@ use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
-    EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, OrderAck, Origin, QuoteAck, Request,
-    RequestKind, SetRiskLimits, Side as EventSide, StatisticKind, Text,
+    EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, ORDER_ID_MAX, OrderAck, Origin, QuoteAck,
+    RateLimitReason, Request, RequestKind, SetRiskLimits, Side as EventSide, StatisticKind, Text,
 };
 use tickpath_types::{Nanos, Side};
 
@@ -24,6 +24,10 @@ use super::news::SymbolText;
 use super::orders::{Doubt, ExternalId, NoRoom, Order, State, Terms};
 use super::out::{About, Cause, Door, Venue};
 use super::policy::{OrderFacts, Worth};
+
+/// What an order may be told to do or not to do.
+const KNOWN_FLAGS: ExecutionFlags =
+    ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
 
 /// A request with whose it is and what it is about, as far as that is known to be right.
 #[derive(Clone, Copy)]
@@ -85,11 +89,23 @@ impl Core {
             RequestKind::CANCEL_QUOTES => {
                 self.refuse_quotes(now, &asked, EventKind::CANCEL_QUOTES_ACK, AckType::CANCEL_QUOTES, door);
             }
-            RequestKind::DOWNLOAD_MARKET_DATA => {
-                if let Some(client) = self.clients.get_mut(client) {
-                    client.download.again();
+            RequestKind::DOWNLOAD_MARKET_DATA => match self.admit(now, user, false, door) {
+                Ok(()) => {
+                    if let Some(client) = self.clients.get_mut(client) {
+                        client.download.again();
+                    }
                 }
-            }
+                Err(error) => {
+                    self.refuse(
+                        now,
+                        &asked,
+                        AckType::DOWNLOAD_MARKET_DATA,
+                        EventSide::default(),
+                        error,
+                        door,
+                    );
+                }
+            },
             RequestKind::CUSTOM_MESSAGE => {
                 if let Some(body) = request.body::<CustomRequest>() {
                     self.pass_on(now, &asked, &body, door);
@@ -100,16 +116,18 @@ impl Core {
                     self.set_risk_limits(now, &asked, &body, door);
                 }
             }
-            // Pongs are the door's.
-            _ => self.counters.refused += 1,
+            // Pongs are the door's. What nobody knows counts as what is known.
+            _ => {
+                let error = self.admit(now, user, false, door).err().unwrap_or(ErrorCode::MALFORMED);
+                self.refuse(now, &asked, AckType::default(), EventSide::default(), error, door);
+            }
         }
     }
 
     /// Passes a client's message on to all.
     fn pass_on(&mut self, now: Nanos, asked: &Asked, body: &CustomRequest, door: &mut impl Door) {
-        if self.admit(now, asked.user, false, door).is_err() {
-            self.counters.refused += 1;
-            return;
+        if let Err(error) = self.admit(now, asked.user, false, door) {
+            return self.refuse(now, asked, AckType::CUSTOM_MESSAGE, EventSide::default(), error, door);
         }
         let CustomRequest { topic, len, data, .. } = *body;
         let message = CustomMessage { client: asked.client, topic, len: len.min(64), data };
@@ -155,9 +173,14 @@ impl Core {
     ) -> Result<u32, ErrorCode> {
         self.admit(now, asked.user, false, door)?;
         self.check_access(asked)?;
+        if !(1..=ORDER_ID_MAX).contains(&asked.client_order_id) {
+            return Err(ErrorCode::INVALID_ORDER_ID);
+        }
         let terms = terms_of(body)?;
         self.check_steps(asked.symbol, &terms)?;
+        self.check_fix_terms(asked.account, asked.symbol, &terms)?;
         self.check_policy(asked, &terms, terms.quantity, false)?;
+        self.check_clear(asked.account, asked.symbol)?;
         if self.orders.live_count() >= self.settings.orders_max {
             return Err(ErrorCode::BUSY);
         }
@@ -180,11 +203,13 @@ impl Core {
             traded: 0,
             average_price: 0,
             updated_ms: 0,
+            is_by_fix: false,
             created_ms: 0,
             create_ns: asked.asker.create_ns,
             valid_until_ms,
             doubt: Doubt::None,
             is_cancel_wanted: false,
+            is_cancel_queued: false,
             session: self.mark.session(),
         };
         let slot = self.orders.insert(order).map_err(|why| match why {
@@ -193,7 +218,7 @@ impl Core {
         })?;
         if !self.policy.is_dry_run() {
             match self.place(now, slot, venue) {
-                Ok(id) => self.push(asked.account, id, Purpose::Create { slot }, asked.asker, now),
+                Ok(id) => self.push_order(asked.account, id, Purpose::Create { slot }, asked.asker, now),
                 Err(error) => {
                     self.orders.withdraw(slot);
                     return Err(request_error(error));
@@ -201,13 +226,46 @@ impl Core {
             }
         }
         self.accounts[usize::from(asked.account)].open_orders += 1;
+        self.last_created = Some(slot);
         let user = &mut self.users[usize::from(asked.user)];
         user.order_id_max = user.order_id_max.max(asked.client_order_id);
         Ok(slot)
     }
 
+    /// Goes through the motions of the order that was entered last, as if it came again, so that code and data are in the
+    /// processor's caches when it counts. Changes nothing.
+    pub fn rehearse(&mut self, now: Nanos, venue: &mut impl Venue) {
+        let Some(slot) = self.last_created.filter(|_| !self.policy.is_dry_run()) else { return };
+        let Some(order) = self.orders.get(slot) else { return };
+        let asked = Asked {
+            asker: Asker { client: order.owner, request_id: 0, create_ns: 0 },
+            user: order.user,
+            client: 0,
+            client_order_id: self.users[usize::from(order.user)].order_id_max.saturating_add(1),
+            order_id: 0,
+            account: order.account,
+            symbol: order.symbol,
+        };
+        let terms = order.terms;
+        let checks = (
+            self.check_access(&asked),
+            self.check_steps(asked.symbol, &terms),
+            self.check_policy(&asked, &terms, terms.quantity, false),
+            self.orders.expect_next(asked.user, asked.client_order_id),
+        );
+        let _ = std::hint::black_box(checks);
+        venue.set_rehearsal(true);
+        let _ = self.place(now, slot, venue);
+        venue.set_rehearsal(false);
+    }
+
+    // Never inlined, like the checks below: what is done and what is rehearsed is the same code.
+    #[inline(never)]
     fn place(&self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
+        if self.accounts[usize::from(order.account)].entry.is_some() {
+            return self.place_by_fix(now, order, venue);
+        }
         let user = &self.users[usize::from(order.user)];
         let label = self.mark.label(order.gateway_id, order.client_id, &user.tag);
         let Terms { side, order_type, time_in_force, price, quantity, stop_price, shown, .. } = order.terms;
@@ -262,6 +320,9 @@ impl Core {
         if order.doubt != Doubt::None {
             return Err(ErrorCode::TOO_LATE);
         }
+        if !KNOWN_FLAGS.contains(body.execution) {
+            return Err(ErrorCode::INVALID_TERMS);
+        }
         let is_other_stop = !body.stop_price.is_zero() && body.stop_price.0 != order.terms.stop_price;
         if is_other_stop && order.external_id.is_empty() {
             // By its label an order's price and quantity can be changed, and nothing else.
@@ -278,13 +339,14 @@ impl Core {
             ..order.terms
         };
         self.check_steps(order.symbol, &terms)?;
+        self.check_fix_change(&order, &terms)?;
         let left = terms.quantity.saturating_sub(order.filled);
         self.check_policy(&of_order, &terms, left, true)?;
         if self.policy.is_dry_run() {
             return Err(ErrorCode::DRY_RUN);
         }
         let id = self.edit(now, &order, &terms, venue).map_err(request_error)?;
-        self.push(order.account, id, Purpose::Modify { slot }, asked.asker, now);
+        self.push_order(order.account, id, Purpose::Modify { slot }, asked.asker, now);
         Ok(slot)
     }
 
@@ -295,8 +357,12 @@ impl Core {
         terms: &Terms,
         venue: &mut impl Venue,
     ) -> Result<i64, RequestError> {
+        let valid_until_ms = self.valid_until_ms(now);
+        if self.accounts[usize::from(order.account)].entry.is_some() {
+            return self.edit_by_fix(now, order, terms, valid_until_ms, venue);
+        }
         let stream = self.accounts[usize::from(order.account)].stream;
-        let (amount, valid_until) = (Some(decimal(terms.quantity)), Some(self.valid_until_ms(now)));
+        let (amount, valid_until) = (Some(decimal(terms.quantity)), Some(valid_until_ms));
         let price = has_price(terms.order_type).then(|| decimal(terms.price));
         let Terms { post_only, reduce_only, reject_post_only, .. } = *terms;
         if order.external_id.is_empty() {
@@ -311,7 +377,12 @@ impl Core {
                 post_only,
                 reduce_only,
                 reject_post_only,
+                advanced: None,
+                trigger_price: None,
+                trigger_offset: None,
+                mmp: false,
                 valid_until,
+                display_amount: optional(terms.shown),
             };
             return venue.request(now, stream, Method::EditByLabel, &params);
         }
@@ -357,7 +428,7 @@ impl Core {
         Ok(slot)
     }
 
-    /// Hands the cancellation of an order to its connection.
+    /// Hands the cancellation of an order to its connection; while the FIX session of an account is down, to the other one.
     pub(super) fn send_cancel(
         &mut self,
         now: Nanos,
@@ -367,11 +438,14 @@ impl Core {
     ) -> Result<(), RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
         let account = &self.accounts[usize::from(order.account)];
-        if !account.has_room() {
+        let (is_by_label, of_account) = (order.external_id.is_empty(), order.account);
+        let by_fix = account.has_fix();
+        if !(if by_fix { account.has_order_room() } else { account.has_room() }) {
             return Err(RequestError::TooManyPending);
         }
-        let (is_by_label, of_account) = (order.external_id.is_empty(), order.account);
-        let id = if is_by_label {
+        let id = if by_fix {
+            self.cancel_by_fix(now, order, venue)
+        } else if is_by_label {
             let label = self.label_of(order);
             let currency = self.instruments.get(order.symbol).map(|it| VenueText::new(&it.currency));
             let params = CancelByLabel { label: VenueText::new(label.as_str()), currency };
@@ -383,15 +457,23 @@ impl Core {
         if let Some(order) = self.orders.get_mut(slot) {
             order.is_cancel_wanted = true;
         }
-        self.push(of_account, id, Purpose::Cancel { slot, is_by_label }, asker, now);
+        let purpose = Purpose::Cancel { slot, is_by_label };
+        if by_fix {
+            self.push_order(of_account, id, purpose, asker, now);
+        } else {
+            self.push(of_account, id, purpose, asker, now);
+        }
         Ok(())
     }
 
     fn cancel_all(&mut self, now: Nanos, asked: &Asked, side: EventSide, door: &mut impl Door) {
-        let refusal = self.admit(now, asked.user, true, door).and_then(|()| self.check_account(asked)).err();
+        let is_known = side == EventSide::default() || side_of(side).is_some();
+        let known = if is_known { Ok(()) } else { Err(ErrorCode::INVALID_TERMS) };
+        let admitted = self.admit(now, asked.user, true, door);
+        let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).err();
         let mut count = 0;
         if refusal.is_none() {
-            for slot in 0..self.orders.capacity() {
+            for slot in 0..self.orders.used() {
                 let Some(order) = self.orders.get(slot) else { continue };
                 let is_meant = order.user == asked.user
                     && order.account == asked.account
@@ -464,6 +546,7 @@ impl Core {
     }
 
     /// Whether the user may trade the instrument for the account, and both are there.
+    #[inline(never)]
     fn check_access(&self, asked: &Asked) -> Result<(), ErrorCode> {
         self.check_account(asked)?;
         let place = (asked.symbol as usize).wrapping_sub(1);
@@ -482,13 +565,14 @@ impl Core {
         }
         let account = &self.accounts[usize::from(account)];
         match account.step {
-            Step::Ready if account.has_room() => Ok(()),
+            Step::Ready if account.has_order_room() => Ok(()),
             Step::Ready => Err(ErrorCode::BUSY),
             _ => Err(ErrorCode::NOT_READY),
         }
     }
 
     /// Whether prices and quantities are on the instrument's steps.
+    #[inline(never)]
     fn check_steps(&self, symbol: u32, terms: &Terms) -> Result<(), ErrorCode> {
         let instrument = self.instruments.get(symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
         let is_step = |value: i64, step: Fixed| step.0 > 0 && value % step.0 == 0;
@@ -501,12 +585,19 @@ impl Core {
         if has_price(terms.order_type) && !is_price(terms.price) {
             return Err(ErrorCode::INVALID_PRICE);
         }
-        if has_trigger(terms.order_type) && terms.stop_price <= 0 {
+        // The stop price of a trailing order is a distance.
+        let is_trailing = terms.order_type == tickpath_deribit::codes::OrderType::TrailingStop;
+        let is_stop = match is_trailing {
+            true => terms.stop_price > 0 && is_step(terms.stop_price, instrument.reference.tick_size),
+            false => is_price(terms.stop_price),
+        };
+        if has_trigger(terms.order_type) && !is_stop {
             return Err(ErrorCode::INVALID_PRICE);
         }
         Ok(())
     }
 
+    #[inline(never)]
     fn check_policy(
         &self,
         asked: &Asked,
@@ -532,7 +623,7 @@ impl Core {
                 InstrumentKind::OPTION if is_in_base => Worth::Index,
                 _ => Worth::Price,
             },
-            open_orders: self.accounts[usize::from(asked.account)].open_orders + u32::from(!is_change),
+            open_orders: self.accounts[usize::from(asked.account)].all_open_orders() + u32::from(!is_change),
         })
     }
 
@@ -563,9 +654,20 @@ impl Core {
     }
 
     pub(super) fn push(&mut self, account: u16, id: i64, purpose: Purpose, asker: Asker, sent: Nanos) {
-        let order = purpose.changes().and_then(|slot| self.orders.get(slot));
-        let gateway_id = order.map_or(0, |order| order.gateway_id);
+        let gateway_id = self.changed_id(&purpose);
         self.accounts[usize::from(account)].push(Pending { id, purpose, asker, sent, gateway_id });
+    }
+
+    /// The same of a request by the connection that orders go by.
+    pub(super) fn push_order(&mut self, account: u16, id: i64, purpose: Purpose, asker: Asker, sent: Nanos) {
+        let gateway_id = self.changed_id(&purpose);
+        self.accounts[usize::from(account)].push_order(Pending { id, purpose, asker, sent, gateway_id });
+    }
+
+    /// The gateway's id of the order that a request changes; 0 for none.
+    fn changed_id(&self, purpose: &Purpose) -> u64 {
+        let order = purpose.changes().and_then(|slot| self.orders.get(slot));
+        order.map_or(0, |order| order.gateway_id)
     }
 
     pub(super) const fn round_trip(&self, now: Nanos, create_ns: u64) -> u64 {
@@ -587,7 +689,7 @@ impl Core {
     fn send_ack(&self, asked: &Asked, ack: OrderAck, door: &mut impl Door) {
         let known = self.accounts.get(usize::from(asked.account));
         let about = About {
-            stream: known.map_or(0, |account| account.stream as u8 + 1),
+            stream: known.map_or(0, |account| account.order_stream() as u8 + 1),
             account: asked.account.wrapping_add(1),
             symbol: asked.symbol,
         };
@@ -628,9 +730,7 @@ impl Core {
                     ..self.ack(now, asked, AckType::SET_RISK_LIMITS)
                 };
                 self.send_ack(asked, ack, door);
-                let limits = self.policy.limits_of(account, self.accounts[usize::from(account)].open_orders);
-                let about = self.about_account(account);
-                self.tell_account(account, &limits, about, Cause::default(), door);
+                self.tell_limits(account, door);
             }
         }
     }
@@ -645,6 +745,7 @@ impl Core {
         door: &mut impl Door,
     ) {
         self.counters.refused += 1;
+        self.tell_venue_limit(now, asked.account, error, RateLimitReason::REFUSED, door);
         let text = error.name().map_or(Text::EMPTY, Text::cut);
         let ack =
             OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
@@ -671,8 +772,6 @@ fn dearest(terms: &Terms, market: i64) -> i64 {
 fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
     let flag = |flag| body.execution.contains(flag);
     let order_type = venue_type(body.order_type).ok_or(ErrorCode::INVALID_TERMS)?;
-    let known =
-        ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
     let terms = Terms {
         side: side_of(body.side).ok_or(ErrorCode::INVALID_TERMS)?,
         order_type,
@@ -686,7 +785,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
         reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
     };
-    let is_whole = known.contains(body.execution)
+    let is_whole = KNOWN_FLAGS.contains(body.execution)
         && has_trigger(order_type) == terms.trigger.is_some()
         && (has_price(order_type) || terms.price == 0)
         && (has_trigger(order_type) || terms.stop_price == 0)

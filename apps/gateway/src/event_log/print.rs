@@ -114,6 +114,10 @@ fn text_of(record: &Record<'_>) -> String {
         RecordKind::Request => {
             Request::read_from_bytes(payload).map_or_else(|_| bytes(payload), |request| request.to_string())
         }
+        // A terminal does not show what stands between the fields of a FIX message.
+        _ if payload.starts_with(b"8=FIX") => {
+            std::str::from_utf8(payload).map_or_else(|_| bytes(payload), |text| text.replace('\u{1}', "|"))
+        }
         _ => std::str::from_utf8(payload).map_or_else(|_| bytes(payload), str::to_owned),
     }
 }
@@ -171,6 +175,8 @@ mod tests {
             let found = line(&all, &record(kind, &[0xff; 3])).unwrap();
             assert!(found.ends_with("(3 bytes)"), "{found}");
         }
+        let fix = line(&all, &record(RecordKind::VenueIn, b"8=FIX.4.4\x019=5\x0135=0\x01")).unwrap();
+        assert!(fix.ends_with(" 8=FIX.4.4|9=5|35=0|"), "{fix}");
         let long = format!("{{\"x\":\"{}\"}}", "é".repeat(1_000));
         let found = line(&all, &record(RecordKind::VenueIn, long.as_bytes())).unwrap();
         assert!(found.ends_with("é ..."), "{found}");

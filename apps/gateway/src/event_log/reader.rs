@@ -160,6 +160,10 @@ impl<R: Read> LogReader<R> {
         let len = record_len(payload_len);
         let found = self.read_on(len)?;
         if found < len {
+            // A length that was damaged may reach beyond the file's end; what was being written last has nothing behind it.
+            if self.has_record_within() {
+                return Err(LogError::Damaged { path: self.path.clone(), offset: self.offset });
+            }
             self.tail = self.torn(found);
             return Ok(None);
         }
@@ -182,6 +186,19 @@ impl<R: Read> LogReader<R> {
             RecordKind::Continued => self.tail = Tail::Continued,
             _ => {}
         }
+    }
+
+    /// Whether a whole record of this file, later than those read, lies in the bytes of the one that is being read.
+    fn has_record_within(&self) -> bool {
+        let is_record = |bytes: &[u8]| {
+            let Some((checksum, len, header)) = bytes.first_chunk().and_then(RecordHeader::read) else {
+                return false;
+            };
+            let end = RECORD_HEADER_LEN + len;
+            header.sequence >= self.next && bytes.len() >= end && checksum == crc32c::checksum(&bytes[4..end])
+        };
+        // Records begin at whole words.
+        (RECORD_HEADER_LEN..self.record.len()).step_by(8).any(|at| is_record(&self.record[at..]))
     }
 
     fn torn(&self, bytes: usize) -> Tail {

@@ -1,19 +1,30 @@
-//! A name that one thread writes and another reads, without a lock.
+//! Text that one thread writes and another reads, without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Up to 32 bytes. A reader that meets a writer may see half of each name once.
-#[derive(Debug, Default)]
-pub struct NameCell([AtomicU64; 4]);
+/// A name of up to 32 bytes.
+pub type NameCell = TextCell<4>;
 
-impl NameCell {
-    /// Writes a name; what is longer is cut.
-    pub fn set(&self, name: &str) {
-        let mut bytes = [0; 32];
-        let len = name.len().min(bytes.len());
-        bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
-        for (place, word) in self.0.iter().zip(bytes.as_chunks::<8>().0) {
-            place.store(u64::from_le_bytes(*word), Ordering::Relaxed);
+/// Up to eight times `WORDS` bytes. A reader that meets a writer may see half of each text once.
+#[derive(Debug)]
+pub struct TextCell<const WORDS: usize>([AtomicU64; WORDS]);
+
+impl<const WORDS: usize> Default for TextCell<WORDS> {
+    fn default() -> TextCell<WORDS> {
+        TextCell(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl<const WORDS: usize> TextCell<WORDS> {
+    /// Writes a text; what is longer is cut.
+    pub fn set(&self, text: &str) {
+        let mut rest = text.as_bytes();
+        for place in &self.0 {
+            let (now, later) = rest.split_at(rest.len().min(8));
+            let mut word = [0; 8];
+            word[..now.len()].copy_from_slice(now);
+            place.store(u64::from_le_bytes(word), Ordering::Relaxed);
+            rest = later;
         }
     }
 

@@ -35,13 +35,17 @@ fn sample(text: &str, name: &str, labels: &str) -> Option<u64> {
 
 #[test]
 fn what_was_recorded_is_told() {
-    let metrics = GatewayMetrics::new("g", 2);
-    metrics.profile(Function::ParseBook).record(700);
-    metrics.profile(Function::ParseBook).record(50_000);
+    let names = ["market-1".to_owned(), "A1".to_owned()];
+    let metrics = GatewayMetrics::of("g", 2, &names).with_fix_from(80);
+    metrics.count_bytes(80, 70);
+    metrics.parsed(0, Function::ParseBook).record(700);
+    metrics.parsed(0, Function::ParseBook).record(50_000);
+    metrics.profile(Function::Write).record(5);
     metrics.round_trip(RequestKind::CREATE_ORDER).record(30_000_000);
     metrics.external(1).record(1_000_000);
     metrics.count_bytes(1, 500);
-    metrics.client(1).name.set("maker");
+    metrics.client(1).join("maker", "mia", 7, true);
+    metrics.set_door(AtDoor::Malformed, 3);
     metrics.client(1).to_client.record(400);
     metrics.count_event(EventKind::TOP_OF_BOOK);
     metrics.count_request(RequestKind::CREATE_ORDER);
@@ -51,16 +55,24 @@ fn what_was_recorded_is_told() {
     metrics.clients_connected.set(2);
     let text = metrics.render();
     for (name, labels, value) in [
-        ("profile_nanoseconds_bucket", "function=\"parse_book\",le=\"500\"", 0),
-        ("profile_nanoseconds_bucket", "function=\"parse_book\",le=\"1000\"", 1),
-        ("profile_nanoseconds_bucket", "function=\"parse_book\",le=\"20000\"", 1),
-        ("profile_nanoseconds_bucket", "function=\"parse_book\",le=\"+Inf\"", 2),
-        ("profile_nanoseconds_sum", "function=\"parse_book\"", 50_700),
-        ("profile_nanoseconds_count", "function=\"parse_book\"", 2),
+        ("profile_nanoseconds_bucket", "function=\"parse_book\",connection=\"market-1\",le=\"500\"", 0),
+        ("profile_nanoseconds_bucket", "function=\"parse_book\",connection=\"market-1\",le=\"1000\"", 1),
+        ("profile_nanoseconds_bucket", "function=\"parse_book\",connection=\"market-1\",le=\"20000\"", 1),
+        ("profile_nanoseconds_bucket", "function=\"parse_book\",connection=\"market-1\",le=\"+Inf\"", 2),
+        ("profile_nanoseconds_sum", "function=\"parse_book\",connection=\"market-1\"", 50_700),
+        ("profile_nanoseconds_count", "function=\"parse_book\",connection=\"market-1\"", 2),
         ("round_trip_latency_nanoseconds_count", "request=\"create_order\"", 1),
-        ("external_latency_nanoseconds_sum", "connection=\"1\"", 1_000_000),
-        ("received_bytes_total", "connection=\"1\"", 500),
-        ("heartbeat_latency_nanoseconds_bucket", "client=\"maker\",direction=\"to_client\",le=\"500\"", 1),
+        ("external_latency_nanoseconds_sum", "connection=\"A1\",transport=\"ws\"", 1_000_000),
+        ("received_bytes_total", "connection=\"A1\",transport=\"ws\"", 500),
+        ("received_bytes_total", "connection=\"80\",transport=\"fix\"", 70),
+        ("orders_by", "transport=\"fix\"", 1),
+        (
+            "heartbeat_latency_nanoseconds_bucket",
+            "client=\"maker\",number=\"7\",user=\"mia\",direction=\"to_client\",le=\"500\"",
+            1,
+        ),
+        ("profile_nanoseconds_count", "function=\"write\"", 1),
+        ("door_total", "what=\"malformed\"", 3),
         ("events_total", "event=\"top_of_book\"", 1),
         ("requests_total", "request=\"create_order\"", 1),
         ("requests_total", "request=\"cancel_order\"", 0),
@@ -71,7 +83,27 @@ fn what_was_recorded_is_told() {
     ] {
         assert_eq!(sample(&text, name, labels), Some(value), "{name}{{{labels}}} in\n{text}");
     }
-    assert_eq!(sample(&text, "external_latency_nanoseconds_sum", "connection=\"0\""), None, "unused");
+    assert_eq!(sample(&text, "external_latency_nanoseconds_sum", "connection=\"market-1\""), None, "unused");
+}
+
+#[test]
+fn clients_of_one_name_are_told_apart_and_begin_with_nothing() {
+    let metrics = GatewayMetrics::new("g", 2);
+    metrics.client(0).join("trader", "u", 1, true);
+    metrics.client(1).join("trader", "u", 2, false);
+    metrics.client(0).to_client.record(100);
+    metrics.client(1).to_client.record(100);
+    metrics.client(1).to_client.record(100);
+    let labels =
+        |number: u32| format!("client=\"trader\",number=\"{number}\",user=\"u\",direction=\"to_client\"");
+    let count =
+        |number: u32| sample(&metrics.render(), "heartbeat_latency_nanoseconds_count", &labels(number));
+    assert_eq!((count(1), count(2)), (Some(1), Some(2)));
+    metrics.client(1).leave();
+    assert_eq!((count(1), count(2)), (Some(1), None));
+    // The place of one that left is taken: nothing of it is the next one's.
+    metrics.client(1).join("trader", "u", 3, true);
+    assert_eq!((count(2), count(3)), (None, Some(0)));
 }
 
 #[test]
@@ -125,4 +157,77 @@ fn it_is_asked_for_over_http() {
     let post = "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     assert_eq!(ask(server.address(), post).0, "HTTP/1.1 405 Method Not Allowed");
     assert!(MetricsServer::start(server.address(), metrics, vec![]).is_err(), "one address, one gateway");
+}
+
+/// Every family of a gateway's page with its kind, by its name without what all begin with.
+fn families() -> BTreeMap<String, String> {
+    let metrics = GatewayMetrics::new("g", 1);
+    let mut text = MetricsText::new("g");
+    metrics.write(&mut text);
+    event_log_sampler(Arc::default())(&mut text);
+    crate::view::view_sampler(Arc::default())(&mut text);
+    super::process::write(&mut text);
+    let text = text.finish();
+    let heads = text.lines().filter_map(|line| line.strip_prefix("# TYPE tickpath_gateway_"));
+    heads
+        .map(|head| head.split_once(' ').map(|(name, kind)| (name.to_owned(), kind.to_owned())).unwrap())
+        .collect()
+}
+
+/// A file of the repository.
+fn repository(path: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The metrics that a text names, of histograms the family.
+fn named<'t>(text: &'t str, families: &BTreeMap<String, String>) -> Vec<&'t str> {
+    let names = text.split("tickpath_gateway_").skip(1).map(|rest| {
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        &rest[..end]
+    });
+    let family = |name: &'t str| {
+        ["_bucket", "_sum", "_count"]
+            .iter()
+            .filter_map(|suffix| name.strip_suffix(suffix))
+            .find(|family| families.get(*family).is_some_and(|kind| kind == "histogram"))
+            .unwrap_or(name)
+    };
+    names.map(family).collect()
+}
+
+#[test]
+fn dashboard_alerts_and_document_name_only_metrics_that_exist() {
+    let families = families();
+    for (path, least) in [
+        ("docs/monitoring/grafana-gateway.json", 20),
+        ("docs/monitoring/gateway-alerts.yml", 6),
+        ("docs/gateway-metrics.md", 10),
+        ("docs/host.md", 0),
+    ] {
+        let text = repository(path);
+        let names = named(&text, &families);
+        assert!(names.len() >= least, "{path} names {} metrics", names.len());
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            assert!(families.contains_key(*name), "{path}: there is no metric tickpath_gateway_{name}");
+        }
+    }
+    let dashboard: serde_json::Value =
+        serde_json::from_str(&repository("docs/monitoring/grafana-gateway.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    assert!(panels.iter().all(|panel| panel["targets"][0]["expr"].is_string()), "{dashboard:#}");
+}
+
+#[test]
+fn every_metric_stands_in_the_document() {
+    let document = repository("docs/gateway-metrics.md");
+    for (family, kind) in families() {
+        assert!(
+            document.contains(&format!("`{family}`")),
+            "docs/gateway-metrics.md lacks {family}, a {kind}"
+        );
+    }
+    for what in AtDoor::ALL {
+        assert!(document.contains(&format!("`{}`", what.name())), "docs/gateway-metrics.md: {what:?}");
+    }
 }

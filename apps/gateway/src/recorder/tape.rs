@@ -14,6 +14,9 @@ use crate::admin::AdminCommand;
 use crate::core::{Door, Life, Venue};
 use crate::event_log::{EventLog, LogEnd, Origin, RecordKind};
 
+/// Longest FIX message of the core without its header, in bytes: each names one order.
+const FIX_LEN_MAX: usize = 1 << 10;
+
 /// What the core learned from its surroundings: what it was, and a number.
 pub(crate) type Answer = [u64; 2];
 
@@ -243,6 +246,29 @@ impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
         result_of(self.sink.borrow_mut().answer(answer_of(&real)))
     }
 
+    /// Written down as the message is without the header that the session adds.
+    #[inline]
+    fn send_fix<'a>(
+        &mut self,
+        now: Nanos,
+        stream: usize,
+        body: &impl tickpath_fix::Body<'a>,
+    ) -> Result<i64, RequestError> {
+        let origin = Origin { stream: stream as u8 + 1, ..Origin::default() };
+        self.sink.borrow_mut().output(RecordKind::VenueOut, origin, |out| {
+            let start = out.len();
+            out.resize(start + FIX_LEN_MAX, 0);
+            let len = body.write_bare(&mut out[start..]).unwrap_or(0);
+            out.truncate(start + len);
+        });
+        let real = self.venue.send_fix(now, stream, body);
+        result_of(self.sink.borrow_mut().answer(answer_of(&real)))
+    }
+
+    fn set_rehearsal(&mut self, is_rehearsal: bool) {
+        self.venue.set_rehearsal(is_rehearsal);
+    }
+
     fn subscribe(&mut self, stream: usize, channel: &str) {
         self.say(stream, &["subscribe ", channel]);
         self.venue.subscribe(stream, channel);
@@ -261,6 +287,15 @@ impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
     fn connect(&mut self, stream: usize, now: Nanos) {
         self.say(stream, &["connect"]);
         self.venue.connect(stream, now);
+    }
+
+    fn requests_left(&self, stream: usize, now: Nanos) -> Option<u64> {
+        let real = match self.venue.requests_left(stream, now) {
+            Some(count) => [1, count],
+            None => [0, 0],
+        };
+        let [is_known, count] = self.sink.borrow_mut().answer(real);
+        (is_known == 1).then_some(count)
     }
 
     fn settled_channels(&self, stream: usize) -> Option<usize> {

@@ -4,14 +4,27 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file beside the admin socket that is there while the kill switch is on. Not for a duty cycle.
+use crate::config::GatewayConfig;
+
+/// A file that is there while the kill switch is on. Not for a duty cycle.
 #[derive(Clone, Debug)]
 pub struct KillMarker {
     path: PathBuf,
 }
 
 impl KillMarker {
-    /// Beside an admin socket: `NAME.admin.sock.killed`.
+    /// The file of a gateway, wherever it is started: `NAME.killed` in the [state folder](GatewayConfig::state_folder), which is
+    /// made where it is not there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of(config: &GatewayConfig) -> io::Result<KillMarker> {
+        let folder = std::path::absolute(config.state_folder())?;
+        fs::create_dir_all(&folder)?;
+        Ok(KillMarker { path: folder.join(format!("{}.killed", config.name)) })
+    }
+
+    /// Beside another file: `FILE.killed`.
     #[must_use]
     pub fn beside(socket: &Path) -> KillMarker {
         let mut path = socket.as_os_str().to_owned();
@@ -67,5 +80,28 @@ mod tests {
             assert!(!marker.is_there());
         }
         assert!(KillMarker::beside(&place.path().join("none/x")).set(true).is_err());
+    }
+
+    #[test]
+    fn it_lies_where_the_gateway_is_started_or_not() {
+        let place = tempfile::tempdir().unwrap();
+        let base = "[venue]\nws_uri = 'ws://127.0.0.1:9/'\n[accounts.A1]\nlogin = 'x'\nsecret = 'test'\n\
+                    [users.u]\npassword = 'test'\n";
+        let path = place.path().display();
+        for (head, folder) in [
+            (format!("state_folder = '{path}/a/b'\nclient_listen_address = '/nowhere/c.sock'\n"), "a/b"),
+            (
+                format!("admin_listen_address = '{path}/c/g.admin.sock'\nclient_listen_address = 'c.sock'\n"),
+                "c",
+            ),
+            (format!("client_listen_address = '{path}/d/c.sock'\n"), "d"),
+        ] {
+            let config = GatewayConfig::parse("g.toml", &format!("name = 'g'\n{head}{base}")).unwrap();
+            let marker = KillMarker::of(&config).unwrap();
+            assert_eq!(marker.path(), place.path().join(folder).join("g.killed"));
+            marker.set(true).unwrap();
+        }
+        let config = GatewayConfig::parse("g.toml", base).unwrap();
+        assert!(config.state_folder().ends_with("tickpath"), "{:?}", config.state_folder());
     }
 }

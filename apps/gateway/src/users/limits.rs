@@ -97,6 +97,24 @@ impl RequestLimits {
         (self.refused, self.banned)
     }
 
+    /// How many requests the user could send now, of how many at most in which period. One that is banned could send none.
+    #[must_use]
+    pub fn left(&self, now: Nanos, user: usize) -> (u32, u32, Nanos) {
+        let Some(window) = self.windows.get(user) else { return (0, 0, Nanos::ZERO) };
+        let count = window.times.len();
+        let is_free =
+            |time: Nanos| time == Nanos::ZERO || now.0.saturating_sub(time.0) >= window.monitor_period.0;
+        // From the oldest on they are free, and then no more.
+        let (mut from, mut to) = (0, count);
+        while from < to {
+            let middle = from.midpoint(to);
+            let time = window.times[(window.next + middle) % count];
+            if is_free(time) { from = middle + 1 } else { to = middle }
+        }
+        let left = if self.bans.until(now, user).is_some() { 0 } else { from };
+        (left as u32, count as u32, window.monitor_period)
+    }
+
     /// The user sends a request. Of two at the same time both count; a time of zero was never.
     ///
     /// What takes risk away is let pass once more where it is one too many: its user would otherwise be left with the order
@@ -161,6 +179,11 @@ mod tests {
         for second in [0, 30, 59] {
             assert_eq!(limits.admit(at(second), 0, false), Verdict::Pass);
         }
+        assert_eq!(limits.left(at(59), 0), (0, 3, Nanos::from_secs(60)));
+        assert_eq!(
+            (limits.left(at(60), 0).0, limits.left(at(90), 0).0, limits.left(at(200), 0).0),
+            (1, 2, 3)
+        );
         // The first one is out of the window just now.
         assert_eq!(limits.admit(at(60), 0, false), Verdict::Pass);
         assert_eq!(bans.until(at(60), 0), None);
@@ -169,6 +192,7 @@ mod tests {
         assert_eq!((bans.until(at(89), 0), bans.count(at(89))), (Some(until), 1));
         assert_eq!(limits.admit(at(388), 0, false), Verdict::Banned(until));
         assert_eq!(limits.counts(), (2, 1));
+        assert_eq!(limits.left(at(388), 0).0, 0, "banned");
         // Another user has its own.
         assert_eq!(limits.admit(at(388), 1, false), Verdict::Pass);
         assert_eq!((bans.until(until, 0), limits.admit(until, 0, false)), (None, Verdict::Pass));

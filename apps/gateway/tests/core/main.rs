@@ -1,9 +1,12 @@
 //! The gateway's core by itself: what it tells clients and asks the venue, whatever happens.
 #![allow(clippy::unwrap_used)]
 
+mod adopted;
+mod fix;
 mod market;
 mod refusals;
 mod rig;
+mod standing;
 
 use rig::{CLIENT, Rig, TRADING, order_text, trade_text};
 use tickpath_deribit::method::Method;
@@ -35,6 +38,25 @@ fn a_lost_reply_of_an_order_that_lives_is_found_by_its_label() {
     assert_eq!(rig.count(Method::Buy), 1);
     rig.cancel(1001);
     assert!(rig.last(Method::Cancel).text.contains("V-1001"));
+}
+
+#[test]
+fn a_rehearsal_is_noticed_by_nobody() {
+    let mut rig = Rig::ready();
+    rig.core.rehearse(rig.now, &mut rig.venue);
+    assert_eq!(rig.venue.rehearsed, 0, "there was no order yet");
+    rig.create(1001);
+    let (asked, sent, told) = (rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len());
+    let counters = rig.core.counters();
+    for _ in 0..100 {
+        rig.core.rehearse(rig.now, &mut rig.venue);
+    }
+    assert_eq!(rig.venue.rehearsed, 100);
+    assert_eq!((rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len()), (asked, sent, told));
+    assert_eq!((rig.core.counters(), rig.core.orders().live_count()), (counters, 1));
+    // The ids that were looked for are still free.
+    rig.create(1002);
+    assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![FORWARDED], 2));
 }
 
 #[test]

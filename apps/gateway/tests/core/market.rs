@@ -6,6 +6,8 @@ use tickpath_gateway_protocol::{
     TradeSummary, UpdateKind,
 };
 
+use tickpath_types::Nanos;
+
 use crate::rig::Rig;
 
 const BOOK: &str = "book.BTC-PERPETUAL.raw";
@@ -115,4 +117,97 @@ fn an_instrument_that_comes_later_is_told_to_who_is_there() {
     let last: ReferenceData = rig.all().last().unwrap();
     assert_eq!((last.name.as_str(), rig.door.followed.last()), ("BTC-1JAN27", Some(&(1, 3))));
     assert!(rig.venue.subscribed.iter().any(|channel| channel == "book.BTC-1JAN27.raw"));
+}
+
+#[test]
+fn a_book_that_is_lost_again_at_once_is_not_asked_for_without_end() {
+    let mut rig = Rig::ready();
+    let snapshot = book("snapshot", "", 5, r#"["new",59000,10]"#, r#"["new",58000,20]"#);
+    rig.news(0, BOOK, &snapshot);
+    assert_eq!(rig.venue.resubscribed.len(), 1, "the first renewal is at once");
+    for (asked, pause_ms) in [(1, 250), (2, 500)] {
+        // It is crossed again.
+        rig.news(0, BOOK, &snapshot);
+        rig.pass(Nanos::from_millis(pause_ms - 10));
+        assert_eq!(rig.venue.resubscribed.len(), asked, "the next one waits");
+        rig.pass(Nanos::from_millis(20));
+        assert_eq!(rig.venue.resubscribed.len(), asked + 1);
+    }
+    assert_eq!(rig.core.counters().books_lost, 3);
+    // Meanwhile clients are told that it is stale, and nothing else.
+    assert!(
+        rig.door
+            .broadcast
+            .iter()
+            .filter_map(|event| event.body::<MarketByPrice>())
+            .all(|book| book.update == BookUpdate::STALE)
+    );
+}
+
+#[test]
+fn a_book_that_does_not_come_is_asked_for_anew() {
+    let mut rig = Rig::ready();
+    rig.news(0, BOOK, &book("snapshot", "", 5, r#"["new",59000,10]"#, ""));
+    rig.pass(Nanos::from_secs(89));
+    assert_eq!(rig.venue.resubscribed.len(), 0);
+    rig.pass(Nanos::from_secs(2));
+    assert_eq!(rig.venue.resubscribed, ["book.ETH_USDC-PERPETUAL.raw"], "the other one is there");
+    rig.pass(Nanos::from_secs(91));
+    assert_eq!((rig.venue.resubscribed.len(), rig.core.counters().books_lost), (2, 2));
+}
+
+#[test]
+fn without_books_the_best_prices_are_those_of_tickers() {
+    let mut rig =
+        Rig::with_venue("ticker_interval = 'agg2'\nbook_interval = '100ms'\n[venue.feeds]\nbook = false\n");
+    rig.bring_up("[]");
+    assert!(rig.venue.subscribed.iter().all(|channel| !channel.starts_with("book.")));
+    for channel in ["ticker.BTC-PERPETUAL.agg2", "trades.BTC-PERPETUAL.100ms"] {
+        assert!(rig.venue.subscribed.iter().any(|known| known == channel), "{channel}");
+    }
+    let ticker = r#"{"timestamp":9,"instrument_name":"BTC-PERPETUAL","mark_price":59000,"index_price":59000,
+        "best_bid_price":58999.5,"best_bid_amount":10,"best_ask_price":59000,"best_ask_amount":0}"#;
+    rig.news(0, "ticker.BTC-PERPETUAL.agg2", ticker);
+    rig.news(0, "ticker.BTC-PERPETUAL.agg2", ticker);
+    let tops: Vec<TopOfBook> = rig.door.broadcast.iter().filter_map(|event| event.body()).collect();
+    assert_eq!(
+        (tops.len(), tops[0].bid_price.to_string(), tops[0].ask_quantity.0),
+        (1, "58999.5".to_owned(), 0)
+    );
+    let user = rig.core.user("trader").unwrap();
+    rig.core.handle_join(2, user, true);
+    rig.poll();
+    let told = rig
+        .door
+        .sent
+        .iter()
+        .filter(|(client, _)| *client == 2)
+        .filter_map(|(_, event)| event.body::<TopOfBook>());
+    assert_eq!(told.count(), 1);
+    rig.core.handle_lost(0, rig.now, &mut rig.door);
+    let last: TopOfBook = rig.door.broadcast.iter().rev().find_map(|event| event.body()).unwrap();
+    assert_eq!(last.update, UpdateKind::STALE);
+}
+
+#[test]
+fn of_one_message_the_last_event_alone_is_the_last() {
+    let mut rig = Rig::ready();
+    let snapshot = book("snapshot", "", 5, r#"["new",59000,10]"#, r#"["new",59001,20]"#);
+    let ticker = r#"{"timestamp":9,"state":"halted","instrument_name":"BTC-PERPETUAL","mark_price":59000.25,"index_price":59001,
+        "last_price":1,"open_interest":2,"current_funding":3,"funding_8h":4,"interest_value":5,"min_price":6,"max_price":7}"#;
+    for (channel, data) in [(BOOK, snapshot.as_str()), ("ticker.BTC-PERPETUAL.100ms", ticker)] {
+        let from = rig.door.broadcast.len();
+        rig.news(0, channel, data);
+        let flags: Vec<bool> =
+            rig.door.broadcast[from..].iter().map(|event| event.is_last_in_batch()).collect();
+        assert!(flags.len() > 1 && flags.last() == Some(&true), "{channel} {flags:?}");
+        assert_eq!(flags.iter().filter(|is_last| **is_last).count(), 1, "{channel}");
+    }
+    rig.create(1001);
+    let (order, trade) =
+        (rig.order(1001, "open", 40, 2), crate::rig::trade_text(&rig.label(1001), "V-1001", "T-1", 40));
+    let from = rig.door.sent.len();
+    rig.changes(&order, &format!("[{trade}]"));
+    let flags: Vec<bool> = rig.door.sent[from..].iter().map(|(_, event)| event.is_last_in_batch()).collect();
+    assert_eq!(flags, [false, true]);
 }

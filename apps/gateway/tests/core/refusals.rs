@@ -3,8 +3,9 @@
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
-    AckStatus, CreateOrder, ErrorCode, ExecutionFlags, MassQuote, ModifyOrder, OrderStatus, OrderType,
-    QuoteAck, RateLimitTrigger, Side, TimeInForce, Trigger,
+    AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadMarketData, ErrorCode, ExecutionFlags,
+    MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, QuoteAck, RateLimitTrigger,
+    Request, RequestKind, Side, TimeInForce, Trigger,
 };
 
 use crate::rig::{CLIENT, Rig, limit};
@@ -163,6 +164,82 @@ fn a_flood_is_banned_and_told_so() {
     rig.create(2001);
     assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::BANNED, 0));
     assert_eq!(rig.all::<RateLimitTrigger>().count(), 1);
+}
+
+#[test]
+fn whatever_is_asked_counts_and_is_answered() {
+    let mut rig = Rig::ready();
+    let mut request = Request::of(&DownloadMarketData::default());
+    request.header.kind = RequestKind(999);
+    request.header.request_id = 7;
+    rig.core.handle_request(rig.now, CLIENT, &request, &mut rig.door, &mut rig.venue);
+    let ack: OrderAck = rig.all().last().unwrap();
+    assert_eq!((ack.request_id, ack.error, ack.status), (7, ErrorCode::MALFORMED, AckStatus::REJECTED));
+    for _ in 0..99 {
+        rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    }
+    assert_eq!(rig.all::<OrderAck>().count(), 1);
+    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    let ack: OrderAck = rig.all().last().unwrap();
+    assert_eq!((ack.request, ack.error), (AckType::DOWNLOAD_MARKET_DATA, ErrorCode::RATE_LIMITED));
+    rig.request(CLIENT, 0, 0, &CustomRequest::default());
+    let ack: OrderAck = rig.all().last().unwrap();
+    assert_eq!((ack.request, ack.error), (AckType::CUSTOM_MESSAGE, ErrorCode::BANNED));
+    rig.core.handle_request(rig.now, CLIENT, &request, &mut rig.door, &mut rig.venue);
+    assert_eq!(rig.error(), ErrorCode::BANNED);
+}
+
+#[test]
+fn an_order_id_is_one_that_others_can_follow() {
+    let mut rig = Rig::ready();
+    for id in [0, ORDER_ID_MAX + 1, u64::MAX] {
+        rig.request(CLIENT, id, 1, &limit("100", "59000"));
+        assert_eq!(rig.error(), ErrorCode::INVALID_ORDER_ID);
+    }
+    rig.request(CLIENT, ORDER_ID_MAX, 1, &limit("100", "59000"));
+    assert_eq!(rig.count(Method::Buy), 1);
+}
+
+#[test]
+fn a_stop_price_is_on_the_instruments_steps() {
+    let mut rig = Rig::ready();
+    let stop = |stop_price: &str, order_type| CreateOrder {
+        stop_price: stop_price.parse().unwrap(),
+        order_type,
+        trigger: Trigger::MARK,
+        time_in_force: TimeInForce::GTC,
+        ..limit("100", "0")
+    };
+    for (price, order_type) in [
+        ("58000.3", OrderType::STOP_MARKET),
+        ("0", OrderType::STOP_MARKET),
+        ("10.3", OrderType::TRAILING_STOP),
+    ] {
+        rig.request(CLIENT, 1001, 1, &stop(price, order_type));
+        assert_eq!(rig.error(), ErrorCode::INVALID_PRICE);
+    }
+    rig.request(CLIENT, 1001, 1, &stop("58000.5", OrderType::STOP_MARKET));
+    rig.request(CLIENT, 1002, 1, &stop("10.5", OrderType::TRAILING_STOP));
+    assert_eq!(rig.count(Method::Buy), 2);
+}
+
+#[test]
+fn flags_and_sides_that_nobody_knows_are_refused() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    let change = limit("200", "59000");
+    let change = ModifyOrder {
+        price: change.price,
+        quantity: change.quantity,
+        execution: ExecutionFlags(1 << 15),
+        ..ModifyOrder::default()
+    };
+    rig.request(CLIENT, 1001, 1, &change);
+    assert_eq!((rig.error(), rig.count(Method::Edit)), (ErrorCode::INVALID_TERMS, 0));
+    rig.request(CLIENT, 0, 0, &CancelAll { side: Side(9), ..CancelAll::default() });
+    rig.poll();
+    let ack = rig.door.sent.iter().rev().find_map(|(_, event)| event.quote_ack()).unwrap();
+    assert_eq!((ack.error, rig.count(Method::Cancel)), (ErrorCode::INVALID_TERMS, 0));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use tickpath_deribit::envelope::{Id, Inbound, write_request};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
+use tickpath_fix::{Message, Parsed};
 use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::core::label::LabelMark;
 use tickpath_gateway::core::{Core, Door, Life, MARKET_STREAMS_MAX, Policy, Venue};
@@ -16,10 +17,16 @@ use tickpath_types::Nanos;
 
 /// The number of the account's connection.
 pub const TRADING: usize = MARKET_STREAMS_MAX;
+/// The number of the account's FIX session, where its orders go by FIX.
+pub const ENTRY: usize = TRADING + 1;
 /// The client that is in from the start.
 pub const CLIENT: u32 = 1;
 /// The gateway's life in labels.
 pub const LIFE: u64 = 777;
+const NO_FUNDS: &str = r#"{"summaries":[]}"#;
+const TEXT: &str = "[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n\
+    [accounts.A1]\nlogin = 'anna'\nsecret = 'test'\n[users.other]\npassword = 'test'\naccounts = ['A1']\n\
+    [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 100\n";
 const INSTRUMENTS: &str = r#"[{"instrument_name":"BTC-PERPETUAL","kind":"future","settlement_period":"perpetual","instrument_type":"reversed",
   "base_currency":"BTC","quote_currency":"USD","settlement_currency":"BTC","tick_size":0.5,"tick_size_steps":[],
   "min_trade_amount":10,"contract_size":10,"is_active":true,"state":"open","expiration_timestamp":32503708800000},
@@ -36,13 +43,27 @@ pub struct Asked {
     pub text: String,
 }
 
+/// A FIX message that went to the venue, with `|` for its separators, and its MsgSeqNum.
+#[derive(Clone, Debug)]
+pub struct AskedByFix {
+    pub stream: usize,
+    pub sequence: i64,
+    pub text: String,
+}
+
 #[derive(Default)]
 pub struct FakeVenue {
     pub asked: Vec<Asked>,
+    pub fix: Vec<AskedByFix>,
     pub subscribed: Vec<String>,
     pub resubscribed: Vec<String>,
+    /// Requests that the credits allow.
+    pub left: Option<u64>,
     /// What the next request is refused with.
     pub refusal: Option<RequestError>,
+    /// Requests that were rehearsed.
+    pub rehearsed: usize,
+    is_rehearsal: bool,
     next_id: i64,
 }
 
@@ -54,6 +75,10 @@ impl Venue for FakeVenue {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
+        if self.is_rehearsal {
+            self.rehearsed += 1;
+            return Ok(0);
+        }
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
@@ -62,6 +87,32 @@ impl Venue for FakeVenue {
         write_request(Id::Number(self.next_id), method, params, &mut out);
         self.asked.push(Asked { stream, id: self.next_id, method, text: String::from_utf8(out).unwrap() });
         Ok(self.next_id)
+    }
+
+    fn send_fix<'a>(
+        &mut self,
+        _: Nanos,
+        stream: usize,
+        body: &impl tickpath_fix::Body<'a>,
+    ) -> Result<i64, RequestError> {
+        if self.is_rehearsal {
+            self.rehearsed += 1;
+            return Ok(0);
+        }
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
+        // The Logon had the number 1.
+        let sequence = self.fix.len() as i64 + 2;
+        let mut bytes = [0; 1024];
+        let len = body.write_bare(&mut bytes).unwrap();
+        let text = std::str::from_utf8(&bytes[..len]).unwrap().replace('\u{1}', "|");
+        self.fix.push(AskedByFix { stream, sequence, text });
+        Ok(sequence)
+    }
+
+    fn set_rehearsal(&mut self, is_rehearsal: bool) {
+        self.is_rehearsal = is_rehearsal;
     }
 
     fn subscribe(&mut self, _: usize, channel: &str) {
@@ -77,6 +128,10 @@ impl Venue for FakeVenue {
     }
 
     fn connect(&mut self, _: usize, _: Nanos) {}
+
+    fn requests_left(&self, _: usize, _: Nanos) -> Option<u64> {
+        self.left
+    }
 
     fn settled_channels(&self, _: usize) -> Option<usize> {
         Some(self.subscribed.len())
@@ -119,23 +174,28 @@ pub struct Rig {
 impl Rig {
     /// A core with one account and the users `trader` and `other`, that knows nothing yet.
     pub fn new(more: &str) -> Rig {
-        Rig::of("", more)
+        Rig::of("", "", more)
     }
 
     /// One that sends nothing.
     pub fn dry(first: &str) -> Rig {
-        let mut rig = Rig::of(first, "");
+        let mut rig = Rig::of(first, "", "");
         rig.bring_up("[]");
         rig
     }
 
-    fn of(first: &str, more: &str) -> Rig {
-        let text = format!(
-            "name = 'test'\n{first}[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n\
-             [accounts.A1]\nlogin = 'anna'\nsecret = 'test'\n[users.other]\npassword = 'test'\naccounts = ['A1']\n\
-             [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 100\n{more}\n"
-        );
-        let config = GatewayConfig::parse("g.toml", &text).unwrap();
+    /// One that knows nothing yet, with more said of the venue.
+    pub fn with_venue(venue: &str) -> Rig {
+        Rig::of("", venue, "")
+    }
+
+    fn of(first: &str, venue: &str, more: &str) -> Rig {
+        let text = TEXT.replace("[accounts.A1]", &format!("{venue}[accounts.A1]"));
+        Rig::made(&format!("name = 'test'\n{first}{text}{more}\n"))
+    }
+
+    fn made(text: &str) -> Rig {
+        let config = GatewayConfig::parse("g.toml", text).unwrap();
         let life = Life { session: SessionId([1, 2]), label_session: LIFE, seed: 5, ahead_ns: 0 };
         let (policy, control) = Policy::new(&config);
         let core = Core::new(&config, life, policy).unwrap();
@@ -155,26 +215,59 @@ impl Rig {
         rig
     }
 
-    fn bring_up(&mut self, orders: &str) {
+    /// Everything becomes ready, and a client of `trader` is in.
+    pub fn bring_up(&mut self, orders: &str) {
+        self.bring_up_with(orders, "[]", NO_FUNDS);
+    }
+
+    /// The same at a venue that has these positions and this money.
+    pub fn bring_up_with(&mut self, orders: &str, positions: &str, funds: &str) {
+        self.listen(orders, positions, funds);
+        assert_eq!(self.core.ready_accounts(), 1);
+    }
+
+    /// One whose orders go by FIX, with everything ready but the FIX session.
+    pub fn by_fix() -> Rig {
+        let mut rig = Rig::with_venue("transport = 'fix'\nfix_uri = 'tcp://127.0.0.1:2'\n");
+        rig.listen("[]", "[]", NO_FUNDS);
+        rig
+    }
+
+    /// What the venue says by FIX, with `|` for its separators; BodyLength and CheckSum are made.
+    pub fn says(&mut self, body: &str) {
+        let body = body.replace('|', "\u{1}");
+        let text = format!("8=FIX.4.4\u{1}9={}\u{1}{body}", body.len());
+        let sum = text.bytes().fold(0_u8, u8::wrapping_add);
+        let text = format!("{text}10={sum:03}\u{1}");
+        let Parsed::Complete { message, .. } = Message::parse(text.as_bytes()) else { panic!("{text}") };
+        self.core.handle_fix(ENTRY, self.now, &message, &mut self.door);
+        self.poll();
+    }
+
+    fn listen(&mut self, orders: &str, positions: &str, funds: &str) {
         let user = self.core.user("trader").unwrap();
         self.core.handle_join(CLIENT, user, true);
         self.event(0, SessionEvent::Ready);
         self.poll();
         self.reply(Method::GetInstruments, INSTRUMENTS);
         self.poll();
-        self.log_in(orders);
-        assert_eq!(self.core.ready_accounts(), 1);
+        self.log_in_with(orders, positions, funds);
     }
 
     /// The account's connection stands again, and the venue tells what it has.
     pub fn log_in(&mut self, orders: &str) {
+        self.log_in_with(orders, "[]", NO_FUNDS);
+    }
+
+    /// The same with positions and money.
+    pub fn log_in_with(&mut self, orders: &str, positions: &str, funds: &str) {
         self.event(TRADING, SessionEvent::Ready);
         self.poll();
         self.reply(Method::GetOpenOrders, orders);
         self.poll();
-        self.reply(Method::GetPositions, "[]");
+        self.reply(Method::GetPositions, positions);
         self.poll();
-        self.reply(Method::GetAccountSummaries, r#"{"summaries":[]}"#);
+        self.reply(Method::GetAccountSummaries, funds);
         self.poll();
     }
 

@@ -21,7 +21,9 @@ use tickpath_deribit::scan::check;
 use tickpath_deribit::session::{Key, SessionConfig, SessionEvent};
 use tickpath_deribit_front::FaultKind;
 use tickpath_deribit_link::{Link, LinkConfig, Listener, Received, Route, Standing};
-use tickpath_gateway_protocol::{Fixed, ModifyOrder, OrderStatus, OrderUpdate, Side};
+use tickpath_gateway_protocol::{
+    ConnectionStatus, Fixed, ModifyOrder, OrderStatus, OrderUpdate, Side, StreamStatus,
+};
 
 /// How long a machine under load may take for what it does at once.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -83,6 +85,16 @@ impl Place {
 
     fn buy(&mut self, quantity: &str, price: &str) -> u64 {
         self.trader.create(self.account, self.symbol, Side::BUY, quantity, price)
+    }
+
+    /// An order is told as soon as it is found again; its account can be traded with a little later.
+    fn wait_ready(&mut self) {
+        let is_ready = |place: &Place| {
+            let of_account = |status: &StreamStatus| status.is_trading == 1 && status.name.as_str() == "A1";
+            let last = place.trader.all::<StreamStatus>().map(|(_, status)| status).rfind(of_account);
+            last.is_some_and(|status| status.status == ConnectionStatus::READY)
+        };
+        self.wait("the account", is_ready);
     }
 
     fn modify(&mut self, id: u64, quantity: &str, price: &str) {

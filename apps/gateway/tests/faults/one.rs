@@ -13,12 +13,14 @@ fn a_reply_is_lost_late_or_cut_off_while_its_order_lives() {
         place.fail(kind);
         let id = place.buy("100", "59000");
         place.wait("the order", |place| place.count(kind) == 1 && place.is(id, OrderStatus::WORKING));
+        place.wait_ready();
         place.fail(kind);
         place.modify(id, "200", "59001");
         place.wait("the change", |place| {
             place.count(kind) == 2
                 && place.trader.order(id).is_some_and(|order| order.remaining_quantity == fixed("200"))
         });
+        place.wait_ready();
         place.fail(kind);
         place.cancel(id);
         place.wait("the cancel", |place| place.count(kind) == 3 && place.is(id, OrderStatus::CANCELED));

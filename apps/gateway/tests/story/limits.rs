@@ -45,8 +45,9 @@ fn nothing_trades_before_limits_are_published_and_then_within_them() {
     assert_eq!(publish(&mut risk, account + 1, &limits), ErrorCode::UNKNOWN_ACCOUNT);
     assert_eq!(publish(&mut risk, account, &SetRiskLimits { caps: 16, ..limits }), ErrorCode::INVALID_TERMS);
     assert_eq!(publish(&mut risk, account, &limits), ErrorCode::default());
-    let told = trader.wait("limits", |own| own.all::<RiskLimits>().next().map(|(_, limits)| limits));
-    assert_eq!(told.max_order_quantity, fixed("200"));
+    trader.wait("limits", |own| {
+        own.all::<RiskLimits>().find(|(_, limits)| limits.max_order_quantity == fixed("200")).map(|_| ())
+    });
 
     let within = trader.create(account, symbol, Side::BUY, "200", "59000");
     trader.wait_order(within, OrderStatus::WORKING);

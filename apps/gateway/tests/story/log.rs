@@ -9,13 +9,23 @@ use tickpath_gateway_protocol::{OrderStatus, Side};
 use crate::support::{PERPETUAL, TestGateway, TestVenue};
 
 /// All files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![];
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
     }
     found
+}
+
+/// How often a text is in the records of a log.
+pub fn count(file: &Path, text: &[u8]) -> usize {
+    let mut reader = LogReader::open(file).unwrap();
+    let mut count = 0;
+    while let Some(record) = reader.next().unwrap() {
+        count += usize::from(record.payload.windows(text.len()).any(|part| part == text));
+    }
+    count
 }
 
 /// How many records of each kind a log has, and whether some payload contains a text.

@@ -1,9 +1,15 @@
 //! The gateway between clients and the venue's own Deribit front.
 #![allow(clippy::unwrap_used)]
 
+mod fix;
 mod limits;
 mod log;
+mod relay;
+#[path = "../../../deribit-front/tests/running/mod.rs"]
+mod running;
+mod standing;
 mod support;
+mod ways;
 
 use std::time::{Duration, Instant};
 
@@ -131,7 +137,7 @@ fn the_venue_may_go_and_come_back() {
     });
     let refused = trader.create(account, symbol, Side::BUY, "100", "58000");
     trader.wait("the refusal", |own| (own.acks(refused) == [AckStatus::REJECTED]).then_some(()));
-    let venue = TestVenue::start_at(folder.path(), address);
+    let venue = TestVenue::start_at(folder.path(), address, None);
     trader.wait("a second ready account", |own| {
         let ready = own
             .all::<Ready>()
@@ -148,10 +154,19 @@ fn the_venue_may_go_and_come_back() {
 
 #[test]
 fn the_duty_cycle_does_not_allocate() {
+    duty_cycles_do_not_allocate(|_| String::new());
+}
+
+#[test]
+fn the_duty_cycle_does_not_allocate_with_orders_by_fix() {
+    duty_cycles_do_not_allocate(|venue| fix::by_fix(venue.fix));
+}
+
+fn duty_cycles_do_not_allocate(keys: impl Fn(&TestVenue) -> String) {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
     // Also with everything recorded.
-    let log = format!("[event_log]\nfolder = '{}'\n", folder.path().join("logs").display());
+    let log = format!("{}[event_log]\nfolder = '{}'\n", keys(&venue), folder.path().join("logs").display());
     let (_, mut gateway, socket) = support::build(folder.path(), venue.address, &log);
     let clock = TscClock::shared();
     let connecting = std::thread::spawn(move || {

@@ -7,89 +7,61 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tickpath_agent::{Agent, Host, Runner, StopSignal, TscClock};
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
-use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
+use tickpath_agent::{Agent, Runner, StopSignal, TscClock};
 use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
+use tickpath_gateway::metrics::GatewayMetrics;
 use tickpath_gateway::process::{Gateway, GatewayView};
-use tickpath_gateway_io::{Client, ClientConfig};
-use tickpath_gateway_protocol::frame::Password;
+use tickpath_gateway_io::{Client, ClientConfig, ConnectError};
+use tickpath_gateway_protocol::frame::{Password, RefusalReason};
 use tickpath_gateway_protocol::{
     AckStatus, Body, CancelOrder, CreateOrder, Event, EventKind, Fixed, OrderAck, OrderStatus, OrderType,
     OrderUpdate, Ready, ReadyScope, ReferenceData, Side, Text, TimeInForce,
 };
-use tickpath_net::free_multicast_group;
-use tickpath_timing::NoTrace;
+
+use crate::running::Running;
 
 /// How long a machine under load may take for what it does at once.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 
-/// A venue that runs on threads of its own.
+/// A venue that runs on threads of its own, with limits that no test meets and a FIX door.
 pub struct TestVenue {
-    stop: StopSignal,
-    runner: Option<Runner>,
-    journal: Option<JournalThreads>,
-    front: Option<DeribitThread>,
+    running: Running,
     pub address: SocketAddrV4,
+    /// Its FIX door.
+    pub fix: SocketAddrV4,
 }
 
 impl TestVenue {
     /// A venue as the sample's file describes it, at free addresses, in a folder; started again there, it goes on.
     pub fn start(folder: &Path) -> TestVenue {
-        TestVenue::start_with(folder, |text| text)
+        let running = Running::start(folder, |text| {
+            text.replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
+                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n")
+        });
+        let (address, fix) = (running.address, running.fix_address.unwrap());
+        TestVenue { running, address, fix }
     }
 
-    /// The same, at an address that it had before.
-    pub fn start_at(folder: &Path, address: SocketAddrV4) -> TestVenue {
+    /// The same, at addresses that it had before.
+    pub fn start_at(folder: &Path, address: SocketAddrV4, fix: Option<SocketAddrV4>) -> TestVenue {
         let path = folder.join("venue.toml");
         let text = std::fs::read_to_string(&path).unwrap();
         let own = "[deribit]\n";
+        let door = "fix_address = \"127.0.0.1:0\"";
+        let text = match fix {
+            Some(fix) => text.replace(door, &format!("fix_address = \"{fix}\"")),
+            None => text,
+        };
         let place = text.find(own).unwrap() + own.len();
         let rest = text[place..].replacen("127.0.0.1:0", &address.to_string(), 1);
         std::fs::write(&path, text[..place].to_owned() + &rest).unwrap();
         TestVenue::start(folder)
     }
 
-    pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> TestVenue {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let path = folder.join("venue.toml");
-        if !path.exists() {
-            let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
-            let instruments = configs.join("deribit-instruments.toml");
-            let text = sample
-                .replace("deribit-instruments.toml", &instruments.display().to_string())
-                .replace("127.0.0.1:26430", "127.0.0.1:0")
-                .replace("127.0.0.1:26433", "127.0.0.1:0")
-                .replace("127.0.0.1:26420", "127.0.0.1:0")
-                .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
-                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string())
-                .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
-            std::fs::write(&path, change(text)).unwrap();
-        }
-        let (config, settings) = ExchangeConfig::load(&path).unwrap();
-        let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
-        let deribit = deribit.settings(&settings, Some(&path)).unwrap();
-        let clock = TscClock::shared();
-        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-        let venue = Venue::build(&settings, clock, tracers).unwrap();
-        let journal = venue.journal.map(|journal| journal.start().unwrap());
-        let labels = LabelStore { path: folder.join("labels"), is_synced: false };
-        let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
-        let address = server.local_address();
-        let stop = StopSignal::new();
-        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
-        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
-        let front = server.start(clock).unwrap();
-        TestVenue { stop, runner: Some(runner), journal, front: Some(front), address }
-    }
-
-    pub fn stop(mut self) {
-        self.front.take().unwrap().join().unwrap();
-        self.stop.stop();
-        self.runner.take().unwrap().join().unwrap();
-        drop(self.journal.take());
+    pub fn stop(self) {
+        self.running.stop();
     }
 }
 
@@ -97,6 +69,8 @@ impl TestVenue {
 pub struct TestGateway {
     #[allow(dead_code)] // not every test looks
     pub view: Arc<GatewayView>,
+    #[allow(dead_code)] // not every test looks
+    pub metrics: Arc<GatewayMetrics>,
     runner: Runner,
     _admin: Option<AdminDoor>,
     socket: PathBuf,
@@ -110,15 +84,36 @@ impl TestGateway {
 
     /// The same, with more keys for the table `[venue]`.
     pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
-        let (config, gateway, socket) = build(folder, venue, more);
+        TestGateway::run(build(folder, venue, more))
+    }
+
+    /// The same of any configuration's text, which names the socket.
+    #[allow(dead_code)] // not every test has one
+    pub fn of(folder: &Path, text: &str, socket: PathBuf) -> TestGateway {
+        TestGateway::run(build_of(folder, text, socket))
+    }
+
+    fn run((config, gateway, socket): (GatewayConfig, Gateway, PathBuf)) -> TestGateway {
         let clock = TscClock::shared();
-        let view = gateway.view;
+        let (view, metrics) = (gateway.view, gateway.metrics);
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { view, runner, _admin: gateway.admin, socket }
+        TestGateway { view, metrics, runner, _admin: gateway.admin, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {
         client(&self.socket, user)
+    }
+
+    /// A client with a password of its own.
+    #[allow(dead_code)] // not every test guesses
+    pub fn client_with(&self, user: &str, password: &str) -> TestClient {
+        client_with(&self.socket, user, password)
+    }
+
+    /// Where commands are taken.
+    #[allow(dead_code)] // not every test commands
+    pub fn admin_socket(&self) -> PathBuf {
+        format!("{}.admin", self.socket.display()).into()
     }
 
     pub fn stop(self) {
@@ -175,14 +170,22 @@ pub fn build(folder: &Path, venue: SocketAddrV4, more: &str) -> (GatewayConfig, 
          [users.maker]\npassword = 'test'\naccounts = ['B1']\nrequest_limit = 10000\n",
         socket.display()
     );
-    let config = GatewayConfig::parse("gateway.toml", &text).unwrap();
+    build_of(folder, &text, socket)
+}
+
+fn build_of(folder: &Path, text: &str, socket: PathBuf) -> (GatewayConfig, Gateway, PathBuf) {
+    let config = GatewayConfig::parse("gateway.toml", text).unwrap();
     let gateway = Gateway::build(&config, None, Some(&folder.join("shm")), TscClock::shared()).unwrap();
     (config, gateway, socket)
 }
 
 /// A client of a user, that is yet to connect.
 pub fn client(socket: &Path, user: &str) -> TestClient {
-    let password = Password::new(b"test").unwrap();
+    client_with(socket, user, "test")
+}
+
+fn client_with(socket: &Path, user: &str, password: &str) -> TestClient {
+    let password = Password::new(password.as_bytes()).unwrap();
     let config = ClientConfig::new(socket, Text::new(user).unwrap(), password);
     TestClient { client: Client::start(config), events: Vec::new() }
 }
@@ -212,6 +215,15 @@ impl TestClient {
                 );
             }
             std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Why the gateway refused the last try to connect, and for how many nanoseconds.
+    #[allow(dead_code)] // not every test is refused
+    pub fn refusal(&self) -> Option<(RefusalReason, u64)> {
+        match self.client.failure() {
+            Some(ConnectError::Refused { refusal }) => Some((refusal.reason, refusal.retry_after_ns)),
+            _ => None,
         }
     }
 

@@ -1,7 +1,6 @@
 //! A gateway between its clients and the venue: over shared memory, and to the venue's socket over TLS.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -9,8 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use tickpath_agent::{Agent, StopSignal};
 use tickpath_gateway::config::GatewayConfig;
-use tickpath_gateway::metrics::GatewayMetrics;
-use tickpath_gateway::process::Gateway;
+use tickpath_gateway::process::{Gateway, REHEARSE_INTERVAL};
 use tickpath_gateway_io::{Client, ClientConfig, Door, DoorConfig, DoorEvent, monotonic};
 use tickpath_gateway_protocol::frame::{Password, capability};
 use tickpath_gateway_protocol::{
@@ -130,7 +128,7 @@ fn with_venue<T>(
 fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayConfig> {
     let text = format!(
         "name = 'lab'\nclient_listen_address = '{}'\nadmin_listen_address = '{}'\n\
-         [venue]\nws_uri = '{url}'\nca_file = '{}'\nmatching_rate = 1000\nmatching_burst = 1000\n\
+         [venue]\nws_uri = '{url}'\nca_file = '{}'\nmatching_rate = 100000\nmatching_burst = 100000\n\
          [venue.feeds]\nticker = false\nbook = false\ntrades = false\ninstrument_state = false\n\
          [accounts.A1]\nmaster = true\nlogin = '{CLIENT_ID}'\nsecret = '{SECRET}'\n\
          [limits]\norder_size_max = '1000'\nnotional_max = '1000000'\nopen_orders_max = 100000\n\
@@ -149,11 +147,26 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<Foun
         let gateway = Gateway::build(&config, None, Some(&folder.path().join("shm")), context.clock)?;
         let (mut agent, metrics, socket) = (gateway.agent, gateway.metrics, gateway.endpoints.socket);
         let notes = gateway.notes;
-        context.beside(
-            move |stop| {
+        let latency = metrics.request_latency(RequestKind::CREATE_ORDER);
+        let mut to_wire = Vec::with_capacity(context.effort.count(ORDERS));
+        let written = &mut to_wire;
+        let mut found = context.beside(
+            |stop| {
                 agent.on_start()?;
+                let (mut gone, mut rehearsed) = (0, context.clock.now());
                 while !stop.is_stopped() {
-                    agent.do_work(context.clock.now())?;
+                    let now = context.clock.now();
+                    if agent.do_work(now)? > 0 {
+                        // Read on this thread, as nobody looks at a gateway's figures between two orders.
+                        if latency.count() as usize > written.len() {
+                            let sum = metrics.inter_process.sum() + latency.sum();
+                            written.push(sum - std::mem::replace(&mut gone, sum));
+                        }
+                    } else if now.since(rehearsed) >= REHEARSE_INTERVAL {
+                        // As the thread of a gateway does.
+                        rehearsed = now;
+                        agent.rehearse(now);
+                    }
                 }
                 agent.on_close();
                 Ok(())
@@ -166,9 +179,12 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<Foun
                     let said: Vec<String> = notes.try_iter().collect();
                     error.context(format!("the gateway is not ready: {}", said.join("; ")))
                 })?;
-                trade(context, &mut client, account, symbol, &metrics, stop)
+                trade(context, &mut client, account, symbol, stop)
             },
-        )
+        )?;
+        ensure!(to_wire.len() == found.trips.len(), "{} orders were written to the venue", to_wire.len());
+        found.to_wire = to_wire;
+        Ok(found)
     })
 }
 
@@ -200,12 +216,10 @@ fn trade(
     client: &mut Client,
     account: u16,
     symbol: u32,
-    metrics: &Arc<GatewayMetrics>,
     stop: &StopSignal,
 ) -> anyhow::Result<Found> {
     let count = context.effort.count(ORDERS);
-    let mut found =
-        Found { trips: Vec::with_capacity(count), to_wire: Vec::with_capacity(count), refused: 0 };
+    let mut found = Found { trips: Vec::with_capacity(count), to_wire: Vec::new(), refused: 0 };
     let order = CreateOrder {
         price: "50000.5".parse().ok().context("it is a price")?,
         quantity: "10".parse().ok().context("it is a quantity")?,
@@ -214,10 +228,7 @@ fn trade(
         time_in_force: TimeInForce::GTC,
         ..CreateOrder::default()
     };
-    let latency = metrics.request_latency(RequestKind::CREATE_ORDER);
-    let gone = || metrics.inter_process.sum() + latency.sum();
     for number in 1..=count as u64 {
-        let before = gone();
         let id = client.next_order_id();
         let start = context.clock.ticks();
         client.request(account, symbol, id, &order)?;
@@ -237,8 +248,6 @@ fn trade(
             Ok(ack)
         })?;
         ensure!(accepted.status == AckStatus::ACCEPTED, "order {number} was not accepted: {accepted:?}");
-        wait_for(stop, || Ok((latency.count() == number).then_some(())))?;
-        found.to_wire.push(gone() - before);
         context.spin(PAUSE);
     }
     Ok(found)

@@ -153,7 +153,6 @@ fn order_message<'a>(own: &OwnOrder, texts: &'a OrderTexts) -> Order<'a> {
     Order {
         label: Some(Text::new(&texts.label)),
         price: Some(if is_market { OrderPrice::Market } else { OrderPrice::Limit(entered.price.into()) }),
-        user_id: None,
         amount: amount(own.order.qty.0),
         direction: entered.side.into(),
         time_in_force: Some(match entered.time_in_force {
@@ -162,44 +161,22 @@ fn order_message<'a>(own: &OwnOrder, texts: &'a OrderTexts) -> Order<'a> {
             TimeInForce::Gtc => Time::GoodTilCancelled,
             TimeInForce::Day | TimeInForce::Gtt => Time::GoodTilDay,
         }),
-        instrument_name: Text::new(&texts.name),
-        web: false,
-        api: true,
         order_id: Text::new(&texts.id),
         creation_timestamp: unix_ms(own.created),
         replaced: own.is_changed,
         filled_amount: Some(amount(own.executed)),
         last_update_timestamp: unix_ms(own.updated),
         post_only: entered.post_only,
-        reduce_only: false,
         cancel_reason: own.cancelled.filter(|_| is_told).map(reason_of),
         average_price: number(&texts.average),
-        trigger_price: None,
-        trigger: None,
-        mmp: false,
-        contracts: None,
         reject_post_only: entered.post_only.then_some(true),
         order_state: state_of(own),
         order_type: if is_market { OrderType::Market } else { OrderType::Limit },
-        is_liquidation: false,
-        risk_reducing: false,
-        original_order_type: None,
-        mmp_cancelled: None,
         display_amount: entered
             .special
             .filter(|terms| !terms.display_qty.is_zero())
             .map(|terms| amount(terms.display_qty.0)),
-        max_show: None,
-        trigger_offset: None,
-        trigger_reference_price: None,
-        triggered: None,
-        trigger_order_id: None,
-        stop_price: None,
-        advanced: None,
-        implv: None,
-        usd: None,
-        app_name: None,
-        oco_ref: None,
+        ..Order::empty(&texts.name)
     }
 }
 
@@ -276,6 +253,11 @@ fn trade_message<'a>(trade: &OwnTrade, texts: &'a TradeTexts) -> UserTrade<'a> {
         combo_id: None,
         combo_trade_id: None,
         self_trade: None,
+        matching_id: None,
+        legs: None,
+        quote_id: None,
+        quote_set_id: None,
+        advanced: None,
     }
 }
 
@@ -397,33 +379,15 @@ pub(super) fn ticker(
     let Best { bid, ask, last } = best;
     let (min_price, max_price) = collar(instrument);
     json(&Ticker {
-        timestamp: at_ms,
         state: market_state(trading),
-        stats: None,
-        index_price: None,
-        instrument_name: Text::new(instrument.symbol.as_str()),
         last_price: last.map(Into::into),
-        settlement_price: None,
         min_price,
         max_price,
-        open_interest: None,
-        mark_price: None,
-        interest_value: None,
         best_ask_price: ask.map(|(price, _)| price.into()),
         best_bid_price: bid.map(|(price, _)| price.into()),
-        estimated_delivery_price: None,
         best_ask_amount: ask.map(|(_, qty)| amount(qty)),
         best_bid_amount: bid.map(|(_, qty)| amount(qty)),
-        current_funding: None,
-        funding_8h: None,
-        delivery_price: None,
-        underlying_price: None,
-        underlying_index: None,
-        mark_iv: None,
-        interest_rate: None,
-        greeks: None,
-        bid_iv: None,
-        ask_iv: None,
+        ..Ticker::empty(instrument.symbol.as_str(), at_ms)
     })
 }
 
@@ -435,26 +399,18 @@ pub(super) fn book(instrument: &Instrument, levels: &Levels, depth: usize, now_m
     };
     let (bids, asks) = (side(Side::Buy), side(Side::Sell));
     let (min_price, max_price) = collar(instrument);
-    json(&OrderBook {
-        timestamp: now_ms,
+    let change_id = levels.next.unwrap_or_default().saturating_sub(1);
+    let ticker = Ticker {
         state: market_state(levels.trading),
-        stats: None,
-        instrument_name: Text::new(instrument.symbol.as_str()),
-        change_id: levels.next.unwrap_or_default().saturating_sub(1),
-        bids: List::new(&bids),
-        asks: List::new(&asks),
         best_bid_price: bids.first().map(|level| level.price),
         best_bid_amount: bids.first().map(|level| level.amount),
         best_ask_price: asks.first().map(|level| level.price),
         best_ask_amount: asks.first().map(|level| level.amount),
-        index_price: None,
-        mark_price: None,
-        last_price: None,
-        settlement_price: None,
         min_price,
         max_price,
-        open_interest: None,
-    })
+        ..Ticker::empty(instrument.symbol.as_str(), now_ms)
+    };
+    json(&OrderBook::of(ticker, change_id, List::new(&bids), List::new(&asks)))
 }
 
 /// The best prices, for the channel of quotes.

@@ -165,5 +165,7 @@ fn trade(name: &str, at_ms: u64, update: &MarketUpdate) -> String {
         iv: None,
         liquidation: None,
         block_trade_id: None,
+        block_trade_leg_count: None,
+        block_rfq_id: None,
     }]))
 }

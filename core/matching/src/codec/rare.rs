@@ -148,6 +148,10 @@ pub(super) fn encode(kind: CommandKind, mut put: impl FnMut(Kind, &[u8]) -> usiz
             let special = Special::from(order.special.unwrap_or_default());
             put(Kind::EnterSpecial, EnterSpecial { enter: Enter::from(order), special }.as_bytes())
         }
+        CommandKind::Force(order) => {
+            let special = Special::from(order.special.unwrap_or_default());
+            put(Kind::Force, EnterSpecial { enter: Enter::from(order), special }.as_bytes())
+        }
         CommandKind::Order(OrderRequest::Replace(order)) => {
             let special = Special::from(order.special.unwrap_or_default());
             put(Kind::ReplaceSpecial, ReplaceSpecial { replace: Replace::from(order), special }.as_bytes())
@@ -245,6 +249,11 @@ pub(super) fn decode(kind: Kind, fields: &[u8]) -> Result<CommandKind, CodecErro
         Kind::EnterSpecial => {
             let EnterSpecial { enter, special } = *kind.fields(fields)?;
             order(OrderRequest::Enter(EnterOrder { special: Some(special.decode()?), ..enter.decode()? }))
+        }
+        Kind::Force => {
+            let EnterSpecial { enter, special } = *kind.fields(fields)?;
+            let special = Some(special.decode()?).filter(|special| *special != SpecialTerms::default());
+            Ok(CommandKind::Force(EnterOrder { special, ..enter.decode()? }))
         }
         Kind::ReplaceSpecial => {
             let ReplaceSpecial { replace, special } = *kind.fields(fields)?;

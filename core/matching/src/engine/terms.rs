@@ -59,11 +59,32 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let limit = self.check_terms(order, order.qty, now)?;
         self.check_rules(session, order, limit)?;
         let owner = &self.sessions[usize::from(session.0)];
-        if !can_rest(order) {
-            return Ok(limit);
-        }
-        if owner.open_orders >= self.rules[usize::from(session.0)].max_open_orders {
+        let max_open_orders = self.rules[usize::from(session.0)].max_open_orders;
+        if can_rest(order) && owner.open_orders >= max_open_orders {
             return Err(RejectReason::OpenOrdersAboveLimit);
+        }
+        self.check_room(session, order).map(|()| limit)
+    }
+
+    /// The same of an order of the venue's own, for which the rules of the session do not hold.
+    pub(super) fn check_forced(
+        &self,
+        session: SessionId,
+        order: &EnterOrder,
+        now: Nanos,
+    ) -> Result<Price, RejectReason> {
+        let limit = self.check_terms(order, order.qty, now)?;
+        if self.is_killed {
+            return Err(RejectReason::Killed);
+        }
+        self.check_room(session, order).map(|()| limit)
+    }
+
+    /// Whether there is room for what may be left of an order.
+    fn check_room(&self, session: SessionId, order: &EnterOrder) -> Result<(), RejectReason> {
+        let owner = &self.sessions[usize::from(session.0)];
+        if !can_rest(order) {
+            return Ok(());
         }
         if self.books.order_count() >= self.limits.max_open_orders
             || owner.open_orders >= self.limits.max_open_orders_per_session
@@ -71,7 +92,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         {
             return Err(RejectReason::BookFull);
         }
-        Ok(limit)
+        Ok(())
     }
 
     /// True when the index and the entries of special orders have room for an order.

@@ -6,7 +6,7 @@ use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
-    SelfTradePrevention, SessionId, Side, TradingState,
+    RejectReason, SelfTradePrevention, SessionId, Side, TradingState,
 };
 
 use super::resting::Layer;
@@ -59,8 +59,32 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         order: &EnterOrder,
         context: &mut Context<'_, impl EventListener>,
     ) {
+        let checked = self.check_entry(context.command.session, order, context.command.ts);
+        self.enter_checked(order, checked, context);
+    }
+
+    /// Enters the venue's own order for the session.
+    #[cold]
+    pub(super) fn force(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
-        match self.check_entry(session, order, context.command.ts) {
+        match self.use_number(session, order.user_ref) {
+            Ok(Some(_)) => {
+                let checked = self.check_forced(session, order, context.command.ts);
+                self.enter_checked(order, checked, context);
+            }
+            Ok(None) => {}
+            Err(reason) => self.reject(order.user_ref, reason, order.client_order_id, context),
+        }
+    }
+
+    fn enter_checked(
+        &mut self,
+        order: &EnterOrder,
+        checked: Result<Price, RejectReason>,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let session = context.command.session;
+        match checked {
             Ok(limit) => {
                 let id = self.next_order_id();
                 let state = OrderState::Live;

@@ -202,7 +202,8 @@ impl Nasty {
                 let (match_id, reason) = (MatchId(u64::from(self.below(300))), BrokenReason::Consent);
                 CommandKind::BreakTrade { match_id, reason }
             }
-            6..9 | 20 | 21 => CommandKind::ExpireOrders,
+            6..9 | 20 => CommandKind::ExpireOrders,
+            21 => CommandKind::Force(self.enter(session)),
             9 if is_harsh => CommandKind::EndDay,
             10 if is_harsh => CommandKind::SetLimits {
                 open_orders: [3, 30, u32::MAX, u32::MAX][self.below(4) as usize],

@@ -158,6 +158,9 @@ fn parse(line: &str) -> (u16, CommandKind) {
     let request = match words[1] {
         "buy" => OrderRequest::Enter(entered(user_ref(2), Side::Buy, number(3))),
         "sell" => OrderRequest::Enter(entered(user_ref(2), Side::Sell, number(3))),
+        "force-buy" => {
+            return (session, CommandKind::Force(entered(user_ref(2), Side::Buy, number(3))));
+        }
         // The side is the old order's.
         "replace" => OrderRequest::Replace(entered(user_ref(4), Side::Buy, number(5)).replacing(user_ref(2))),
         "cancel" => {

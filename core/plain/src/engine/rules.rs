@@ -1,5 +1,6 @@
 //! What the plain engine refuses, and why.
 
+use tickpath_matching::CommandKind;
 use tickpath_types::*;
 
 use super::{Open, PlainEngine};
@@ -42,8 +43,12 @@ impl PlainEngine {
             check_price(order.price)?;
         }
         let limit = self.limit_of(order);
+        refuse(self.is_killed, Reason::Killed)?;
+        if self.is_forced() {
+            return if can_rest(order) { self.check_room(order, old).map(|()| limit) } else { Ok(limit) };
+        }
         let rules = &self.sessions[usize::from(self.command.session.0)];
-        refuse(self.is_killed || rules.is_killed, Reason::Killed)?;
+        refuse(rules.is_killed, Reason::Killed)?;
         refuse(rules.is_disabled, Reason::OrderEntryDisabled)?;
         refuse(order.qty > rules.max_qty, Reason::QtyAboveLimit)?;
         let notional = i128::from(limit.0) * i128::from(order.qty.0);
@@ -55,6 +60,11 @@ impl PlainEngine {
         Ok(limit)
     }
 
+    /// True for the venue's own order, for which the session's rules do not hold.
+    fn is_forced(&self) -> bool {
+        matches!(self.command.kind, CommandKind::Force(_))
+    }
+
     fn check_room(&self, order: &EnterOrder, old: Option<&Open>) -> Result<(), RejectReason> {
         let session = self.command.session;
         let taken: u64 = self.orders.iter().map(|open| open.parts).sum();
@@ -64,7 +74,8 @@ impl PlainEngine {
             needed <= freed || taken + needed - freed <= u64::from(self.limits.max_special_orders);
         if old.is_none() {
             let own = self.orders.iter().filter(|open| open.session == session).count();
-            if own >= self.sessions[usize::from(session.0)].max_open_orders as usize {
+            let max_own = self.sessions[usize::from(session.0)].max_open_orders as usize;
+            if !self.is_forced() && own >= max_own {
                 return Err(RejectReason::OpenOrdersAboveLimit);
             }
             let shown = self.orders.iter().filter(|open| open.shown > 0).count();

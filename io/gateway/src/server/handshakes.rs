@@ -146,7 +146,7 @@ impl Handshake {
                 *logins += 1;
                 let id = LoginId(*logins);
                 self.state = State::Waiting(id);
-                Step::Login(Login { id, hello, peer: self.caller.peer() })
+                Step::Login(Login { id, hello: Box::new(hello), peer: self.caller.peer() })
             }
             Err(error) => self.malformed(error, counters),
             Ok(_) => self.malformed(FrameError::Malformed, counters),

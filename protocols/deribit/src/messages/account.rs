@@ -138,5 +138,17 @@ message! {
         pub account_type as "type": Option<Text<'a>>,
         /// What happens to orders that would trade with the account itself; of extended replies.
         pub self_trading_reject_mode: Option<Text<'a>>,
+        /// Its delta by index, as an object.
+        pub delta_total_map: Option<Value<'a>>,
+        /// How near liquidation is: maintenance margin as a part of the equity.
+        pub estimated_liquidation_ratio: Option<Number<'a>>,
+        /// The same by index, as an object.
+        pub estimated_liquidation_ratio_map: Option<Value<'a>>,
+        /// Its address; of extended replies.
+        pub email: Option<Text<'a>>,
+        /// True when it may quote; of extended replies.
+        pub mmp_enabled: Option<bool>,
+        /// Fees of its own, a list; of extended replies.
+        pub fees: Option<Value<'a>>,
     }
 }

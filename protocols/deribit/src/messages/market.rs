@@ -3,7 +3,7 @@
 use crate::codes::{Direction, InstrumentState, Liquidity};
 use crate::envelope::Id;
 use crate::field::{List, message};
-use crate::messages::PriceAmount;
+use crate::messages::{BookUpdateKind, PriceAmount};
 use crate::number::{Decimal, Number};
 use crate::text::Text;
 
@@ -45,6 +45,8 @@ message! {
     /// Result of `public/ticker` and data of `ticker.{instrument}.{interval}`. An empty side of the book has an amount of
     /// 0, or no price and no amount.
     pub struct Ticker<'a> {
+        /// Of `incremental_ticker.{instrument}`: all of it, or the members that changed.
+        pub kind as "type": Option<BookUpdateKind>,
         /// Milliseconds since 1970.
         pub timestamp: u64,
         /// Whether it can be traded.
@@ -67,7 +69,7 @@ message! {
         pub open_interest: Option<Number<'a>>,
         /// The price that profit is reckoned at.
         pub mark_price: Option<Number<'a>>,
-        /// Of perpetuals: the value of the funding.
+        /// Of perpetuals: what a unit of the amount has paid of funding since the beginning.
         pub interest_value: Option<Number<'a>>,
         /// Best ask.
         pub best_ask_price: Option<Decimal>,
@@ -99,6 +101,43 @@ message! {
         pub bid_iv: Option<Number<'a>>,
         /// Of options: volatility of the best ask, in percent.
         pub ask_iv: Option<Number<'a>>,
+    }
+}
+
+impl<'a> Ticker<'a> {
+    /// Of an instrument that nothing is known of, to be filled in.
+    #[must_use]
+    pub const fn empty(instrument_name: &'a str, timestamp: u64) -> Ticker<'a> {
+        Ticker {
+            kind: None,
+            timestamp,
+            state: None,
+            stats: None,
+            index_price: None,
+            instrument_name: Text::new(instrument_name),
+            last_price: None,
+            settlement_price: None,
+            min_price: None,
+            max_price: None,
+            open_interest: None,
+            mark_price: None,
+            interest_value: None,
+            best_ask_price: None,
+            best_bid_price: None,
+            estimated_delivery_price: None,
+            best_ask_amount: None,
+            best_bid_amount: None,
+            current_funding: None,
+            funding_8h: None,
+            delivery_price: None,
+            underlying_price: None,
+            underlying_index: None,
+            mark_iv: None,
+            interest_rate: None,
+            greeks: None,
+            bid_iv: None,
+            ask_iv: None,
+        }
     }
 }
 
@@ -141,6 +180,74 @@ message! {
         pub max_price: Option<Decimal>,
         /// Open positions, in amount.
         pub open_interest: Option<Number<'a>>,
+        /// Of perpetuals: what a unit of the amount has paid of funding since the beginning.
+        pub interest_value: Option<Number<'a>>,
+        /// Price at which would be delivered now.
+        pub estimated_delivery_price: Option<Number<'a>>,
+        /// Price of the delivery; of closed instruments.
+        pub delivery_price: Option<Number<'a>>,
+        /// Of perpetuals: the funding now.
+        pub current_funding: Option<Number<'a>>,
+        /// Of perpetuals: the funding of the last eight hours.
+        pub funding_8h: Option<Number<'a>>,
+        /// Of options: price of the underlying.
+        pub underlying_price: Option<Number<'a>>,
+        /// Of options: the underlying, or `index_price`.
+        pub underlying_index: Option<Text<'a>>,
+        /// Of options: the interest rate.
+        pub interest_rate: Option<Number<'a>>,
+        /// Of options: volatility of the best bid, in percent.
+        pub bid_iv: Option<Number<'a>>,
+        /// Of options: volatility of the best ask, in percent.
+        pub ask_iv: Option<Number<'a>>,
+        /// Of options: volatility of the mark price, in percent.
+        pub mark_iv: Option<Number<'a>>,
+        /// Of options: the sensitivities.
+        pub greeks: Option<Greeks<'a>>,
+    }
+}
+
+impl<'a> OrderBook<'a> {
+    /// The best levels, with what the ticker says.
+    #[must_use]
+    pub fn of(
+        ticker: Ticker<'a>,
+        change_id: u64,
+        bids: List<'a, PriceAmount>,
+        asks: List<'a, PriceAmount>,
+    ) -> OrderBook<'a> {
+        OrderBook {
+            timestamp: ticker.timestamp,
+            state: ticker.state,
+            stats: ticker.stats,
+            instrument_name: ticker.instrument_name,
+            change_id,
+            bids,
+            asks,
+            best_bid_price: ticker.best_bid_price,
+            best_bid_amount: ticker.best_bid_amount,
+            best_ask_price: ticker.best_ask_price,
+            best_ask_amount: ticker.best_ask_amount,
+            index_price: ticker.index_price,
+            mark_price: ticker.mark_price,
+            last_price: ticker.last_price,
+            settlement_price: ticker.settlement_price,
+            min_price: ticker.min_price,
+            max_price: ticker.max_price,
+            open_interest: ticker.open_interest,
+            interest_value: ticker.interest_value,
+            estimated_delivery_price: ticker.estimated_delivery_price,
+            delivery_price: ticker.delivery_price,
+            current_funding: ticker.current_funding,
+            funding_8h: ticker.funding_8h,
+            underlying_price: ticker.underlying_price,
+            underlying_index: ticker.underlying_index,
+            interest_rate: ticker.interest_rate,
+            bid_iv: ticker.bid_iv,
+            ask_iv: ticker.ask_iv,
+            mark_iv: ticker.mark_iv,
+            greeks: ticker.greeks,
+        }
     }
 }
 
@@ -197,6 +304,10 @@ message! {
         pub liquidation: Option<Liquidity>,
         /// The trade arranged elsewhere that it is a part of.
         pub block_trade_id: Option<Text<'a>>,
+        /// How many trades that one has.
+        pub block_trade_leg_count: Option<u32>,
+        /// Number of the request for quotes that it came of.
+        pub block_rfq_id: Option<u64>,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::envelope::Id;
 use crate::field::{Field, List, message};
 use crate::messages::Position;
 use crate::number::{Decimal, Number};
-use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner};
+use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner, Value};
 use crate::text::Text;
 
 /// The price of an order.
@@ -146,10 +146,100 @@ message! {
         pub app_name: Option<Text<'a>>,
         /// The orders of which one cancels the others.
         pub oco_ref: Option<Text<'a>>,
+        /// True for a quote of `private/mass_quote`.
+        pub quote: Option<bool>,
+        /// Of quotes: the request that it came with.
+        pub quote_id: Option<Text<'a>>,
+        /// Of quotes: the set that it is cancelled with.
+        pub quote_set_id: Option<Text<'a>>,
+        /// Of quotes: the group of market maker protection.
+        pub mmp_group: Option<Text<'a>>,
+        /// True for an order that another one triggers.
+        pub is_secondary_oto: Option<bool>,
+        /// Of an order that another one triggers: which.
+        pub primary_order_id: Option<Text<'a>>,
+        /// True for an order that triggers two of which one cancels the other.
+        pub is_primary_otoco: Option<bool>,
+        /// Of an order that triggers others: which.
+        pub oto_order_ids: Option<List<'a, Text<'a>>>,
+        /// True once the server gave it another price: of options that are priced in USD or by volatility.
+        pub auto_replaced: Option<bool>,
+        /// True when it balances currencies of a cross collateral account.
+        pub is_rebalance: Option<bool>,
+        /// True when it was entered in the mobile application.
+        pub mobile: Option<bool>,
+        /// Of orders that show a part: what the book shows again once that part is executed.
+        pub refresh_amount: Option<Decimal>,
+        /// What it cost so far; of older servers.
+        pub commission: Option<Number<'a>>,
+        /// What was won by closing a position with it; of older servers.
+        pub profit_loss: Option<Number<'a>>,
     }
 }
 
 impl<'a> Order<'a> {
+    /// A limit order of nothing, open, to be filled in.
+    #[must_use]
+    pub const fn empty(instrument_name: &'a str) -> Order<'a> {
+        Order {
+            label: None,
+            price: None,
+            user_id: None,
+            amount: Decimal::ZERO,
+            direction: Direction::Buy,
+            time_in_force: None,
+            instrument_name: Text::new(instrument_name),
+            web: false,
+            api: true,
+            order_id: Text::new(""),
+            creation_timestamp: 0,
+            replaced: false,
+            filled_amount: None,
+            last_update_timestamp: 0,
+            post_only: false,
+            reduce_only: false,
+            cancel_reason: None,
+            average_price: None,
+            trigger_price: None,
+            trigger: None,
+            mmp: false,
+            contracts: None,
+            reject_post_only: None,
+            order_state: OrderState::Open,
+            order_type: OrderType::Limit,
+            is_liquidation: false,
+            risk_reducing: false,
+            original_order_type: None,
+            mmp_cancelled: None,
+            display_amount: None,
+            max_show: None,
+            trigger_offset: None,
+            trigger_reference_price: None,
+            triggered: None,
+            trigger_order_id: None,
+            stop_price: None,
+            advanced: None,
+            implv: None,
+            usd: None,
+            app_name: None,
+            oco_ref: None,
+            quote: None,
+            quote_id: None,
+            quote_set_id: None,
+            mmp_group: None,
+            is_secondary_oto: None,
+            primary_order_id: None,
+            is_primary_otoco: None,
+            oto_order_ids: None,
+            auto_replaced: None,
+            is_rebalance: None,
+            mobile: None,
+            refresh_amount: None,
+            commission: None,
+            profit_loss: None,
+        }
+    }
+
     /// The executed amount, 0 where none is given.
     #[must_use]
     pub fn filled(&self) -> Decimal {
@@ -230,6 +320,16 @@ message! {
         pub combo_id: Option<Text<'a>>,
         /// Number of the combination's trade.
         pub combo_trade_id: Option<Id<'a>>,
+        /// Always null.
+        pub matching_id: Option<Value<'a>>,
+        /// The combination's trades that it is one of.
+        pub legs: Option<Value<'a>>,
+        /// Of quotes: the request that the order came with.
+        pub quote_id: Option<Text<'a>>,
+        /// Of quotes: the set that the order is cancelled with.
+        pub quote_set_id: Option<Text<'a>>,
+        /// Of options: how the order was priced.
+        pub advanced: Option<Advanced>,
     }
 }
 

@@ -97,8 +97,40 @@ message! {
         pub reduce_only: bool,
         /// It is cancelled rather than moved; with `post_only`.
         pub reject_post_only: bool,
+        /// How it is priced; of options.
+        pub advanced: Option<Advanced>,
+        /// The price that fires it; of trigger types.
+        pub trigger_price: Option<Decimal>,
+        /// The distance; of trailing stops.
+        pub trigger_offset: Option<Decimal>,
+        /// Market maker protection counts it.
+        pub mmp: bool,
         /// Milliseconds since 1970: when the request arrives later it is refused.
         pub valid_until: Option<u64>,
+        /// The amount that the book shows.
+        pub display_amount: Option<Decimal>,
+    }
+}
+
+impl<'a> EditByLabel<'a> {
+    /// The same change of an order that is named by its id.
+    #[must_use]
+    pub fn of_order(&self, order_id: &'a str) -> EditOrder<'a> {
+        EditOrder {
+            order_id: Text::new(order_id),
+            amount: self.amount,
+            contracts: self.contracts,
+            price: self.price,
+            post_only: self.post_only,
+            reduce_only: self.reduce_only,
+            reject_post_only: self.reject_post_only,
+            advanced: self.advanced,
+            trigger_price: self.trigger_price,
+            trigger_offset: self.trigger_offset,
+            mmp: self.mmp,
+            valid_until: self.valid_until,
+            display_amount: self.display_amount,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Deribit's dialect: its messages both ways, logon, and quantities.
 //!
-//! Source: Deribit "FIX API" (production overview, logon, market data request, position report), 2025, and its users'
+//! Source: Deribit "FIX API" (production), 2025, with its log of changes up to 2025-10-07, and its users'
 //! recordings. Messages are written and read by [`Body`](crate::Body); what Deribit adds to FIX 4.4 has tags from 5000.
 //!
 //! - Sequence numbers begin at 1 with each connection, nothing is sent again
@@ -14,7 +14,9 @@ mod logon;
 mod market_data;
 mod orders;
 mod quantity;
+mod quotes;
 mod reference;
+mod trades;
 
 pub use account::{
     OrderMassStatusRequest, Position, PositionReport, RequestForPositions, UserRequest, UserResponse,
@@ -36,7 +38,12 @@ pub use orders::{
     OrderCancelRequest, OrderMassCancelReport, OrderMassCancelRequest,
 };
 pub use quantity::{to_contracts, to_units};
-pub use reference::{
-    Security, SecurityAltId, SecurityList, SecurityListRequest, SecurityStatus, SecurityStatusRequest,
-    TickRule,
+pub use quotes::{
+    MassQuote, MassQuoteAck, ProtectionLimits, ProtectionReset, ProtectionResult, QuoteCancel, QuoteEntry,
+    QuoteResult, QuoteSet,
 };
+pub use reference::{
+    Leg, Security, SecurityAltId, SecurityDefinition, SecurityDefinitionRequest, SecurityList,
+    SecurityListRequest, SecurityStatus, SecurityStatusRequest, TickRule,
+};
+pub use trades::{TradeCaptureAck, TradeCaptureReport, TradeCaptureRequest, TradeSide};

@@ -223,6 +223,16 @@ message! {
         mass_status_req_type: u64 = MASS_STATUS_REQ_TYPE,
         /// How many reports answer it.
         tot_num_reports: u64 = TOT_NUM_REPORTS,
+        /// Of a quote: its group of market maker protection.
+        mmp_group: &'a str = MMP_GROUP,
+        /// Of a quote: the client's id of the message.
+        quote_id: &'a str = QUOTE_ID,
+        /// Of a quote: the client's id of the set.
+        quote_set_id: &'a str = QUOTE_SET_ID,
+        /// Of a quote: the client's id of it.
+        quote_entry_id: &'a str = QUOTE_ENTRY_ID,
+        /// Whether the venue entered it to close a position.
+        is_liquidation: bool = IS_LIQUIDATION,
     }
     {
         /// The fills, where each is not a report of its own.
@@ -261,7 +271,7 @@ message! {
     {
         /// The client's id of the request.
         cl_ord_id: &'a str = CL_ORD_ID,
-        /// Which: 1 of a symbol, 5 of a type, 7 all, 10 of a label.
+        /// Which: 1 of a symbol, 5 of a type, 7 all, 10 of a label. Answers have 11 for quotes.
         request_type: u64 = MASS_CANCEL_REQUEST_TYPE,
     }
     {
@@ -309,6 +319,8 @@ message! {
         total_affected_orders: u64 = TOTAL_AFFECTED_ORDERS,
         /// Why, in words.
         text: &'a str = TEXT,
+        /// Of a [`QuoteCancel`](super::QuoteCancel): its type.
+        quote_cancel_type: u64 = QUOTE_CANCEL_TYPE,
     }
     {
         /// The orders that were cancelled.

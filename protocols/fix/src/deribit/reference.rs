@@ -2,7 +2,7 @@
 
 use tickpath_types::Nanos;
 
-use super::{PutOrCall, SubscriptionRequestType};
+use super::{PutOrCall, SideCode, SubscriptionRequestType};
 use crate::body::{entry, message};
 use crate::decimal::Decimal;
 use crate::time::{parse_date, parse_time};
@@ -198,4 +198,64 @@ message! {
         text: &'a str = TEXT,
     }
     {}
+}
+
+entry! {
+    /// A part of a combination.
+    Leg<'a> in NO_LEGS from LEG_SYMBOL
+    {
+        /// Its instrument.
+        symbol: &'a str = LEG_SYMBOL,
+    }
+    {
+        /// How many of it; of a definition negative where it is sold.
+        ratio_qty: Decimal = LEG_RATIO_QTY,
+        /// Bought or sold.
+        side: SideCode = LEG_SIDE,
+    }
+    {}
+}
+
+message! {
+    /// Security Definition Request (`c`): combinations of instruments.
+    SecurityDefinitionRequest<'a> = SECURITY_DEFINITION_REQUEST
+    {
+        /// The client's id of the request.
+        security_req_id: &'a str = SECURITY_REQ_ID,
+        /// 0 how one is, 1 make one, 3 which there are.
+        request_type: u64 = SECURITY_REQUEST_TYPE,
+    }
+    {
+        /// Those of this currency.
+        currency: &'a str = CURRENCY,
+        /// The one with this id.
+        security_id: &'a str = SECURITY_ID,
+    }
+    {
+        /// What it is to be made of.
+        legs: Leg = NO_LEGS,
+    }
+}
+
+message! {
+    /// Security Definition (`d`).
+    SecurityDefinition<'a> = SECURITY_DEFINITION
+    {
+        /// As the request said.
+        security_req_id: &'a str = SECURITY_REQ_ID,
+        /// The venue's id of the answer.
+        security_response_id: &'a str = SECURITY_RESPONSE_ID,
+        /// 2 accepted, 5 rejected.
+        response_type: u64 = SECURITY_RESPONSE_TYPE,
+    }
+    {
+        /// The combination.
+        symbol: &'a str = SYMBOL,
+        /// Why it was rejected.
+        text: &'a str = TEXT,
+    }
+    {
+        /// What it is made of.
+        legs: Leg = NO_LEGS,
+    }
 }

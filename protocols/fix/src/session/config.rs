@@ -69,6 +69,8 @@ pub struct SessionConfig {
     pub heartbeat_max: Nanos,
     /// Whether a Logon names EncryptMethod, which is always 0.
     pub says_encrypt_method: bool,
+    /// Whether a Heartbeat is answered by one, as Deribit does, unless it answers a TestRequest. Never at both sides.
+    pub echoes_heartbeats: bool,
     /// When sequence numbers begin at 1 again.
     pub reset: ResetPolicy,
     /// What is done when messages are missing.
@@ -106,6 +108,7 @@ impl SessionConfig {
             heartbeat: Nanos::from_secs(30),
             heartbeat_max: Nanos::from_secs(3600),
             says_encrypt_method: true,
+            echoes_heartbeats: false,
             reset: ResetPolicy::Keep,
             gap: GapPolicy::Request,
             resend: ResendPolicy::Answer,
@@ -142,6 +145,7 @@ impl SessionConfig {
     pub fn deribit_server() -> SessionConfig {
         SessionConfig {
             says_encrypt_method: false,
+            echoes_heartbeats: true,
             reset: ResetPolicy::Silent,
             sequence_reset: SequenceResetPolicy::Deribit,
             sending_time_tolerance: None,

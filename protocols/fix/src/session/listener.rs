@@ -63,6 +63,13 @@ pub trait Listener {
     /// Why it is not taken: the session answers.
     fn on_message(&mut self, header: &Header<'_>, message: &Message<'_>) -> Result<(), Refusal>;
 
+    /// A message of the session itself came - types `0` to `5` and `A` -, before it is checked and dealt with: for who
+    /// writes down what comes.
+    #[inline]
+    fn on_session_message(&mut self, message: &Message<'_>) {
+        let _ = message;
+    }
+
     /// A client wants to log on; asked at an acceptor once a connection.
     fn on_logon_request(&mut self, request: &LogonRequest<'_>) -> LogonDecision {
         let _ = request;

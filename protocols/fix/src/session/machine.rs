@@ -225,6 +225,9 @@ impl<S: Store> Session<S> {
     fn handle_message(&mut self, now: Nanos, message: &Message<'_>, listener: &mut impl Listener) {
         self.stats.received += 1;
         (self.last_received, self.test_request_at) = (now, None);
+        if message.msg_type().is_admin() {
+            listener.on_session_message(message);
+        }
         let read = Header::read(message);
         match self.state {
             State::Up | State::LogoutSent => self.handle_in_session(now, &read, message, listener),
@@ -292,6 +295,7 @@ impl<S: Store> Session<S> {
                 let id = message.require(tag::TEST_REQ_ID)?;
                 self.admin(now, MsgType::HEARTBEAT, |writer| writer.copy(id));
             }
+            MsgType::HEARTBEAT if self.echoes(message) => self.admin(now, MsgType::HEARTBEAT, |_| {}),
             MsgType::RESEND_REQUEST => self.handle_resend_request(message)?,
             MsgType::REJECT => listener.on_reject(&Reject::decode(message)?),
             MsgType::SEQUENCE_RESET => self.handle_gap_fill(now, header, message)?,
@@ -302,6 +306,11 @@ impl<S: Store> Session<S> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether a Heartbeat is answered: none that is an answer itself.
+    fn echoes(&self, heartbeat: &Message<'_>) -> bool {
+        self.config.echoes_heartbeats && heartbeat.find(tag::TEST_REQ_ID).is_none()
     }
 
     fn handle_logout(&mut self, now: Nanos, message: &Message<'_>, listener: &mut impl Listener) {
@@ -687,6 +696,23 @@ impl<S: Store> Session<S> {
         }
         if now >= self.wire.last_sent + self.heartbeat {
             self.admin(now, MsgType::HEARTBEAT, |_| {});
+        }
+    }
+
+    /// Whether a heartbeat or a TestRequest is to be sent at `now`.
+    #[must_use]
+    pub fn is_heartbeat_due(&self, now: Nanos) -> bool {
+        self.state == State::Up
+            && self.heartbeat > Nanos::ZERO
+            && now >= self.silent_at().min(self.wire.last_sent + self.heartbeat)
+    }
+
+    /// Does as if what [`is_heartbeat_due`](Session::is_heartbeat_due) had just been sent: for a simulated venue that misses
+    /// a heartbeat.
+    pub fn put_off_heartbeat(&mut self, now: Nanos) {
+        self.wire.last_sent = now;
+        if now >= self.silent_at() {
+            self.last_received = now;
         }
     }
 

@@ -33,7 +33,7 @@ pub struct Flags {
     /// The venue's FIX door, tcp://host:port or tls://host:port
     #[arg(long, visible_alias = "fix_uri", value_name = "URL", global = true)]
     fix_uri: Option<FixUri>,
-    /// 0ns spins; everything else lets the core rest
+    /// 0ns spins, less than 50us gives way to others, everything else lets the core rest
     #[arg(long, visible_alias = "loop_sleep", value_name = "TIME", global = true)]
     loop_sleep: Option<Duration>,
     /// How often timers are looked at
@@ -48,6 +48,11 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// Whether a configuration, or a file of flags that may name one, is given.
+    pub const fn has_config(&self) -> bool {
+        self.config.is_some() || self.flagfile.is_some()
+    }
+
     /// The configuration with what the flags say, and its file.
     pub fn config(&self) -> anyhow::Result<(GatewayConfig, PathBuf)> {
         let file = match &self.flagfile {

@@ -69,7 +69,8 @@ impl Front {
     /// Tells who follows its positions of those that a command changed, also of those that are flat now.
     pub(super) fn tell_positions(&mut self, number: u64, account: usize, changes: &Changes) {
         let Some((id, currency)) = self.link(number).and_then(|link| link.positions.clone()) else { return };
-        let mut places: Vec<usize> = changes.trades.iter().map(|trade| trade.listing).collect();
+        let traded = changes.trades.iter().map(|trade| trade.listing);
+        let mut places: Vec<usize> = traded.chain(changes.positions.iter().copied()).collect();
         places.sort_unstable();
         places.dedup();
         places.retain(|place| self.settings.listings[*place].is_of(None, &currency));
@@ -154,6 +155,8 @@ impl Front {
             return Err(out_of_range(tag::CURRENCY).into());
         }
         let figures = self.figures_of(account, &currency, None);
+        // As session_rpl of JSON-RPC.
+        let realized = figures.realized + figures.funding;
         let response = written(&UserResponse {
             request_id: request.request_id,
             username: Some(request.username),
@@ -164,8 +167,8 @@ impl Front {
             initial_margin: Some(figure_of(figures.initial_margin)),
             maintenance_margin: Some(figure_of(figures.maintenance_margin)),
             unrealized_pl: Some(figure_of(figures.floating)),
-            realized_pl: Some(figure_of(figures.realized)),
-            total_pl: Some(figure_of(figures.floating + figures.realized)),
+            realized_pl: Some(figure_of(realized)),
+            total_pl: Some(figure_of(figures.floating + realized)),
             margin_balance: Some(figure_of(figures.equity())),
         });
         self.send_fix(number, response);

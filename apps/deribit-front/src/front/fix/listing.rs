@@ -1,8 +1,8 @@
 //! Instruments by FIX: lists and states.
 
 use tickpath_fix::deribit::{
-    Security, SecurityList, SecurityListRequest, SecurityStatus, SecurityStatusRequest,
-    SubscriptionRequestType,
+    Security, SecurityDefinition, SecurityDefinitionRequest, SecurityList, SecurityListRequest,
+    SecurityStatus, SecurityStatusRequest, SubscriptionRequestType, TickRule,
 };
 use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Group, Message, TIME_LEN_MAX, tag, write_time};
@@ -10,12 +10,21 @@ use tickpath_types::{Nanos, Qty, Side, TradingState};
 
 use super::market_data::put_or_call;
 use super::reports::contracts;
-use super::{Front, Outgoing, check_id, decimal_of, out_of_range, written};
+use super::{Front, Outgoing, check_id, decimal_of, missing, out_of_range, written};
 use crate::listing::Listing;
+use crate::market::Life;
 
 /// SecurityStatus (965).
 const ACTIVE: u64 = 1;
 const CLOSED: u64 = 4;
+const SETTLED: u64 = 12;
+/// SecurityRequestType (321): how one is, make one, which there are.
+const IS: u64 = 0;
+const MAKE: u64 = 1;
+const LIST: u64 = 3;
+/// SecurityResponseType (323).
+const ACCEPTED: u64 = 2;
+const REJECTED: u64 = 5;
 /// SecurityTradingStatus (326).
 const READY: u64 = 7;
 const NOT_AVAILABLE: u64 = 8;
@@ -28,6 +37,8 @@ struct Words {
     description: String,
     issued: String,
     matures: String,
+    /// Steps of prices by the price that they are above; of clients that ask for them.
+    ticks: Vec<TickRule<'static>>,
 }
 
 impl Front {
@@ -57,9 +68,11 @@ impl Front {
                     .secondary_currency
                     .is_none_or(|currency| listing.quote.eq_ignore_ascii_case(currency))
         };
-        let places: Vec<usize> =
-            (0..self.markets.len()).filter(|place| is_wanted(&self.settings.listings[*place])).collect();
-        let list = self.written_list(id, &places, false);
+        let places: Vec<usize> = (0..self.markets.len())
+            .filter(|place| self.status_of(*place) != SETTLED && is_wanted(&self.settings.listings[*place]))
+            .collect();
+        let has_steps = request.display_increment_steps == Some(true);
+        let list = self.written_list(id, &places, false, has_steps);
         let list = list.or_else(|| {
             written(&SecurityList {
                 security_req_id: id,
@@ -73,14 +86,20 @@ impl Front {
         Ok(())
     }
 
-    fn written_list(&self, id: &str, places: &[usize], has_status: bool) -> Option<Outgoing> {
+    fn written_list(
+        &self,
+        id: &str,
+        places: &[usize],
+        has_status: bool,
+        has_steps: bool,
+    ) -> Option<Outgoing> {
         let words: Vec<Words> =
-            places.iter().map(|place| words_of(&self.settings.listings[*place])).collect();
+            places.iter().map(|place| words_of(&self.settings.listings[*place], has_steps)).collect();
         let securities: Vec<Security<'_>> = places
             .iter()
             .zip(&words)
             .map(|(place, words)| Security {
-                status: has_status.then(|| if self.is_open(*place) { ACTIVE } else { CLOSED }),
+                status: has_status.then(|| self.status_of(*place)),
                 ..self.security(*place, words)
             })
             .collect();
@@ -116,12 +135,39 @@ impl Front {
             settl_currency: Some(listing.settlement.as_str()).filter(|_| !is_pair),
             comm_currency: Some(&listing.settlement),
             contract_multiplier: Some(decimal_of(listing.contract_size)),
+            tick_rules: Group::of(&words.ticks),
             ..Security::default()
         }
     }
 
-    fn is_open(&self, place: usize) -> bool {
-        self.markets[place].state == TradingState::Trading
+    /// SecurityStatus (965) of an instrument.
+    fn status_of(&self, place: usize) -> u64 {
+        match self.markets[place].life {
+            Life::Delivered(_) => SETTLED,
+            Life::Listed if self.markets[place].state == TradingState::Trading => ACTIVE,
+            _ => CLOSED,
+        }
+    }
+
+    /// Combinations, of which the venue has none.
+    pub(super) fn security_definition(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
+        let request = SecurityDefinitionRequest::decode(message)?;
+        check_id(request.security_req_id, tag::SECURITY_REQ_ID)?;
+        let (response_type, text) = match request.request_type {
+            LIST if request.currency.is_none() => return Err(missing(tag::CURRENCY).into()),
+            LIST => (ACCEPTED, None),
+            IS | MAKE => (REJECTED, Some("the venue has no combinations")),
+            _ => return Err(out_of_range(tag::SECURITY_REQUEST_TYPE).into()),
+        };
+        let definition = written(&SecurityDefinition {
+            security_req_id: request.security_req_id,
+            security_response_id: request.security_req_id,
+            response_type,
+            text,
+            ..SecurityDefinition::default()
+        });
+        self.send_fix(number, definition);
+        Ok(())
     }
 
     pub(super) fn security_status(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
@@ -166,12 +212,12 @@ impl Front {
             let own = recent.filter(|trade| trade.direction == side).map(|trade| trade.qty.0);
             contracts(listing, Qty(own.sum()))
         };
-        let stats = market.stats(&listing.contract, self.now_ms());
+        let stats = market.stats();
         let price = |price| decimal_of(listing.price(price));
         written(&SecurityStatus {
             symbol: &listing.name,
             request_id: Some(id),
-            trading_status: Some(if self.is_open(place) { READY } else { NOT_AVAILABLE }),
+            trading_status: Some(if self.status_of(place) == ACTIVE { READY } else { NOT_AVAILABLE }),
             buy_volume: Some(of(Side::Buy)),
             sell_volume: Some(of(Side::Sell)),
             high_px: stats.high.map(price),
@@ -184,24 +230,24 @@ impl Front {
     /// From now on it is known which instruments are open, so that a change is seen.
     fn note_states(&mut self) {
         for place in 0..self.markets.len() {
-            let is_open = self.is_open(place);
-            self.fix.states.entry(place).or_insert(is_open);
+            let status = self.status_of(place);
+            self.fix.states.entry(place).or_insert(status);
         }
     }
 
     /// Tells who follows instruments of those that have opened or closed.
     pub(super) fn tell_states(&mut self, touched: &[usize]) {
         for &place in touched {
-            let is_open = self.is_open(place);
+            let status = self.status_of(place);
             match self.fix.states.get_mut(&place) {
-                Some(before) if *before != is_open => *before = is_open,
+                Some(before) if *before != status => *before = status,
                 _ => continue,
             }
             let mut outgoing = Vec::new();
             for (number, connection) in &self.connections {
                 let Some(link) = connection.fix.as_deref() else { continue };
                 if let Some(id) = &link.securities {
-                    outgoing.push((*number, self.written_list(id, &[place], true)));
+                    outgoing.push((*number, self.written_list(id, &[place], true, false)));
                 }
                 if let Some((id, _)) = link.statuses.iter().find(|(_, own)| *own == place) {
                     outgoing.push((*number, self.written_status(id, place)));
@@ -214,15 +260,25 @@ impl Front {
     }
 }
 
-fn words_of(listing: &Listing) -> Words {
+fn words_of(listing: &Listing, has_steps: bool) -> Words {
     let time = |ms| {
         let mut out = [0; TIME_LEN_MAX];
         String::from_utf8_lossy(write_time(Nanos::from_millis(ms), &mut out)).into_owned()
     };
     Words {
         description: format!("{} {}", listing.name, listing.kind),
-        issued: time(Listing::CREATION_MS),
+        issued: time(listing.creation_ms),
         matures: listing.expiration_ms.map(time).unwrap_or_default(),
+        ticks: listing
+            .tick_steps
+            .iter()
+            .filter(|_| has_steps)
+            .map(|(above, tick)| TickRule {
+                start_price: decimal_of(listing.price(*above)),
+                increment: decimal_of(listing.price(*tick)).normalized(),
+                ..TickRule::default()
+            })
+            .collect(),
     }
 }
 

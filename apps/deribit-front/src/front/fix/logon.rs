@@ -9,7 +9,9 @@ use tickpath_fix::{Body, Message};
 
 use super::Front;
 use crate::config::FrontSettings;
+use crate::faults::FaultKind;
 use crate::front::MAINTENANCE;
+use crate::record::Record;
 
 /// Clocks that refuse what may have been used before the start: signatures are good for a minute.
 pub(super) fn clocks(settings: &FrontSettings, now_us: u64) -> Vec<LogonClock> {
@@ -44,6 +46,9 @@ impl Front {
         if credentials.use_wordsafe_tags == Some(true) {
             return Err("UseWordsafeTags (9002) is not supported");
         }
+        if credentials.app_id.is_some() {
+            return Err("DeribitAppId (9004): no applications are registered here");
+        }
         let key = self.settings.keys.iter().position(|key| key.client_id == username);
         let key = key.ok_or("invalid_credentials")?;
         let timestamp = timestamp_of(raw_data).ok_or("RawData (96) is no timestamp.nonce")?;
@@ -58,6 +63,12 @@ impl Front {
         if timestamp > self.now_ms() + SIGNATURE_VALID_MS {
             return Err("unauthorized: the timestamp of RawData (96) is in the future");
         }
+        if self.faults.happens(FaultKind::LogonRefused) {
+            return Err("temporarily_unavailable");
+        }
+        if timestamp + SIGNATURE_VALID_MS < self.now_ms() {
+            return Err("unauthorized: the timestamp of RawData (96) is more than a minute old");
+        }
         let account = self.settings.keys[key].account;
         let peer = self.link(number).map(|link| *link.session.peer()).unwrap_or_default();
         let is_taken = self.fix.up.values().any(|(own, name)| *own == account && *name == peer);
@@ -67,6 +78,7 @@ impl Front {
         if !self.fix.clocks[key].admit(timestamp) {
             return Err("unauthorized: the timestamp of RawData (96) must be above the last one's");
         }
+        self.write_down(Record::FixLogon { client_id: username.to_owned(), timestamp_ms: timestamp });
         let cancels = self.accounts[account].cancels_on_disconnect;
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.account = Some(account);
@@ -80,6 +92,14 @@ impl Front {
         }
         self.fix.up.insert(number, (account, peer));
         Ok(())
+    }
+
+    /// A Logon of before a restart is not good again.
+    pub(in crate::front) fn take_fix_logon(&mut self, client_id: &str, timestamp_ms: u64) {
+        let keys = self.settings.keys.iter();
+        for (clock, _) in self.fix.clocks.iter_mut().zip(keys).filter(|(_, key)| key.client_id == client_id) {
+            clock.admit(timestamp_ms);
+        }
     }
 
     /// A client logs out: with cancel on disconnect its orders go at once, unless it says otherwise.

@@ -39,6 +39,7 @@ struct Kinds {
     has_asks: bool,
     has_trades: bool,
     has_index: bool,
+    has_settlement: bool,
 }
 
 impl Kinds {
@@ -62,6 +63,14 @@ pub(super) struct Feed {
     trades: Vec<Trade>,
     /// The index that was told last.
     index: Money,
+    /// The same of the price of the last settlement.
+    settled: Option<Price>,
+}
+
+/// What an instrument did, in contracts.
+struct Figures {
+    volume_24h: FixDecimal,
+    open_interest: FixDecimal,
 }
 
 /// Why a request for market data is not done.
@@ -131,6 +140,7 @@ impl Front {
                     is_changed: false,
                     trades: Vec::new(),
                     index: self.markets[place].index,
+                    settled: self.markets[place].settled,
                 };
                 if depth == 0 {
                     let levels = &self.markets[place].levels;
@@ -227,6 +237,14 @@ impl Front {
                 ..MdEntry::default()
             });
         }
+        if let Some(settled) = market.settled.filter(|_| kinds.has_settlement) {
+            entries.push(MdEntry {
+                entry_type: MdEntryType::SETTLEMENT_PRICE,
+                price: Some(decimal_of(listing.price(settled))),
+                time: Some(now),
+                ..MdEntry::default()
+            });
+        }
         let texts: Vec<(String, String)> =
             trades.iter().map(|trade| (trade.id(listing), trade.seq.to_string())).collect();
         entries.extend(trades.iter().zip(&texts).map(|(trade, (id, seq))| MdEntry {
@@ -238,9 +256,11 @@ impl Front {
             side: Some(SideCode::from(trade.direction)),
             index_price: Some(figure_of(trade.index)),
             trade_seq: Some(seq),
+            liquidation: trade.liquidation.map(|forced| forced.text()),
             ..MdEntry::default()
         }));
         let is_option = listing.contract.is_option();
+        let figures = self.reckoned(place);
         let funding = listing.is_perpetual().then(|| self.funding_rates(place).map(figure_of));
         written(&MarketDataSnapshot {
             symbol: &listing.name,
@@ -249,13 +269,22 @@ impl Front {
             underlying_px: is_option.then(|| figure_of(market.index)),
             contract_multiplier: Some(decimal_of(listing.contract_size)),
             put_or_call: put_or_call(listing),
-            trade_volume_24h: Some(volume_24h(listing, market, self.now_ms())),
+            trade_volume_24h: Some(figures.volume_24h),
             mark_price: Some(decimal_of(listing.price(market.mark))),
-            open_interest: Some(self.open_interest(place)),
+            open_interest: Some(figures.open_interest),
             current_funding: funding.map(|[now, _]| now),
             funding_8h: funding.map(|[_, mean]| mean),
             entries: Group::of(&entries),
         })
+    }
+
+    /// What is reckoned anew for each message, but for those of one command once.
+    fn reckoned(&self, place: usize) -> Figures {
+        let (listing, market) = self.listed(place);
+        Figures {
+            volume_24h: volume_24h(listing, market, self.now_ms()),
+            open_interest: self.open_interest(place),
+        }
     }
 
     /// What all positions that were bought come to, in contracts.
@@ -286,39 +315,55 @@ impl Front {
                     }
                 }
             }
+            if told.is_empty() {
+                continue;
+            }
+            let figures = self.reckoned(place);
             for (number, kinds, id) in told {
-                let changes = self.changes(&id, place, kinds, &levels, &own);
+                let changes = self.changes(&id, place, kinds, &figures, &levels, &own);
                 self.send_fix(number, changes);
             }
         }
     }
 
-    /// Tells who follows indices of those that have moved.
+    /// Tells who follows indices and settlements of those that are new.
     pub(in crate::front) fn tell_indices(&mut self) {
         let mut outgoing = Vec::new();
         for (number, connection) in &mut self.connections {
             let Some(link) = connection.fix.as_deref_mut() else { continue };
-            for feed in link.feeds.iter_mut().filter(|feed| feed.kinds.has_index) {
-                let index = self.markets[feed.listing].index;
-                if std::mem::replace(&mut feed.index, index) == index {
+            for feed in &mut link.feeds {
+                let market = &self.markets[feed.listing];
+                let listing = &self.settings.listings[feed.listing];
+                let mut news = Vec::new();
+                if std::mem::replace(&mut feed.index, market.index) != market.index && feed.kinds.has_index {
+                    news.push((MdEntryType::INDEX_VALUE, figure_of(market.index)));
+                }
+                let before = std::mem::replace(&mut feed.settled, market.settled);
+                if let Some(settled) = market.settled.filter(|settled| before != Some(*settled))
+                    && feed.kinds.has_settlement
+                {
+                    news.push((MdEntryType::SETTLEMENT_PRICE, decimal_of(listing.price(settled))));
+                }
+                if news.is_empty() {
                     continue;
                 }
                 if feed.depth == 0 {
-                    outgoing.push((*number, feed.listing, feed.id.clone()));
+                    outgoing.push((*number, feed.listing, feed.id.clone(), news));
                 } else {
                     feed.is_changed = true;
                 }
             }
         }
-        for (number, place, id) in outgoing {
-            let change = MdChange {
+        for (number, place, id, news) in outgoing {
+            let change = |(entry_type, price)| MdChange {
                 action: MdUpdateAction::CHANGE,
-                entry_type: MdEntryType::INDEX_VALUE,
-                price: Some(figure_of(self.markets[place].index)),
+                entry_type,
+                price: Some(price),
                 time: Some(self.now()),
                 ..MdChange::default()
             };
-            let changes = self.incremental(&id, place, &[change]);
+            let changes: Vec<MdChange<'_>> = news.into_iter().map(change).collect();
+            let changes = self.incremental(&id, place, &self.reckoned(place), &changes);
             self.send_fix(number, changes);
         }
     }
@@ -354,6 +399,7 @@ impl Front {
         id: &str,
         place: usize,
         kinds: Kinds,
+        figures: &Figures,
         levels: &[(Side, i64, MdUpdateAction, u64)],
         trades: &[Trade],
     ) -> Option<Outgoing> {
@@ -383,21 +429,28 @@ impl Front {
             side: Some(SideCode::from(trade.direction)),
             index_price: Some(figure_of(trade.index)),
             trade_seq: Some(seq),
+            liquidation: trade.liquidation.map(|forced| forced.text()),
             ..MdChange::default()
         }));
-        if changes.is_empty() { None } else { self.incremental(id, place, &changes) }
+        if changes.is_empty() { None } else { self.incremental(id, place, figures, &changes) }
     }
 
-    fn incremental(&self, id: &str, place: usize, changes: &[MdChange<'_>]) -> Option<Outgoing> {
+    fn incremental(
+        &self,
+        id: &str,
+        place: usize,
+        figures: &Figures,
+        changes: &[MdChange<'_>],
+    ) -> Option<Outgoing> {
         let (listing, market) = self.listed(place);
         written(&MarketDataIncremental {
             symbol: &listing.name,
             md_req_id: Some(id),
             contract_multiplier: Some(decimal_of(listing.contract_size)),
             put_or_call: put_or_call(listing),
-            trade_volume_24h: Some(volume_24h(listing, market, self.now_ms())),
+            trade_volume_24h: Some(figures.volume_24h),
             mark_price: Some(decimal_of(listing.price(market.mark))),
-            open_interest: Some(self.open_interest(place)),
+            open_interest: Some(figures.open_interest),
             changes: Group::of(changes),
         })
     }
@@ -429,8 +482,7 @@ fn kinds_of(request: &MarketDataRequest<'_>) -> Result<Kinds, Rejected> {
             MdEntryType::OFFER => kinds.has_asks = true,
             MdEntryType::TRADE => kinds.has_trades = true,
             MdEntryType::INDEX_VALUE => kinds.has_index = true,
-            // There is no settlement to tell of.
-            MdEntryType::SETTLEMENT_PRICE => {}
+            MdEntryType::SETTLEMENT_PRICE => kinds.has_settlement = true,
             _ => return Err((BAD_ENTRY_TYPE, "MDEntryType (269) must be 0, 1, 2, 3 or 6")),
         }
     }

@@ -1,23 +1,23 @@
 //! Orders by FIX: what is asked is made what JSON-RPC would have asked.
 
-use tickpath_deribit::codes::{Kind, OrderType, TimeInForce, Trigger};
+use tickpath_deribit::codes::{Advanced, Kind, OrderType, TimeInForce, Trigger};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::{EditOrder, PlaceOrder};
 use tickpath_deribit::text::Text;
 use tickpath_fix::deribit::{
     NewOrderSingle, OrdType, OrderCancelReplaceRequest, OrderCancelRequest, OrderMassCancelRequest,
-    OrderMassStatusRequest, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
+    OrderMassStatusRequest, PegPriceType, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
 };
 use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Decimal as FixDecimal, FieldError, Message, tag};
 use tickpath_types::Side;
 
-use super::{FixDone, Front, missing, number_of, out_of_range};
+use super::{Caller, FixDone, Front, missing, number_of, out_of_range};
 use crate::fault::Fault;
 use crate::front::orders::Selection;
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::Order;
-use crate::pending::{Done, FixKind, FixRequest, ReplyTo, RequestId};
+use crate::pending::{Done, FixKind, FixRequest, Group, ReplyTo, RequestId};
 
 /// MassCancelRequestType (530) and MassStatusReqType (585).
 const OF_SYMBOL: u64 = 1;
@@ -30,10 +30,13 @@ const BY_ORDER_ID: u64 = 0;
 const BY_CLIENT_ID: u64 = 1;
 const BY_LABEL: u64 = 2;
 
+/// Of a SecurityType.
+pub(super) const UNKNOWN_KIND: &str = "no such kind";
 /// Of a ClOrdID.
 pub(super) const DUPLICATE: &str = "an open order has this ClOrdID (11)";
 
 /// How an order of a client is found.
+#[derive(Default)]
 struct Name<'a> {
     order_id: Option<&'a str>,
     client_id: Option<&'a str>,
@@ -42,31 +45,95 @@ struct Name<'a> {
     currency: Option<&'a str>,
 }
 
+impl Name<'_> {
+    /// Whether the order is of the instrument and the currency.
+    fn has(&self, front: &Front, order: &Order) -> bool {
+        let listing = &front.settings.listings[order.listing];
+        self.symbol.is_none_or(|symbol| symbol == listing.name)
+            && self.currency.is_none_or(|currency| listing.is_of(None, currency))
+    }
+
+    /// A request about the order.
+    fn request(&self, caller: Caller, kind: FixKind) -> FixRequest {
+        let own = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        FixRequest {
+            client_id: own(self.client_id),
+            order_id: own(self.order_id),
+            label: own(self.label),
+            symbol: own(self.symbol),
+            ..FixRequest::of(caller.sequence, kind)
+        }
+    }
+}
+
+/// What became of a request, as far as it is known at once.
+pub(super) enum Outcome {
+    /// The log's word is waited for.
+    Later,
+    /// It is done: the order as it is now.
+    Order(u64),
+    /// Many are done.
+    Group(Group),
+}
+
+impl From<Done> for Outcome {
+    fn from(done: Done) -> Outcome {
+        match done {
+            Done::Later => Outcome::Later,
+            Done::Order(number) => Outcome::Order(number),
+        }
+    }
+}
+
+impl From<Option<Group>> for Outcome {
+    fn from(group: Option<Group>) -> Outcome {
+        group.map_or(Outcome::Later, Outcome::Group)
+    }
+}
+
 impl Front {
-    pub(super) fn enter_by_fix(
+    /// Does what a client asks of its orders, and tells what was done at once, or why it was not.
+    pub(super) fn do_by_fix<T: Into<Outcome>>(
         &mut self,
-        number: u64,
-        account: usize,
-        sequence: u64,
-        message: &Message<'_>,
-    ) -> Result<(), Refusal> {
+        caller: Caller,
+        asked: FixRequest,
+        act: impl FnOnce(&mut Front, &ReplyTo) -> Result<T, Fault>,
+    ) {
+        let id = RequestId::Fix(Box::new(asked));
+        let to = ReplyTo { connection: caller.number, id, us_in: self.now_us };
+        let outcome = match self.disturb_order(&to) {
+            None => act(self, &to).map(T::into),
+            Some(lost) => lost.map(|()| Outcome::Later),
+        };
+        let RequestId::Fix(asked) = &to.id else { return };
+        let done = match &outcome {
+            Ok(Outcome::Later) => return,
+            Ok(Outcome::Order(number)) => Ok(FixDone::Order { number: *number, trades: &[] }),
+            Ok(Outcome::Group(group)) => Ok(FixDone::of(group)),
+            Err(fault) => Err(*fault),
+        };
+        self.answer_fix(caller.account, &to, asked, done);
+        // No command of the log tells of it as well.
+        self.fix.answered = None;
+    }
+
+    pub(super) fn enter_by_fix(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let order = NewOrderSingle::decode(message)?;
         let side = side_of(order.side)?;
         let place = self.place_of(&order)?;
         let asked = FixRequest {
-            price: order.price,
             client_id: order.cl_ord_id.to_owned(),
             label: order.label.unwrap_or_default().to_owned(),
             symbol: order.symbol.to_owned(),
             side: order.side,
             qty: order.order_qty,
-            ..request(sequence, FixKind::Enter)
+            price: order.price,
+            ..FixRequest::of(caller.sequence, FixKind::Enter)
         };
-        let to = self.reply_to(number, asked);
-        let entered = self
-            .check_client_id(account, order.cl_ord_id)
-            .and_then(|()| self.place_order(account, side, &place, &to));
-        self.tell_done(account, &to, entered);
+        self.do_by_fix(caller, asked, |front, to| {
+            front.check_client_id(caller.account, order.cl_ord_id)?;
+            front.place_order(caller.account, side, &place, to)
+        });
         Ok(())
     }
 
@@ -76,20 +143,23 @@ impl Front {
         let is_units = is_in_units(order.qty_type)?;
         let number =
             |decimal: Option<FixDecimal>, tag| decimal.map(|decimal| number_of(decimal, tag)).transpose();
-        let instructions = Instructions::read(order.exec_inst);
+        let instructions = Instructions::read(order.exec_inst)?;
         let order_type = type_of(order)?;
+        check_shape(order, order_type)?;
         Ok(PlaceOrder {
             amount: Some(qty).filter(|_| is_units),
             contracts: Some(qty).filter(|_| !is_units),
             order_type: Some(order_type),
             price: number(order.price, tag::PRICE)?,
             label: order.label.map(Text::new),
+            advanced: order.adv_order_type.map(advanced_of).transpose()?,
             time_in_force: Some(time_of(order.time_in_force)?),
             post_only: instructions.is_post_only,
             reject_post_only: instructions.rejects_post_only,
             reduce_only: instructions.is_reduce_only,
             display_amount: order
                 .display_qty
+                .filter(|shown| shown.normalized().mantissa() != 0)
                 .map(|shown| self.display_amount(order.symbol, shown, is_units))
                 .transpose()?,
             trigger: order.trigger.map(trigger_of).transpose()?,
@@ -117,40 +187,16 @@ impl Front {
         account.open.values().chain(account.waiting.values())
     }
 
-    fn reply_to(&self, number: u64, asked: FixRequest) -> ReplyTo {
-        ReplyTo { connection: number, id: RequestId::Fix(Box::new(asked)), us_in: self.now_us }
-    }
-
-    /// Tells what was done at once, or why it was not.
-    fn tell_done(&mut self, account: usize, to: &ReplyTo, done: Result<Done, Fault>) {
-        let RequestId::Fix(asked) = &to.id else { return };
-        match done {
-            Ok(Done::Later) => {}
-            Ok(Done::Order(number)) => {
-                self.answer_fix(account, to, asked, Ok(FixDone::Order { number, trades: &[] }));
-                // No command of the log tells of it as well.
-                self.fix.answered = None;
-            }
-            Err(fault) => self.answer_fix(account, to, asked, Err(fault)),
-        }
-    }
-
-    pub(super) fn replace_by_fix(
-        &mut self,
-        number: u64,
-        account: usize,
-        sequence: u64,
-        message: &Message<'_>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn replace_by_fix(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let replace = OrderCancelReplaceRequest::decode(message)?;
-        side_of(replace.side)?;
+        let side = side_of(replace.side)?;
         let qty = number_of(replace.order_qty, tag::ORDER_QTY)?;
         let is_units = is_in_units(replace.qty_type)?;
         let price = replace.price.map(|price| number_of(price, tag::PRICE)).transpose()?;
         if replace.ord_type.is_some_and(|ord_type| ord_type != OrdType::LIMIT) {
             return Err(out_of_range(tag::ORD_TYPE).into());
         }
-        let instructions = Instructions::read(replace.exec_inst);
+        let instructions = Instructions::read(replace.exec_inst)?;
         let edit = EditOrder {
             amount: Some(qty).filter(|_| is_units),
             contracts: Some(qty).filter(|_| !is_units),
@@ -161,6 +207,7 @@ impl Front {
             valid_until: replace.valid_until_time.map(|time| time.0 / 1_000_000),
             display_amount: replace
                 .display_qty
+                .filter(|shown| shown.normalized().mantissa() != 0)
                 .map(|shown| self.display_amount(replace.symbol, shown, is_units))
                 .transpose()?,
             mmp: replace.mm_protection == Some(true),
@@ -174,31 +221,31 @@ impl Front {
             currency: replace.currency,
         };
         let asked = FixRequest {
-            symbol: replace.symbol.to_owned(),
             side: replace.side,
             qty: replace.order_qty,
             price: replace.price,
-            ..named(&name, request(sequence, FixKind::Replace))
+            ..name.request(caller, FixKind::Replace)
         };
-        let to = self.reply_to(number, asked);
-        let done = self.find_order(account, &name).and_then(|order| {
-            let known = self.accounts[account].order(order).ok_or(ErrorCode::OrderNotFound)?;
-            if known.side != side_of(replace.side).map_err(|_| ErrorCode::BadArgument)? {
+        self.do_by_fix(caller, asked, |front, to| {
+            let order = front.find_order(caller.account, &name)?;
+            let known = front.accounts[caller.account].order(order).ok_or(ErrorCode::OrderNotFound)?;
+            if known.side != side {
                 return Err(Fault::because(ErrorCode::BadArgument, "Side (54) is not the order's"));
             }
-            self.edit_order(account, order, &edit, &to)
+            // What it has already is no change.
+            let listing = &front.settings.listings[known.listing];
+            let has = |shown| known.display.is_some_and(|display| listing.amount(display) == shown);
+            let edit = EditOrder {
+                mmp: edit.mmp && !known.terms.is_protected,
+                display_amount: edit.display_amount.filter(|shown| !has(*shown)),
+                ..edit
+            };
+            front.edit_order(caller.account, order, &edit, to)
         });
-        self.tell_done(account, &to, done);
         Ok(())
     }
 
-    pub(super) fn cancel_by_fix(
-        &mut self,
-        number: u64,
-        account: usize,
-        sequence: u64,
-        message: &Message<'_>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn cancel_by_fix(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let cancel = OrderCancelRequest::decode(message)?;
         if cancel.orig_cl_ord_id.is_none() && cancel.symbol.is_none() {
             return Err(missing(tag::SYMBOL).into());
@@ -210,21 +257,17 @@ impl Front {
             symbol: cancel.symbol,
             currency: cancel.currency,
         };
-        let asked = named(&name, request(sequence, FixKind::Cancel));
-        let to = self.reply_to(number, asked);
-        let done = self.find_order(account, &name).and_then(|order| self.cancel_order(account, order, &to));
-        self.tell_done(account, &to, done);
+        self.do_by_fix(caller, name.request(caller, FixKind::Cancel), |front, to| {
+            let order = front.find_order(caller.account, &name)?;
+            front.cancel_order(caller.account, order, to)
+        });
         Ok(())
     }
 
     /// The order that a client means: by the venue's id, by its own, or by a label that one order alone has.
     fn find_order(&self, account: usize, name: &Name<'_>) -> Result<u64, Fault> {
         let not_found = || Fault::new(ErrorCode::OrderNotFound);
-        let is_meant = |order: &&Order| {
-            let listing = &self.settings.listings[order.listing];
-            name.symbol.is_none_or(|symbol| symbol == listing.name)
-                && name.currency.is_none_or(|currency| listing.is_of(None, currency))
-        };
+        let is_meant = |order: &&Order| name.has(self, order);
         if let Some(id) = name.order_id {
             let number = self.order_number(account, id)?;
             let order = self.accounts[account].order(number).filter(is_meant);
@@ -247,32 +290,23 @@ impl Front {
 
     pub(super) fn mass_cancel_by_fix(
         &mut self,
-        number: u64,
-        account: usize,
-        sequence: u64,
+        caller: Caller,
         message: &Message<'_>,
     ) -> Result<(), Refusal> {
         let cancel = OrderMassCancelRequest::decode(message)?;
-        let kind = FixKind::MassCancel(cancel.request_type);
         let asked = FixRequest {
             client_id: cancel.cl_ord_id.to_owned(),
             label: cancel.label.unwrap_or_default().to_owned(),
             symbol: cancel.symbol.unwrap_or_default().to_owned(),
-            ..request(sequence, kind)
+            ..FixRequest::of(caller.sequence, FixKind::MassCancel(cancel.request_type))
         };
-        let to = self.reply_to(number, asked);
-        let done = self.mass_selection(&cancel)?.and_then(|selection| {
+        let selection = self.mass_selection(&cancel)?;
+        self.do_by_fix(caller, asked, |front, to| {
+            let selection = selection?;
+            front.freeze_quotes_where(caller.account, cancel.freeze_quotes == Some(true));
             // The list of orders is what the answer is made of.
-            self.cancel_selected(account, &selection, true, &to)
+            front.cancel_selected(caller.account, &selection, true, to)
         });
-        let RequestId::Fix(asked) = &to.id else { return Ok(()) };
-        match done {
-            Ok(None) => {}
-            Ok(Some(group)) => {
-                self.answer_fix(account, &to, asked, Ok(FixDone::Many(&group.cancelled)));
-            }
-            Err(fault) => self.answer_fix(account, &to, asked, Err(fault)),
-        }
         Ok(())
     }
 
@@ -294,7 +328,7 @@ impl Front {
                 let security_type = cancel.security_type.ok_or(missing(tag::SECURITY_TYPE))?;
                 match kind_of(security_type) {
                     Some(kind) => selection.kind = Some(kind),
-                    None => return Err(out_of_range(tag::SECURITY_TYPE)),
+                    None => return Ok(Err(Fault::param("kind", UNKNOWN_KIND))),
                 }
             }
             OF_LABEL => {
@@ -308,48 +342,52 @@ impl Front {
     }
 
     /// The orders of an account, or one of them: how many, and then a report of each.
-    pub(super) fn mass_status(
-        &mut self,
-        number: u64,
-        account: usize,
-        message: &Message<'_>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn mass_status(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
+        let account = caller.account;
         let request = OrderMassStatusRequest::decode(message)?;
         let orders: Vec<Order> = match request.request_type {
             ALL => {
-                let listing = match request.symbol {
-                    Some(symbol) => match self.listing(symbol) {
-                        Some(listing) => Some(listing),
-                        None => return Err(out_of_range(tag::SYMBOL).into()),
-                    },
-                    None => None,
-                };
+                let listing = request
+                    .symbol
+                    .map(|symbol| self.listing(symbol).ok_or(out_of_range(tag::SYMBOL)))
+                    .transpose()?;
                 let currencies = request.currency.map(str::to_owned).into_iter().collect();
                 let selection = Selection { listing, currencies, ..Selection::default() };
                 self.live(account).filter(|order| self.is_selected(&selection, order)).cloned().collect()
             }
             ONE_ORDER => {
                 let id = Some(request.request_id);
-                let mut name = Name {
-                    order_id: None,
-                    client_id: None,
-                    label: None,
-                    symbol: request.symbol,
-                    currency: request.currency,
-                };
+                let mut name = Name { symbol: request.symbol, currency: request.currency, ..Name::default() };
                 match request.id_type.unwrap_or(BY_ORDER_ID) {
                     BY_ORDER_ID => name.order_id = id,
                     BY_CLIENT_ID => name.client_id = id,
                     BY_LABEL => name.label = id,
                     _ => return Err(out_of_range(tag::MASS_STATUS_ID_TYPE).into()),
                 }
-                let found = self.find_order(account, &name).ok();
-                found.and_then(|order| self.accounts[account].order(order)).cloned().into_iter().collect()
+                self.orders_named(account, &name)
             }
             _ => return Err(out_of_range(tag::MASS_STATUS_REQ_TYPE).into()),
         };
-        self.send_mass_status(number, &request, &orders);
+        self.send_mass_status(caller.number, &request, &orders);
         Ok(())
+    }
+
+    /// The orders that a client means: of a label all that are open, or were where none is.
+    fn orders_named(&self, account: usize, name: &Name<'_>) -> Vec<Order> {
+        let Some(label) = name.label else {
+            let found = self.find_order(account, name).ok();
+            return found
+                .and_then(|order| self.accounts[account].order(order))
+                .cloned()
+                .into_iter()
+                .collect();
+        };
+        let is_meant = |order: &&Order| name.has(self, order) && self.labels.name(order.terms.label) == label;
+        let open: Vec<Order> = self.live(account).filter(is_meant).cloned().collect();
+        match open.is_empty() {
+            true => self.accounts[account].closed.iter().filter(is_meant).cloned().collect(),
+            false => open,
+        }
     }
 
     /// A shown quantity as an amount.
@@ -371,46 +409,21 @@ impl Front {
 
 /// What ExecInst (18) asks for: `6` post only, `6A` post only or reject, `E` reduce only, with blanks between or without.
 #[derive(Default)]
-struct Instructions {
-    is_post_only: bool,
-    rejects_post_only: bool,
+pub(super) struct Instructions {
+    pub(super) is_post_only: bool,
+    pub(super) rejects_post_only: bool,
     is_reduce_only: bool,
 }
 
 impl Instructions {
-    fn read(exec_inst: Option<&str>) -> Instructions {
-        let has = |letter| exec_inst.is_some_and(|exec_inst| exec_inst.contains(letter));
-        Instructions {
-            is_post_only: has('6'),
-            rejects_post_only: has('6') && has('A'),
-            is_reduce_only: has('E'),
+    pub(super) fn read(exec_inst: Option<&str>) -> Result<Instructions, FieldError> {
+        let exec_inst = exec_inst.unwrap_or_default();
+        let has = |letter| exec_inst.contains(letter);
+        let is_known = exec_inst.chars().all(|letter| "6AE ".contains(letter));
+        if !is_known || (has('A') && !has('6')) {
+            return Err(out_of_range(tag::EXEC_INST));
         }
-    }
-}
-
-/// A request of nothing yet.
-fn request(sequence: u64, kind: FixKind) -> FixRequest {
-    FixRequest {
-        sequence,
-        kind,
-        client_id: String::new(),
-        order_id: String::new(),
-        label: String::new(),
-        symbol: String::new(),
-        side: SideCode::BUY,
-        qty: FixDecimal::ZERO,
-        price: None,
-    }
-}
-
-fn named(name: &Name<'_>, request: FixRequest) -> FixRequest {
-    let own = |text: Option<&str>| text.unwrap_or_default().to_owned();
-    FixRequest {
-        client_id: own(name.client_id),
-        order_id: own(name.order_id),
-        label: own(name.label),
-        symbol: own(name.symbol),
-        ..request
+        Ok(Instructions { is_post_only: has('6'), rejects_post_only: has('A'), is_reduce_only: has('E') })
     }
 }
 
@@ -446,6 +459,41 @@ fn type_of(order: &NewOrderSingle<'_>) -> Result<OrderType, FieldError> {
     })
 }
 
+/// What belongs together comes together.
+fn check_shape(order: &NewOrderSingle<'_>, order_type: OrderType) -> Result<(), FieldError> {
+    let trails = order_type == OrderType::TrailingStop;
+    if order.peg_offset_value.is_some() != trails {
+        return Err(if trails {
+            missing(tag::PEG_OFFSET_VALUE)
+        } else {
+            out_of_range(tag::PEG_OFFSET_VALUE)
+        });
+    }
+    if order.peg_price_type.is_some_and(|kind| kind != PegPriceType::TRAILING_STOP || !trails) {
+        return Err(out_of_range(tag::PEG_PRICE_TYPE));
+    }
+    // What is shown anew is as much as was shown.
+    if order.refresh_qty.is_some_and(|refresh| order.display_qty.is_none_or(|shown| !is_same(shown, refresh)))
+    {
+        return Err(out_of_range(tag::REFRESH_QTY));
+    }
+    Ok(())
+}
+
+fn is_same(one: FixDecimal, other: FixDecimal) -> bool {
+    let (one, other) = (one.normalized(), other.normalized());
+    (one.mantissa(), one.scale()) == (other.mantissa(), other.scale())
+}
+
+/// DeribitAdvOrderType (100012).
+fn advanced_of(code: &str) -> Result<Advanced, FieldError> {
+    match code {
+        "0" => Ok(Advanced::ImpliedVolatility),
+        "1" => Ok(Advanced::Usd),
+        _ => Err(out_of_range(tag::DERIBIT_ADV_ORDER_TYPE)),
+    }
+}
+
 fn time_of(code: Option<TimeInForceCode>) -> Result<TimeInForce, FieldError> {
     match code {
         None | Some(TimeInForceCode::GOOD_TIL_CANCEL) => Ok(TimeInForce::GoodTilCancelled),
@@ -470,7 +518,7 @@ pub(super) fn kind_of(security_type: &str) -> Option<Kind> {
     match security_type {
         "FUT" => Some(Kind::Future),
         "OPT" => Some(Kind::Option),
-        "FXSPOT" => Some(Kind::Spot),
+        "FXSPOT" | "SPOT" => Some(Kind::Spot),
         "FUTCO" => Some(Kind::FutureCombo),
         "OPTCO" => Some(Kind::OptionCombo),
         _ => None,

@@ -12,7 +12,7 @@ use tickpath_fix::session::BusinessReject;
 use tickpath_fix::{Group, SessionRejectReason};
 use tickpath_types::{Nanos, Price, Qty};
 
-use super::orders::DUPLICATE;
+use super::orders::{DUPLICATE, UNKNOWN_KIND};
 use super::{FixDone, Front, Outgoing, decimal_of, figure_of, text, words_of, written};
 use crate::account::Changes;
 use crate::fault::Fault;
@@ -20,8 +20,10 @@ use crate::listing::Listing;
 use crate::order::{Order, UserTrade};
 use crate::pending::{FixKind, FixRequest, ReplyTo};
 
+/// MassCancelRequestType (530) of an answer to a Quote Cancel.
+const OF_QUOTES: u64 = 11;
 const EXCHANGE: &str = "Deribit";
-const SUCCESS: &str = "success";
+pub(super) const SUCCESS: &str = "success";
 const NOTIFICATION: &str = "notification";
 /// BusinessRejectReason (380): the application is not available.
 const NOT_AVAILABLE: u64 = 4;
@@ -57,20 +59,32 @@ impl Front {
         outcome: Result<FixDone<'_>, Fault>,
     ) {
         let number = to.connection;
-        match outcome {
-            Err(fault) => self.refuse_fix(to, asked, fault),
-            Ok(FixDone::Many(orders)) => {
-                let report = self.mass_cancel_report(account, asked, orders);
-                self.send_fix(number, report);
+        let done = match outcome {
+            Err(fault) => return self.refuse_fix(to, asked, fault),
+            Ok(done) => done,
+        };
+        self.send_fix_reply(to, |front| match done {
+            FixDone::Quotes(quoting) => {
+                let ack = front.quote_ack(account, &asked.client_id, quoting);
+                front.send_fix(number, ack);
             }
-            Ok(FixDone::Order { number: order, .. }) if asked.kind == FixKind::Cancel => {
-                let brief = self.brief_report(account, order);
-                self.send_fix(number, brief);
+            FixDone::Many(orders) => {
+                let report = front.mass_cancel_report(account, asked, orders);
+                front.send_fix(number, report);
             }
-            Ok(FixDone::Order { number: order, trades }) => {
-                self.send_reports(number, account, order, trades, SUCCESS);
-                self.fix.answered = Some((number, order));
+            FixDone::Order { number: order, .. } if asked.kind == FixKind::Cancel => {
+                let brief = front.brief_report(account, order);
+                front.send_fix(number, brief);
             }
+            FixDone::Order { number: order, trades } => {
+                front.send_reports(number, account, order, trades, SUCCESS);
+            }
+        });
+        // A reply that is lost is not told as news either.
+        if let FixDone::Order { number: order, .. } = done
+            && asked.kind != FixKind::Cancel
+        {
+            self.fix.answered = Some((number, order));
         }
     }
 
@@ -81,19 +95,20 @@ impl Front {
         let refusal = match asked.kind {
             FixKind::Enter => self.rejected(asked, &fault, &words),
             FixKind::Replace | FixKind::Cancel => self.not_cancelled(to, asked, &fault, &words),
-            FixKind::MassCancel(kind) => written(&OrderMassCancelReport {
-                cl_ord_id: text(&asked.client_id),
-                request_type: Some(kind),
+            FixKind::Quote => self.quotes_refused(asked, &fault, &words),
+            FixKind::MassCancel(_) | FixKind::CancelQuotes(_) => written(&OrderMassCancelReport {
                 response: Some(0),
                 reject_reason: Some(match fault.code {
                     ErrorCode::InvalidOrUnsupportedInstrument => 1,
+                    _ if fault.param == "instrument_name" => 1,
+                    _ if fault.reason == UNKNOWN_KIND => 5,
                     _ => 99,
                 }),
                 text: Some(&words),
-                ..OrderMassCancelReport::default()
+                ..mass_cancel_report(asked)
             }),
         };
-        self.send_fix(to.connection, refusal);
+        self.send_fix_reply(to, |front| front.send_fix(to.connection, refusal));
     }
 
     /// It is not known what became of a request: it may still be done, so this is no refusal of the order.
@@ -104,6 +119,8 @@ impl Front {
                 FixKind::Replace => "G",
                 FixKind::Cancel => "F",
                 FixKind::MassCancel(_) => "q",
+                FixKind::Quote => "i",
+                FixKind::CancelQuotes(_) => "Z",
             },
             reason: NOT_AVAILABLE,
             ref_seq_num: Some(asked.sequence),
@@ -180,21 +197,19 @@ impl Front {
     }
 
     fn mass_cancel_report(&self, account: usize, asked: &FixRequest, orders: &[u64]) -> Option<Outgoing> {
-        let FixKind::MassCancel(kind) = asked.kind else { return None };
         let known = orders.iter().filter_map(|number| self.accounts[account].order(*number));
         let ids: Vec<String> =
             known.take(NAMED_MAX).map(|order| order.id(&self.settings.listings[order.listing])).collect();
         let affected: Vec<AffectedOrder<'_>> =
             ids.iter().map(|id| AffectedOrder { orig_cl_ord_id: id }).collect();
+        let report = mass_cancel_report(asked);
         written(&OrderMassCancelReport {
-            cl_ord_id: text(&asked.client_id),
-            order_id: text(&asked.client_id),
-            request_type: Some(kind),
-            response: Some(kind),
+            order_id: report.cl_ord_id,
+            response: report.request_type,
             total_affected_orders: Some(orders.len() as u64),
             text: Some(SUCCESS),
             affected_orders: Group::of(&affected),
-            ..OrderMassCancelReport::default()
+            ..report
         })
     }
 
@@ -287,6 +302,7 @@ impl Front {
             occasion.fills.iter().zip(&fill_ids).map(|(trade, id)| fill(listing, trade, id)).collect();
         let instructions = instructions_of(order);
         let waits = order.trigger.is_some();
+        let quote = order.extra.as_deref().filter(|_| order.terms.is_quote);
         written(&ExecutionReport {
             ord_status: status_of(order),
             exec_type: Some(match occasion.exec_type {
@@ -333,9 +349,30 @@ impl Front {
             mass_status_req_id: occasion.mass_status.and_then(|(id, ..)| text(id)),
             mass_status_req_type: occasion.mass_status.map(|(_, kind, _)| kind),
             tot_num_reports: occasion.mass_status.map(|(.., count)| count),
+            refresh_qty: order.display.map(|display| contracts(listing, display)),
+            mmp_group: quote.and_then(|extra| text(&extra.mmp_group)),
+            quote_id: quote.and_then(|extra| text(&extra.quote_id)),
+            quote_set_id: quote.and_then(|extra| text(&extra.quote_set_id)),
+            quote_entry_id: quote.and_then(|extra| text(&extra.quote_entry_id)),
+            is_liquidation: (order.terms.order_type == OrderType::Liquidation).then_some(true),
             fills: if fills.is_empty() { Group::default() } else { Group::of(&fills) },
             ..ExecutionReport::default()
         })
+    }
+}
+
+/// What all answers to a cancel of many repeat of it.
+fn mass_cancel_report(asked: &FixRequest) -> OrderMassCancelReport<'_> {
+    let (request_type, quote_cancel_type) = match asked.kind {
+        FixKind::CancelQuotes(cancel_type) => (Some(OF_QUOTES), Some(cancel_type)),
+        FixKind::MassCancel(request_type) => (Some(request_type), None),
+        _ => (None, None),
+    };
+    OrderMassCancelReport {
+        cl_ord_id: text(&asked.client_id),
+        request_type,
+        quote_cancel_type,
+        ..OrderMassCancelReport::default()
     }
 }
 
@@ -374,7 +411,10 @@ fn exec_type_of(order: &Order) -> ExecType {
         OrderState::Triggered => ExecType::STOPPED,
         OrderState::Rejected => ExecType::REJECTED,
         OrderState::Cancelled if order.cancel_reason == Some(CancelReason::Settlement) => {
-            ExecType::DONE_FOR_DAY
+            match order.terms.time_in_force {
+                TimeInForce::GoodTilDay => ExecType::DONE_FOR_DAY,
+                _ => ExecType::EXPIRED,
+            }
         }
         _ => ExecType::ORDER_STATUS,
     }

@@ -150,3 +150,23 @@ fn a_length_that_lies_costs_no_memory() {
     assert!(reader.next().unwrap().is_none());
     assert!(reader.record.capacity() <= 4 * CHUNK);
 }
+
+#[test]
+fn a_length_that_is_damaged_is_no_torn_end() {
+    let (ends, bytes) = sample();
+    // The length of the second record, in its second half of the first word: what follows seems to belong to it.
+    for bit in [10, 16, 20] {
+        let mut damaged = bytes.clone();
+        let at = ends[0] + 4 + bit / 8;
+        damaged[at] ^= 1 << (bit % 8);
+        let found = read(&damaged);
+        assert!(
+            matches!(found, Err(LogError::Damaged { offset, .. }) if offset == ends[0] as u64),
+            "{bit}: {found:?}"
+        );
+    }
+    // Of the last record nothing is behind it: it may have been cut off.
+    let mut damaged = bytes.clone();
+    damaged[ends[2] + 5] ^= 1;
+    assert!(matches!(read(&damaged), Ok((_, 0, Tail::Torn { .. }))));
+}

@@ -67,6 +67,9 @@ public final class FixClient {
         fill(resting);
         replace(resting);
         cancel(resting);
+        stop();
+        trades();
+        quotes();
         status();
         refusals();
         leave(ofAnna);
@@ -212,6 +215,94 @@ public final class FixClient {
             Steps.equal("changes", List.of("2 1 60001 0"), changes(bert.next("X")));
             return "order " + resting;
         });
+    }
+
+    private void stop() {
+        steps.run("stop order in units", () -> {
+            anna.send(message("D", 11, "anna-stop", 54, BUY, 38, "20", 854, "0", 40, "S", 99, "61000", 5127, "3",
+                55, PERPETUAL, 100010, "stops"));
+            Message report = answer(anna);
+            expect(report, 41, "anna-stop", 39, "0", 38, "2", 40, "S", 5127, "3", 58, "success");
+            anna.send(message("AF", 584, "anna-stop", 585, "1", 9014, "1"));
+            expect(answer(anna), 584, "anna-stop", 911, "1");
+            expect(answer(anna), 584, "anna-stop", 41, "anna-stop", 39, "0");
+            anna.send(message("F", 100010, "stops", 55, PERPETUAL));
+            expect(answer(anna), 41, "anna-stop", 39, "4", 150, "4");
+            return "order " + report.getString(37);
+        });
+    }
+
+    /** The next report that answers a request: what is told unasked may come before it. */
+    private static Message answer(FixSession session) throws Exception {
+        Message report = session.next("8");
+        while (!report.getString(58).equals("success")) {
+            report = session.next("8");
+        }
+        return report;
+    }
+
+    private void trades() {
+        steps.run("own trades", () -> {
+            bert.send(message("AD", 568, "trades", 569, "0", 55, PERPETUAL));
+            expect(bert.next("AQ"), 568, "trades", 571, "0", 750, "0");
+            anna.send(message("D", 11, "anna-t", 54, SELL, 38, "10", 44, "60010", 55, PERPETUAL));
+            expect(anna.next("8"), 41, "anna-t", 39, "0");
+            bert.send(message("D", 11, "bert-t", 54, BUY, 38, "10", 44, "60010", 55, PERPETUAL));
+            Message trade = bert.next("AE");
+            expect(trade, 568, "trades", 55, PERPETUAL, 32, "10", 570, "N");
+            Steps.equal("price of the trade", 60010.0, trade.getDouble(31));
+            Steps.equal("side of the trade", BUY, trade.getGroups(552).get(0).getString(54));
+            expect(anna.next("8"), 41, "anna-t", 39, "2", 58, "notification");
+            return "trade " + trade.getString(1003);
+        });
+    }
+
+    private void quotes() {
+        steps.run("mass quote", () -> {
+            anna.send(message("MM", 20114, "limits", 15, "BTC", 9019, "desk", 20110, "5", 20112, "1", 20116, "1"));
+            expect(anna.next("MR"), 20114, "limits", 20117, "Y");
+            anna.send(quote("q-1", "59500", "60500"));
+            Steps.equal("quotes", List.of("0 1 59500 10 open", "0 1 60500 10 open"), quoted(anna.next("b")));
+            while (!changes(bert.next("X")).contains("0 1 60500 10")) {
+                continue;
+            }
+            anna.send(quote("q-2", "59600", "60400"));
+            Steps.equal("quotes", List.of("0 1 59600 10 moved", "0 1 60400 10 moved"), quoted(anna.next("b")));
+            anna.send(message("Z", 1166, "all-quotes", 298, "4"));
+            expect(anna.next("r"), 11, "all-quotes", 530, "11", 531, "11", 298, "4", 533, "2");
+            // The report of the last of them comes behind its answer.
+            expect(anna.next("8"), 39, "4", 9019, "desk", 302, "set");
+            return "2 quotes";
+        });
+    }
+
+    private static Message quote(String id, String bid, String offer) {
+        Message message = message("i", 117, id, 9019, "desk");
+        Group set = new Group(296, 302);
+        set.setString(302, "set");
+        set.setString(304, "1");
+        Group entry = new Group(295, 299);
+        String[] fields = {"299", "1", "55", PERPETUAL, "132", bid, "133", offer, "134", "10", "135", "10"};
+        for (int place = 0; place < fields.length; place += 2) {
+            entry.setString(Integer.parseInt(fields[place]), fields[place + 1]);
+        }
+        set.addGroup(entry);
+        message.addGroup(set);
+        return message;
+    }
+
+    /** What became of each side: kind, id, price, size, state. */
+    private static List<String> quoted(Message ack) throws Exception {
+        expect(ack, 297, "0");
+        List<String> quoted = new ArrayList<>();
+        for (Group entry : ack.getGroups(295)) {
+            boolean isBid = entry.getString(54).equals(BUY);
+            String price = entry.getDecimal(isBid ? 132 : 133).stripTrailingZeros().toPlainString();
+            String state = Map.of("19", "moved", "21", "open").get(entry.getString(1167));
+            quoted.add(String.join(" ", entry.getString(9020), entry.getString(299), price,
+                entry.getString(isBid ? 134 : 135), state));
+        }
+        return quoted;
     }
 
     private void status() {

@@ -1,0 +1,112 @@
+//! What an instrument did in the last 24 hours, minute by minute: a trade and a question cost the same however much was traded.
+
+use std::collections::VecDeque;
+
+use tickpath_derivatives::Money;
+use tickpath_types::Price;
+
+const MINUTE_MS: u64 = 60_000;
+/// Minutes that are looked at: the running one, and those of 24 hours before it.
+const MINUTES: u64 = 1_440;
+
+/// What an instrument did in the last 24 hours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stats {
+    pub(crate) high: Option<Price>,
+    pub(crate) low: Option<Price>,
+    /// The price 24 hours ago: of the first trade since then.
+    pub(crate) first: Option<Price>,
+    /// In the base currency.
+    pub(crate) volume: Money,
+    /// In the quote currency.
+    pub(crate) notional: Money,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Minute {
+    /// Since 1970.
+    number: u64,
+    high: Price,
+    low: Price,
+    first: Price,
+    volume: Money,
+    notional: Money,
+}
+
+/// The minutes in which something was traded.
+#[derive(Debug, Default)]
+pub(crate) struct DayStats {
+    minutes: VecDeque<Minute>,
+    stats: Stats,
+}
+
+impl DayStats {
+    pub(crate) const fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Takes a trade.
+    pub(crate) fn note(&mut self, at_ms: u64, price: Price, volume: Money, notional: Money) {
+        let number = at_ms / MINUTE_MS;
+        match self.minutes.back_mut() {
+            // The clock may have been set back.
+            Some(last) if last.number >= number => {
+                (last.high, last.low) = (last.high.max(price), last.low.min(price));
+                last.volume += volume;
+                last.notional += notional;
+            }
+            _ => self.minutes.push_back(Minute {
+                number,
+                high: price,
+                low: price,
+                first: price,
+                volume,
+                notional,
+            }),
+        }
+        let Stats { high, low, first, .. } = self.stats;
+        self.stats.high = Some(high.map_or(price, |high| high.max(price)));
+        self.stats.low = Some(low.map_or(price, |low| low.min(price)));
+        self.stats.first = first.or(Some(price));
+        self.stats.volume += volume;
+        self.stats.notional += notional;
+        self.roll(at_ms);
+    }
+
+    /// Time goes on: what is older than 24 hours is told no more.
+    pub(crate) fn roll(&mut self, now_ms: u64) {
+        let oldest = (now_ms / MINUTE_MS).saturating_sub(MINUTES);
+        let mut is_rolled = false;
+        while let Some(minute) = self.minutes.pop_front_if(|minute| minute.number < oldest) {
+            self.stats.volume = self.stats.volume - minute.volume;
+            self.stats.notional = self.stats.notional - minute.notional;
+            is_rolled = true;
+        }
+        if is_rolled {
+            // Once a minute at most, and over no more than a day of them.
+            self.stats.high = self.minutes.iter().map(|minute| minute.high).max();
+            self.stats.low = self.minutes.iter().map(|minute| minute.low).min();
+            self.stats.first = self.minutes.front().map(|minute| minute.first);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_told_and_no_more_however_much_is_traded() {
+        let mut day = DayStats::default();
+        let one = Money::ONE;
+        // A trade each ten seconds, for two days: 8641 of them are within a day and the running minute.
+        for step in 0..17_280_u64 {
+            day.note(step * 10_000, Price(step as i64), one, one);
+        }
+        let Stats { high, low, first, volume, .. } = day.stats();
+        assert_eq!((high, low, first), (Some(Price(17_279)), Some(Price(8_634)), Some(Price(8_634))));
+        assert_eq!((volume, day.minutes.len()), (Money(8_646 * one.0), 1_441));
+        day.roll(17_280 * 10_000 + 86_400_000 + 60_000);
+        assert_eq!(day.stats(), Stats::default());
+    }
+}

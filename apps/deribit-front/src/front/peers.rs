@@ -1,0 +1,97 @@
+//! Credits of who has not logged in: by the address, as each request may come by a connection of its own.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use tickpath_deribit::credits::{CreditPlan, Credits};
+use tickpath_types::Nanos;
+
+/// Addresses that are known at a time. A further one shares the credits of all that are not known, until one of those that
+/// are was silent for [`FORGOTTEN_AFTER`].
+const PEERS_MAX: usize = 4_096;
+/// Who was silent for so long has all credits again, and need not be known.
+const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(60);
+/// Logins that may fail: two a second, and twenty at once.
+const REFUSED_LOGINS: CreditPlan = CreditPlan { cost: 5_000, pool: 100_000, refill_per_s: 10_000 };
+
+/// What a request without a login takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PublicPool {
+    Any,
+    GetInstruments,
+    /// A login that was refused.
+    RefusedLogin,
+}
+
+struct Peer {
+    public: Credits,
+    get_instruments: Credits,
+    refused_logins: Credits,
+    seen: Nanos,
+}
+
+impl Peer {
+    fn new(now: Nanos) -> Peer {
+        Peer {
+            public: Credits::new(CreditPlan::NON_MATCHING, now),
+            get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
+            refused_logins: Credits::new(REFUSED_LOGINS, now),
+            seen: now,
+        }
+    }
+}
+
+/// Credits by address.
+pub(super) struct Peers {
+    known: HashMap<Ipv4Addr, Peer>,
+    others: Peer,
+    /// When it was last looked for who may be forgotten.
+    swept: Nanos,
+}
+
+impl Peers {
+    pub(super) fn new(now: Nanos) -> Peers {
+        Peers { known: HashMap::new(), others: Peer::new(now), swept: now }
+    }
+
+    /// Takes credits; false when there are none.
+    pub(super) fn try_take(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> bool {
+        let is_full = self.known.len() >= PEERS_MAX && !self.known.contains_key(&address);
+        if is_full && now.0 >= self.swept.0 + 1_000_000_000 {
+            self.swept = now;
+            self.known.retain(|_, peer| peer.seen + FORGOTTEN_AFTER > now);
+        }
+        let is_full = self.known.len() >= PEERS_MAX && !self.known.contains_key(&address);
+        let peer = match is_full {
+            true => &mut self.others,
+            false => self.known.entry(address).or_insert_with(|| Peer::new(now)),
+        };
+        peer.seen = now;
+        let credits = match pool {
+            PublicPool::Any => &mut peer.public,
+            PublicPool::GetInstruments => &mut peer.get_instruments,
+            PublicPool::RefusedLogin => &mut peer.refused_logins,
+        };
+        credits.try_take(now).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_credits_of_their_own_as_far_as_they_are_known() {
+        let mut peers = Peers::new(Nanos::ZERO);
+        let address = |number: u32| Ipv4Addr::from(number);
+        let mut take = |number: u32, now| peers.try_take(address(number), PublicPool::Any, now);
+        for number in 0..PEERS_MAX as u32 {
+            assert!(take(number, Nanos::ZERO));
+        }
+        let shared = (0..1_000).filter(|number| take(1_000_000 + number, Nanos::ZERO)).count();
+        assert_eq!(shared, 100, "who is not known shares one pool");
+        assert!(take(0, Nanos::ZERO), "who is known has his own");
+        let later = Nanos::from_secs(61);
+        assert!((0..1_000).all(|number| take(1_000_000 + number, later)), "the silent are forgotten");
+    }
+}

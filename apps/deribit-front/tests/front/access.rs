@@ -1,0 +1,118 @@
+//! What a login may do, and when it is over.
+
+use serde_json::{Value, json};
+
+use crate::support::{Venue, changed};
+
+const PERPETUAL: &str = "BTC-PERPETUAL";
+
+fn login(venue: &mut Venue, connection: u64, id: &str, scope: &str) -> Value {
+    let params = json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": format!("{id}-secret"), "scope": scope });
+    venue.ok(connection, "public/auth", params)
+}
+
+#[test]
+fn a_scope_that_asks_for_nothing_is_given_nothing() {
+    let mut venue = Venue::new();
+    let anna = venue.connect();
+    let granted = login(&mut venue, anna, "anna", "trade:none");
+    assert_eq!(granted["scope"], "connection mainaccount account:none trade:none wallet:none");
+    let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000 });
+    assert_eq!(venue.refused(anna, "private/buy", order), 13021);
+}
+
+#[test]
+fn a_channel_asks_for_the_scope_of_the_methods_that_tell_the_same() {
+    let narrow = changed(&[("scope = \"account:read trade:read\"", "scope = \"account:read\"")]).unwrap();
+    let mut venue = Venue::of(narrow);
+    let reader = venue.login("reader");
+    let channels = json!({ "channels": ["user.orders.any.any.raw", "user.trades.any.any.raw", "user.changes.any.any.raw", "user.portfolio.btc", "ticker.BTC-PERPETUAL.raw"] });
+    let told = venue.ok(reader, "private/subscribe", channels.clone());
+    assert_eq!(told, json!(["user.portfolio.btc", "ticker.BTC-PERPETUAL.raw"]));
+    let narrow = changed(&[("scope = \"account:read trade:read\"", "scope = \"trade:read\"")]).unwrap();
+    let mut venue = Venue::of(narrow);
+    let reader = venue.login("reader");
+    let told = venue.ok(reader, "private/subscribe", channels);
+    assert_eq!(told.as_array().unwrap().len(), 4, "all but the portfolio: {told}");
+}
+
+#[test]
+fn a_refused_subscription_begins_nothing() {
+    let mut venue = Venue::new();
+    let nobody = venue.connect();
+    let channels = json!({ "channels": ["quote.BTC-PERPETUAL", "book.BTC-PERPETUAL.raw"] });
+    assert_eq!(venue.refused(nobody, "public/subscribe", channels), 13778);
+    let anna = venue.login("anna");
+    venue.ok(anna, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000 }));
+    assert!(venue.news(nobody, "quote.BTC-PERPETUAL").is_empty());
+}
+
+#[test]
+fn a_logout_ends_the_token_of_a_session_too() {
+    let mut venue = Venue::new();
+    let anna = venue.connect();
+    let granted = login(&mut venue, anna, "anna", "session:desk");
+    let other = venue.connect();
+    let shown = json!({ "access_token": granted["access_token"] });
+    venue.ok(other, "private/get_positions", shown.clone());
+    venue.call(anna, "private/logout", json!({ "invalidate_token": true }));
+    assert_eq!(venue.refused(other, "private/get_positions", shown.clone()), 13009);
+    let renewed = json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
+    assert_eq!(venue.refused(other, "public/auth", renewed), 13009);
+    let mut venue = venue.restarted(Vec::new());
+    let other = venue.connect();
+    assert_eq!(venue.refused(other, "private/get_positions", shown), 13009, "for ever");
+}
+
+#[test]
+fn nobody_is_told_of_an_account_that_he_is_not_logged_in_to() {
+    let mut venue = Venue::new();
+    let connection = venue.login("anna");
+    let channel = "user.orders.any.any.raw";
+    let channels = json!({ "channels": [channel] });
+    venue.ok(connection, "private/subscribe", channels.clone());
+    login(&mut venue, connection, "bert", "trade:read");
+    let anna = venue.login("anna");
+    let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000 });
+    venue.ok(anna, "private/buy", order.clone());
+    assert!(venue.news(connection, channel).is_empty(), "he is another now");
+    // A login that is over.
+    venue.ok(connection, "private/subscribe", channels.clone());
+    let bert = venue.login("bert");
+    venue.ok(bert, "private/buy", order.clone());
+    assert_eq!(venue.news(connection, channel).len(), 1);
+    for _ in 0..3 {
+        venue.wait(301_000_000);
+        venue.ok(bert, "public/test", json!({}));
+        venue.ok(connection, "public/test", json!({}));
+    }
+    let bert = venue.login("bert");
+    venue.ok(bert, "private/buy", order);
+    assert!(venue.news(connection, channel).is_empty(), "the token was good for 15 minutes");
+}
+
+#[test]
+fn tokens_are_kept_in_bounded_room() {
+    let mut venue = Venue::new();
+    let mut sizes = Vec::new();
+    let mut last = Value::Null;
+    for round in 0..3 {
+        for _ in 0..600 {
+            venue.now_us += 50_000;
+            let number = venue.connect();
+            let scope = format!("session:{round} expires:1");
+            last = login(&mut venue, number, "anna", &scope);
+            venue.front.close(number, venue.now_us);
+            venue.keep_tokens();
+        }
+        venue.wait(60_000_000);
+        sizes.push(venue.tokens.len());
+    }
+    assert!(sizes.iter().all(|size| *size < 1_500_000), "{sizes:?}");
+    let number = venue.connect();
+    last["access_token"] = login(&mut venue, number, "anna", "session:kept")["access_token"].clone();
+    let mut venue = venue.restarted(Vec::new());
+    let number = venue.connect();
+    venue.ok(number, "private/get_positions", json!({ "access_token": last["access_token"] }));
+    assert!(venue.tokens.len() < 10_000, "the expired are gone: {}", venue.tokens.len());
+}

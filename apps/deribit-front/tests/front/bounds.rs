@@ -1,0 +1,155 @@
+//! Bounds that clients meet, and answers that few ask for.
+
+use serde_json::{Value, json};
+use tickpath_deribit_front::{HttpCall, Transport};
+
+use crate::support::Venue;
+
+const PERPETUAL: &str = "BTC-PERPETUAL";
+
+fn order(price: u64) -> Value {
+    json!({ "instrument_name": PERPETUAL, "amount": 10, "price": price })
+}
+
+#[test]
+fn the_five_hundred_and_first_channel_is_left_out() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let names: Vec<String> = (1..=167)
+        .flat_map(|group| [1, 10, 20].map(|depth| format!("book.{PERPETUAL}.{group}.{depth}.100ms")))
+        .collect();
+    assert_eq!(names.len(), 501);
+    let (first, second) = names.split_at(250);
+    assert_eq!(venue.ok(anna, "public/subscribe", json!({ "channels": first })), json!(first));
+    let told = venue.ok(anna, "public/subscribe", json!({ "channels": second }));
+    assert_eq!(told, json!(second[..250]), "all but the last");
+    // One that ends makes room for another.
+    venue.ok(anna, "public/unsubscribe", json!({ "channels": [names[0]] }));
+    assert_eq!(venue.ok(anna, "public/subscribe", json!({ "channels": [names[500]] })), json!([names[500]]));
+    let long: Vec<String> = (0..1100).map(|number| format!("book.{PERPETUAL}.{number}.10.100ms")).collect();
+    // What is too long is not read: the refusal has no id.
+    assert_eq!(venue.call(anna, "public/subscribe", json!({ "channels": long })), Value::Null);
+    let refusals = venue.told.remove(&anna).unwrap_or_default();
+    let codes: Vec<_> = refusals.iter().filter_map(|frame| frame["error"]["code"].as_i64()).collect();
+    assert_eq!(codes, [-32600]);
+}
+
+#[test]
+fn what_needs_a_connection_is_refused_over_http() {
+    let mut venue = Venue::new();
+    for (path, query) in [
+        ("/api/v2/public/subscribe", ("channels", "[\"quote.BTC-PERPETUAL\"]")),
+        ("/api/v2/public/set_heartbeat", ("interval", "10")),
+        ("/api/v2/public/unsubscribe_all", ("x", "1")),
+        ("/api/v2/private/enable_cancel_on_disconnect", ("scope", "connection")),
+    ] {
+        let number = venue.front.open(Transport::Http, venue.now_us);
+        let call = HttpCall {
+            method: "GET",
+            target: path,
+            path,
+            query: vec![(query.0.to_owned(), query.1.to_owned())],
+            authorization: Some("Basic YW5uYTphbm5hLXNlY3JldA=="),
+            body: b"",
+        };
+        venue.front.handle_http(number, &call, venue.now_us);
+        let reply = venue.frames(number).remove(0);
+        assert_eq!(reply["error"]["code"], 10030, "{path}: {reply}");
+        venue.front.close(number, venue.now_us);
+    }
+}
+
+#[test]
+fn what_is_filled_is_neither_edited_nor_cancelled() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let sold = venue.ok(anna, "private/sell", order(60_000));
+    venue.ok(bert, "private/buy", order(60_000));
+    let id = json!({ "order_id": sold["order"]["order_id"], "amount": 20 });
+    assert_eq!(venue.refused(anna, "private/edit", id.clone()), 11008);
+    assert_eq!(venue.refused(anna, "private/cancel", id), 11008);
+}
+
+#[test]
+fn a_market_limit_order_takes_the_best_price_and_rests_there() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let buy = json!({ "instrument_name": PERPETUAL, "amount": 30, "type": "market_limit" });
+    assert_eq!(venue.refused(bert, "private/buy", buy.clone()), 11030, "an empty book");
+    venue.ok(anna, "private/sell", order(60_000));
+    venue.ok(anna, "private/sell", order(60_010));
+    let taken = venue.ok(bert, "private/buy", buy)["order"].clone();
+    assert_eq!((&taken["filled_amount"], &taken["price"]), (&json!(10), &json!(60_000)));
+    assert_eq!(
+        (&taken["order_state"], &taken["order_type"], &taken["original_order_type"]),
+        (&json!("open"), &json!("limit"), &json!("market_limit"))
+    );
+}
+
+#[test]
+fn instruments_have_numbers_and_perpetuals_have_interest() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.connect());
+    venue.ok(anna, "private/buy", order(59_000));
+    let listed = venue.ok(bert, "public/get_instrument", json!({ "instrument_name": PERPETUAL }));
+    let by_id = json!({ "instrument_id": listed["instrument_id"], "depth": 1 });
+    let book = venue.ok(bert, "public/get_order_book_by_instrument_id", by_id);
+    assert_eq!((&book["bids"], &book["instrument_name"]), (&json!([[59_000, 10]]), &json!(PERPETUAL)));
+    let unknown = json!({ "instrument_id": 99 });
+    assert_eq!(venue.refused(bert, "public/get_order_book_by_instrument_id", unknown), -32602);
+    // What a ticker says a book says.
+    let ticker = venue.ok(bert, "public/ticker", json!({ "instrument_name": PERPETUAL }));
+    for name in ["estimated_delivery_price", "current_funding", "funding_8h", "interest_value", "mark_price"]
+    {
+        assert!(ticker.get(name).is_some() && ticker[name] == book[name], "{name}");
+    }
+    assert_eq!(listed["block_trade_min_trade_amount"], listed["min_trade_amount"]);
+    let pair = venue.ok(bert, "public/get_instrument", json!({ "instrument_name": "BTC_USDC" }));
+    assert!(pair.get("expiration_timestamp").is_none());
+    let channel = "perpetual.BTC-PERPETUAL.100ms";
+    let asked = json!({ "channels": [channel, "perpetual.BTC_USDC.100ms"] });
+    assert_eq!(venue.ok(bert, "public/subscribe", asked), json!([channel]));
+    let told = venue.news(bert, channel).pop().unwrap();
+    assert_eq!((&told["index_price"], told["interest"].is_number()), (&json!(60_000), true));
+}
+
+#[test]
+fn a_second_listener_of_changes_gets_all_of_it_first() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.connect());
+    let channel = "incremental_ticker.BTC-PERPETUAL";
+    venue.ok(anna, "public/subscribe", json!({ "channels": [channel] }));
+    venue.ok(anna, "private/buy", order(59_000));
+    venue.wait(100_000);
+    venue.ok(bert, "public/subscribe", json!({ "channels": [channel] }));
+    let first = venue.news(bert, channel);
+    assert_eq!((&first[0]["type"], &first[0]["best_bid_price"]), (&json!("snapshot"), &json!(59_000)));
+    venue.ok(anna, "private/buy", order(59_500));
+    venue.wait(100_000);
+    let (ours, theirs) = (venue.news(anna, channel), venue.news(bert, channel));
+    assert_eq!(theirs.last(), ours.last());
+    assert_eq!(theirs.last().unwrap()["best_bid_price"], json!(59_500));
+}
+
+#[test]
+fn orders_that_wait_are_cancelled_by_their_type() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    venue.ok(anna, "private/buy", order(59_000));
+    for more in [
+        json!({ "type": "stop_market", "trigger": "mark_price", "trigger_price": 61_000 }),
+        json!({ "type": "stop_limit", "trigger": "mark_price", "trigger_price": 61_000, "price": 61_000 }),
+        json!({ "type": "take_market", "trigger": "mark_price", "trigger_price": 59_000 }),
+        json!({ "type": "trailing_stop", "trigger": "mark_price", "trigger_offset": 500 }),
+    ] {
+        let mut params = json!({ "instrument_name": PERPETUAL, "amount": 10 });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        venue.ok(anna, "private/buy", params);
+    }
+    for (filter, cancelled) in
+        [("stop", 2), ("take", 1), ("trailing_stop", 1), ("trigger_all", 0), ("limit", 1)]
+    {
+        let params = json!({ "instrument_name": PERPETUAL, "type": filter });
+        assert_eq!(venue.ok(anna, "private/cancel_all_by_instrument", params), cancelled, "{filter}");
+    }
+}

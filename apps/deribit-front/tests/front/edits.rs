@@ -1,0 +1,160 @@
+//! Orders that are edited whole, and what a request may be refused with for a while.
+
+use serde_json::{Value, json};
+use tickpath_deribit_front::FaultKind;
+
+use crate::support::{Venue, changed};
+
+const PERPETUAL: &str = "BTC-PERPETUAL";
+const OPTION: &str = "BTC-25DEC26-60000-C";
+
+fn place(venue: &mut Venue, connection: u64, more: Value) -> Value {
+    let mut params = json!({ "instrument_name": PERPETUAL, "amount": 2000, "price": 59000, "label": "own" });
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    venue.ok(connection, "private/buy", params)["order"].clone()
+}
+
+#[test]
+fn what_the_book_shows_and_what_protects_an_order_are_edited() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let id = place(&mut venue, anna, json!({}))["order_id"].clone();
+    let edit = |venue: &mut Venue, more: Value| {
+        let mut params = json!({ "order_id": id });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        venue.call(anna, "private/edit", params)
+    };
+    let shown = edit(&mut venue, json!({ "display_amount": 1000 }))["result"]["order"].clone();
+    assert_eq!((&shown["display_amount"], &shown["refresh_amount"]), (&json!(1000), &json!(1000)));
+    assert_eq!((&shown["replaced"], &shown["order_id"]), (&json!(true), &id));
+    let book = venue.ok(anna, "public/get_order_book", json!({ "instrument_name": PERPETUAL }));
+    assert_eq!(book["bids"], json!([[59000, 1000]]));
+    // What is not given stays.
+    let moved = edit(&mut venue, json!({ "price": 59010 }))["result"]["order"].clone();
+    assert_eq!((&moved["display_amount"], &moved["price"]), (&json!(1000), &json!(59010)));
+    for (code, more) in [
+        (10036, json!({ "display_amount": 5 })),
+        (11047, json!({ "trigger_price": 58000 })),
+        (11047, json!({ "trigger_offset": 10 })),
+        (11041, json!({ "price": 5, "advanced": "usd" })),
+        (11049, json!({ "mmp": true })),
+    ] {
+        assert_eq!(edit(&mut venue, more.clone())["error"]["code"], code, "{more}");
+    }
+    let protection =
+        json!({ "index_name": "btc_usd", "interval": 10, "frozen_time": 1, "quantity_limit": 5 });
+    venue.ok(anna, "private/set_mmp_config", protection);
+    let protected = edit(&mut venue, json!({ "mmp": true }))["result"]["order"].clone();
+    assert_eq!(protected["mmp"], true);
+    // It stays, also where nothing else changes.
+    assert_eq!(edit(&mut venue, json!({ "amount": 2000 }))["result"]["order"]["mmp"], true);
+}
+
+#[test]
+fn orders_that_wait_are_edited_by_their_label() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let trade = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60000 });
+    venue.ok(anna, "private/sell", trade.clone());
+    venue.ok(bert, "private/buy", trade);
+    let trailing =
+        json!({ "type": "trailing_stop", "trigger": "last_price", "trigger_offset": 100, "price": null });
+    let mut params = json!({ "instrument_name": PERPETUAL, "amount": 10, "label": "own" });
+    params.as_object_mut().unwrap().extend(trailing.as_object().unwrap().clone());
+    params.as_object_mut().unwrap().remove("price");
+    let placed = venue.ok(anna, "private/sell", params)["order"].clone();
+    assert_eq!(placed["trigger_price"], json!(59900));
+    let by_label = |more: Value| {
+        let mut params = json!({ "instrument_name": PERPETUAL, "label": "own" });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+    };
+    let edited =
+        venue.ok(anna, "private/edit_by_label", by_label(json!({ "trigger_offset": 250, "amount": 30 })));
+    let edited = &edited["order"];
+    assert_eq!((&edited["trigger_offset"], &edited["trigger_price"]), (&json!(250), &json!(59750)));
+    assert_eq!((&edited["amount"], &edited["order_state"]), (&json!(30), &json!("untriggered")));
+    let trigger = by_label(json!({ "trigger_price": 59000 }));
+    assert_eq!(venue.refused(anna, "private/edit_by_label", trigger), 11047);
+    let shown = by_label(json!({ "display_amount": 10 }));
+    assert_eq!(venue.refused(anna, "private/edit_by_label", shown), 11047);
+    // With another of the label it is not one order.
+    place(&mut venue, anna, json!({}));
+    assert_eq!(venue.refused(anna, "private/edit_by_label", by_label(json!({ "amount": 20 }))), 13032);
+    venue.ok(anna, "private/cancel_all", json!({}));
+    assert_eq!(venue.refused(anna, "private/edit_by_label", by_label(json!({ "amount": 20 }))), 10004);
+}
+
+#[test]
+fn an_order_by_volatility_is_edited_by_volatility() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let params =
+        json!({ "instrument_name": OPTION, "amount": 1, "price": 30, "advanced": "implv", "label": "own" });
+    let placed = venue.ok(anna, "private/buy", params)["order"].clone();
+    let edit = |price: Value, way: Option<&str>| {
+        let mut params = json!({ "order_id": placed["order_id"], "price": price });
+        if let Some(way) = way {
+            params["advanced"] = json!(way);
+        }
+        params
+    };
+    let edited = venue.ok(anna, "private/edit", edit(json!(40.5), Some("implv")))["order"].clone();
+    assert_eq!((&edited["implv"], &edited["price"]), (&json!(40.5), &json!(0.048)));
+    let dollars = venue.ok(anna, "private/edit", edit(json!(2100), Some("usd")))["order"].clone();
+    assert_eq!((&dollars["usd"], &dollars["price"]), (&json!(2100), &json!(0.035)));
+    assert!(dollars.get("implv").is_none());
+    // Without it the order is a plain one.
+    let plain = venue.ok(anna, "private/edit", edit(json!(0.03), None))["order"].clone();
+    assert_eq!((&plain["price"], plain.get("advanced")), (&json!(0.03), None));
+    assert_eq!(venue.refused(anna, "private/edit", edit(json!(40), Some("implv"))), 11041);
+}
+
+#[test]
+fn beyond_the_band_an_order_is_at_its_end_where_the_file_says_so() {
+    let clamps =
+        changed(&[("matching_rate = 1000", "matching_rate = 1000\nbeyond_band = \"clamp\"")]).unwrap();
+    let mut venue = Venue::of(clamps);
+    let anna = venue.login("anna");
+    let ticker = venue.ok(anna, "public/ticker", json!({ "instrument_name": PERPETUAL }));
+    let params = |price: f64| json!({ "instrument_name": PERPETUAL, "amount": 10, "price": price });
+    let bought = venue.ok(anna, "private/buy", params(90_000.0))["order"]["price"].clone();
+    assert_eq!(bought.as_f64(), ticker["max_price"].as_f64());
+    venue.ok(anna, "private/cancel_all", json!({}));
+    let sold = venue.ok(anna, "private/sell", params(30_000.0))["order"]["price"].clone();
+    assert_eq!(sold.as_f64(), ticker["min_price"].as_f64());
+    let error = changed(&[("matching_rate = 1000", "matching_rate = 1000\nbeyond_band = \"bend\"")]);
+    assert!(error.unwrap_err().to_string().contains("clamp"));
+}
+
+#[test]
+fn requests_are_refused_for_a_while_and_nothing_of_them_is_done() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let buy = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59000 });
+    let mut codes = std::collections::BTreeSet::new();
+    venue.front.faults().happen_next(FaultKind::Refused, 60);
+    for _ in 0..60 {
+        codes.insert(venue.refused(anna, "private/buy", buy.clone()));
+        venue.wait(100_000);
+    }
+    assert_eq!(codes.into_iter().collect::<Vec<_>>(), [10040, 10041, 10047, 10066, 11094, 13028]);
+    assert_eq!(venue.front.faults().count(FaultKind::Refused), 60);
+    assert_eq!(venue.ok(anna, "private/get_open_orders", json!({})), json!([]));
+    venue.ok(anna, "private/buy", buy);
+
+    // For ten seconds after 08:00 UTC the venue settles.
+    let settles = "matching_rate = 1000\nfaults = { settlement_for = \"10s\" }";
+    let mut venue = Venue::of(changed(&[("matching_rate = 1000", settles)]).unwrap());
+    let buy = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59000 });
+    venue.wait(20 * 3_600_000_000 - 1_000_000);
+    let anna = venue.login("anna");
+    venue.ok(anna, "private/buy", buy.clone());
+    venue.wait(1_000_000);
+    assert_eq!(venue.refused(anna, "private/buy", buy.clone()), 10041);
+    venue.ok(anna, "private/get_open_orders", json!({}));
+    venue.wait(9_000_000);
+    assert_eq!(venue.refused(anna, "private/cancel_all", json!({})), 10041);
+    venue.wait(1_000_000);
+    venue.ok(anna, "private/buy", buy);
+}

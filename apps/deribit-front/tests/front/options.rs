@@ -1,0 +1,209 @@
+//! Options: steps of prices, volatilities and sensitivities, orders in dollars and by volatility.
+
+use serde_json::{Value, json};
+use tickpath_fix::MsgType;
+use tickpath_fix::deribit::{SecurityList, SecurityListRequest};
+
+use crate::fix_client::{Client, decimal, read};
+use crate::support::{Venue, changed};
+
+const OPTION: &str = "BTC-25DEC26-60000-C";
+
+/// Prices above 0.01 are multiples of 0.0025, those below of 0.0005.
+fn stepped() -> Venue {
+    let steps = "kind = \"option\", tick_size_steps = [{ above_price = \"0.01\", tick_size = \"0.0025\" }]";
+    Venue::of(changed(&[("kind = \"option\"", steps)]).unwrap())
+}
+
+fn params(amount: Value, price: Value) -> Value {
+    json!({ "instrument_name": OPTION, "amount": amount, "price": price })
+}
+
+#[test]
+fn above_a_price_another_tick_counts() {
+    let mut venue = stepped();
+    let anna = venue.login("anna");
+    let listed = venue.ok(anna, "public/get_instrument", json!({ "instrument_name": OPTION }));
+    assert_eq!(listed["tick_size"], json!(0.0005));
+    assert_eq!(listed["tick_size_steps"], json!([{ "above_price": 0.01, "tick_size": 0.0025 }]));
+    for price in [0.0105, 0.011, 0.0145] {
+        assert_eq!(venue.refused(anna, "private/buy", params(json!(0.1), json!(price))), 10043, "{price}");
+    }
+    for price in [0.0005, 0.0095, 0.01, 0.0125, 0.015] {
+        venue.ok(anna, "private/sell", params(json!(0.1), json!(price)));
+        venue.ok(anna, "private/cancel_all", json!({}));
+    }
+    // One tick from the other side is another one on each side of the step.
+    let bert = venue.login("bert");
+    for (ask, moved) in [(0.0125, 0.01), (0.015, 0.0125), (0.01, 0.0095)] {
+        venue.ok(bert, "private/sell", params(json!(0.1), json!(ask)));
+        let mut order = params(json!(0.1), json!(0.02));
+        order["post_only"] = json!(true);
+        let placed = venue.ok(anna, "private/buy", order);
+        assert_eq!(placed["order"]["price"], json!(moved), "before {ask}");
+        venue.ok(anna, "private/cancel_all", json!({}));
+        venue.ok(bert, "private/cancel_all", json!({}));
+    }
+    for (bid, moved) in [(0.0095, 0.01), (0.01, 0.0125)] {
+        venue.ok(bert, "private/buy", params(json!(0.1), json!(bid)));
+        let mut order = params(json!(0.1), json!(0.0005));
+        order["post_only"] = json!(true);
+        assert_eq!(venue.ok(anna, "private/sell", order)["order"]["price"], json!(moved), "before {bid}");
+        venue.ok(anna, "private/cancel_all", json!({}));
+        venue.ok(bert, "private/cancel_all", json!({}));
+    }
+}
+
+#[test]
+fn by_fix_steps_are_told_to_who_asks_for_them() {
+    let mut venue = stepped();
+    let mut anna = Client::login(&mut venue, "anna");
+    for (asks, steps) in [(Some(true), 1), (None, 0)] {
+        let request = SecurityListRequest {
+            security_req_id: "s",
+            request_type: 4,
+            display_increment_steps: asks,
+            ..SecurityListRequest::default()
+        };
+        anna.send(&mut venue, &request);
+        let bytes = anna.next(&mut venue, MsgType::SECURITY_LIST);
+        let list: SecurityList<'_> = read(&bytes);
+        let option = list.securities.iter().map(Result::unwrap).find(|one| one.symbol == OPTION).unwrap();
+        let rules: Vec<_> = option.tick_rules.iter().map(Result::unwrap).collect();
+        assert_eq!(rules.len(), steps);
+        if let [rule] = rules[..] {
+            assert_eq!((rule.start_price, rule.increment), (decimal("0.01"), decimal("0.0025")));
+        }
+    }
+}
+
+#[test]
+fn steps_that_cannot_be_are_refused() {
+    for steps in [
+        "[{ above_price = \"0.01\", tick_size = \"0.0007\" }]",
+        "[{ above_price = \"0.011\", tick_size = \"0.0025\" }]",
+        "[{ above_price = \"0.01\", tick_size = \"0.0005\" }]",
+        "[{ above_price = \"0\", tick_size = \"0.001\" }]",
+        "[{ above_price = \"0.02\", tick_size = \"0.001\" }, { above_price = \"0.01\", tick_size = \"0.002\" }]",
+    ] {
+        let with = format!("kind = \"option\", tick_size_steps = {steps}");
+        let error = changed(&[("kind = \"option\"", &with)]).expect_err(steps).to_string();
+        assert!(error.contains("tick_size_steps") && !error.contains('\n'), "{error}");
+    }
+    let error = changed(&[("kind = \"option\"", "kind = \"option\", volatility = \"0\"")]).unwrap_err();
+    assert!(error.to_string().contains("volatility"), "{error}");
+}
+
+#[test]
+fn volatilities_and_sensitivities_are_those_of_the_prices() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    venue.wait(1_000_000);
+    let ticker = |venue: &mut Venue| venue.ok(anna, "public/ticker", json!({ "instrument_name": OPTION }));
+    // 32.8 days at 60 %: 0.0717 of the underlying.
+    let quiet = ticker(&mut venue);
+    assert_eq!(quiet["mark_price"], json!(0.0717));
+    let is_near = |value: &Value, expected: f64, by: f64| {
+        assert!((value.as_f64().unwrap() - expected).abs() < by, "{value} is not {expected}");
+    };
+    is_near(&quiet["mark_iv"], 60.0, 0.1);
+    assert_eq!((&quiet["bid_iv"], &quiet["ask_iv"]), (&json!(0.0), &json!(0.0)));
+    is_near(&quiet["greeks"]["delta"], 0.5358, 0.001);
+    is_near(&quiet["greeks"]["gamma"], 0.00004, 0.00001);
+    is_near(&quiet["greeks"]["vega"], 71.5, 0.2);
+    is_near(&quiet["greeks"]["theta"], -65.5, 0.5);
+    assert!(quiet["greeks"]["rho"].as_f64().unwrap() < 0.0);
+    assert_eq!(quiet["interest_rate"], json!(0));
+    // What is bid and asked has volatilities of its own, and the mark price follows the middle.
+    venue.ok(anna, "private/buy", params(json!(1), json!(0.05)));
+    venue.ok(bert, "private/sell", params(json!(1), json!(0.06)));
+    venue.wait(1_000_000);
+    let now = ticker(&mut venue);
+    let [bid, mark, ask] = ["bid_iv", "mark_iv", "ask_iv"].map(|name| now[name].as_f64().unwrap());
+    assert!(0.0 < bid && bid < mark && mark < ask && ask < 60.0, "{now}");
+    let book = venue.ok(anna, "public/get_order_book", json!({ "instrument_name": OPTION }));
+    for name in ["mark_iv", "greeks", "underlying_price", "underlying_index", "estimated_delivery_price"] {
+        assert_eq!(book[name], now[name], "{name}");
+    }
+    let perpetual = venue.ok(anna, "public/ticker", json!({ "instrument_name": "BTC-PERPETUAL" }));
+    assert!(perpetual.get("greeks").is_none() && perpetual.get("mark_iv").is_none());
+}
+
+#[test]
+fn orders_in_dollars_and_by_volatility_have_a_price_on_a_tick() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let advanced = |price: Value, way: &str| json!({ "instrument_name": OPTION, "amount": 1, "price": price, "advanced": way, "label": "adv" });
+    // 3141 / 60000 = 0.05235: down for who buys, up for who sells.
+    let bought = venue.ok(anna, "private/buy", advanced(json!(3141), "usd"));
+    let order = &bought["order"];
+    assert_eq!(
+        (&order["price"], &order["usd"], &order["advanced"]),
+        (&json!(0.052), &json!(3141), &json!("usd"))
+    );
+    assert!(order.get("implv").is_none());
+    let sold = venue.ok(bert, "private/sell", advanced(json!(3141), "usd"));
+    assert_eq!((&sold["order"]["price"], &sold["order"]["order_state"]), (&json!(0.0525), &json!("open")));
+    let by_volatility = venue.ok(anna, "private/buy", advanced(json!(40.5), "implv"));
+    let order = &by_volatility["order"];
+    assert_eq!((&order["price"], &order["implv"]), (&json!(0.048), &json!(40.5)));
+    let taken = venue.ok(bert, "private/sell", advanced(json!(30), "implv"));
+    assert_eq!(taken["order"]["order_state"], "filled");
+    assert_eq!(taken["trades"][0]["price"], json!(0.052));
+
+    for (code, request) in [
+        (11038, json!({ "instrument_name": "BTC-PERPETUAL", "amount": 10, "price": 5, "advanced": "usd" })),
+        (-32602, json!({ "instrument_name": OPTION, "amount": 1, "price": 5, "advanced": "eur" })),
+        (-32602, json!({ "instrument_name": OPTION, "amount": 1, "advanced": "usd" })),
+        (10026, json!({ "instrument_name": OPTION, "amount": 1, "price": 0.001, "advanced": "usd" })),
+        (10023, json!({ "instrument_name": OPTION, "amount": 1, "price": -5, "advanced": "implv" })),
+        (
+            11039,
+            json!({ "instrument_name": OPTION, "amount": 1, "price": 5, "advanced": "usd", "post_only": true }),
+        ),
+        (11047, json!({ "instrument_name": OPTION, "amount": 1, "type": "market", "advanced": "usd" })),
+    ] {
+        assert_eq!(venue.refused(anna, "private/buy", request.clone()), code, "{request}");
+    }
+    // What it was priced by is known after a restart.
+    let labels = vec!["adv".to_owned()];
+    let mut venue = venue.restarted(labels);
+    let anna = venue.login("anna");
+    let open = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!((&open[0]["implv"], &open[0]["price"]), (&json!(40.5), &json!(0.048)));
+}
+
+#[test]
+fn quotes_are_cancelled_by_their_delta_and_stopped_by_their_vega() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let limits = json!({ "index_name": "btc_usd", "interval": 10, "frozen_time": 0, "max_quote_quantity": 5, "vega_limit": 100, "mmp_group": "g" });
+    assert_eq!(venue.ok(anna, "private/set_mmp_config", limits)[0]["vega_limit"], 100);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    let quotes = json!({ "quote_id": "q1", "mmp_group": "g", "quotes": [{
+        "instrument_name": OPTION, "quote_set_id": "s1",
+        "bid": { "price": 0.06, "amount": 1 }, "ask": { "price": 0.08, "amount": 3 }
+    }] });
+    assert_eq!(venue.ok(anna, "private/mass_quote", quotes.clone())["errors"], json!([]));
+    let within = |min: f64, max: f64| json!({ "cancel_type": "delta", "min_delta": min, "max_delta": max });
+    assert_eq!(venue.ok(anna, "private/cancel_quotes", within(0.9, 1.0)), 0);
+    assert_eq!(
+        venue.refused(anna, "private/cancel_quotes", json!({ "cancel_type": "delta", "min_delta": 0 })),
+        -32602
+    );
+    assert_eq!(venue.ok(anna, "private/cancel_quotes", within(0.4, 0.6)), 2);
+
+    venue.ok(anna, "private/mass_quote", quotes);
+    // One has a vega of 71, two of 143.
+    venue.ok(bert, "private/buy", params(json!(1), json!(0.08)));
+    let open = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!((open.as_array().unwrap().len(), &open[0]["quote_set_id"]), (2, &json!("s1")));
+    let trades =
+        venue.ok(anna, "private/get_user_trades_by_instrument", json!({ "instrument_name": OPTION }));
+    let trade = &trades["trades"][0];
+    assert_eq!((&trade["quote_id"], &trade["quote_set_id"]), (&json!("q1"), &json!("s1")));
+    venue.ok(bert, "private/buy", params(json!(1), json!(0.08)));
+    assert_eq!(venue.ok(anna, "private/get_open_orders", json!({})), json!([]));
+    let status = venue.ok(anna, "private/get_mmp_status", json!({}));
+    assert_eq!((&status[0]["mmp_group"], &status[0]["frozen_until"]), (&json!("g"), &json!(0)));
+}

@@ -1,0 +1,574 @@
+//! The connection to a venue's FIX door, kept.
+
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::BorrowedFd;
+
+use tickpath_deribit::credits::{CreditPlan, Credits};
+use tickpath_deribit::session::{Key, RequestError};
+use tickpath_fix::deribit::{Credentials, LogonClock, NONCE_LEN_MIN, RAW_DATA_LEN_MAX, password, raw_data};
+use tickpath_fix::session::{
+    CloseReason, Header, Listener as SessionListener, Logout, NoStore, Refusal, Reject, SendError, Session,
+    SessionConfig,
+};
+use tickpath_fix::{Body, Message, MsgType, Parsed};
+use tickpath_net::{Kernel, Network};
+use tickpath_types::Nanos;
+use tickpath_web::{ByteClient, ByteConnection, ByteTarget, TlsClient, WebError};
+
+use crate::link::{LinkStats, Standing};
+use crate::lookup::{Lookup, NameService, Resolver};
+use crate::loss::Loss;
+use crate::pauses::Pauses;
+use crate::route::Proxy;
+
+/// Bytes that one duty cycle takes at most.
+const READ_MAX: usize = 16 << 10;
+/// Longest Reject that is handed on, in bytes: each names one field and one text.
+const REJECT_LEN_MAX: usize = 1 << 10;
+/// Longest request that is rehearsed whole, in bytes.
+const REHEARSED_LEN_MAX: usize = 1 << 10;
+/// What a venue says of a Logon that no other attempt will make right.
+const BAD_KEY: &str = "invalid_credentials";
+
+/// Where the venue's FIX door is, and by which way.
+#[derive(Clone, Debug)]
+pub struct FixRoute {
+    /// Name or IPv4 address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The proxy to go through.
+    pub proxy: Option<Proxy>,
+    /// The certificates to trust where the door speaks TLS; plain TCP when absent.
+    pub tls: Option<TlsClient>,
+}
+
+/// How a link is to be.
+#[derive(Clone, Debug)]
+pub struct FixLinkConfig {
+    /// Where the door is.
+    pub route: FixRoute,
+    /// The session; its heartbeat interval is whole seconds.
+    pub session: SessionConfig,
+    /// Who logs on.
+    pub key: Key,
+    /// The venue cancels the orders of this connection when it ends (CancelOnDisconnect, 9001).
+    pub cancel_on_disconnect: bool,
+    /// How many orders, replacements and cancels a second the venue takes: more would end the session.
+    pub matching: CreditPlan,
+    /// How long TCP, proxy and TLS may take.
+    pub connect_timeout: Nanos,
+    /// The first pause before connecting again; each further one is twice as long.
+    pub pause_min: Nanos,
+    /// The longest pause; also that after a Logon that was refused for good.
+    pub pause_max: Nanos,
+    /// Of the parts that pauses are shortened by.
+    pub seed: u64,
+    /// Who knows the addresses of names.
+    pub resolver: Resolver,
+}
+
+impl FixLinkConfig {
+    /// Heartbeats of 5 s, pauses of 250 ms to 30 s, 5 requests a second and 20 at once; `sender` is our name
+    /// (SenderCompID).
+    ///
+    /// # Panics
+    /// When the name is longer than 64 bytes.
+    #[must_use]
+    pub fn new(route: FixRoute, sender: &str, key: Key) -> FixLinkConfig {
+        FixLinkConfig {
+            route,
+            session: SessionConfig {
+                heartbeat: Nanos::from_secs(5),
+                ..SessionConfig::deribit_client(sender)
+            },
+            key,
+            cancel_on_disconnect: true,
+            matching: CreditPlan::rate(5, 20),
+            connect_timeout: Nanos::from_secs(15),
+            pause_min: Nanos::from_millis(250),
+            pause_max: Nanos::from_secs(30),
+            seed: u64::from(std::process::id()),
+            resolver: tickpath_web::resolve,
+        }
+    }
+}
+
+/// What becomes of the connection.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FixChange<'l> {
+    /// It stands; the Logon begins.
+    Opened,
+    /// The Logon is done: requests may be sent.
+    Ready,
+    /// It was lost, or did not come to be. What was sent and has no answer may have been done or not.
+    Lost {
+        /// Why.
+        why: &'l Loss,
+        /// When it is tried again.
+        again_at: Nanos,
+    },
+}
+
+/// Takes what a link says, while it is borrowed from the receive buffer.
+pub trait FixListener {
+    /// The time, read after each message; `cycle` is what [`do_work`](FixLink::do_work) was given.
+    #[inline]
+    fn now(&mut self, cycle: Nanos) -> Nanos {
+        cycle
+    }
+
+    /// The time of day in milliseconds since 1970, for the signature of a Logon. As it is, the owner's clock counts from
+    /// the Unix epoch, as that of agents does.
+    fn unix_ms(&mut self, now: Nanos) -> u64 {
+        now.0 / 1_000_000
+    }
+
+    /// A message for the application, in sequence; each comes once. A Reject (`3`) comes here too: it answers one of
+    /// ours.
+    fn on_message(&mut self, at: Nanos, message: &Message<'_>);
+
+    /// A message of the session itself came. An answered Logon may repeat credentials: it is not to be shown as it is.
+    #[inline]
+    fn on_session_message(&mut self, at: Nanos, message: &Message<'_>) {
+        let _ = (at, message);
+    }
+
+    /// The connection changed.
+    fn on_change(&mut self, at: Nanos, change: FixChange<'_>);
+}
+
+/// How far a connection is.
+#[derive(Debug)]
+enum State<N: Network> {
+    Off,
+    /// A pause before the next connection.
+    Pausing {
+        until: Nanos,
+    },
+    /// The address is being looked up.
+    Looking {
+        deadline: Nanos,
+    },
+    Opening(Box<ByteClient<N>>),
+    Open(Box<ByteConnection<N>>),
+}
+
+/// A FIX session with a venue that is made again when it is lost.
+///
+/// Sequence numbers begin at 1 with each connection and nothing is ever sent again, as Deribit has it: what was sent and
+/// has no answer when the connection is lost has to be asked for by another way. Room is taken at the start; after that
+/// nothing is allocated but by losses and logons.
+#[derive(Debug)]
+pub struct FixLink<N: Network = Kernel> {
+    config: FixLinkConfig,
+    network: N,
+    names: NameService,
+    pauses: Pauses,
+    session: Session<NoStore>,
+    logons: LogonClock,
+    credits: Credits,
+    state: State<N>,
+    received: Box<[u8]>,
+    received_len: usize,
+    /// A Reject, until the session has checked it.
+    reject: Vec<u8>,
+    /// What the venue said when it logged out.
+    farewell: String,
+    ready_at: Option<Nanos>,
+    /// What ended the connection between two duty cycles.
+    broken: Option<Loss>,
+    /// What was rehearsed last.
+    rehearsed: Box<[u8]>,
+    /// The time that was given last.
+    now: Nanos,
+    stats: LinkStats,
+}
+
+impl FixLink {
+    /// A link over the kernel's sockets that is off.
+    #[must_use]
+    pub fn new(config: FixLinkConfig) -> FixLink {
+        FixLink::on(Kernel, config)
+    }
+
+    /// The socket, to wait for together with others; none while no connection stands.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            State::Open(connection) => Some(connection.fd()),
+            _ => None,
+        }
+    }
+}
+
+impl<N: Network> FixLink<N> {
+    /// As [`new`](FixLink::new), on any network.
+    #[must_use]
+    pub fn on(network: N, config: FixLinkConfig) -> FixLink<N> {
+        FixLink {
+            network,
+            names: NameService::new(config.resolver),
+            pauses: Pauses::new(config.pause_min, config.pause_max, config.seed),
+            session: Session::new(config.session, NoStore),
+            logons: LogonClock::default(),
+            credits: Credits::new(config.matching, Nanos::ZERO),
+            state: State::Off,
+            received: vec![0; config.session.message_len_max + READ_MAX].into_boxed_slice(),
+            received_len: 0,
+            reject: Vec::with_capacity(REJECT_LEN_MAX),
+            farewell: String::new(),
+            ready_at: None,
+            broken: None,
+            rehearsed: vec![0; REHEARSED_LEN_MAX].into_boxed_slice(),
+            now: Nanos::ZERO,
+            stats: LinkStats::default(),
+            config,
+        }
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match &self.state {
+            State::Off => Standing::Off,
+            State::Open(_) if self.session.is_up() && self.broken.is_none() => Standing::Ready,
+            _ => Standing::Connecting,
+        }
+    }
+
+    /// What is being waited for, in words.
+    #[must_use]
+    pub fn stage(&self) -> &'static str {
+        match &self.state {
+            State::Off => "off",
+            State::Pausing { .. } => "pause before the next connection",
+            State::Looking { .. } => "name service",
+            State::Opening(opening) => opening.stage(),
+            State::Open(_) if self.session.is_up() => "ready",
+            State::Open(_) => "logon",
+        }
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn stats(&self) -> LinkStats {
+        self.stats
+    }
+
+    /// The session, to be asked.
+    #[must_use]
+    pub const fn session(&self) -> &Session<NoStore> {
+        &self.session
+    }
+
+    /// Wants a connection, from now on and at once.
+    pub fn connect(&mut self, now: Nanos) {
+        if matches!(self.state, State::Off | State::Pausing { .. }) {
+            self.pauses.reset();
+            self.state = State::Pausing { until: now };
+        }
+    }
+
+    /// Wants no connection any longer: logs out, without waiting for the answer. The venue then does what
+    /// [`cancel_on_disconnect`](FixLinkConfig::cancel_on_disconnect) says.
+    pub fn disconnect(&mut self, now: Nanos) {
+        self.session.logout(now, &Logout::default());
+        self.close(now);
+        self.state = State::Off;
+    }
+
+    /// Writes a request into the send buffer, to leave with the next [`flush`](FixLink::flush) or duty cycle; its
+    /// MsgSeqNum.
+    ///
+    /// # Errors
+    /// [`RequestError`]; nothing was written then.
+    #[inline]
+    pub fn send<'a, B: Body<'a>>(&mut self, now: Nanos, body: &B) -> Result<i64, RequestError> {
+        self.now = now;
+        if !self.session.is_up() || self.broken.is_some() {
+            return Err(RequestError::NotReady);
+        }
+        if B::MSG_TYPE != MsgType::ORDER_MASS_CANCEL_REQUEST {
+            self.credits.try_take(now).map_err(|wait_ns| RequestError::RateLimit { wait_ns })?;
+        }
+        self.session.send(now, body).map(|sequence| sequence as i64).map_err(|error| match error {
+            SendError::Full => RequestError::TooManyPending,
+            SendError::BadValue { .. } => RequestError::TooLarge,
+            _ => RequestError::NotReady,
+        })
+    }
+
+    /// Goes through the motions of writing a request, so that code and data are in the processor's caches when it counts:
+    /// nothing of it is kept or sent.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn rehearse<'a>(&mut self, body: &impl Body<'a>) -> Result<i64, RequestError> {
+        let _ = std::hint::black_box(body.write_bare(&mut self.rehearsed));
+        Err(RequestError::NotReady)
+    }
+
+    /// Gives the kernel what waits; whether nothing is left.
+    #[inline]
+    pub fn flush(&mut self) -> bool {
+        if self.session.output().is_empty() {
+            return true;
+        }
+        match self.write() {
+            Ok(is_done) => is_done,
+            Err(loss) => {
+                self.broken.get_or_insert(loss);
+                true
+            }
+        }
+    }
+
+    fn write(&mut self) -> Result<bool, Loss> {
+        let State::Open(connection) = &mut self.state else { return Ok(true) };
+        let broke = |source| WebError::Io { host: self.config.route.host.clone(), source };
+        while !self.session.output().is_empty() {
+            let count = connection.write(self.session.output()).map_err(broke)?;
+            if count == 0 {
+                return Ok(false);
+            }
+            self.session.handle_sent(self.now, count);
+        }
+        // TLS may hold what it took.
+        Ok(connection.flush().map_err(broke)?)
+    }
+
+    /// Does a bounded amount of what there is to do, and returns how much. Waits for nothing.
+    #[inline]
+    pub fn do_work(&mut self, now: Nanos, listener: &mut impl FixListener) -> usize {
+        self.now = now;
+        if let State::Open(_) = self.state {
+            return match self.work_open(now, listener) {
+                Ok(work) => work,
+                Err(loss) => self.lose(listener.now(now), loss, listener),
+            };
+        }
+        self.work_closed(now, listener)
+    }
+
+    /// On the way to a connection.
+    #[cold]
+    fn work_closed(&mut self, now: Nanos, listener: &mut impl FixListener) -> usize {
+        let result = match &mut self.state {
+            State::Off | State::Open(_) => return 0,
+            State::Pausing { until } if now < *until => return 0,
+            State::Pausing { .. } => {
+                let (host, port) = self.config.route.first_hop();
+                let lookup = self.names.ask(host, port);
+                self.state = State::Looking { deadline: now + self.config.connect_timeout };
+                self.go_on(now, lookup)
+            }
+            State::Looking { .. } => {
+                let (host, port) = self.config.route.first_hop();
+                let lookup = self.names.poll(host, port);
+                self.go_on(now, lookup)
+            }
+            State::Opening(opening) => match opening.poll_open(now) {
+                Ok(None) => Ok(0),
+                Ok(Some(connection)) => self.open(now, connection, listener),
+                Err(error) => Err(error.into()),
+            },
+        };
+        result.unwrap_or_else(|loss| self.lose(now, loss, listener))
+    }
+
+    /// With what the name service says.
+    fn go_on(&mut self, now: Nanos, lookup: Lookup) -> Result<usize, Loss> {
+        let (host, port) = self.config.route.first_hop();
+        let is_late = matches!(self.state, State::Looking { deadline } if now >= deadline);
+        let Some(address) = self.names.settle(lookup, host, port, is_late)? else { return Ok(0) };
+        let FixRoute { host, port, proxy, tls } = self.config.route.clone();
+        let target = ByteTarget { host, port, address, is_proxy: proxy.is_some(), tls };
+        let opening = ByteClient::start(&self.network, now, target, self.config.connect_timeout)?;
+        self.state = State::Opening(Box::new(opening));
+        Ok(1)
+    }
+
+    /// The connection stands now: logs on.
+    fn open(
+        &mut self,
+        now: Nanos,
+        connection: ByteConnection<N>,
+        listener: &mut impl FixListener,
+    ) -> Result<usize, Loss> {
+        self.state = State::Open(Box::new(connection));
+        self.stats.opened += 1;
+        self.received_len = 0;
+        self.farewell.clear();
+        listener.on_change(now, FixChange::Opened);
+        let timestamp = self.logons.next(listener.unix_ms(now));
+        let mut raw = [0; RAW_DATA_LEN_MAX];
+        let raw = raw_data(timestamp, &nonce(timestamp), &mut raw).expect("the nonce has enough bytes");
+        let password = password(raw, self.config.key.secret().as_bytes());
+        let credentials = Credentials {
+            raw_data_length: Some(raw.len() as u64),
+            raw_data: Some(raw),
+            username: Some(&self.config.key.client_id),
+            password: Some(std::str::from_utf8(&password).expect("base64 is text")),
+            cancel_on_disconnect: Some(self.config.cancel_on_disconnect),
+            ..Credentials::default()
+        };
+        self.session.connect(now, &credentials)?;
+        self.write()?;
+        Ok(1)
+    }
+
+    fn work_open(&mut self, now: Nanos, listener: &mut impl FixListener) -> Result<usize, Loss> {
+        if let Some(loss) = self.broken.take() {
+            return Err(loss);
+        }
+        let mut work = self.receive(now, listener)?;
+        if self.session.poll_timeout().is_some_and(|due| due <= now) {
+            self.session.handle_timeout(now);
+            work += 1;
+        }
+        if !self.session.output().is_empty() {
+            self.write()?;
+            work += 1;
+        }
+        match self.session.close_reason() {
+            Some(why) => Err(self.loss_of(why)),
+            None => Ok(work),
+        }
+    }
+
+    fn receive(&mut self, cycle: Nanos, listener: &mut impl FixListener) -> Result<usize, Loss> {
+        let State::Open(connection) = &mut self.state else { return Ok(0) };
+        let room = &mut self.received[self.received_len..];
+        let room_len = room.len().min(READ_MAX);
+        let count = match connection.read(&mut room[..room_len]) {
+            Ok(None) => return Ok(0),
+            Ok(Some(count)) => count,
+            Err(_) if !self.farewell.is_empty() => return Err(self.loss_of(CloseReason::LoggedOut)),
+            Err(source) => return Err(WebError::Io { host: self.config.route.host.clone(), source }.into()),
+        };
+        self.received_len += count;
+        let at = listener.now(cycle);
+        let before = self.session.stats().received;
+        let FixLink { session, received, received_len, reject, farewell, .. } = self;
+        let was_up = session.is_up();
+        let mut ear = Ear { listener, at, reject, farewell, was_up, is_up: false };
+        let done = session.handle_bytes(at, &received[..*received_len], &mut ear);
+        let is_up = ear.is_up;
+        received.copy_within(done..*received_len, 0);
+        *received_len -= done;
+        self.stats.messages += self.session.stats().received - before;
+        if is_up {
+            self.stats.logins += 1;
+            self.ready_at = Some(at);
+        }
+        Ok(1)
+    }
+
+    fn loss_of(&mut self, why: CloseReason) -> Loss {
+        if why == CloseReason::LogonRefused {
+            let why = std::mem::take(&mut self.farewell);
+            let why = if why.is_empty() { "the venue does not say why".to_owned() } else { why };
+            return Loss::Refused { code: None, why };
+        }
+        Loss::Fix { why, text: std::mem::take(&mut self.farewell) }
+    }
+
+    #[cold]
+    fn lose(&mut self, now: Nanos, loss: Loss, listener: &mut impl FixListener) -> usize {
+        self.stats.losses += 1;
+        self.pauses.note_end(now, self.ready_at);
+        self.close(now);
+        let is_for_good = matches!(&loss, Loss::Refused { why, .. } if why.contains(BAD_KEY));
+        let pause = if is_for_good { self.pauses.longest() } else { self.pauses.next(now) };
+        let again_at = now + pause;
+        self.state = State::Pausing { until: again_at };
+        listener.on_change(now, FixChange::Lost { why: &loss, again_at });
+        1
+    }
+
+    /// Ends the connection, with what still leaves.
+    fn close(&mut self, now: Nanos) {
+        self.now = now;
+        // Where it does not leave now the other end notices without it.
+        let _ = self.write();
+        if let State::Open(connection) = &mut self.state {
+            connection.close();
+        }
+        self.state = State::Off;
+        self.session.handle_closed();
+        (self.ready_at, self.broken, self.received_len) = (None, None, 0);
+    }
+}
+
+impl FixRoute {
+    /// What is to be looked up: the proxy's name and port, or the venue's.
+    fn first_hop(&self) -> (&str, u16) {
+        match &self.proxy {
+            Some(proxy) => (&proxy.host, proxy.port),
+            None => (&self.host, self.port),
+        }
+    }
+}
+
+/// Random bytes. They need not be secret, but no two logons may have the same.
+fn nonce(timestamp: u64) -> [u8; NONCE_LEN_MIN] {
+    let random = RandomState::new();
+    let mut bytes = [0; NONCE_LEN_MIN];
+    for (place, word) in bytes.chunks_exact_mut(8).enumerate() {
+        word.copy_from_slice(&random.hash_one((timestamp, place, std::process::id())).to_le_bytes());
+    }
+    bytes
+}
+
+/// Hears the session for the link's listener.
+struct Ear<'a, L> {
+    listener: &'a mut L,
+    at: Nanos,
+    reject: &'a mut Vec<u8>,
+    farewell: &'a mut String,
+    was_up: bool,
+    is_up: bool,
+}
+
+impl<L: FixListener> SessionListener for Ear<'_, L> {
+    #[inline]
+    fn on_message(&mut self, _: &Header<'_>, message: &Message<'_>) -> Result<(), Refusal> {
+        self.listener.on_message(self.at, message);
+        Ok(())
+    }
+
+    #[inline]
+    fn on_session_message(&mut self, message: &Message<'_>) {
+        if message.msg_type() != MsgType::REJECT {
+            return self.listener.on_session_message(self.at, message);
+        }
+        self.reject.clear();
+        if message.as_bytes().len() <= REJECT_LEN_MAX {
+            self.reject.extend_from_slice(message.as_bytes());
+        }
+    }
+
+    fn on_logged_on(&mut self) {
+        self.is_up = true;
+        self.listener.on_change(self.at, FixChange::Ready);
+    }
+
+    fn on_reject(&mut self, reject: &Reject<'_>) {
+        if !self.was_up {
+            // The Logon is refused.
+            self.farewell.push_str(reject.text.unwrap_or_default());
+        }
+        if let Parsed::Complete { message, .. } = Message::parse(self.reject) {
+            self.listener.on_message(self.at, &message);
+        }
+    }
+
+    fn on_logout(&mut self, text: Option<&str>) {
+        if let Some(text) = text {
+            self.farewell.clear();
+            self.farewell.push_str(text);
+        }
+    }
+}

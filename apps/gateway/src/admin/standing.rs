@@ -1,0 +1,203 @@
+//! How a gateway stands, as JSON.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tickpath_gateway_protocol::{ConnectionStatus, GatewayState, Transport};
+
+use crate::config::{Amount, GatewayConfig};
+use crate::core::account::Step;
+use crate::metrics::{ClientMetrics, GatewayMetrics};
+use crate::safety::{Control, RiskLimit};
+use crate::view::{ConnectionView, GatewayView};
+
+/// What is fixed about an account.
+#[derive(Clone, Debug)]
+pub struct AccountWords {
+    /// Its name.
+    pub name: String,
+    /// What the configuration holds it to.
+    pub caps: RiskLimit,
+    /// No order leaves before limits were published.
+    pub waits_for_limits: bool,
+}
+
+/// All that there is to say of how a gateway stands.
+#[derive(Debug)]
+pub struct Standing {
+    /// The gateway's name.
+    pub name: String,
+    /// The venue.
+    pub exchange: String,
+    /// Where it is.
+    pub uri: String,
+    /// Real money.
+    pub is_production: bool,
+    /// No order leaves in any case.
+    pub is_dry_run: bool,
+    /// The accounts, in the order of their names.
+    pub accounts: Vec<AccountWords>,
+    /// What the gateway shows.
+    pub view: Arc<GatewayView>,
+    /// What it measures.
+    pub metrics: Arc<GatewayMetrics>,
+    /// Its kill switch and published limits, to be looked at.
+    pub control: Control,
+}
+
+impl Standing {
+    /// Of a gateway with this configuration.
+    #[must_use]
+    pub fn new(
+        config: &GatewayConfig,
+        view: Arc<GatewayView>,
+        metrics: Arc<GatewayMetrics>,
+        control: Control,
+    ) -> Standing {
+        let of_account = |(name, account): (&String, &crate::config::AccountConfig)| {
+            let caps = config.caps_of(account);
+            let waits_for_limits = caps.wait_for_risk_limits == Some(true);
+            AccountWords { name: name.clone(), caps: RiskLimit::from(&caps), waits_for_limits }
+        };
+        Standing {
+            name: config.name.clone(),
+            exchange: config.venue.exchange.clone(),
+            uri: config.venue.ws_uri.clone(),
+            is_production: config.production,
+            is_dry_run: config.dry_run,
+            accounts: config.accounts.iter().map(of_account).collect(),
+            view,
+            metrics,
+            control,
+        }
+    }
+
+    /// As JSON: `is_trading` says whether an order of any account could leave now, and `why` what is in its way.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let view = &self.view;
+        let state = GatewayState(view.state.read() as u8);
+        let why = self.why();
+        let used = view.connections.iter().zip(view.loss_texts.iter());
+        let connections: Vec<Value> = used
+            .filter(|(connection, _)| connection.is_used.read() == 1)
+            .map(|(connection, loss)| of_connection(connection, &loss.read()))
+            .collect();
+        json!({
+            "gateway": self.name,
+            "exchange": self.exchange,
+            "venue": self.uri,
+            "transport": self.transport().and_then(Transport::name),
+            "state": state.name(),
+            "is_trading": why.is_none(),
+            "why": why.unwrap_or_else(|| view.text.read()),
+            "started_ns": view.started_ns.read(),
+            "state_since_ns": view.state_since_ns.read(),
+            "is_production": self.is_production,
+            "is_dry_run": self.is_dry_run,
+            "is_killed": self.control.is_killed(),
+            "open_orders": view.open_orders.read(),
+            "instruments": view.instruments.read(),
+            "accounts_ready": view.accounts_ready(),
+            "accounts": (0..self.accounts.len()).map(|place| self.of_account(place)).collect::<Vec<_>>(),
+            "connections": connections,
+            "clients": view.clients.read(),
+            "client_list": self.metrics.clients().filter_map(of_client).collect::<Vec<_>>(),
+        })
+    }
+
+    /// By what orders go.
+    fn transport(&self) -> Option<Transport> {
+        let found = self.view.connections.iter().find(|connection| connection.is_trading.read() == 1)?;
+        Some(Transport(found.transport.read() as u8))
+    }
+
+    /// Why no order of any account could leave.
+    fn why(&self) -> Option<String> {
+        let view = &self.view;
+        let is_killed = self.control.is_killed();
+        let state = GatewayState(view.state.read() as u8);
+        if state == GatewayState::STOPPING {
+            return Some("the gateway is stopping".to_owned());
+        }
+        if is_killed {
+            return Some(format!(
+                "the kill switch is on: no order leaves until tickpath gateway release {0} --confirm {0}",
+                self.name
+            ));
+        }
+        if self.is_dry_run {
+            return Some("a dry run: no order leaves".to_owned());
+        }
+        if view.accounts_ready() == 0 {
+            let text = view.text.read();
+            let is_told = !text.is_empty();
+            return Some(if is_told { text } else { "no account is ready: orders are refused".to_owned() });
+        }
+        let can_trade = |(place, account): (usize, &AccountWords)| {
+            let is_ready = view.accounts.get(place).is_some_and(|account| account.step() == Step::Ready);
+            is_ready && !(account.waits_for_limits && self.control.published(place).is_none())
+        };
+        let is_none = !self.accounts.iter().enumerate().any(can_trade);
+        is_none.then(|| {
+            format!("no limits are published: tickpath gateway limits {} ACCOUNT order_size_max=N", self.name)
+        })
+    }
+
+    fn of_account(&self, place: usize) -> Value {
+        let (account, view) = (&self.accounts[place], self.view.accounts.get(place));
+        let published = self.control.published(place);
+        let held_to = account.caps.and(&published.unwrap_or_default());
+        let step = view.map_or(Step::Down, crate::view::AccountView::step);
+        json!({
+            "name": account.name,
+            "step": step.name(),
+            "is_ready": step == Step::Ready,
+            "words": step.words(),
+            "open_orders": view.map_or(0, |view| view.open_orders.read()),
+            "limits": of_limit(&held_to),
+            "published": published.as_ref().map(of_limit),
+            "waits_for_limits": account.waits_for_limits && published.is_none(),
+        })
+    }
+}
+
+fn of_limit(limit: &RiskLimit) -> Value {
+    let amount = |units: Option<i64>| units.map(|units| Amount(units).to_string());
+    json!({
+        "order_size_max": amount(limit.order_size_max),
+        "notional_max": amount(limit.notional_max),
+        "open_orders_max": limit.open_orders_max,
+    })
+}
+
+fn of_connection(connection: &ConnectionView, loss: &str) -> Value {
+    let status = ConnectionStatus(connection.status.read() as u8);
+    let round_trip = Some(connection.round_trip_ns.read()).filter(|ns| *ns != 0);
+    json!({
+        "name": connection.name,
+        "transport": Transport(connection.transport.read() as u8).name(),
+        "is_trading": connection.is_trading.read() == 1,
+        "is_market_data": connection.is_market_data.read() == 1,
+        "status": status.name(),
+        "losses": connection.losses.read(),
+        "last_loss": Some(loss).filter(|loss| !loss.is_empty()),
+        "round_trip_ns": round_trip,
+    })
+}
+
+/// `None` where nobody is.
+fn of_client(client: &ClientMetrics) -> Option<Value> {
+    let name = client.name.read();
+    let mean = |histogram: &crate::metrics::Histogram| histogram.sum().checked_div(histogram.count());
+    (!name.is_empty()).then(|| {
+        json!({
+            "number": client.number.read(),
+            "name": name,
+            "user": client.user.read(),
+            "may_trade": client.may_trade.read() == 1,
+            "to_client_mean_ns": mean(&client.to_client),
+            "to_gateway_mean_ns": mean(&client.to_gateway),
+        })
+    })
+}

@@ -1,0 +1,119 @@
+//! Events of one message of the venue, marked as belonging together: of those that go to one ring only the last says that it
+//! is the last.
+
+use tickpath_gateway_protocol::Event;
+
+use super::clients::CLIENTS_MAX;
+use super::out::Door;
+
+/// Events that wait until it is known whether others follow: the latest of each ring.
+#[derive(Debug)]
+pub(super) struct Held {
+    broadcast: Option<Event>,
+    sent: Vec<(u32, Event)>,
+}
+
+impl Held {
+    pub(super) fn new() -> Held {
+        Held { broadcast: None, sent: Vec::with_capacity(CLIENTS_MAX) }
+    }
+
+    /// No room: what stands in its place while it is in use.
+    pub(super) const fn none() -> Held {
+        Held { broadcast: None, sent: Vec::new() }
+    }
+}
+
+/// A door that holds the latest event of each ring back. [`finish`](Batch::finish) lets them out.
+pub(super) struct Batch<'a, D> {
+    door: &'a mut D,
+    held: Held,
+}
+
+impl<'a, D: Door> Batch<'a, D> {
+    pub(super) const fn new(door: &'a mut D, held: Held) -> Batch<'a, D> {
+        Batch { door, held }
+    }
+
+    /// Everything was told; gives the room back.
+    pub(super) fn finish(mut self) -> Held {
+        if let Some(event) = self.held.broadcast.take() {
+            self.door.broadcast(event);
+        }
+        for (client, event) in self.held.sent.drain(..) {
+            self.door.send(client, event);
+        }
+        self.held
+    }
+}
+
+impl<D: Door> Door for Batch<'_, D> {
+    #[inline]
+    fn send(&mut self, client: u32, event: Event) {
+        match self.held.sent.iter_mut().find(|(known, _)| *known == client) {
+            Some((_, held)) => self.door.send(client, std::mem::replace(held, event).with_more()),
+            None => self.held.sent.push((client, event)),
+        }
+    }
+
+    #[inline]
+    fn broadcast(&mut self, event: Event) {
+        if let Some(earlier) = self.held.broadcast.replace(event) {
+            self.door.broadcast(earlier.with_more());
+        }
+    }
+
+    fn follow(&mut self, client: u32, symbol: u32) {
+        self.door.follow(client, symbol);
+    }
+
+    fn room(&self, client: u32) -> usize {
+        self.door.room(client)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_gateway_protocol::{MarketStatus, TopOfBook};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Rings(Vec<(u32, Event)>);
+
+    impl Door for Rings {
+        fn send(&mut self, client: u32, event: Event) {
+            self.0.push((client, event));
+        }
+        fn broadcast(&mut self, event: Event) {
+            self.0.push((0, event));
+        }
+        fn follow(&mut self, _: u32, _: u32) {}
+        fn room(&self, _: u32) -> usize {
+            1
+        }
+    }
+
+    #[test]
+    fn of_each_ring_the_last_alone_is_the_last() {
+        let mut rings = Rings::default();
+        let (status, top) = (Event::of(&MarketStatus::default()), Event::of(&TopOfBook::default()));
+        let mut batch = Batch::new(&mut rings, Held::new());
+        batch.broadcast(status);
+        batch.send(7, status);
+        batch.broadcast(top);
+        batch.send(8, top);
+        batch.send(7, top);
+        let held = batch.finish();
+        assert!(held.broadcast.is_none() && held.sent.is_empty());
+        let told: Vec<(u32, bool, bool)> = rings
+            .0
+            .iter()
+            .map(|(ring, event)| (*ring, event.header.kind == top.header.kind, event.is_last_in_batch()))
+            .collect();
+        assert_eq!(
+            told,
+            [(0, false, false), (7, false, false), (0, true, true), (7, true, true), (8, true, true)]
+        );
+    }
+}

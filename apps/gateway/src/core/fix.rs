@@ -1,0 +1,81 @@
+//! Orders by FIX 4.4 in Deribit's dialect, where `venue.transport` says so.
+//!
+//! Each account then has two connections: orders, changes and cancellations go by a FIX session (`D`, `G`, `F`, `q`), and
+//! the account's WebSocket tells what becomes of orders, trades, positions and money, and answers questions. An account is
+//! ready when both are. What was on its way when the session was lost is not certain, and is asked for over the
+//! WebSocket by its label.
+//!
+//! Source: Deribit, "FIX API": New Order Single, Order Cancel/Replace Request, Order Cancel Request, Order Mass Cancel
+//! Request, Execution Reports.
+
+mod entry;
+mod reports;
+mod send;
+
+use tickpath_gateway_protocol::ConnectionStatus;
+use tickpath_types::Nanos;
+
+pub use self::entry::OrderEntry;
+use super::Core;
+use super::account::Step;
+use super::out::Door;
+
+/// Requests without an answer that one call gives up at most.
+const LATE_PER_CYCLE: usize = 32;
+
+impl Core {
+    /// Whether a connection speaks FIX.
+    #[must_use]
+    pub fn speaks_fix(&self, stream: usize) -> bool {
+        let is_entry =
+            |account: &super::Account| account.entry.as_ref().is_some_and(|entry| entry.stream == stream);
+        self.accounts.iter().any(is_entry)
+    }
+
+    /// An account's FIX session stands.
+    pub(super) fn entry_up(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+        let Some(entry) = &mut self.accounts[usize::from(account)].entry else { return };
+        entry.is_up = true;
+        let stream = entry.stream;
+        self.set_stream(stream, ConnectionStatus::READY, now, door);
+    }
+
+    /// An account's FIX session is lost: what has no answer is not certain, and everything is asked for over the WebSocket
+    /// before the account is ready again.
+    pub(super) fn lose_entry(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+        let known = &mut self.accounts[usize::from(account)];
+        let Some(entry) = &mut known.entry else { return };
+        entry.is_up = false;
+        let (step, stream) = (known.step, known.stream);
+        while let Some(pending) =
+            self.accounts[usize::from(account)].entry.as_mut().and_then(OrderEntry::take_lost)
+        {
+            self.unanswered(account, &pending, true, now, door);
+        }
+        self.forget_fix_news(account);
+        if step > Step::Orders {
+            self.accounts[usize::from(account)].enter(Step::Orders, now);
+            self.set_stream(stream, ConnectionStatus::DOWNLOADING, now, door);
+        }
+    }
+
+    /// What the WebSocket says counts from now on.
+    fn forget_fix_news(&mut self, account: u16) {
+        for slot in 0..self.orders.used() {
+            if let Some(order) = self.orders.get_mut(slot).filter(|order| order.account == account) {
+                order.is_by_fix = false;
+            }
+        }
+    }
+
+    /// Gives up requests whose answer did not come in time.
+    pub(super) fn poll_entry(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
+        let until = Nanos(now.0.saturating_sub(self.settings.request_timeout.0));
+        for count in 0..LATE_PER_CYCLE {
+            let entry = self.accounts[usize::from(account)].entry.as_mut();
+            let Some(pending) = entry.and_then(|entry| entry.take_late(until)) else { return count };
+            self.unanswered(account, &pending, false, now, door);
+        }
+        LATE_PER_CYCLE
+    }
+}

@@ -1,0 +1,218 @@
+//! Requests as FIX messages.
+
+use tickpath_deribit::codes::{OrderType, TimeInForce, Trigger};
+use tickpath_deribit::session::RequestError;
+use tickpath_fix::Decimal;
+use tickpath_fix::deribit::{
+    NewOrderSingle, OrdType, OrderCancelReplaceRequest, OrderCancelRequest, OrderMassCancelRequest,
+    PegPriceType, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
+};
+use tickpath_gateway_protocol::ErrorCode;
+use tickpath_types::Nanos;
+
+use crate::core::Core;
+use crate::core::book::SCALE;
+use crate::core::convert::has_price;
+use crate::core::orders::{Order, State, Terms};
+use crate::core::out::Venue;
+
+/// MassCancelRequestType (530): all orders.
+const ALL_ORDERS: u64 = 7;
+/// ClOrdID of a mass cancel: the answer repeats it.
+const ALL_ID: &str = "all";
+
+impl Core {
+    /// Whether an order can be said in the words of the transport that it goes by.
+    ///
+    /// # Errors
+    /// Over FIX: stop limits and takes, for which Deribit's FIX has no words of their own, are not supported; and a
+    /// quantity must be a number of contracts.
+    pub(in crate::core) fn check_fix_terms(
+        &self,
+        account: u16,
+        symbol: u32,
+        terms: &Terms,
+    ) -> Result<(), ErrorCode> {
+        if self.accounts[usize::from(account)].entry.is_none() {
+            return Ok(());
+        }
+        type_of(terms.order_type).ok_or(ErrorCode::NOT_SUPPORTED)?;
+        let is_whole =
+            self.contracts(symbol, terms.quantity).is_some() && self.contracts(symbol, terms.shown).is_some();
+        if is_whole { Ok(()) } else { Err(ErrorCode::INVALID_QUANTITY) }
+    }
+
+    /// The same of a change: FIX changes price and quantity of limit orders alone.
+    ///
+    /// # Errors
+    /// As [`check_fix_terms`](Core::check_fix_terms).
+    pub(in crate::core) fn check_fix_change(&self, order: &Order, terms: &Terms) -> Result<(), ErrorCode> {
+        if self.accounts[usize::from(order.account)].entry.is_none() {
+            return Ok(());
+        }
+        let is_limit = has_price(terms.order_type) && order.state != State::Waiting;
+        let keeps_stop = terms.stop_price == order.terms.stop_price;
+        if !is_limit || !keeps_stop {
+            return Err(ErrorCode::NOT_SUPPORTED);
+        }
+        let is_whole = self.contracts(order.symbol, terms.quantity).is_some();
+        if is_whole { Ok(()) } else { Err(ErrorCode::INVALID_QUANTITY) }
+    }
+
+    /// Enters an order (`D`); the MsgSeqNum.
+    pub(in crate::core) fn place_by_fix(
+        &self,
+        now: Nanos,
+        order: &Order,
+        venue: &mut impl Venue,
+    ) -> Result<i64, RequestError> {
+        let label = self.label_of(order);
+        let Terms { side, order_type, time_in_force, price, stop_price, shown, trigger, .. } = order.terms;
+        let is_trailing = order_type == OrderType::TrailingStop;
+        let stop = (stop_price != 0).then(|| decimal(stop_price));
+        let body = NewOrderSingle {
+            cl_ord_id: label.as_str(),
+            side: SideCode::from(side),
+            order_qty: self.contracts(order.symbol, order.terms.quantity).ok_or(RequestError::TooLarge)?,
+            symbol: order.symbol_name.as_str(),
+            price: has_price(order_type).then(|| decimal(price)),
+            ord_type: type_of(order_type),
+            time_in_force: if has_price(order_type) { time_of(time_in_force) } else { None },
+            exec_inst: instructions(&order.terms),
+            stop_px: if is_trailing { None } else { stop },
+            display_qty: self.shown(order.symbol, shown),
+            qty_type: Some(QtyType::CONTRACTS),
+            peg_offset_value: if is_trailing { stop } else { None },
+            peg_price_type: is_trailing.then_some(PegPriceType::TRAILING_STOP),
+            valid_until_time: Some(Nanos::from_millis(order.valid_until_ms)),
+            label: Some(label.as_str()),
+            trigger: trigger.map(trigger_of),
+            ..NewOrderSingle::default()
+        };
+        venue.send_fix(now, self.accounts[usize::from(order.account)].order_stream(), &body)
+    }
+
+    /// Changes an order (`G`); the MsgSeqNum.
+    pub(in crate::core) fn edit_by_fix(
+        &self,
+        now: Nanos,
+        order: &Order,
+        terms: &Terms,
+        valid_until_ms: u64,
+        venue: &mut impl Venue,
+    ) -> Result<i64, RequestError> {
+        let label = self.label_of(order);
+        let is_known = !order.external_id.is_empty();
+        let body = OrderCancelReplaceRequest {
+            symbol: order.symbol_name.as_str(),
+            side: SideCode::from(terms.side),
+            order_qty: self.contracts(order.symbol, terms.quantity).ok_or(RequestError::TooLarge)?,
+            orig_cl_ord_id: is_known.then_some(order.external_id.as_str()),
+            // Its own id is not known yet; the venue does the requests of a connection in their order.
+            cl_ord_id: (!is_known).then_some(label.as_str()),
+            ord_type: Some(OrdType::LIMIT),
+            price: Some(decimal(terms.price)),
+            exec_inst: instructions(terms),
+            qty_type: Some(QtyType::CONTRACTS),
+            display_qty: self.shown(order.symbol, terms.shown),
+            valid_until_time: Some(Nanos::from_millis(valid_until_ms)),
+            ..OrderCancelReplaceRequest::default()
+        };
+        venue.send_fix(now, self.accounts[usize::from(order.account)].order_stream(), &body)
+    }
+
+    /// Cancels an order (`F`); the MsgSeqNum.
+    pub(in crate::core) fn cancel_by_fix(
+        &self,
+        now: Nanos,
+        order: &Order,
+        venue: &mut impl Venue,
+    ) -> Result<i64, RequestError> {
+        let label = self.label_of(order);
+        let is_known = !order.external_id.is_empty();
+        let body = OrderCancelRequest {
+            orig_cl_ord_id: is_known.then_some(order.external_id.as_str()),
+            cl_ord_id: (!is_known).then_some(label.as_str()),
+            symbol: Some(order.symbol_name.as_str()),
+            ..OrderCancelRequest::default()
+        };
+        venue.send_fix(now, self.accounts[usize::from(order.account)].order_stream(), &body)
+    }
+
+    /// Cancels all orders of an account (`q`); the MsgSeqNum.
+    pub(in crate::core) fn cancel_all_by_fix(
+        &self,
+        now: Nanos,
+        account: u16,
+        venue: &mut impl Venue,
+    ) -> Result<i64, RequestError> {
+        let body = OrderMassCancelRequest {
+            cl_ord_id: ALL_ID,
+            request_type: ALL_ORDERS,
+            ..OrderMassCancelRequest::default()
+        };
+        venue.send_fix(now, self.accounts[usize::from(account)].order_stream(), &body)
+    }
+
+    /// A quantity in contracts, which FIX counts in; none where it is no exact number of them. Where a contract is more
+    /// than the least quantity there are parts of one.
+    fn contracts(&self, symbol: u32, quantity: i64) -> Option<Decimal> {
+        let size = self.instruments.get(symbol)?.reference.contract_size.0;
+        let scaled = i128::from(quantity) * 10_i128.pow(u32::from(SCALE));
+        let contracts = scaled.checked_div(i128::from(size)).filter(|_| scaled % i128::from(size) == 0)?;
+        Some(decimal(i64::try_from(contracts).ok()?))
+    }
+
+    /// What is shown of an order, in contracts; none for all of it.
+    fn shown(&self, symbol: u32, quantity: i64) -> Option<Decimal> {
+        if quantity == 0 { None } else { self.contracts(symbol, quantity) }
+    }
+}
+
+/// Units of 10^-8, without zeros at the end.
+fn decimal(units: i64) -> Decimal {
+    Decimal::new(units, SCALE).normalized()
+}
+
+/// OrdType (40) of the types that Deribit's FIX has words of its own for. A stop limit and the two takes share one, `J`
+/// with a stop price: what the venue makes of it is not certain enough.
+const fn type_of(order_type: OrderType) -> Option<OrdType> {
+    Some(match order_type {
+        OrderType::Limit => OrdType::LIMIT,
+        OrderType::Market => OrdType::MARKET,
+        OrderType::MarketLimit => OrdType::MARKET_LIMIT,
+        OrderType::StopMarket => OrdType::STOP_MARKET,
+        OrderType::TrailingStop => OrdType::TRAILING_STOP,
+        _ => return None,
+    })
+}
+
+/// TimeInForce (59); none for the usual one.
+const fn time_of(time: TimeInForce) -> Option<TimeInForceCode> {
+    Some(match time {
+        TimeInForce::GoodTilDay => TimeInForceCode::GOOD_TIL_DAY,
+        TimeInForce::ImmediateOrCancel => TimeInForceCode::IMMEDIATE_OR_CANCEL,
+        TimeInForce::FillOrKill => TimeInForceCode::FILL_OR_KILL,
+        _ => return None,
+    })
+}
+
+const fn trigger_of(trigger: Trigger) -> TriggerCode {
+    match trigger {
+        Trigger::MarkPrice => TriggerCode::MARK,
+        Trigger::LastPrice => TriggerCode::LAST,
+        _ => TriggerCode::INDEX,
+    }
+}
+
+/// ExecInst (18): `6` post only, `6A` post only or reject, `E` reduce only.
+const fn instructions(terms: &Terms) -> Option<&'static str> {
+    Some(match (terms.post_only, terms.reject_post_only, terms.reduce_only) {
+        (false, _, false) => return None,
+        (false, _, true) => "E",
+        (true, false, false) => "6",
+        (true, false, true) => "6 E",
+        (true, true, false) => "6A",
+        (true, true, true) => "6A E",
+    })
+}

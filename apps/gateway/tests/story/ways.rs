@@ -1,0 +1,190 @@
+//! Ways in and out: who may ask for what and how often, and by which way the venue is reached.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tickpath_gateway_protocol::frame::RefusalReason;
+use tickpath_gateway_protocol::{
+    AckStatus, ErrorCode, Event, OrderAck, OrderStatus, RateLimitKind, RateLimitReason, RateLimitTrigger,
+    Ready, ReadyScope, ReferenceData, Side, StreamStatus,
+};
+
+use crate::support::{PERPETUAL, TestClient, TestGateway, TestVenue};
+
+/// Why an order was refused.
+fn refusal(client: &mut TestClient, id: u64) -> ErrorCode {
+    client.wait("a refusal", |own| {
+        let of_order = |(_, ack): (Event, OrderAck)| {
+            (ack.client_order_id == id && ack.status == AckStatus::REJECTED).then_some(ack.error)
+        };
+        own.all::<OrderAck>().find_map(of_order)
+    })
+}
+
+#[test]
+fn a_flood_is_banned_at_the_rings_and_at_the_door() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let more = "[users.flood]\npassword = 'test'\naccounts = 'A1'\nrequest_limit = 20\nban_period = '300s'\n";
+    let gateway = TestGateway::start_with(folder.path(), venue.address, more);
+    let (mut flood, mut trader) = (gateway.client("flood"), gateway.client("trader"));
+    let (account, symbol) = flood.ready(PERPETUAL);
+    trader.ready(PERPETUAL);
+    // All at once: what is one too many, and all that follows, has no effect.
+    let ids: Vec<u64> = (0..40).map(|_| flood.create(account, symbol, Side::BUY, "10", "59000")).collect();
+    flood.wait("forty answers", |own| ids.iter().all(|id| !own.acks(*id).is_empty()).then_some(()));
+    let refused: Vec<ErrorCode> = ids[20..].iter().map(|id| refusal(&mut flood, *id)).collect();
+    assert_eq!(refused[0], ErrorCode::RATE_LIMITED);
+    assert!(refused[1..].iter().all(|error| *error == ErrorCode::BANNED), "{refused:?}");
+    assert!(ids[..20].iter().all(|id| flood.acks(*id)[0] == AckStatus::FORWARDED), "{}", flood.story());
+    let trigger = flood.wait("the ban", |own| own.all::<RateLimitTrigger>().next().map(|(_, it)| it));
+    assert_eq!((trigger.limit, trigger.reason), (RateLimitKind::USER, RateLimitReason::BANNED));
+    // The same user by another client is told for how long; others are as before.
+    let mut again = gateway.client("flood");
+    let (reason, wait) = again.wait("its refusal", |own| own.refusal());
+    assert_eq!(reason, RefusalReason::BANNED);
+    assert!((1_000_000_000..=300_000_000_000).contains(&wait), "{wait}");
+    let id = trader.create(account, symbol, Side::BUY, "100", "58000");
+    trader.wait_order(id, OrderStatus::WORKING);
+    gateway.stop();
+    venue.stop();
+}
+
+#[test]
+fn a_user_and_an_account_trade_their_own_symbols_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let more = "[users.eth]\npassword = 'test'\naccounts = ['A1', 'C1']\nsymbols = 'ETH-.*'\nrequest_limit = 100\n\
+                [accounts.C1]\nlogin = 'bert'\nsecret = 'test'\nsymbols = 'BTC-.*'\n";
+    let gateway = TestGateway::start_with(folder.path(), venue.address, more);
+    let mut eth = gateway.client("eth");
+    eth.wait("two ready accounts", |own| {
+        let ready = own.all::<Ready>().filter(|(_, ready)| ready.scope == ReadyScope::ACCOUNT);
+        (ready.count() == 2).then_some(())
+    });
+    let symbol_of = |own: &TestClient, name: &str| {
+        own.all::<ReferenceData>().find(|(_, it)| it.name.as_str() == name).map(|(it, _)| it.header.symbol)
+    };
+    let (btc, other) = (symbol_of(&eth, PERPETUAL).unwrap(), symbol_of(&eth, "ETH-PERPETUAL").unwrap());
+    // Accounts are numbered in the order of their names: A1, B1, C1.
+    let refused = eth.create(1, btc, Side::BUY, "100", "59000");
+    assert_eq!(refusal(&mut eth, refused), ErrorCode::UNKNOWN_SYMBOL);
+    let refused = eth.create(3, other, Side::BUY, "100", "2000");
+    assert_eq!(refusal(&mut eth, refused), ErrorCode::UNKNOWN_SYMBOL);
+    let id = eth.create(1, other, Side::BUY, "100", "2000");
+    eth.wait_order(id, OrderStatus::WORKING);
+    gateway.stop();
+    venue.stop();
+}
+
+#[test]
+fn connections_that_are_dropped_on_purpose_come_back_and_lose_no_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let more = "cancel_on_disconnect = false\n[test]\ndisconnect_after = '700ms'\n";
+    let gateway = TestGateway::start_with(folder.path(), venue.address, more);
+    let mut trader = gateway.client("trader");
+    let (account, symbol) = trader.ready(PERPETUAL);
+    let id = loop {
+        let id = trader.create(account, symbol, Side::BUY, "100", "59000");
+        trader.wait("an answer", |own| own.acks(id).first().map(|_| ()));
+        // It may have met a connection that was just dropped.
+        if trader.acks(id)[0] == AckStatus::FORWARDED {
+            break id;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    trader.wait_order(id, OrderStatus::WORKING);
+    let of_account = |(event, status): (Event, StreamStatus)| {
+        (status.is_trading == 1 && event.header.stream == 17).then_some(status.losses)
+    };
+    for losses in [1, 2] {
+        trader
+            .wait("a loss", |own| own.all().filter_map(of_account).any(|lost| lost >= losses).then_some(()));
+    }
+    trader.events.clear();
+    trader.wait("a ready account", |own| {
+        own.all::<Ready>().any(|(_, it)| it.scope == ReadyScope::ACCOUNT).then_some(())
+    });
+    // It lives, and its end is told once.
+    loop {
+        trader.cancel(account, symbol, id);
+        let is_over = trader.wait("an answer", |own| {
+            let is_canceled = own.order(id).is_some_and(|it| it.status == OrderStatus::CANCELED);
+            let refused = own.acks(id).contains(&AckStatus::REJECTED);
+            (is_canceled || refused).then_some(is_canceled)
+        });
+        if is_over {
+            break;
+        }
+        trader.events.clear();
+    }
+    gateway.stop();
+    venue.stop();
+}
+
+/// A proxy that takes `CONNECT`, as a site has it: how many it has let through.
+struct Proxy {
+    port: u16,
+    served: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    /// It ends with the test's process.
+    fn start() -> Proxy {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let served = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&served);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let counter = Arc::clone(&counter);
+                std::thread::spawn(move || pass_on(client, &counter));
+            }
+        });
+        Proxy { port, served }
+    }
+}
+
+fn pass_on(mut client: TcpStream, served: &AtomicU64) {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        if client.read(&mut byte).unwrap_or(0) == 0 {
+            return;
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let target = head.strip_prefix("CONNECT ").unwrap().split(' ').next().unwrap().to_owned();
+    let Ok(mut venue) = TcpStream::connect(&target) else { return };
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+    served.fetch_add(1, Ordering::Relaxed);
+    let (mut from, mut to) = (client.try_clone().unwrap(), venue.try_clone().unwrap());
+    let there = std::thread::spawn(move || {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+    let _ = std::io::copy(&mut venue, &mut client);
+    let _ = client.shutdown(Shutdown::Both);
+    let _ = there.join();
+}
+
+#[test]
+fn the_venue_is_reached_through_a_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let proxy = Proxy::start();
+    let more = format!("proxy = '127.0.0.1:{}'\n", proxy.port);
+    let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
+    let mut trader = gateway.client("trader");
+    let (account, symbol) = trader.ready(PERPETUAL);
+    let id = trader.create(account, symbol, Side::BUY, "100", "59000");
+    trader.wait_order(id, OrderStatus::WORKING);
+    assert!(proxy.served.load(Ordering::Relaxed) >= 2, "market data and an account at least");
+    gateway.stop();
+    venue.stop();
+}

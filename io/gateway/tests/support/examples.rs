@@ -1,0 +1,98 @@
+//! What the two example clients must do, in whatever language they are written.
+#![allow(dead_code, clippy::unwrap_used)] // each test program uses some of it
+
+use std::process::{Command, Output};
+
+use super::rehearsal::{PASSWORD, Rehearsal, USER};
+
+/// What a client hears first.
+const DOWNLOAD: [&str; 14] = [
+    "start",
+    "connected",
+    "download_begin",
+    "reference_data",
+    "market_status",
+    "market_by_price",
+    "top_of_book",
+    "ready",
+    "download_end",
+    "ready",
+    "account_reference",
+    "download_begin",
+    "download_end",
+    "ready",
+];
+
+/// Runs a client, whose first argument is the socket, with the password where it looks for it.
+pub fn run(mut command: Command, gateway: &Rehearsal, args: &[&str]) -> Output {
+    command.arg(gateway.socket()).args(args).env("TICKPATH_GATEWAY_PASSWORD", PASSWORD).output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The output of a run that went well.
+pub fn success(ran: &Output) -> String {
+    let out = text(&ran.stdout);
+    assert!(ran.status.success(), "{out} {}", text(&ran.stderr));
+    out
+}
+
+/// The one line of a run that failed, behind `error: `.
+pub fn failure(ran: &Output) -> String {
+    let error = text(&ran.stderr);
+    assert!(ran.status.code() == Some(1) && error.lines().count() == 1, "{error}");
+    error.trim_end().strip_prefix("error: ").unwrap().to_owned()
+}
+
+/// Forty events: the download, and then the market. A line begins with the event's kind, after `before` where that is there.
+pub fn check_all(ran: &Output, before: &str) {
+    let out = success(ran);
+    let kinds: Vec<_> =
+        out.lines().map(|line| line.trim_start_matches(before).split_whitespace().next().unwrap()).collect();
+    assert_eq!(kinds[..DOWNLOAD.len()], DOWNLOAD);
+    assert_eq!(kinds.len(), 40);
+    assert!(kinds[DOWNLOAD.len()..].iter().all(|kind| *kind == "top_of_book"), "{out}");
+    assert!(out.contains("top_of_book symbol=1") && out.contains("bid_price=64250.5"), "{out}");
+}
+
+/// An order entered, moved to the best bid, and cancelled.
+pub fn check_order(ran: &Output, gateway: &Rehearsal) {
+    let out = success(ran);
+    assert_eq!(
+        gateway.requests(),
+        [
+            "create_order symbol=1 account=1 request_id=1 client_order_id=1001 price=64248 quantity=10 stop_price=0 \
+         max_show=0 side=buy order_type=limit time_in_force=gtc execution=post_only",
+            "modify_order symbol=1 account=1 request_id=2 client_order_id=1001 price=64250.5 quantity=10 stop_price=0 \
+         execution=post_only",
+            "cancel_order symbol=1 account=1 request_id=3 client_order_id=1001",
+        ]
+    );
+    assert_eq!(out.matches("origin=gateway status=forwarded").count(), 3, "{out}");
+    assert_eq!(out.matches("origin=exchange status=accepted").count(), 3, "{out}");
+    assert!(out.lines().last().unwrap().contains("status=canceled"), "{out}");
+}
+
+/// Without leave nothing is sent, and it is said what would be.
+pub fn check_no_order(ran: &Output, gateway: &Rehearsal) {
+    assert_eq!(success(ran), "would buy 10 at 64248: give --enable_trading\n");
+    assert!(gateway.requests().is_empty(), "{:?}", gateway.requests());
+}
+
+/// A wrong password is one line.
+pub fn check_wrong_password(mut command: Command, gateway: &Rehearsal, args: &[&str]) {
+    command.arg(gateway.socket()).args(args).env("TICKPATH_GATEWAY_PASSWORD", "guess");
+    assert_eq!(failure(&command.output().unwrap()), "the gateway refuses: wrong user or password");
+}
+
+/// Another venue than the one that is asked for is one line.
+pub fn check_other_venue(command: Command, gateway: &Rehearsal, args: &[&str]) {
+    let args = [args, &["--exchange", "other"]].concat();
+    let error = failure(&run(command, gateway, &args));
+    assert_eq!(error, "the gateway is connected with 'deribit', and not with 'other'");
+}
+
+/// As the gateway knows the client.
+pub const WHO: &str = USER;
