@@ -102,7 +102,7 @@ impl History {
     }
 
     /// Where the oldest message is that is known to be whole.
-    fn oldest(&self) -> u64 {
+    pub(crate) fn oldest(&self) -> u64 {
         let from = self.overwritten();
         let firsts = (from >> self.block_bits..).take(BLOCKS + 1).filter_map(|block| {
             let first = self.firsts[block as usize % BLOCKS];
@@ -121,10 +121,10 @@ impl History {
         })
     }
 
-    /// Where the oldest message is.
+    /// Whether a message that was at a place, or would be, has made room.
     #[must_use]
-    pub fn start(&self) -> u64 {
-        self.start
+    pub(crate) fn is_gone(&self, place: u64) -> bool {
+        place < self.overwritten()
     }
 
     /// Where the next message will be.

@@ -110,8 +110,8 @@ impl Log {
     /// The next line. Messages that made room before they were read are counted in one.
     pub(crate) fn next(&mut self, history: &History) -> Option<String> {
         loop {
-            if self.next < history.start() {
-                self.next = history.start();
+            if history.is_gone(self.next) {
+                self.next = history.oldest();
                 let at = history.entry(self.next).map_or(Nanos::ZERO, |entry| entry.at);
                 return Some(line(
                     at,
