@@ -124,7 +124,7 @@ impl History {
     /// Where the oldest message is.
     #[must_use]
     pub fn start(&self) -> u64 {
-        self.start
+        self.oldest()
     }
 
     /// Where the next message will be.
