@@ -78,8 +78,8 @@ impl DayStats {
         let oldest = (now_ms / MINUTE_MS).saturating_sub(MINUTES);
         let mut is_rolled = false;
         while let Some(minute) = self.minutes.pop_front_if(|minute| minute.number < oldest) {
-            self.stats.volume = self.stats.volume - minute.volume;
-            self.stats.notional = self.stats.notional - minute.notional;
+            self.stats.volume -= minute.volume;
+            self.stats.notional -= minute.notional;
             is_rolled = true;
         }
         if is_rolled {

@@ -121,6 +121,23 @@ impl History {
         })
     }
 
+    /// Where the oldest message is.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Where the next message will be.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The place behind a message that is there.
+    pub(crate) fn behind(&self, place: u64) -> u64 {
+        place + record_len(self.header(place).kept)
+    }
+
     /// The message at a place that [`push`](History::push) gave; none when it has made room.
     #[must_use]
     pub fn entry(&self, place: u64) -> Option<Entry> {
