@@ -101,19 +101,9 @@ impl History {
         self.end.saturating_sub(self.ring.len() as u64)
     }
 
-    /// Where the oldest message is that is known to be whole.
-    fn oldest(&self) -> u64 {
-        let from = self.overwritten();
-        let firsts = (from >> self.block_bits..).take(BLOCKS + 1).filter_map(|block| {
-            let first = self.firsts[block as usize % BLOCKS];
-            (first >> self.block_bits == block && first >= from).then_some(first)
-        });
-        firsts.min().unwrap_or(self.end)
-    }
-
     /// The messages, oldest first.
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
-        let mut place = self.oldest();
+        let mut place = self.start();
         std::iter::from_fn(move || {
             let entry = self.entry(place)?;
             place += record_len(self.header(place).kept);
@@ -121,10 +111,15 @@ impl History {
         })
     }
 
-    /// Where the oldest message is.
+    /// Where the oldest message is that is known to be whole.
     #[must_use]
     pub fn start(&self) -> u64 {
-        self.start
+        let from = self.overwritten();
+        let firsts = (from >> self.block_bits..).take(BLOCKS + 1).filter_map(|block| {
+            let first = self.firsts[block as usize % BLOCKS];
+            (first >> self.block_bits == block && first >= from).then_some(first)
+        });
+        firsts.min().unwrap_or(self.end)
     }
 
     /// Where the next message will be.
