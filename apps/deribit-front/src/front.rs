@@ -16,6 +16,7 @@ mod liquidation;
 mod log;
 mod market_data;
 mod money_terms;
+mod news;
 mod options;
 mod orders;
 mod peers;

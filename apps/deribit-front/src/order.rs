@@ -104,6 +104,9 @@ pub(crate) struct TriggerTerms {
     pub(crate) reference: Price,
 }
 
+/// What the price of an option's order followed from, in hundredths of a dollar or of a percent.
+pub(crate) type PricedBy = (Advanced, u32);
+
 /// What an order was asked to be and the engine does not know, in the text that the log keeps with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
@@ -121,7 +124,7 @@ pub(crate) struct Terms {
     /// Number of the trigger order that made it; 0 for none.
     pub(crate) trigger: u32,
     /// Of options: what its price followed from when it was entered, in hundredths of a dollar or of a percent.
-    pub(crate) advanced: Option<(Advanced, u32)>,
+    pub(crate) advanced: Option<PricedBy>,
 }
 
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";

@@ -303,7 +303,7 @@ fn the_same_is_asked_over_http() {
         body.len()
     );
     assert_eq!(http(venue.address, &post).1["id"], 3);
-    assert_eq!(get("/elsewhere", "").0, 400);
+    assert_eq!(get("/elsewhere", "").0, 404);
     assert_eq!(get("/api/v2/public/nothing", "").1["error"]["code"], -32601);
     assert_eq!(get("/api/v2/private/get_positions", "").0, 401);
     venue.stop();

@@ -123,6 +123,8 @@ pub struct Link<N: Network = Kernel> {
     broken: Option<Loss>,
     /// The login was refused for good.
     is_refused: bool,
+    /// After a logout: until when the venue may close the connection, which is its answer.
+    logout_until: Option<Nanos>,
     /// The last request, or message of the session.
     out: Vec<u8>,
     stats: LinkStats,
@@ -155,6 +157,7 @@ impl<N: Network> Link<N> {
             ready_at: None,
             broken: None,
             is_refused: false,
+            logout_until: None,
             out: Vec::with_capacity(4 << 10),
             stats: LinkStats::default(),
             config,
@@ -424,16 +427,30 @@ impl<N: Network> Link<N> {
     }
 
     fn work_open(&mut self, now: Nanos, listener: &mut impl Listener) -> Result<usize, Loss> {
+        // It ends at once for whatever other reason.
+        if self.session.is_over() {
+            return self.await_logout(now, listener);
+        }
         if let Some(loss) = self.broken.take() {
             return Err(loss);
         }
         let mut work = self.receive(now, listener)?;
         work += self.expire(listener.now(now), listener)?;
         work += self.transmit(listener.now(now), listener)?;
-        if self.session.is_over() {
-            return Err(Loss::Logout);
-        }
         Ok(work)
+    }
+
+    /// After a logout, which has no reply: the end of the connection says that the venue took it.
+    #[cold]
+    fn await_logout(&mut self, now: Nanos, listener: &mut impl Listener) -> Result<usize, Loss> {
+        let until = *self.logout_until.get_or_insert(now + self.config.session.request_timeout);
+        if self.broken.take().is_some() || now >= until {
+            return Err(Loss::LogoutUnanswered);
+        }
+        match self.receive(now, listener).and_then(|work| Ok(work + self.transmit(now, listener)?)) {
+            Ok(work) => Ok(work),
+            Err(_) => Err(Loss::Logout),
+        }
     }
 
     fn receive(&mut self, cycle: Nanos, listener: &mut impl Listener) -> Result<usize, Loss> {
@@ -529,7 +546,8 @@ impl<N: Network> Link<N> {
         self.stats.losses += 1;
         self.pauses.note_end(now, self.ready_at);
         self.close(now, listener);
-        let is_over = matches!(loss, Loss::Logout) || (self.is_refused && !self.config.retries_refused_login);
+        let is_over = matches!(loss, Loss::Logout | Loss::LogoutUnanswered)
+            || (self.is_refused && !self.config.retries_refused_login);
         let again_at = (!is_over).then(|| now + self.next_pause(now));
         self.state = again_at.map_or(State::Off, |until| State::Pausing { until });
         listener.on_change(now, Change::Lost { why: &loss, again_at });
@@ -549,6 +567,7 @@ impl<N: Network> Link<N> {
         }
         self.state = State::Off;
         self.ready_at = None;
+        self.logout_until = None;
         self.broken = None;
         self.give_up_requests(now, listener);
         self.session.end();

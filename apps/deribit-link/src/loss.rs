@@ -60,7 +60,10 @@ pub enum Loss {
     /// The other end was gone when something was sent.
     #[error("the connection is closed")]
     Gone,
-    /// The client logged out.
+    /// The client logged out, and the venue closed the connection.
     #[error("the session is over")]
     Logout,
+    /// The client logged out, and the venue did not close the connection: whether it took the logout is not known.
+    #[error("no answer to the logout in time: whether the venue took it is not known")]
+    LogoutUnanswered,
 }

@@ -248,6 +248,12 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         })
     }
 
+    /// The books and what is known of them, between two duty cycles; none once it has closed.
+    #[must_use]
+    pub const fn books(&self) -> Option<&FeedBooks> {
+        self.sink.builder.as_ref()
+    }
+
     /// Takes one packet from one of the lines; true when there was one.
     #[inline]
     fn read_line(&mut self, now: Nanos) -> Result<bool, AgentError> {

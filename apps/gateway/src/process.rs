@@ -259,6 +259,9 @@ impl GatewayAgent {
     fn poll_admin(&mut self, now: Nanos) {
         while let Some((id, command)) = self.admin.poll() {
             self.core.handle_admin(now, &command, &self.control, &mut self.doorway);
+            // What follows from it stands in the answer.
+            self.core.poll(now, &mut self.doorway, &mut self.streams);
+            self.streams.flush();
             self.show(now);
             self.view.show_parts(&self.core);
             self.admin.answer(id);

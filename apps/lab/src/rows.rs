@@ -573,8 +573,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         limit: None,
         goal: Some(Goal::ValueAtMost(350.0)),
         reference: "6.9 us published; sonic-rs 724 ns on this kind of host",
-        note: "a reply to an order, as recorded, some 1 KB: the frame, the order and each of its trades in one pass, numbers \
-               exact, checked against another reader",
+        note: "a reply to an order, as recorded, with its trade, more than 1 KB: the frame, the order and each of its trades in \
+               one pass, numbers exact, checked against another reader",
     },
     RowSpec {
         name: "tls_write",

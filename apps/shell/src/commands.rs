@@ -51,6 +51,8 @@ pub enum Verb {
     Wait,
     /// The messages.
     Show,
+    /// What goes on, line by line.
+    Log,
     /// The stop-watches.
     Stopwatch,
     /// Any other method.
@@ -106,28 +108,28 @@ pub const ENTRIES: &[Entry] = &[
         names: &["auth", "login"],
         usage: "[KEY_FILE]",
         about: "log in with the key of the configuration, of the environment, or of a file",
-        more: "A key file has mode 0600 and two lines: client_id = \"...\" and client_secret = \"...\".",
+        more: "That of a file is the key from then on. A key file has mode 0600 and two lines: client_id = \"...\" and client_secret = \"...\".",
     },
     Entry {
         verb: Verb::Logout,
         names: &["logout"],
         usage: "[keep_token]",
         about: "log out; the venue closes the connection, orders stay open",
-        more: "With keep_token the token stays good. Logging out does not cancel orders, losing the connection does.",
+        more: "Done when the venue has closed the connection. With keep_token the token stays good; invalidate is the default. Logging out does not cancel orders, losing the connection does.",
     },
     Entry {
         verb: Verb::Test,
         names: &["test", "time"],
         usage: "",
         about: "the server's time, and how far the clocks are apart",
-        more: "",
+        more: "Logins are signed with this machine's time: clocks that are minutes apart are refused.",
     },
     Entry {
         verb: Verb::Status,
         names: &["status"],
         usage: "",
         about: "where the shell stands: venue, login, limits, subscriptions",
-        more: "",
+        more: "In parentheses what the login allows: an order needs trade:read_write.",
     },
     Entry {
         verb: Verb::Instruments,
@@ -141,7 +143,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["ticker"],
         usage: "INSTRUMENT",
         about: "best prices and figures of an instrument",
-        more: "",
+        more: "  ticker BTC-PERPETUAL",
     },
     Entry {
         verb: Verb::Book,
@@ -174,23 +176,23 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         verb: Verb::Cancel,
         names: &["cancel"],
-        usage: "ORDER_ID | label=TEXT",
+        usage: "ORDER_ID | label=TEXT [currency=C]",
         about: "cancel an order, or all orders of a label",
-        more: "",
+        more: "  cancel 12345\n  cancel label=grid currency=BTC",
     },
     Entry {
         verb: Verb::CancelAll,
         names: &["cancel_all"],
         usage: "[INSTRUMENT | CURRENCY]",
         about: "cancel all open orders, or those of an instrument or a currency",
-        more: "",
+        more: "  cancel_all\n  cancel_all BTC-PERPETUAL\n  cancel_all ETH",
     },
     Entry {
         verb: Verb::Close,
         names: &["close", "close_position"],
         usage: "INSTRUMENT [PRICE]",
         about: "close a position, at the market or at a limit",
-        more: "",
+        more: "The stated limits hold for the order that closes it. Without an answer the position is told and nothing is repeated.\n  close BTC-PERPETUAL 50000",
     },
     Entry {
         verb: Verb::Orders,
@@ -204,14 +206,14 @@ pub const ENTRIES: &[Entry] = &[
         names: &["order", "state"],
         usage: "ORDER_ID | label=TEXT currency=C",
         about: "an order's state, or those of a label",
-        more: "",
+        more: "  order 12345\n  order label=grid currency=BTC",
     },
     Entry {
         verb: Verb::Trades,
         names: &["trades", "user_trades"],
         usage: "INSTRUMENT [COUNT]",
         about: "own trades, newest first",
-        more: "",
+        more: "  trades BTC-PERPETUAL 20",
     },
     Entry {
         verb: Verb::Positions,
@@ -225,28 +227,28 @@ pub const ENTRIES: &[Entry] = &[
         names: &["account", "balance"],
         usage: "CURRENCY",
         about: "balance, equity, margins",
-        more: "",
+        more: "CURRENCY is BTC, ETH, USDC, USDT or EURR. A native venue keeps no money.",
     },
     Entry {
         verb: Verb::Subscribe,
         names: &["subscribe", "sub"],
         usage: "CHANNEL ...",
         about: "subscribe to channels, now and after each new connection",
-        more: "On a terminal their last data stand in a pane above; elsewhere wait prints them.\n  subscribe ticker.BTC-PERPETUAL.100ms book.BTC-PERPETUAL.none.10.100ms user.orders.any.any.raw\nA native venue has quote.X, trades.X.raw, user.orders.X.raw, user.trades.X.raw, and both user channels with any.any for X.",
+        more: "On a terminal their last data stand in a pane above; elsewhere wait prints them.\n  subscribe ticker.BTC-PERPETUAL.100ms book.BTC-PERPETUAL.none.10.100ms user.orders.any.any.raw\nAll channels of a command are wanted, or none of them.\nA native venue has quote.X, ticker.X.100ms, book.X.100ms, book.X.none.10.100ms, trades.X.raw, user.orders.X.raw,\nuser.trades.X.raw, and both user channels with any.any for X.",
     },
     Entry {
         verb: Verb::Unsubscribe,
         names: &["unsubscribe", "unsub"],
         usage: "CHANNEL ... | all",
         about: "end subscriptions",
-        more: "",
+        more: "Done when the venue has said so.\n  unsubscribe ticker.BTC-PERPETUAL.100ms\n  unsubscribe all",
     },
     Entry {
         verb: Verb::Subscriptions,
         names: &["subscriptions", "subs"],
         usage: "",
         about: "the channels, how much came, and the last of it",
-        more: "",
+        more: "What came stays in the memory of show: of a channel that was quiet for long it may be gone, which is shown as -.",
     },
     Entry {
         verb: Verb::Wait,
@@ -258,16 +260,23 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         verb: Verb::Show,
         names: &["show", "history"],
-        usage: "[COUNT] [TEXT] [sent|received]",
+        usage: "[COUNT] [TEXT] [sent|received] [oneline]",
         about: "the last messages, oldest first, without secrets",
         more: "Each has its time since the start in ms, > sent or < received. TEXT shows those that contain it; oneline keeps each on a line.",
+    },
+    Entry {
+        verb: Verb::Log,
+        names: &["log"],
+        usage: "MODULE ... | all | off",
+        about: "from now on print what goes on, a line each: [elapsed ms] module: text",
+        more: "MODULE is net (connections), session, auth, orders, market or other. Lines go to standard error.\n  log net auth orders",
     },
     Entry {
         verb: Verb::Stopwatch,
         names: &["stopwatch"],
         usage: "[reset]",
         about: "the stop-watches, as figures and histograms",
-        more: "",
+        more: "send_request: from the command to the socket. e2e_auth: login. e2e_buy_order: from the command to the acceptance.\nround_trip: each request. A connection that has to be made first is not counted. reset begins anew.",
     },
     Entry {
         verb: Verb::Call,
@@ -288,7 +297,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["quit", "exit"],
         usage: "",
         about: "close the connection with \"going away\", and end",
-        more: "",
+        more: "The venue cancels this connection's orders then, unless cancel_on_disconnect = false; after logout it does not.",
     },
 ];
 

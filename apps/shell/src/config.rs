@@ -154,6 +154,17 @@ impl ShellConfig {
         Ok(VenueUrl::Native(url))
     }
 
+    /// As it is, but for another address. `production = true` is said of the venue that the file names, and of no other host.
+    #[must_use]
+    pub fn with_url(&self, url: &str) -> ShellConfig {
+        let host = |url: &str| match NativeUrl::is_meant(url) {
+            true => url.parse::<NativeUrl>().ok().map(|url| url.host().to_owned()),
+            false => url.parse::<WebUrl>().ok().map(|url| url.host().to_owned()),
+        };
+        let is_same = host(&self.url).is_some() && host(&self.url) == host(url);
+        ShellConfig { url: url.to_owned(), production: self.production && is_same, ..self.clone() }
+    }
+
     /// Whether a shell can begin with it, as far as that is known without a key and a connection.
     ///
     /// # Errors
@@ -285,6 +296,19 @@ mod tests {
         assert!(error.contains("wss://"), "{error}");
         // A name that only looks like the test environment's.
         assert!(config("url = 'wss://www.test.deribit.example/'").checked_url().is_err());
+    }
+
+    #[test]
+    fn real_money_is_meant_for_one_venue() {
+        let limits = "order_size_max = '10'\nnotional_max = '1000.5'\nopen_orders_max = 3";
+        let text = format!("url = 'wss://a.example/x'\nproduction = true\n[limits]\n{limits}");
+        let config = config(&text);
+        assert!(config.with_url("wss://a.example/y").checked_venue().is_ok());
+        assert!(config.with_url("wss://test.deribit.com/ws/api/v2").checked_venue().is_ok());
+        for other in ["wss://b.example/x", "ouch://b.example:1"] {
+            let error = config.with_url(other).checked_venue().unwrap_err().to_string();
+            assert!(error.contains("production = true"), "{error}");
+        }
     }
 
     #[test]

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use tickpath_config::Duration as TimeText;
 use tickpath_deribit::codes::{Kind, OrderFilter, Sorting};
-use tickpath_deribit::field::Field;
+use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
     CancelAll, CancelAllByCurrency, CancelAllByInstrument, CancelByLabel, GetAccountSummary, GetInstruments,
     GetOpenOrders, GetOpenOrdersByInstrument, GetOrderBook, GetOrderState, GetOrderStateByLabel,
-    GetPositions, GetTicker, GetUserTradesByInstrument, Logout, NoParams,
+    GetPositions, GetTicker, GetUserTradesByInstrument, Instrument, Logout, NoParams, Order,
 };
 use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::check;
@@ -17,13 +16,13 @@ use tickpath_deribit::text::Text;
 use tickpath_types::{Nanos, Side};
 
 use crate::commands::{self, Verb};
-use crate::history::Way;
-use crate::json_text;
-use crate::link::{Clock, Standing};
+use crate::config::DecimalText;
+use crate::link::{Clock, Link, Standing};
 use crate::order::{Change, FLAGS, NewOrder, decimal, list};
 use crate::print;
 use crate::shell::{Failure, Reply, Shell};
 use crate::stopwatch::{Readable, Span};
+use crate::trade::read;
 use crate::words::{Arguments, words};
 
 /// Depths of books that the venue gives.
@@ -32,12 +31,6 @@ const DEPTHS: [u32; 8] = [1, 5, 10, 20, 50, 100, 1_000, 10_000];
 pub const CURRENCIES: [&str; 6] = ["BTC", "ETH", "USDC", "USDT", "EURR", "any"];
 /// Kinds of instruments.
 pub const KINDS: [Kind; 5] = [Kind::Future, Kind::Option, Kind::Spot, Kind::FutureCombo, Kind::OptionCombo];
-/// Messages that `show` shows where no number is given.
-const SHOWN: usize = 20;
-/// How long `wait` waits for a channel where nothing is said.
-const WAIT_MAX: Nanos = Nanos::from_secs(60);
-/// How long a subscription may take.
-const SUBSCRIBE_MAX: Nanos = Nanos::from_secs(10);
 /// Characters of the longest bar of a histogram.
 const BAR: u64 = 40;
 
@@ -55,7 +48,7 @@ pub struct Done {
 }
 
 impl Done {
-    fn text(text: impl Into<String>) -> Done {
+    pub(crate) fn text(text: impl Into<String>) -> Done {
         Done { text: text.into(), ..Done::default() }
     }
 
@@ -75,6 +68,13 @@ impl Shell {
     /// # Errors
     /// [`Failure`].
     pub fn execute(&mut self, line: &str) -> Result<Done, Failure> {
+        (self.began, self.has_asked) = (Some(self.link().clock().now()), false);
+        let result = self.carry_out(line);
+        self.began = None;
+        result
+    }
+
+    fn carry_out(&mut self, line: &str) -> Result<Done, Failure> {
         let words = words(line)?;
         let Some((name, rest)) = words.split_first() else { return Ok(Done::default()) };
         let entry = commands::find(name)
@@ -104,6 +104,7 @@ impl Shell {
             Verb::Subscriptions => self.subscriptions(arguments),
             Verb::Wait => self.wait(arguments),
             Verb::Show => self.show(arguments),
+            Verb::Log => self.log(arguments),
             Verb::Stopwatch => self.stopwatch(arguments),
             Verb::Quit => Ok(Done { is_end: true, ..Done::default() }),
             _ => self.ask_for(entry.verb, arguments),
@@ -132,28 +133,32 @@ impl Shell {
         let url = arguments.next("url");
         arguments.finish()?;
         if let Some(url) = url {
-            let key = self.key.clone();
-            let mut link = self.link();
-            let mut config = link.config().clone();
-            config.url = url;
+            let config = self.home.with_url(&url);
             let url = config.checked_venue()?;
-            link.set_venue(config, url, key)?;
+            let mut link = self.link();
+            // A password goes over such a connection as it is: to the host that it is for, and to no other.
+            let is_theirs = !url.is_native() || (link.url().is_native() && link.url().host() == url.host());
+            link.set_venue(config, url, self.key.clone().filter(|_| is_theirs))?;
             drop(link);
             self.instruments.clear();
+            self.begin_anew();
         }
         self.ensure_ready()?;
         let link = self.link();
-        let login = if link.has_key() { "logged in" } else { "public data only, see help auth" };
+        let login =
+            if link.has_key() { as_whom(&link) } else { "public data only, see help auth".to_owned() };
         Ok(Done::text(format!("connected to {}, {login}", link.url())))
     }
 
     fn log_in(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
         let file = arguments.next("key_file");
         arguments.finish()?;
-        let key = match file {
-            Some(path) => self.link().config().key(None, Some(path.as_ref()))?,
-            None => self.key.clone(),
-        };
+        if let Some(path) = file {
+            // From now on: another venue, or the next login, is not as somebody else.
+            let key = self.link().config().key(None, Some(path.as_ref()))?;
+            self.key = key;
+        }
+        let key = self.key.clone();
         if key.is_none() {
             return Err(Failure::Invalid(
                 "no key: set TICKPATH_CLIENT_ID and TICKPATH_CLIENT_SECRET, or name a key file (mode 0600)"
@@ -161,24 +166,41 @@ impl Shell {
             ));
         }
         self.link().set_key(key);
+        self.begin_anew();
         self.ensure_ready()?;
-        Ok(Done::text("logged in"))
+        Ok(Done::text(as_whom(&self.link())))
     }
 
     fn log_out(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
         let keeps = match arguments.next("token").as_deref() {
-            None => false,
+            None | Some("invalidate") => false,
             Some("keep_token") => true,
-            Some(other) => return Err(Failure::Invalid(format!("logout {other}: keep_token, or nothing"))),
+            Some(other) => {
+                return Err(Failure::Invalid(format!("logout {other}: keep_token, invalidate, or nothing")));
+            }
         };
         arguments.finish()?;
+        let is_told = {
+            let mut link = self.link();
+            let is_told = link.standing() == Standing::Ready && link.has_key() && !link.url().is_native();
+            if is_told {
+                let params = Logout { invalidate_token: Some(!keeps) };
+                link.forget_notes();
+                link.request(Method::Logout, &params).map_err(|error| Failure::Invalid(error.to_string()))?;
+            }
+            is_told
+        };
+        // The venue's answer is the end of the connection.
+        let answered =
+            if is_told { self.pump(Nanos::MAX, |link| link.standing() == Standing::Off) } else { Ok(true) };
         let mut link = self.link();
-        if link.standing() == Standing::Ready && link.has_key() && !link.url().is_native() {
-            let params = Logout { invalidate_token: Some(!keeps) };
-            link.request(Method::Logout, &params).map_err(|error| Failure::Invalid(error.to_string()))?;
-        }
         link.disconnect();
         link.set_key(None);
+        answered?;
+        if is_told && !link.has_logged_out() {
+            return Err(Failure::Late(Method::Logout.name()));
+        }
+        link.forget_notes();
         Ok(Done::text("logged out; the connection is closed"))
     }
 
@@ -192,12 +214,12 @@ impl Shell {
         // In the middle of question and answer, as far as that is known.
         let ours = before.midpoint(after);
         let apart = if server >= ours {
-            format!("{} ms ahead", server - ours)
+            format!("{} ms ahead of", server - ours)
         } else {
             format!("{} ms behind", ours - server)
         };
         let text = format!(
-            "server time {server} ms since 1970, {apart} of this machine, round trip {}",
+            "server time {server} ms since 1970, {apart} this machine, round trip {}",
             Readable(reply.total)
         );
         Ok(Done { text, times: Some((reply.send, reply.total)), json: Some(reply.json), is_end: false })
@@ -211,21 +233,27 @@ impl Shell {
             Standing::Connecting => "connecting",
             Standing::Ready => "connected",
         };
-        let login = if link.has_key() { "with a key" } else { "public data only" };
+        let login = match (link.standing(), link.client_id()) {
+            (_, None) => "public data only".to_owned(),
+            (Standing::Ready, Some(_)) => as_whom(&link),
+            (_, Some(id)) => format!("with the key {id}"),
+        };
         let config = link.config();
-        let limit = |limit: Option<String>| limit.unwrap_or_else(|| "none".to_owned());
         let limits = config.limits;
+        let text_of = |limit: Option<DecimalText>| limit.map(|max| max.to_string());
+        let (size, notional) = (text_of(limits.order_size_max), text_of(limits.notional_max));
+        let orders = limits.open_orders_max.map(|max| max.to_string());
+        let or_none = |limit: &Option<String>| limit.clone().unwrap_or_else(|| "none".to_owned());
+        let (active, wanted) = (link.active_channels(), link.channels().len());
         let mut text = format!(
-            "{} {standing}, {login}\n{} of {} channels subscribed; {} connections lost, {} messages unreadable\n\
+            "{} {standing}, {login}\n{active} of {wanted} channels subscribed; {} connections lost, {} messages unreadable\n\
              limits: order size {}, notional {}, open orders {}",
             link.url(),
-            link.active_channels(),
-            link.channels().len(),
             link.losses(),
             link.unreadable(),
-            limit(limits.order_size_max.map(|max| max.to_string())),
-            limit(limits.notional_max.map(|max| max.to_string())),
-            limit(limits.open_orders_max.map(|max| max.to_string())),
+            or_none(&size),
+            or_none(&notional),
+            or_none(&orders),
         );
         if config.cancel_on_disconnect && link.has_key() && !link.url().is_native() {
             text.push_str("\nthe venue cancels this connection's orders when it ends");
@@ -233,23 +261,43 @@ impl Shell {
         if self.is_dry_run {
             text.push_str("\ndry run: no order is sent");
         }
-        Ok(Done::text(text))
+        let json = serde_json::json!({
+            "url": link.url().to_string(),
+            "standing": standing,
+            "client_id": link.client_id(),
+            "scope": link.scope(),
+            "channels_subscribed": active,
+            "channels_wanted": wanted,
+            "connections_lost": link.losses(),
+            "messages_unreadable": link.unreadable(),
+            "order_size_max": size,
+            "notional_max": notional,
+            "open_orders_max": limits.open_orders_max,
+            "dry_run": self.is_dry_run,
+        });
+        Ok(Done { text, json: Some(json.to_string()), ..Done::default() })
     }
 
     fn instruments_of(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
         let currency = currency(arguments.next("currency"))?.unwrap_or_else(|| "any".to_owned());
         let kind = kind(arguments.next("kind"))?;
         arguments.finish()?;
-        self.answer(
-            Method::GetInstruments,
-            &GetInstruments { currency: Text::new(&currency), kind, expired: false },
-        )
+        let params = GetInstruments { currency: Text::new(&currency), kind, expired: false };
+        let done = self.answer(Method::GetInstruments, &params)?;
+        if let (true, Some(json)) = (self.is_watched, &done.json) {
+            let list: List<'_, Instrument<'_>> = read(json)?;
+            let names = list.iter().map_while(Result::ok);
+            self.link().learn(names.map(|instrument| instrument.instrument_name.to_cow().into_owned()));
+        }
+        Ok(done)
     }
 
     fn ticker(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
         let instrument = arguments.next("instrument").context("which instrument?")?;
         arguments.finish()?;
-        self.answer(Method::Ticker, &GetTicker { instrument_name: Text::new(&instrument) })
+        let done = self.answer(Method::Ticker, &GetTicker { instrument_name: Text::new(&instrument) })?;
+        self.link().learn([instrument]);
+        Ok(done)
     }
 
     fn book(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
@@ -281,13 +329,34 @@ impl Shell {
             },
         };
         arguments.finish()?;
-        match instrument {
+        let done = match instrument {
             Some(name) => {
                 let params = GetOpenOrdersByInstrument { instrument_name: Text::new(&name), order_type };
                 self.answer(Method::GetOpenOrdersByInstrument, &params)
             }
             None => self.answer(Method::GetOpenOrders, &GetOpenOrders { kind, order_type }),
+        }?;
+        if let (true, Some(json)) = (self.is_watched, &done.json) {
+            let list: List<'_, Order<'_>> = read(json)?;
+            let mut link = self.link();
+            for order in list.iter().map_while(Result::ok) {
+                link.learn_order(order.order_id.to_cow().into_owned());
+            }
         }
+        Ok(done)
+    }
+
+    /// Names for completion, without a word and beside the stop-watches: of futures, which are not many.
+    pub(crate) fn fetch_names(&mut self) {
+        let params = GetInstruments { currency: Text::new("any"), kind: Some(Kind::Future), expired: false };
+        self.is_quiet = true;
+        let answer = self.ask(Method::GetInstruments, &params);
+        self.is_quiet = false;
+        // Without it names are completed once they were used.
+        let Ok(reply) = answer else { return };
+        let Ok(list) = read::<List<'_, Instrument<'_>>>(&reply.json) else { return };
+        let names = list.iter().map_while(Result::ok);
+        self.link().learn(names.map(|instrument| instrument.instrument_name.to_cow().into_owned()));
     }
 
     fn order_state(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
@@ -302,7 +371,7 @@ impl Shell {
                 GetOrderStateByLabel { currency: Text::new(&currency), label: Some(Text::new(&label)) };
             return self.answer(Method::GetOrderStateByLabel, &params);
         }
-        let order_id = arguments.next("order_id").context("which order?")?;
+        let order_id = arguments.next("order_id").context("which order? its id is shown by orders")?;
         arguments.finish()?;
         self.answer(Method::GetOrderState, &GetOrderState { order_id: Text::new(&order_id) })
     }
@@ -402,151 +471,6 @@ impl Shell {
         Ok(Done::answer(Method::ClosePosition, self.close(&instrument, price)?))
     }
 
-    fn subscribe(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
-        let channels = arguments.rest();
-        arguments.finish()?;
-        if channels.is_empty() {
-            return Err(Failure::Invalid("which channels? e.g. ticker.BTC-PERPETUAL.100ms".to_owned()));
-        }
-        self.ensure_ready()?;
-        for channel in &channels {
-            self.link().subscribe(channel).map_err(Failure::Invalid)?;
-        }
-        // Done when the venue has said so of each.
-        let is_settled = self.pump(SUBSCRIBE_MAX, |link| {
-            let refused = link.refused_channels().count();
-            link.active_channels() + refused >= link.channels().len()
-        })?;
-        let refused: Vec<String> = self.link().refused_channels().map(str::to_owned).collect();
-        let refused: Vec<&String> = refused.iter().filter(|name| channels.contains(name)).collect();
-        if !refused.is_empty() {
-            // Told here by name.
-            self.link().forget_notes();
-            let names = list(refused.iter());
-            for channel in refused {
-                self.link().unsubscribe(channel);
-            }
-            return Err(Failure::NotDone(format!(
-                "the venue does not give {names}: do they exist, and is a login needed?"
-            )));
-        }
-        if !is_settled {
-            return Err(Failure::Late("subscribe"));
-        }
-        Ok(Done::text(format!("subscribed: {} channels", self.link().active_channels())))
-    }
-
-    fn unsubscribe(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
-        let mut channels = arguments.rest();
-        arguments.finish()?;
-        let mut link = self.link();
-        if channels.iter().any(|name| name == "all") {
-            channels = link.channels().iter().cloned().collect();
-        }
-        for channel in &channels {
-            if !link.channels().contains(channel) {
-                return Err(Failure::Invalid(format!("{channel} is not subscribed: see subscriptions")));
-            }
-            link.unsubscribe(channel);
-        }
-        link.poll();
-        Ok(Done::text(format!("unsubscribed: {} channels", channels.len())))
-    }
-
-    fn subscriptions(&mut self, arguments: Arguments) -> Result<Done, Failure> {
-        arguments.finish()?;
-        self.pump(Nanos::ZERO, |_| true)?;
-        Ok(Done::text(self.channel_lines(usize::MAX).join("\n")))
-    }
-
-    /// Each channel with how much came and the last of it.
-    pub(crate) fn channel_lines(&self, rows_max: usize) -> Vec<String> {
-        let link = self.link();
-        channel_lines(&link, rows_max)
-    }
-
-    fn wait(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
-        let what = arguments.next("for").context("how long, or for which channel? wait 10s")?;
-        let time = what.parse::<TimeText>();
-        let count: u64 = match arguments.next("count") {
-            None => 1,
-            Some(count) => count.parse().context("how many messages? a number")?,
-        };
-        let max = arguments.named("timeout").map(|time| time.parse::<TimeText>()).transpose();
-        let max = max.map_err(|error| Failure::Invalid(error.to_string()))?.map_or(WAIT_MAX, |time| time.0);
-        arguments.finish()?;
-        let channel = time.is_err().then_some(&what);
-        if let Some(channel) = channel
-            && !self.link().channels().contains(channel)
-        {
-            return Err(Failure::Invalid(format!(
-                "{channel} is neither a time, such as 10s, nor a subscribed channel"
-            )));
-        }
-        if self.link().standing() != Standing::Off {
-            self.ensure_ready()?;
-        }
-        let (mut seen, is_silent) = (0, self.is_silent);
-        if self.is_watched {
-            self.link().want_news(true);
-        }
-        let result = self.pump(time.map_or(max, |time| time.0), |link| {
-            while let Some((name, place)) = link.next_news() {
-                if let Some(entry) = link.history().entry(place).filter(|_| !is_silent) {
-                    let line = print::channel_line(&name, &entry.text);
-                    // A full pipe or disk is noticed when the command's own result is printed.
-                    let _ = tickpath_config::say(format_args!("{name}  {line}"));
-                }
-                seen += u64::from(channel == Some(&name));
-                if channel.is_some() && seen >= count {
-                    return true;
-                }
-            }
-            false
-        });
-        if self.is_watched {
-            self.link().want_news(false);
-        }
-        match (result?, channel) {
-            (false, Some(channel)) => {
-                Err(Failure::NotDone(format!("{seen} of {count} messages of {channel} in time")))
-            }
-            _ => Ok(Done::default()),
-        }
-    }
-
-    fn show(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
-        let (mut count, mut text, mut way, mut is_short) = (SHOWN, None, None, false);
-        for word in arguments.rest() {
-            match (word.as_str(), word.parse()) {
-                ("sent", _) => way = Some(Way::Sent),
-                ("received", _) => way = Some(Way::Received),
-                ("oneline", _) => is_short = true,
-                (_, Ok(number)) => count = number,
-                _ => text = Some(word),
-            }
-        }
-        arguments.finish()?;
-        let link = self.link();
-        let is_meant = |entry: &crate::history::Entry| {
-            way.is_none_or(|way| entry.way == way)
-                && text.as_ref().is_none_or(|text| entry.text.contains(text.as_str()))
-        };
-        let entries: Vec<_> = link.history().entries().filter(is_meant).collect();
-        let lines = entries[entries.len().saturating_sub(count)..].iter().map(|entry| {
-            let sign = if entry.way == Way::Sent { '>' } else { '<' };
-            let body =
-                if is_short { json_text::one_line(&entry.text) } else { json_text::pretty(&entry.text) };
-            let cut = if entry.text.len() < entry.len {
-                format!("\n... of {} bytes", entry.len)
-            } else {
-                String::new()
-            };
-            format!("[{}] {sign} {body}{cut}", entry.at.0 / 1_000_000)
-        });
-        Ok(Done::text(lines.collect::<Vec<_>>().join("\n")))
-    }
-
     fn stopwatch(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
         let word = arguments.next("do");
         arguments.finish()?;
@@ -581,7 +505,17 @@ impl Shell {
         if text.is_empty() {
             text.push("nothing was timed yet".to_owned());
         }
-        let json = serde_json::to_string(&figures).expect("names and numbers");
+        let buckets = |name| {
+            let span = Span::ALL.into_iter().find(|span| span.name() == name);
+            let list = span.map(|span| link.watches.buckets(span)).unwrap_or_default();
+            list.into_iter().map(|(end, count)| [end.0, count]).collect::<Vec<_>>()
+        };
+        let whole = figures.iter().map(|figure| {
+            let mut json = serde_json::to_value(figure).expect("names and numbers");
+            json["below_ns_and_count"] = serde_json::json!(buckets(figure.name));
+            json
+        });
+        let json = serde_json::Value::Array(whole.collect()).to_string();
         Ok(Done { text: text.join("\n"), json: Some(json), ..Done::default() })
     }
 
@@ -608,20 +542,13 @@ impl Shell {
     }
 }
 
-/// Each channel with how much came and the last of it.
-pub(crate) fn channel_lines(link: &crate::link::Link, rows_max: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for channel in link.channels().iter().take(rows_max) {
-        let feed = link.feeds().get(channel);
-        let count = feed.map_or(0, |feed| feed.count);
-        let last = feed.and_then(|feed| link.history().entry(feed.place));
-        let last = last.map_or_else(|| "-".to_owned(), |entry| print::channel_line(channel, &entry.text));
-        lines.push(format!("{channel}  #{count}  {last}"));
-    }
-    if lines.is_empty() {
-        lines.push("no subscriptions".to_owned());
-    }
-    lines
+/// `logged in as anna (trade:read_write)`.
+fn as_whom(link: &Link) -> String {
+    let scope = match link.scope() {
+        "" => String::new(),
+        scope => format!(" ({scope})"),
+    };
+    format!("logged in as {}{scope}", link.client_id().unwrap_or_default())
 }
 
 /// Whether a method asks, rather than changes the session.

@@ -5,6 +5,8 @@ use tickpath_types::Nanos;
 /// Bytes beside a message: its time, how long it was, how much of it is kept with its direction. Records begin at
 /// multiples of it, so that a header is always in one piece.
 const HEADER: usize = 16;
+/// Parts of the memory of each of which it is known where the first message in it begins.
+const BLOCKS: usize = 64;
 /// The bit that marks what was sent.
 const SENT: u32 = 1 << 31;
 
@@ -37,8 +39,12 @@ pub struct History {
     ring: Box<[u8]>,
     /// Where the next message goes, counted from the beginning; its place is the remainder.
     end: u64,
-    /// Where the oldest message is.
-    start: u64,
+    /// Where the first message of each block is; of blocks in which none begins, where one was before.
+    firsts: [u64; BLOCKS],
+    /// The block in which the last message begins, counted from the beginning.
+    block: u64,
+    /// Bits of a place within its block.
+    block_bits: u32,
 }
 
 impl History {
@@ -46,33 +52,37 @@ impl History {
     #[must_use]
     pub fn new(bytes: usize) -> History {
         // A pattern other than zero, so that every page is there before the first message.
-        History { ring: vec![1; bytes.max(1 << 10).next_power_of_two()].into(), end: 0, start: 0 }
+        let ring: Box<[u8]> = vec![1; bytes.max(1 << 10).next_power_of_two()].into();
+        let block_bits = (ring.len() / BLOCKS).trailing_zeros();
+        History { ring, end: 0, firsts: [u64::MAX; BLOCKS], block: u64::MAX, block_bits }
     }
 
     /// Keeps a message; of one that is longer than a quarter of the memory, its beginning. Its place is returned.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, at: Nanos, way: Way, message: &str) -> u64 {
         let kept = message.len().min(self.ring.len() / 4);
-        let record = record_len(kept);
-        while self.end + record - self.start > self.ring.len() as u64 {
-            self.start += record_len(self.kept(self.start));
-        }
         let place = self.end;
-        self.end += record;
-        let len = u32::try_from(message.len()).unwrap_or(u32::MAX);
+        self.end += record_len(kept);
+        // What it overwrites is found to be gone when somebody looks.
+        if place >> self.block_bits != self.block {
+            self.block = place >> self.block_bits;
+            self.firsts[self.block as usize % BLOCKS] = place;
+        }
+        // No transport has messages of 4 GiB.
+        let len = message.len() as u64 & u64::from(u32::MAX);
         let mark = if way == Way::Sent { SENT } else { 0 };
-        let header = u128::from(at.0) | u128::from(len) << 64 | u128::from(kept as u32 | mark) << 96;
-        let header = header.to_le_bytes();
+        let header = [at.0, len | u64::from(kept as u32 | mark) << 32];
         let bytes = &message.as_bytes()[..kept];
         let start = self.index(place);
         // Nearly always the record does not go over the end of the memory.
-        match self.ring.get_mut(start..start + HEADER + kept) {
-            Some(room) => {
-                let (head, body) = room.split_at_mut(HEADER);
-                head.copy_from_slice(&header);
+        let room =
+            self.ring.get_mut(start..start + HEADER + kept).and_then(|room| room.split_first_chunk_mut());
+        match room {
+            Some((head, body)) => {
+                *head = bytes_of(header);
                 body.copy_from_slice(bytes);
             }
-            None => self.push_around(start, header, bytes),
+            None => self.push_around(start, bytes_of(header), bytes),
         }
         place
     }
@@ -86,17 +96,24 @@ impl History {
         self.ring[..rest.len()].copy_from_slice(rest);
     }
 
-    /// Bytes that are kept of the message at a place.
-    #[inline]
-    fn kept(&self, place: u64) -> usize {
-        let end = self.index(place) + HEADER;
-        let marked = self.ring[..end].last_chunk().map_or(0, |word| u32::from_le_bytes(*word));
-        (marked & !SENT) as usize
+    /// Where what was overwritten ends.
+    fn overwritten(&self) -> u64 {
+        self.end.saturating_sub(self.ring.len() as u64)
+    }
+
+    /// Where the oldest message is that is known to be whole.
+    pub(crate) fn oldest(&self) -> u64 {
+        let from = self.overwritten();
+        let firsts = (from >> self.block_bits..).take(BLOCKS + 1).filter_map(|block| {
+            let first = self.firsts[block as usize % BLOCKS];
+            (first >> self.block_bits == block && first >= from).then_some(first)
+        });
+        firsts.min().unwrap_or(self.end)
     }
 
     /// The messages, oldest first.
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
-        let mut place = self.start;
+        let mut place = self.oldest();
         std::iter::from_fn(move || {
             let entry = self.entry(place)?;
             place += record_len(self.header(place).kept);
@@ -104,10 +121,27 @@ impl History {
         })
     }
 
+    /// Whether a message that was at a place, or would be, has made room.
+    #[must_use]
+    pub(crate) fn is_gone(&self, place: u64) -> bool {
+        place < self.overwritten()
+    }
+
+    /// Where the next message will be.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The place behind a message that is there.
+    pub(crate) fn behind(&self, place: u64) -> u64 {
+        place + record_len(self.header(place).kept)
+    }
+
     /// The message at a place that [`push`](History::push) gave; none when it has made room.
     #[must_use]
     pub fn entry(&self, place: u64) -> Option<Entry> {
-        if place < self.start || place >= self.end {
+        if place < self.overwritten() || place >= self.end {
             return None;
         }
         let Header { at, way, len, kept } = self.header(place);
@@ -147,10 +181,16 @@ struct Header {
     kept: usize,
 }
 
+#[inline(always)]
+fn bytes_of(header: [u64; 2]) -> [u8; HEADER] {
+    (u128::from(header[0]) | u128::from(header[1]) << 64).to_le_bytes()
+}
+
 /// Bytes of a message with what stands before it.
 #[inline]
 fn record_len(kept: usize) -> u64 {
-    (HEADER + kept).next_multiple_of(HEADER) as u64
+    // Up to the next multiple, of a power of two.
+    (kept + 2 * HEADER - 1 & !(HEADER - 1)) as u64
 }
 
 #[cfg(test)]

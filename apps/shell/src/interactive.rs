@@ -13,42 +13,72 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Context, Editor, ExternalPrinter, Helper};
 use tickpath_config::{say, tell};
+use tickpath_deribit::codes::OrderFilter;
+use tickpath_deribit::messages::{Instrument, Order, OrderPrice};
+use tickpath_deribit::number::Decimal;
 
 use crate::commands::{self, ENTRIES, Verb};
 use crate::execute::{CURRENCIES, KINDS, LOOK};
+use crate::json_text::SECRETS;
 use crate::link::{Link, Standing, wait_for};
 use crate::order::{FLAGS, TIMES, TRIGGERS, TYPES, has_limit, name_of};
 use crate::pane::Pane;
-use crate::run::{RunOptions, Runner};
+use crate::run::{Flow, RunOptions, Runner, visible};
 use crate::shell::{Interrupt, Shell};
 
+/// Fewer names than this are those of the commands so far: the venue is asked for more.
+const NAMES_FEW: usize = 8;
 /// Lines that are remembered.
 const HISTORY_LINES: usize = 1_000;
+
+/// Channels, or how they begin.
+const CHANNELS: [&str; 11] = [
+    "ticker.",
+    "quote.",
+    "book.",
+    "trades.",
+    "user.orders.any.any.raw",
+    "user.trades.any.any.raw",
+    "user.changes.any.any.raw",
+    "user.portfolio.any",
+    "deribit_price_index.",
+    "perpetual.",
+    "platform_state",
+];
+/// Channels of an instrument: what stands before and behind its name.
+const CHANNELS_OF_ONE: [(&str, &str); 9] = [
+    ("ticker.", ".100ms"),
+    ("quote.", ""),
+    ("book.", ".none.10.100ms"),
+    ("book.", ".100ms"),
+    ("trades.", ".100ms"),
+    ("trades.", ".raw"),
+    ("user.orders.", ".raw"),
+    ("user.trades.", ".raw"),
+    ("user.changes.", ".raw"),
+];
 
 /// Runs a shell for the person at the terminal.
 pub(crate) fn run(shell: &mut Shell, runner: &mut Runner<'_>, options: &RunOptions) -> anyhow::Result<()> {
     let config =
         rustyline::Config::builder().max_history_size(HISTORY_LINES)?.history_ignore_space(true).build();
     let mut editor: Editor<Words, FileHistory> = Editor::with_config(config)?;
-    editor.set_helper(Some(Words { link: shell.shared_link() }));
-    let history = history_file();
+    editor.set_helper(Some(Words { link: shell.shared_link(), field: None }));
+    let mut history = history_file();
     if let Some(path) = &history {
         // There is none before the first time.
         let _ = editor.load_history(path);
     }
     shell.is_watched = true;
+    // A terminal that is closed: the connection is closed with a word, as after SIGTERM.
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&shell.interrupt.shell))?;
     shell.link().want_news(false);
     let pane = if options.has_no_pane { None } else { Pane::new() };
     let printer = editor.create_external_printer().ok();
     let keeper = Keeper::start(shell.shared_link(), printer, pane, shell.interrupt.clone())?;
     say("tickpath shell: help lists the commands, Tab completes, Ctrl-D ends")?;
-    let result = read_lines(shell, runner, &mut editor);
+    let result = read_lines(shell, runner, &mut editor, &mut history);
     keeper.stop();
-    if let Some(path) = &history
-        && let Err(error) = editor.save_history(path)
-    {
-        tell(format_args!("tickpath: the history of commands is not kept: {}: {error}", path.display()));
-    }
     result
 }
 
@@ -61,31 +91,68 @@ fn read_lines(
     shell: &mut Shell,
     runner: &mut Runner<'_>,
     editor: &mut Editor<Words, FileHistory>,
+    history: &mut Option<PathBuf>,
 ) -> anyhow::Result<()> {
+    let mut has_names = false;
     while !shell.interrupt.shell.load(Ordering::Relaxed) {
+        let is_ready = shell.link().standing() == Standing::Ready;
+        if is_ready && !has_names && shell.link().instrument_names().len() < NAMES_FEW {
+            shell.fetch_names();
+            has_names = true;
+        }
         // The link is let go before the person types: whoever keeps it needs it.
         let prompt = prompt(&shell.link());
         let line = match editor.readline(&prompt) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => continue,
             Err(ReadlineError::Eof) => return Ok(()),
+            // A terminal that was closed cannot be read any more.
+            Err(_) if shell.interrupt.shell.load(Ordering::Relaxed) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         if line.trim().is_empty() {
             continue;
         }
-        editor.add_history_entry(line.as_str())?;
-        for command in crate::words::commands(&line) {
-            let Some(command) = filled_in(shell, editor, command)? else { continue };
+        remember(editor, &line, history);
+        let lines = crate::words::commands(&line);
+        let count = lines.len();
+        for (place, command) in (1..).zip(lines) {
+            let Some(command) = filled_in(shell, editor, command, history)? else { break };
+            // Ctrl-C while a field was looked up is not of the command.
             shell.interrupt.command.store(false, Ordering::Relaxed);
-            if runner.run_one(shell, &command)? {
+            let flow = runner.run_one(shell, &command)?;
+            if flow == Flow::End {
                 return Ok(());
+            }
+            // Whoever wrote `buy ...; sell ...` did not mean the second without the first, or after Ctrl-C.
+            let is_interrupted = shell.interrupt.is_raised();
+            if is_interrupted || (flow == Flow::Failed && !runner.keeps_going()) {
+                if place < count {
+                    tell(format_args!("tickpath: {} more of this line not carried out", count - place));
+                }
+                break;
             }
         }
         // Ctrl-C ended the command; the shell goes on.
         shell.interrupt.command.store(false, Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// Keeps a line for the next time at once: a terminal that is closed ends the shell without a word.
+fn remember(editor: &mut Editor<Words, FileHistory>, line: &str, history: &mut Option<PathBuf>) {
+    // A secret in a command's JSON is in no file.
+    if SECRETS.iter().any(|name| line.contains(name)) {
+        return;
+    }
+    let kept = editor.add_history_entry(line).and_then(|is_new| match history {
+        Some(path) if is_new => editor.append_history(path),
+        _ => Ok(()),
+    });
+    if let (Err(error), Some(path)) = (kept, history.as_ref()) {
+        tell(format_args!("tickpath: the history of commands is not kept: {}: {error}", path.display()));
+        *history = None;
+    }
 }
 
 /// The venue's name and whether it is there.
@@ -104,16 +171,28 @@ fn filled_in(
     shell: &mut Shell,
     editor: &mut Editor<Words, FileHistory>,
     command: String,
+    history: &mut Option<PathBuf>,
 ) -> anyhow::Result<Option<String>> {
     let verb = commands::find(&command).map(|entry| entry.verb);
     let form = match verb {
         Some(Verb::Buy | Verb::Sell) => order_form(shell, editor),
-        Some(Verb::Edit) => change_form(editor),
+        Some(Verb::Edit) => change_form(shell, editor),
         _ => return Ok(Some(command)),
     };
-    match form {
-        Ok(fields) => Ok(Some(format!("{command}{fields}"))),
-        Err(ReadlineError::Interrupted | ReadlineError::Eof) => {
+    let whole = form.and_then(|fields| {
+        let whole = format!("{command}{fields}");
+        let send = editor.readline(&format!("  {whole}\n  send it (yes): "))?;
+        Ok(["", "y", "yes"].contains(&send.trim()).then_some(whole))
+    });
+    if let Some(words) = editor.helper_mut() {
+        words.field = None;
+    }
+    match whole {
+        Ok(Some(whole)) => {
+            remember(editor, &whole, history);
+            Ok(Some(whole))
+        }
+        Ok(None) | Err(ReadlineError::Interrupted | ReadlineError::Eof) => {
             tell("given up: nothing was sent");
             Ok(None)
         }
@@ -124,67 +203,109 @@ fn filled_in(
 type Fields = Result<String, ReadlineError>;
 
 fn order_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fields {
-    let mut form = Form { editor, fields: String::new() };
+    let names = shell.link().instrument_names();
+    let mut form = Form::new(editor);
+    form.offer(names);
     let instrument = form.needed("instrument", "", |text| {
         shell.instrument(text).map(drop).map_err(|error| error.to_string())
     })?;
     let json = shell.instrument(&instrument).unwrap_or_default();
-    let known = crate::trade::read::<tickpath_deribit::messages::Instrument<'_>>(&json).ok();
-    let step = known.as_ref().map(|instrument| instrument.min_trade_amount);
+    let known = crate::trade::read::<Instrument<'_>>(&json).ok();
+    let step = known.as_ref().map(least);
     let hint = step.map(|step| format!(" (a multiple of {step})")).unwrap_or_default();
-    let is_amount = |text: &str| {
-        number(text, |value| {
-            let fits = step.is_none_or(|step| value >= step && crate::order::is_multiple(value, step));
-            if fits {
-                Ok(())
-            } else {
-                Err(format!("it has to be a multiple of {}", step.unwrap_or_default()))
-            }
-        })
+    let amount = form.maybe("amount", &hint, |text| number(text, |value| positive(value, step)))?;
+    let size = known.as_ref().and_then(|known| known.contract_size);
+    let amount: Option<Decimal> = amount.and_then(|text| text.parse().ok());
+    form.contracts(amount, size)?;
+    let order_type = form.one_of("type", "limit", &TYPES)?.unwrap_or(TYPES[0].1);
+    let is_tick = |text: &str| {
+        number(text, |price| multiple(price, known.as_ref().map(|instrument| instrument.tick_at(price))))
     };
-    let amount = form.maybe("amount", &hint, is_amount)?;
-    let check = |text: &str| number(text, |_| Ok(()));
-    if amount.is_none() {
-        form.needed("contracts", "", check)?;
-    }
-    let order_type = form.one_of("type", "limit", &TYPES)?;
-    let order_type = order_type.unwrap_or(TYPES[0].1);
     if has_limit(order_type) {
-        form.needed("price", "", |text| {
-            number(text, |price| match &known {
-                Some(known) if !crate::order::is_multiple(price, known.tick_at(price)) => {
-                    Err(format!("it has to be a multiple of {}", known.tick_at(price)))
-                }
-                _ => Ok(()),
-            })
-        })?;
+        form.needed("price", "", is_tick)?;
         form.one_of("time_in_force", "good_til_cancelled", &TIMES)?;
     }
     let name = name_of(&TYPES, order_type);
     if name.starts_with("stop_") || name.starts_with("take_") || name == "trailing_stop" {
-        form.one_of("trigger", "needed", &TRIGGERS)?;
+        form.needed_one_of("trigger", &TRIGGERS)?;
         let field = if name == "trailing_stop" { "trigger_offset" } else { "trigger_price" };
-        form.needed(field, "", check)?;
+        form.needed(field, "", is_tick)?;
     }
     form.maybe("label", "", |text| {
         if text.chars().count() <= 64 { Ok(()) } else { Err("at most 64 characters".to_owned()) }
     })?;
+    form.flags("none", &[])?;
     Ok(form.fields)
 }
 
-fn change_form(editor: &mut Editor<Words, FileHistory>) -> Fields {
-    let mut form = Form { editor, fields: String::new() };
-    form.needed("order_id", "", |_| Ok(()))?;
-    for name in ["amount", "price", "trigger_price"] {
-        form.maybe(name, " (as it is)", |text| number(text, |_| Ok(())))?;
+fn change_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fields {
+    let mut form = Form::new(editor);
+    let mut json = String::new();
+    form.needed("order_id", "", |text| {
+        json = shell.order_json(text).map_err(|error| error.to_string())?;
+        Ok(())
+    })?;
+    let Ok(order) = crate::trade::read::<Order<'_>>(&json) else { return Ok(form.fields) };
+    tell(format_args!("  {}", visible(&crate::print::order(&order))));
+    let instrument = shell.instrument(&order.instrument_name.to_cow()).unwrap_or_default();
+    let known = crate::trade::read::<Instrument<'_>>(&instrument).ok();
+    let step = known.as_ref().map(least);
+    let is_tick = |text: &str| {
+        number(text, |price| multiple(price, known.as_ref().map(|instrument| instrument.tick_at(price))))
+    };
+    loop {
+        let before = form.fields.len();
+        let is_amount = |text: &str| number(text, |value| positive(value, step));
+        let amount = form.maybe("amount", &format!(" ({})", order.amount), is_amount)?;
+        if amount.is_none() {
+            let size = known.as_ref().and_then(|known| known.contract_size);
+            form.contracts_or_as_is(size)?;
+        }
+        if let Some(price) = order.price.and_then(OrderPrice::limit) {
+            form.maybe("price", &format!(" ({price})"), is_tick)?;
+        }
+        if let Some(price) = order.trigger_price {
+            form.maybe("trigger_price", &format!(" ({price})"), is_tick)?;
+        }
+        if let Some(offset) = order.trigger_offset {
+            form.maybe("trigger_offset", &format!(" ({offset})"), is_tick)?;
+        }
+        if form.fields.len() > before {
+            break;
+        }
+        tell("  what is to change? Ctrl-C gives up");
     }
+    // A flag that is not stated again is none any more: those that the order has are the default.
+    let has = [
+        (FLAGS[0], order.post_only),
+        (FLAGS[1], order.reject_post_only == Some(true)),
+        (FLAGS[2], order.reduce_only),
+        (FLAGS[3], order.mmp),
+    ];
+    let kept: Vec<&str> = has.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    let hint = if kept.is_empty() { "none".to_owned() } else { kept.join(" ") };
+    form.flags(&hint, &kept)?;
     Ok(form.fields)
 }
 
-fn number(
-    text: &str,
-    check: impl FnOnce(tickpath_deribit::number::Decimal) -> Result<(), String>,
-) -> Result<(), String> {
+fn least(instrument: &Instrument<'_>) -> Decimal {
+    instrument.min_trade_amount
+}
+
+/// Whether a number is a multiple of a step, where that is known.
+fn multiple(value: Decimal, step: Option<Decimal>) -> Result<(), String> {
+    match step.filter(|step| !crate::order::is_multiple(value, *step)) {
+        Some(step) => Err(format!("it has to be a multiple of {step}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether an amount is above zero and a multiple of a step, where that is known.
+fn positive(value: Decimal, step: Option<Decimal>) -> Result<(), String> {
+    if value > Decimal::ZERO { multiple(value, step) } else { Err("it has to be above 0".to_owned()) }
+}
+
+fn number(text: &str, check: impl FnOnce(Decimal) -> Result<(), String>) -> Result<(), String> {
     text.parse().map_err(|error: tickpath_deribit::number::NumberError| error.to_string()).and_then(check)
 }
 
@@ -194,7 +315,75 @@ struct Form<'e> {
     fields: String,
 }
 
-impl Form<'_> {
+impl<'e> Form<'e> {
+    fn new(editor: &'e mut Editor<Words, FileHistory>) -> Form<'e> {
+        let mut form = Form { editor, fields: String::new() };
+        form.offer(Vec::new());
+        form
+    }
+
+    /// What Tab completes in the next field.
+    fn offer(&mut self, words: Vec<String>) {
+        if let Some(helper) = self.editor.helper_mut() {
+            helper.field = Some(words);
+        }
+    }
+
+    /// Contracts beside an amount, which have to agree with it, or in place of it.
+    fn contracts(&mut self, amount: Option<Decimal>, size: Option<Decimal>) -> Result<(), ReadlineError> {
+        let hint = size.map(|size| format!(" (of {size})")).unwrap_or_default();
+        let check = |text: &str| {
+            number(text, |contracts| {
+                positive(contracts, None)?;
+                match amount.zip(size) {
+                    Some((amount, size)) if !crate::order::agree(amount, contracts, size) => {
+                        Err(format!("an amount of {amount} is something else: a contract is {size}"))
+                    }
+                    _ => Ok(()),
+                }
+            })
+        };
+        match amount {
+            Some(_) => self.maybe("contracts", &hint, check).map(drop),
+            None => self.needed("contracts", &hint, check).map(drop),
+        }
+    }
+
+    fn contracts_or_as_is(&mut self, size: Option<Decimal>) -> Result<(), ReadlineError> {
+        let hint = size.map(|size| format!(" (of {size})")).unwrap_or_default();
+        self.maybe("contracts", &hint, |text| number(text, |value| positive(value, None))).map(drop)
+    }
+
+    /// Flags, several on a line; an empty answer is the default, `none` is none.
+    fn flags(&mut self, hint: &str, default: &[&str]) -> Result<(), ReadlineError> {
+        self.offer(FLAGS.map(str::to_owned).to_vec());
+        loop {
+            let text = self.editor.readline(&format!("  flags ({hint}): "))?;
+            let words: Vec<&str> = match text.trim() {
+                "" => default.to_vec(),
+                "none" => Vec::new(),
+                text => text.split_whitespace().collect(),
+            };
+            match words.iter().find(|word| !FLAGS.contains(word)) {
+                None => {
+                    words.iter().for_each(|word| self.fields.push_str(&format!(" {word}")));
+                    self.offer(Vec::new());
+                    return Ok(());
+                }
+                Some(other) => tell(format_args!("  {other}: some of {}, or none", FLAGS.join(" "))),
+            }
+        }
+    }
+
+    fn needed_one_of<T: Copy>(&mut self, name: &str, names: &[(&str, T)]) -> Result<T, ReadlineError> {
+        loop {
+            match self.one_of(name, "needed", names)? {
+                Some(value) => return Ok(value),
+                None => tell(format_args!("  {name} is needed; Ctrl-C gives up")),
+            }
+        }
+    }
+
     fn ask(
         &mut self,
         name: &str,
@@ -252,9 +441,11 @@ impl Form<'_> {
     ) -> Result<Option<T>, ReadlineError> {
         let known = crate::order::list(names.iter().map(|(name, _)| name));
         let find = |text: &str| names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        self.offer(names.iter().map(|(name, _)| (*name).to_owned()).collect());
         let text = self.maybe(name, &format!(" ({default})"), |text| {
             find(text).map(drop).ok_or_else(|| format!("one of {known}"))
         })?;
+        self.offer(Vec::new());
         Ok(text.and_then(|text| find(&text)))
     }
 }
@@ -262,12 +453,29 @@ impl Form<'_> {
 /// Completes commands, their arguments, instruments and channels.
 struct Words {
     link: Arc<Mutex<Link>>,
+    /// What a field of a form may be; none while commands are typed.
+    field: Option<Vec<String>>,
 }
 
 impl Words {
     /// Names of instruments, where they are known without asking.
     fn instruments(&self) -> Vec<String> {
         self.link.try_lock().map(|link| link.instrument_names()).unwrap_or_default()
+    }
+
+    /// Ids of the orders that were told of last.
+    fn order_ids(&self) -> Vec<String> {
+        self.link.try_lock().map(|link| link.order_ids().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Channels of the instruments that are known, and the beginnings of others.
+    fn channels(&self) -> Vec<String> {
+        let mut all: Vec<String> = CHANNELS.iter().map(|start| (*start).to_owned()).collect();
+        let names = self.instruments();
+        all.extend(names.iter().flat_map(|name| {
+            CHANNELS_OF_ONE.iter().map(move |(before, behind)| format!("{before}{name}{behind}"))
+        }));
+        all
     }
 
     fn candidates(&self, line: &str) -> Vec<String> {
@@ -289,7 +497,7 @@ impl Words {
             Some(Verb::Help) => ENTRIES.iter().map(|entry| entry.names[0].to_owned()).collect(),
             Some(Verb::Ticker | Verb::Book | Verb::Trades | Verb::Close) => self.instruments(),
             Some(verb @ (Verb::Buy | Verb::Sell | Verb::Edit)) => {
-                let mut all = if verb == Verb::Edit { Vec::new() } else { self.instruments() };
+                let mut all = if verb == Verb::Edit { self.order_ids() } else { self.instruments() };
                 all.extend(named("type", &TYPES.map(|(name, _)| name)));
                 all.extend(named("time_in_force", &TIMES.map(|(name, _)| name)));
                 all.extend(named("trigger", &TRIGGERS.map(|(name, _)| name)));
@@ -299,27 +507,39 @@ impl Words {
                 all.extend(owned(&FLAGS));
                 all
             }
-            Some(Verb::Instruments | Verb::Positions | Verb::Orders | Verb::Account | Verb::CancelAll) => {
+            Some(Verb::Instruments | Verb::Positions | Verb::Account) => {
                 let mut all = owned(&CURRENCIES);
                 all.extend(KINDS.iter().map(ToString::to_string));
+                all
+            }
+            Some(Verb::CancelAll) => {
+                let mut all = owned(&CURRENCIES);
                 all.extend(self.instruments());
+                all
+            }
+            Some(Verb::Orders) => {
+                let mut all = self.instruments();
+                all.extend(KINDS.iter().map(ToString::to_string));
+                all.extend(OrderFilter::ALL.iter().map(ToString::to_string));
+                all
+            }
+            Some(Verb::Log) => {
+                let names = crate::log::Module::ALL.map(crate::log::Module::name);
+                names.into_iter().chain(["all", "off"]).map(str::to_owned).collect()
+            }
+            Some(Verb::Show) => owned(&["sent", "received", "oneline"]),
+            Some(Verb::Logout) => owned(&["keep_token", "invalidate"]),
+            Some(Verb::Stopwatch) => owned(&["reset"]),
+            Some(Verb::Cancel | Verb::Order) => {
+                let mut all = self.order_ids();
+                all.push("label=".to_owned());
                 all
             }
             Some(Verb::Unsubscribe | Verb::Wait) => match self.link.try_lock() {
                 Ok(link) => link.channels().iter().cloned().collect(),
                 Err(_) => Vec::new(),
             },
-            Some(Verb::Subscribe) => owned(&[
-                "ticker.",
-                "quote.",
-                "book.",
-                "trades.",
-                "user.orders.",
-                "user.trades.",
-                "user.changes.",
-                "user.portfolio.",
-                "deribit_price_index.",
-            ]),
+            Some(Verb::Subscribe) => self.channels(),
             _ => Vec::new(),
         }
     }
@@ -330,6 +550,12 @@ impl Completer for Words {
 
     fn complete(&self, line: &str, place: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = &line[..place];
+        if let Some(words) = &self.field {
+            let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+            let found = words.iter().filter(|word| word.starts_with(&before[start..]));
+            let pair = |word: &String| Pair { display: word.clone(), replacement: word.clone() };
+            return Ok((start, found.map(pair).collect()));
+        }
         let command = before.rsplit(';').next().unwrap_or_default().trim_start();
         let start = place - (command.len() - command.rfind(char::is_whitespace).map_or(0, |at| at + 1));
         let typed = &before[start..];
@@ -344,6 +570,12 @@ impl Hinter for Words {
 impl Highlighter for Words {}
 impl Validator for Words {}
 impl Helper for Words {}
+
+/// The next thing to tell a person: a line of the log, or a note.
+fn next_line(link: &mut Link) -> Option<String> {
+    let line = link.next_log().or_else(|| Some(format!("tickpath: {}", link.next_note()?)));
+    line.map(|line| visible(&line))
+}
 
 /// Keeps the link while nobody runs a command: heartbeats, reconnection, subscriptions and the pane.
 struct Keeper {
@@ -369,11 +601,11 @@ impl Keeper {
                 let waiter = {
                     let mut link = link.lock().expect("who holds the link does not panic");
                     link.poll();
-                    while let Some(note) = link.next_note() {
+                    while let Some(line) = next_line(&mut link) {
                         match &mut printer {
                             // A terminal that is gone ends the shell soon.
-                            Some(printer) => drop(printer.print(format!("tickpath: {note}\n"))),
-                            None => tell(format_args!("tickpath: {note}")),
+                            Some(printer) => drop(printer.print(format!("{line}\n"))),
+                            None => tell(line),
                         }
                     }
                     if let Some(pane) = &mut pane {

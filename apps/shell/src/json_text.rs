@@ -1,7 +1,8 @@
 //! JSON as people read it, with secrets left out.
 
 /// Members whose values are never shown.
-const SECRETS: [&str; 5] = ["access_token", "refresh_token", "client_secret", "signature", "password"];
+pub(crate) const SECRETS: [&str; 5] =
+    ["access_token", "refresh_token", "client_secret", "signature", "password"];
 /// What stands in their place.
 const HIDDEN: &str = "\"(not shown)\"";
 

@@ -10,12 +10,15 @@ use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
-use tickpath_deribit_link::{Change, Link as VenueLink, LinkConfig, Listener, Received, Route, Unanswered};
+use tickpath_deribit_link::{
+    Change, Link as VenueLink, LinkConfig, Listener, Loss, Received, Route, Unanswered,
+};
 use tickpath_types::Nanos;
 use tickpath_web::{TlsClient, WebUrl};
 
 use crate::config::{ShellConfig, VenueUrl};
 use crate::history::{History, Way};
+use crate::log::{Log, Module};
 use crate::native::{NativeLink, NativeSettings};
 use crate::stopwatch::{Span, Stopwatches};
 
@@ -25,6 +28,12 @@ pub use tickpath_deribit_link::Standing;
 const NOTES_MAX: usize = 64;
 /// Names of channels whose data waits to be printed; the oldest make room.
 const NEWS_MAX: usize = 4096;
+/// Names of instruments that are remembered; more are not.
+const NAMES_MAX: usize = 8_192;
+/// Ids of orders that are remembered; the oldest make room.
+const ORDER_IDS_MAX: usize = 64;
+/// Bytes of a name that is remembered.
+const NAME_LEN_MAX: usize = 64;
 /// How long to wait at once while a connection is being made.
 const CONNECTING_WAIT: Duration = Duration::from_millis(1);
 
@@ -97,6 +106,10 @@ pub struct Link {
     venue: Venue,
     inbox: Inbox,
     channels: BTreeSet<String>,
+    /// Names of instruments that the venue has given.
+    names: BTreeSet<String>,
+    /// Ids of the orders that were told of last.
+    order_ids: VecDeque<String>,
     /// Times of this program.
     pub watches: Stopwatches,
 }
@@ -125,6 +138,8 @@ impl Link {
             venue,
             inbox: Inbox::new(history),
             channels: BTreeSet::new(),
+            names: BTreeSet::new(),
+            order_ids: VecDeque::new(),
             watches: Stopwatches::default(),
             config,
         }
@@ -157,6 +172,24 @@ impl Link {
         }
     }
 
+    /// Whom the session is of: the key's id, or the native venue's user.
+    #[must_use]
+    pub fn client_id(&self) -> Option<&str> {
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.session().client_id(),
+            Venue::Native(link) => link.user(),
+        }
+    }
+
+    /// What the login allows, as the venue said it; empty where it said nothing.
+    #[must_use]
+    pub fn scope(&self) -> &str {
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.session().scope(),
+            Venue::Native(_) => "",
+        }
+    }
+
     /// Whether a request outlives its connection: then it has an answer all the same, once it is known what became of it.
     #[must_use]
     pub fn keeps_requests(&self) -> bool {
@@ -172,11 +205,32 @@ impl Link {
         }
     }
 
+    /// Remembers names that the venue has given, for completion, as far as there is room.
+    pub(crate) fn learn(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            if self.names.len() < NAMES_MAX && name.len() <= NAME_LEN_MAX {
+                self.names.insert(name);
+            }
+        }
+    }
+
+    /// Remembers the id of an order for completion; of many, the last ones.
+    pub(crate) fn learn_order(&mut self, id: String) {
+        if !self.order_ids.contains(&id) {
+            push_bounded(&mut self.order_ids, id, ORDER_IDS_MAX);
+        }
+    }
+
+    /// Ids of the orders that were told of last.
+    pub(crate) fn order_ids(&self) -> impl Iterator<Item = &String> {
+        self.order_ids.iter()
+    }
+
     /// Names of instruments, where they are known without asking.
     #[must_use]
     pub fn instrument_names(&self) -> Vec<String> {
         match &self.venue {
-            Venue::Deribit { .. } => Vec::new(),
+            Venue::Deribit { .. } => self.names.iter().cloned().collect(),
             Venue::Native(link) => link.instrument_names(),
         }
     }
@@ -254,10 +308,27 @@ impl Link {
         }
     }
 
+    /// How many channels are to end and may still give data.
+    #[must_use]
+    pub fn ending_channels(&self) -> usize {
+        match &self.venue {
+            Venue::Deribit { link, .. } => link.session().ending_channels(),
+            Venue::Native(_) => 0,
+        }
+    }
+
+    /// Forgets what came of channels that are not wanted any more.
+    pub fn forget_ended(&mut self) {
+        let channels = &self.channels;
+        self.inbox.feeds.retain(|name, _| channels.contains(name));
+        self.inbox.news.retain(|(name, _)| channels.contains(name));
+    }
+
     /// Whether it is kept which channels gave data, to be printed, as many as there is room for; what was kept is forgotten.
     pub fn want_news(&mut self, wanted: bool) {
         self.inbox.wants_news = wanted;
         self.inbox.news.clear();
+        self.inbox.news_lost = 0;
     }
 
     /// The next channel with data to print, and the place of its message in the history.
@@ -265,9 +336,25 @@ impl Link {
         self.inbox.news.pop_front()
     }
 
+    /// How many messages made room before they were printed, since this was asked last.
+    pub(crate) fn take_lost_news(&mut self) -> u64 {
+        std::mem::take(&mut self.inbox.news_lost)
+    }
+
     /// The next thing to tell the user.
     pub fn next_note(&mut self) -> Option<String> {
         self.inbox.notes.pop_front()
+    }
+
+    /// Lines of these modules are made from now on; of none, no more.
+    pub fn log(&mut self, modules: Vec<Module>) {
+        self.inbox.log = (!modules.is_empty()).then(|| Log::new(modules, &self.inbox.history));
+    }
+
+    /// The next line of the log.
+    pub fn next_log(&mut self) -> Option<String> {
+        let Inbox { log, history, .. } = &mut self.inbox;
+        log.as_mut()?.next(history)
     }
 
     /// Forgets what there was to tell.
@@ -302,6 +389,12 @@ impl Link {
         }
     }
 
+    /// Whether the last connection ended by a logout that the venue took.
+    #[must_use]
+    pub fn has_logged_out(&self) -> bool {
+        self.inbox.has_logged_out
+    }
+
     /// Goes to another venue; off until it is connected. What is subscribed stays wanted where the venue has it.
     ///
     /// # Errors
@@ -310,6 +403,8 @@ impl Link {
         let venue = venue(&config, &url, key)?;
         self.disconnect();
         self.inbox.feeds.clear();
+        self.names.clear();
+        self.order_ids.clear();
         (self.config, self.url, self.venue) = (config, url, venue);
         for channel in std::mem::take(&mut self.channels) {
             if let Err(why) = self.subscribe(&channel) {
@@ -417,6 +512,23 @@ impl Link {
         }
     }
 
+    /// Waits until another descriptor can be read, something came from the venue, a signal, or so long; whether the
+    /// descriptor can be read, or is at its end.
+    pub(crate) fn wait_with(&self, other: BorrowedFd<'_>, time: Duration) -> bool {
+        let (fds, is_restless): (Vec<BorrowedFd<'_>>, bool) = match &self.venue {
+            Venue::Deribit { link, .. } if link.is_open() => (link.fd().into_iter().collect(), false),
+            Venue::Deribit { link, .. } => (Vec::new(), link.standing() != Standing::Off),
+            Venue::Native(link) => (link.fds().collect(), link.is_restless()),
+        };
+        let time = if is_restless { time.min(CONNECTING_WAIT) } else { time };
+        let mut fds: Vec<PollFd<'_>> =
+            std::iter::once(other).chain(fds).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        let time = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
+        // Whatever ended the wait, who waits looks again.
+        let _ = poll(&mut fds, time);
+        fds[0].revents().is_some_and(|found| !found.is_empty())
+    }
+
     /// A copy of a socket's descriptor, to wait for without holding the link.
     #[must_use]
     pub fn waiter(&self) -> Option<std::os::fd::OwnedFd> {
@@ -471,12 +583,17 @@ pub(crate) struct Inbox {
     feeds: BTreeMap<String, Feed>,
     news: VecDeque<(String, u64)>,
     wants_news: bool,
+    /// Messages that made room before they were printed.
+    news_lost: u64,
     notes: VecDeque<String>,
+    log: Option<Log>,
     answer: Option<(i64, Answer)>,
     awaited: Option<i64>,
     auth_sent_at: Option<Nanos>,
     /// How long the last login took.
     pub(crate) login_time: Option<Nanos>,
+    /// The last connection ended by a logout that the venue took.
+    has_logged_out: bool,
 }
 
 impl Inbox {
@@ -489,16 +606,27 @@ impl Inbox {
             feeds: BTreeMap::new(),
             news: VecDeque::new(),
             wants_news: false,
+            news_lost: 0,
             notes: VecDeque::with_capacity(NOTES_MAX),
+            log: None,
             answer: None,
             awaited: None,
             auth_sent_at: None,
             login_time: None,
+            has_logged_out: false,
         }
     }
 
     pub(crate) fn note(&mut self, note: String) {
+        self.tell_log(&note);
         push_bounded(&mut self.notes, note, NOTES_MAX);
+    }
+
+    /// Something about the connection, for the log.
+    fn tell_log(&mut self, text: &str) {
+        if let Some(log) = &mut self.log {
+            log.tell(self.clock.now(), text.to_owned());
+        }
     }
 
     /// Waits for the answer to this request, and for no other.
@@ -536,6 +664,7 @@ impl Inbox {
         feed.count += 1;
         feed.place = self.place;
         if self.wants_news {
+            self.news_lost += u64::from(self.news.len() == NEWS_MAX);
             push_bounded(&mut self.news, (channel.to_owned(), self.place), NEWS_MAX);
         }
     }
@@ -598,8 +727,12 @@ impl Listener for Inbox {
     }
 
     fn on_change(&mut self, _at: Nanos, change: Change<'_>) {
+        if let Change::Opened = change {
+            self.tell_log("the connection stands");
+        }
         if let Change::Lost { why, .. } = change {
             self.auth_sent_at = None;
+            self.has_logged_out = matches!(why, Loss::Logout);
             self.note(why.to_string());
         }
     }

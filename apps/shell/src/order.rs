@@ -80,6 +80,28 @@ pub struct NewOrder {
 }
 
 impl NewOrder {
+    /// An order of an instrument that states nothing but its type.
+    #[must_use]
+    pub fn of(instrument: &str, order_type: OrderType) -> NewOrder {
+        NewOrder {
+            instrument: instrument.to_owned(),
+            amount: None,
+            contracts: None,
+            order_type,
+            price: None,
+            label: None,
+            time_in_force: None,
+            post_only: false,
+            reject_post_only: false,
+            reduce_only: false,
+            mmp: false,
+            display_amount: None,
+            trigger: None,
+            trigger_price: None,
+            trigger_offset: None,
+        }
+    }
+
     /// Reads an order: `INSTRUMENT AMOUNT [PRICE] [name=value ...]`.
     ///
     /// # Errors
@@ -181,7 +203,7 @@ impl NewOrder {
             (self.amount, self.contracts, instrument.contract_size)
         {
             ensure!(
-                product(contracts, size) == Some((i128::from(amount.mantissa()), amount.scale())),
+                agree(amount, contracts, size),
                 "amount={amount} and contracts={contracts} do not agree: a contract is {size}"
             );
         }
@@ -382,6 +404,12 @@ pub fn exceeds((value, scale): (i128, u8), limit: Decimal) -> bool {
         (Some(value), Some(limit)) => value > limit,
         _ => true,
     }
+}
+
+/// Whether an amount is that of so many contracts.
+#[must_use]
+pub fn agree(amount: Decimal, contracts: Decimal, size: Decimal) -> bool {
+    product(contracts, size) == product(amount, Decimal::from(1))
 }
 
 /// A product, exactly, in its shortest form.

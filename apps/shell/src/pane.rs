@@ -5,8 +5,8 @@ use std::io::{IsTerminal, Write, stdout};
 use ratatui::crossterm::terminal;
 use tickpath_types::Nanos;
 
-use crate::execute::channel_lines;
 use crate::link::Link;
+use crate::watch::channel_lines;
 
 /// Lines of the pane at most, its border included.
 const HEIGHT_MAX: u16 = 12;
@@ -39,11 +39,17 @@ impl Pane {
         }
         self.drawn_at = now;
         let Ok((columns, lines)) = terminal::size() else { return };
-        let wanted = u16::try_from(link.channels().len() + 1).unwrap_or(u16::MAX).min(HEIGHT_MAX);
-        if link.channels().is_empty() || lines < wanted + BELOW_MIN {
-            return self.close();
-        }
-        let rows = channel_lines(link, usize::from(wanted) - 1);
+        let count = link.channels().len();
+        let Some(wanted) = height(count, lines) else { return self.close() };
+        let rows_max = usize::from(wanted) - 1;
+        let rows = match count > rows_max {
+            true => {
+                let mut rows = channel_lines(link, rows_max - 1);
+                rows.push(format!("... and {} more: see subscriptions", count - rows.len()));
+                rows
+            }
+            false => channel_lines(link, rows_max),
+        };
         let shape = (lines, columns, wanted);
         if self.made_for == Some(shape) && self.last == rows {
             return;
@@ -77,6 +83,13 @@ impl Drop for Pane {
     }
 }
 
+/// Lines that the pane of so many channels takes of a terminal; none where there is nothing to show or no room.
+fn height(channels: usize, lines: u16) -> Option<u16> {
+    let wanted = u16::try_from(channels + 1).unwrap_or(u16::MAX);
+    let height = wanted.min(HEIGHT_MAX).min(lines.saturating_sub(BELOW_MIN));
+    (channels > 0 && height >= 2).then_some(height)
+}
+
 /// Makes the lines below the pane scroll alone. What stood in the way of a larger pane is scrolled down first.
 fn region(before: u16, wanted: u16, lines: u16) -> String {
     let grows = wanted.saturating_sub(before);
@@ -98,4 +111,29 @@ fn clipped(text: &str, columns: u16) -> String {
 fn write(text: &str) {
     let mut out = stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pane_leaves_room_for_commands() {
+        for (channels, lines, wanted) in [
+            (0, 40, None),
+            (1, 40, Some(2)),
+            (5, 40, Some(6)),
+            (50, 40, Some(HEIGHT_MAX)),
+            (5, 13, Some(3)),
+            (5, 11, None),
+            (5, 0, None),
+        ] {
+            assert_eq!(height(channels, lines), wanted, "{channels} {lines}");
+        }
+    }
+
+    #[test]
+    fn lines_are_clipped_and_say_nothing_to_the_terminal() {
+        assert_eq!(clipped("abc\x1b[2Jdef", 5), "abc[2");
+    }
 }

@@ -130,6 +130,10 @@ fn orders(list: &List<'_, Order<'_>>) -> Option<String> {
             Some(OrderPrice::Market) => "market".to_owned(),
             None => "-".to_owned(),
         };
+        let price = match order.trigger_price {
+            Some(trigger) => format!("{price}, trigger at {trigger}"),
+            None => price,
+        };
         vec![
             order.order_id.to_cow().into_owned(),
             order.instrument_name.to_cow().into_owned(),

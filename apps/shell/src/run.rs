@@ -1,18 +1,21 @@
 //! A shell from its start to its end: commands from the command line, a script, or a person.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
+use nix::errno::Errno;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tickpath_config::{say, tell};
 
 use crate::config::ShellConfig;
-use crate::execute::Done;
+use crate::execute::{Done, LOOK};
 use crate::interactive;
 use crate::link::Link;
+use crate::log::Module;
 use crate::shell::{Failure, Interrupt, Shell};
 use crate::stopwatch::{Figures, Readable};
 use crate::words::commands;
@@ -45,6 +48,10 @@ pub struct RunOptions {
     pub keeps_going: bool,
     /// Says nothing on standard output: something else is written there.
     pub is_silent: bool,
+    /// What the commands gave is kept for the [`Report`]; without it nothing grows with the number of commands.
+    pub is_reported: bool,
+    /// What goes on is printed from the beginning, of these modules.
+    pub log: Vec<Module>,
     /// No pane on a terminal.
     pub has_no_pane: bool,
 }
@@ -67,7 +74,7 @@ pub struct Report {
     pub url: String,
     /// Nothing was sent.
     pub dry_run: bool,
-    /// The commands in their order.
+    /// The commands in their order; none where no report was wanted.
     pub commands: Vec<CommandReport>,
     /// The stop-watches.
     pub stopwatch: Vec<Figures>,
@@ -113,18 +120,23 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
     config.check()?;
     let url = config.checked_venue()?;
     let key = config.key(options.config_file.as_deref(), options.key_file.as_deref())?;
+    let script = match &options.source {
+        Source::Text(text) => Some(text.clone()),
+        Source::Script(path) if path.as_os_str() != "-" => Some(read_script(path)?),
+        Source::Script(_) | Source::Person => None,
+    };
     let link = Link::open(config, url, key.clone())?;
     let mut shell = Shell::new(link, key, options.is_dry_run, interrupt);
-    shell.is_silent = options.is_silent;
+    shell.link().log(options.log.clone());
+    (shell.is_silent, shell.is_reported) = (options.is_silent, options.is_reported);
     let mut runner = Runner { options, commands: Vec::new(), has_failed: false, is_person: false };
-    let result = match &options.source {
-        Source::Text(text) => runner.run_all(&mut shell, text),
-        Source::Script(path) => read_script(path).and_then(|text| runner.run_all(&mut shell, &text)),
-        Source::Person if std::io::stdin().is_terminal() => {
+    let result = match script {
+        Some(text) => runner.run_all(&mut shell, &text).map(drop),
+        None if options.source == Source::Person && std::io::stdin().is_terminal() => {
             runner.is_person = true;
             interactive::run(&mut shell, &mut runner, options)
         }
-        Source::Person => read_script("-".as_ref()).and_then(|text| runner.run_all(&mut shell, &text)),
+        None => runner.run_lines(&mut shell, std::io::stdin()),
     };
     let mut link = shell.link();
     link.disconnect();
@@ -134,18 +146,43 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
         _ => Ended::Done,
     };
     let (url, stopwatch) = (link.url().to_string(), link.watches.figures().collect());
-    result?;
+    while let Some(line) = link.next_log() {
+        tell(visible(&line));
+    }
+    match result {
+        // What was done is reported all the same.
+        Err(error) if options.is_reported => {
+            tell(format_args!("tickpath: {error:#}"));
+            let commands = runner.commands;
+            return Ok(Report {
+                url,
+                dry_run: options.is_dry_run,
+                commands,
+                stopwatch,
+                ended: Ended::Failed,
+            });
+        }
+        result => result?,
+    }
     Ok(Report { url, dry_run: options.is_dry_run, commands: runner.commands, stopwatch, ended })
 }
 
 fn read_script(path: &std::path::Path) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().read_to_string(&mut text).map(drop),
-        false => std::fs::read_to_string(path).map(|script| text = script),
-    };
-    read.with_context(|| format!("cannot read the script {}", path.display()))?;
-    Ok(text)
+    std::fs::read_to_string(path).with_context(|| format!("cannot read the script {}", path.display()))
+}
+
+/// Bytes of a script's line at most: what comes without an end of a line is no script.
+const LINE_MAX: usize = 64 << 10;
+
+/// How a command, or a line of them, ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// The next one comes.
+    Next,
+    /// One was not done, or Ctrl-C: what stands behind it is not carried out.
+    Failed,
+    /// The shell is to end.
+    End,
 }
 
 /// Carries out commands one after the other, prints what they gave, and remembers it.
@@ -160,43 +197,87 @@ pub(crate) struct Runner<'o> {
 const REPORTED_MAX: usize = 100_000;
 
 impl Runner<'_> {
-    fn run_all(&mut self, shell: &mut Shell, text: &str) -> anyhow::Result<()> {
+    /// Carries out the commands of a text, up to the first that fails unless it is to go on.
+    pub(crate) fn run_all(&mut self, shell: &mut Shell, text: &str) -> anyhow::Result<Flow> {
         for command in commands(text) {
-            if self.run_one(shell, &command)? || (self.has_failed && !self.options.keeps_going) {
-                break;
+            match self.run_one(shell, &command)? {
+                Flow::End => return Ok(Flow::End),
+                Flow::Failed if !self.options.keeps_going => return Ok(Flow::Failed),
+                _ => {}
             }
             if shell.interrupt.is_raised() {
-                break;
+                return Ok(Flow::Failed);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Carries out lines as they come, such as those of another program behind a pipe; the connection is kept meanwhile.
+    fn run_lines(&mut self, shell: &mut Shell, input: impl AsFd) -> anyhow::Result<()> {
+        let mut text = Vec::new();
+        let mut has_ended = false;
+        while !has_ended && !shell.interrupt.is_raised() {
+            shell.link().poll();
+            self.tell_notes(shell);
+            if !shell.link().wait_with(input.as_fd(), LOOK) {
+                continue;
+            }
+            let mut buffer = [0; 4096];
+            let len = match nix::unistd::read(&input, &mut buffer) {
+                Ok(len) => len,
+                Err(Errno::EINTR | Errno::EAGAIN) => continue,
+                Err(error) => return Err(error).context("cannot read the script on standard input"),
+            };
+            has_ended = len == 0;
+            text.extend_from_slice(&buffer[..len]);
+            let whole = match has_ended {
+                true => text.len(),
+                false => text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1),
+            };
+            let lines: Vec<u8> = text.drain(..whole).collect();
+            anyhow::ensure!(text.len() <= LINE_MAX, "a line of the script is longer than {LINE_MAX} bytes");
+            let lines =
+                std::str::from_utf8(&lines).context("the script on standard input is no UTF-8 text")?;
+            if self.run_all(shell, lines)? != Flow::Next {
+                return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Whether the shell is to end.
-    pub(crate) fn run_one(&mut self, shell: &mut Shell, command: &str) -> anyhow::Result<bool> {
+    /// Carries out one command.
+    pub(crate) fn run_one(&mut self, shell: &mut Shell, command: &str) -> anyhow::Result<Flow> {
         let start = Instant::now();
         let result = shell.execute(command);
         let total_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.tell_notes(shell);
-        let (is_end, printed) = match &result {
-            Ok(done) => (done.is_end, self.print(done)),
+        let (flow, printed) = match &result {
+            Ok(done) => (if done.is_end { Flow::End } else { Flow::Next }, self.print(done)),
             Err(failure) => {
                 self.has_failed = true;
                 tell(format_args!("tickpath: {}: {}", short(command), one_line(&failure.to_string())));
-                (false, Ok(()))
+                (Flow::Failed, Ok(()))
             }
         };
-        if self.commands.len() < REPORTED_MAX {
+        if self.options.is_reported && self.commands.len() < REPORTED_MAX {
             self.commands.push(report(command, result, total_ns));
         }
         printed?;
-        Ok(is_end)
+        Ok(flow)
+    }
+
+    /// Whether a failure ends nothing.
+    pub(crate) fn keeps_going(&self) -> bool {
+        self.options.keeps_going
     }
 
     fn tell_notes(&self, shell: &Shell) {
         let mut link = shell.link();
+        while let Some(line) = link.next_log() {
+            tell(visible(&line));
+        }
         while let Some(note) = link.next_note() {
-            tell(format_args!("tickpath: {note}"));
+            tell(format_args!("tickpath: {}", one_line(&note)));
         }
     }
 
@@ -205,7 +286,7 @@ impl Runner<'_> {
             return Ok(());
         }
         if !done.text.is_empty() {
-            say(&done.text)?;
+            say(visible(&done.text))?;
         }
         if let (Some((send, total)), true) = (done.times, self.is_person) {
             say(format_args!("({} to the socket, {} to the answer)", Readable(send), Readable(total)))?;
@@ -249,5 +330,10 @@ fn short(command: &str) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.replace('\n', "; ")
+    visible(&text.replace('\n', "; "))
+}
+
+/// A text without what a terminal would obey: names, labels and messages are the venue's and other people's.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().map(|each| if each.is_control() && each != '\n' { '\u{fffd}' } else { each }).collect()
 }

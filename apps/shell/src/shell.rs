@@ -1,6 +1,6 @@
 //! Commands carried out: each returns when the venue has answered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Key, RequestError};
 use tickpath_types::Nanos;
 
-use crate::link::{Answer, Link, Standing};
+use crate::config::ShellConfig;
+use crate::link::{Answer, Link, Standing, wait_for};
 use crate::stopwatch::Span;
 
 /// How long a connection may take until requests can be sent.
@@ -20,6 +21,20 @@ const CONNECT_MAX: Nanos = Nanos::from_secs(20);
 const WAIT: Duration = Duration::from_millis(20);
 /// The longest pause that the venue's rate limit may ask for.
 const RATE_WAIT_MAX: Nanos = Nanos::from_secs(5);
+
+/// How often a question is asked at most: once more after a lost connection, and once more after tokens that were over.
+const QUESTION_ASKS: u32 = 3;
+
+/// Whether a question may be asked again: its connection was lost, or its tokens were over before their time, which the
+/// session renews by itself. What changes orders is never repeated.
+fn may_ask_again(method: Method, failure: &Failure) -> bool {
+    let is_worth_it = match failure {
+        Failure::Lost(_) => true,
+        Failure::Refused { code, .. } => *code == ErrorCode::Unauthorized.code() && method.is_private(),
+        _ => false,
+    };
+    is_worth_it && method.is_idempotent() && !method.is_matching()
+}
 
 /// Why a command did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -147,11 +162,22 @@ pub struct Shell {
     pub(crate) is_dry_run: bool,
     /// Standard output is something else's.
     pub(crate) is_silent: bool,
+    /// What commands gave is kept for a report.
+    pub(crate) is_reported: bool,
     /// A person looks at the terminal: what comes between commands is shown there and not kept for the next `wait`.
     pub(crate) is_watched: bool,
     /// Instruments that were asked for, as they came.
     pub(crate) instruments: HashMap<String, String>,
     pub(crate) labels: u64,
+    /// When the command began that is carried out, and whether it has asked the venue already.
+    pub(crate) began: Option<Nanos>,
+    pub(crate) has_asked: bool,
+    /// The question is the shell's own: it is not timed.
+    pub(crate) is_quiet: bool,
+    /// Where the shell was begun: `production = true` is for that venue alone.
+    pub(crate) home: ShellConfig,
+    /// Ids of the last orders that were answered.
+    pub(crate) entered: VecDeque<String>,
     was_ready: bool,
 }
 
@@ -160,6 +186,7 @@ impl Shell {
     #[must_use]
     pub fn new(mut link: Link, key: Option<Key>, is_dry_run: bool, interrupt: Interrupt) -> Shell {
         link.want_news(true);
+        let home = link.config().clone();
         let link = Arc::new(Mutex::new(link));
         Shell {
             link,
@@ -167,9 +194,15 @@ impl Shell {
             key,
             is_dry_run,
             is_silent: false,
+            is_reported: false,
             is_watched: false,
             instruments: HashMap::new(),
             labels: 0,
+            began: None,
+            has_asked: false,
+            is_quiet: false,
+            home,
+            entered: VecDeque::new(),
             was_ready: false,
         }
     }
@@ -237,29 +270,52 @@ impl Shell {
         if method.is_private() && !self.link().has_key() {
             return Err(Failure::Invalid(format!("{method} needs a login: see help auth")));
         }
+        let state = |link: &Link| (link.standing() == Standing::Ready, link.losses());
+        let before = state(&self.link());
         self.ensure_ready()?;
-        match self.ask_once(method, params) {
-            Err(Failure::Lost(_)) if method.is_idempotent() && !method.is_matching() => {
-                self.ensure_ready()?;
-                self.ask_once(method, params)
+        if !before.0 || state(&self.link()) != before {
+            // A connection that had to be made first is no part of the command's time.
+            self.began = None;
+        }
+        let mut asks_left = QUESTION_ASKS;
+        loop {
+            let result = self.ask_once(method, params);
+            asks_left -= 1;
+            match result {
+                Err(failure) if asks_left > 0 && may_ask_again(method, &failure) => self.ensure_ready()?,
+                result => return result,
             }
-            result => result,
         }
     }
 
     fn ask_once<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
+        // Nothing is sent behind Ctrl-C.
+        if self.interrupt.is_raised() {
+            return Err(Failure::Interrupted);
+        }
+        // A command's first request begins with the command; the order behind its questions is timed from there as well.
+        let began = self.began;
+        let is_first = !std::mem::replace(&mut self.has_asked, true);
         let mut link = self.link.lock().expect("who holds the link does not panic");
-        let start = link.clock().now();
+        let asked = link.clock().now();
+        let start = began.filter(|_| is_first || method.is_matching()).unwrap_or(asked);
         let id = self.send(&mut link, method, params)?;
-        let send = link.clock().now().since(start);
-        link.watches.record(Span::SendRequest, send);
+        let sent = link.clock().now();
+        let send = sent.since(start);
+        let is_timed = !self.is_quiet;
+        if is_timed {
+            link.watches.record(Span::SendRequest, send);
+        }
         let losses = link.losses();
         loop {
             link.poll();
             if let Some(answer) = link.take_answer(id) {
-                let total = link.clock().now().since(start);
-                link.watches.record(Span::RoundTrip, total);
-                if method == Method::Buy {
+                let now = link.clock().now();
+                let total = now.since(start);
+                if is_timed {
+                    link.watches.record(Span::RoundTrip, now.since(asked));
+                }
+                if method == Method::Buy && matches!(answer, Answer::Done(_)) {
                     link.watches.record(Span::E2eBuyOrder, total);
                 }
                 return match answer {
@@ -304,18 +360,26 @@ impl Shell {
         }
     }
 
-    /// Takes in what comes, until a time, a signal, or `until` says so. Whether it did.
+    /// Forgets that there was a connection: the first one of another venue or key comes about at once, or not at all.
+    pub(crate) fn begin_anew(&mut self) {
+        self.was_ready = false;
+    }
+
+    /// Takes in what comes, until a time, a signal, or `until` says so. Whether it did. Whoever keeps the link beside,
+    /// such as the pane, has its turn.
     pub(crate) fn pump(
         &mut self,
         time: Nanos,
         mut until: impl FnMut(&mut Link) -> bool,
     ) -> Result<bool, Failure> {
-        let link = Arc::clone(&self.link);
-        let mut link = link.lock().expect("who holds the link does not panic");
-        let clock = link.clock();
+        let clock = self.link().clock();
         let end = clock.now() + time;
         loop {
+            let mut link = self.link();
             link.poll();
+            while let Some(line) = link.next_log() {
+                tickpath_config::tell(crate::run::visible(&line));
+            }
             if until(&mut link) {
                 return Ok(true);
             }
@@ -326,7 +390,14 @@ impl Shell {
             if self.interrupt.is_raised() {
                 return Err(Failure::Interrupted);
             }
-            link.wait(WAIT.min(Duration::from_nanos(left.0)));
+            let time = WAIT.min(Duration::from_nanos(left.0));
+            match link.waiter().filter(|_| self.is_watched) {
+                Some(fd) => {
+                    drop(link);
+                    wait_for(&fd, time);
+                }
+                None => link.wait(time),
+            }
         }
     }
 }

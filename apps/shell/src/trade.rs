@@ -3,8 +3,9 @@
 use tickpath_deribit::codes::{Direction, OrderState, OrderType};
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
-    CancelOrder, ClosePosition, GetInstrument, GetOpenOrders, GetOrderState, GetOrderStateByLabel,
-    GetPosition, GetTicker, Instrument, Order, OrderPrice, Position, Ticker,
+    CancelOrder, ClosePosition, GetInstrument, GetOpenOrders, GetOpenOrdersByInstrument, GetOrderState,
+    GetOrderStateByLabel, GetPosition, GetTicker, Instrument, Order, OrderPrice, OrderReply, Position,
+    Ticker,
 };
 use tickpath_deribit::method::Method;
 use tickpath_deribit::number::Decimal;
@@ -18,6 +19,8 @@ use crate::shell::{Failure, Reply, Shell};
 
 /// How far the venue's clock may be behind ours, in milliseconds, for an order to be one of this request.
 const CLOCKS_APART_MS: u64 = 60_000;
+/// Orders of this run that are known by their answers; the oldest are forgotten.
+const ENTERED_MAX: usize = 1_024;
 /// A request whose answer was lost may still be on its way: so often its order is asked for again, with this pause.
 const SETTLE_ASKS: u32 = 5;
 const SETTLE_INTERVAL: Nanos = Nanos::from_millis(200);
@@ -44,7 +47,9 @@ impl Shell {
         }
         let limits = self.link().config().limits;
         let has_limits = limits != crate::config::Limits::default();
-        if has_limits || (order.amount.is_some() && order.contracts.is_some()) {
+        // Where the instrument is known by now the order is checked without a question.
+        let is_known = self.instruments.contains_key(&order.instrument);
+        if has_limits || is_known || (order.amount.is_some() && order.contracts.is_some()) {
             let json = self.instrument(&order.instrument)?;
             let instrument: Instrument<'_> = read(&json)?;
             order.check_instrument(&instrument)?;
@@ -56,12 +61,25 @@ impl Shell {
             return self.dry_run(method, &order.params());
         }
         let asked_ms = Clock::unix_ms();
-        match self.ask(method, &order.params()) {
+        let result = match self.ask(method, &order.params()) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
-                self.find_by_label(&order, asked_ms, failure)
+                self.find_by_label(side, &order, asked_ms, failure)
             }
             result => result,
+        };
+        if let Ok(reply) = &result
+            && let Ok(reply) = read::<OrderReply<'_>>(&reply.json)
+        {
+            if self.entered.len() == ENTERED_MAX {
+                self.entered.pop_front();
+            }
+            let id = reply.order.order_id.to_cow().into_owned();
+            if self.is_watched {
+                self.link().learn_order(id.clone());
+            }
+            self.entered.push_back(id);
         }
+        result
     }
 
     /// Changes an order.
@@ -121,23 +139,69 @@ impl Shell {
     pub fn close(&mut self, instrument: &str, price: Option<Decimal>) -> Result<Reply, Failure> {
         let order_type = if price.is_some() { OrderType::Limit } else { OrderType::Market };
         let params = ClosePosition { instrument_name: Text::new(instrument), order_type, price };
-        let limits = self.link().config().limits;
-        if let Some(max) = limits.order_size_max {
-            let name = Text::new(instrument);
-            let json = self.ask(Method::GetPosition, &GetPosition { instrument_name: name })?.json;
-            let position: Position<'_> = read(&json)?;
-            let size = (i128::from(position.size.mantissa()).abs(), position.size.scale());
-            if exceeds(size, max.0) {
-                let size = position.size;
-                return Err(Failure::Limit(format!(
-                    "a position of {size} is above limits.order_size_max = {max}: close it in parts with reduce_only"
-                )));
-            }
+        if self.link().config().limits != crate::config::Limits::default() {
+            self.check_close(instrument, order_type, price)?;
         }
         if self.is_dry_run {
             return self.dry_run(Method::ClosePosition, &params);
         }
-        self.ask(Method::ClosePosition, &params)
+        match self.ask(Method::ClosePosition, &params) {
+            Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
+                Err(self.what_is_left(instrument, &failure))
+            }
+            result => result,
+        }
+    }
+
+    /// Whether the order that would close a position is within the limits that are stated.
+    fn check_close(
+        &mut self,
+        instrument: &str,
+        order_type: OrderType,
+        price: Option<Decimal>,
+    ) -> Result<(), Failure> {
+        let name = Text::new(instrument);
+        let json = self.ask(Method::GetPosition, &GetPosition { instrument_name: name })?.json;
+        let size = read::<Position<'_>>(&json)?.size;
+        let unsigned =
+            size.mantissa().checked_abs().and_then(|mantissa| Decimal::new(mantissa, size.scale()));
+        let amount = unsigned.filter(|amount| !amount.is_zero());
+        // The venue says what it thinks of a position that is none.
+        let Some(amount) = amount else { return Ok(()) };
+        if let Some(max) = self.link().config().limits.order_size_max
+            && amount > max.0
+        {
+            return Err(Failure::Limit(format!(
+                "a position of {size} is above limits.order_size_max = {max}: close it in parts with reduce_only"
+            )));
+        }
+        let side = if size > Decimal::ZERO { Side::Sell } else { Side::Buy };
+        let order = NewOrder { amount: Some(amount), price, ..NewOrder::of(instrument, order_type) };
+        let json = self.instrument(instrument)?;
+        self.check_limits(side, &order, &read(&json)?, price.is_some())
+    }
+
+    /// After a request to close a position that got no answer, what there is: such an order has no label to be found by,
+    /// and a second one could turn the position round.
+    fn what_is_left(&mut self, instrument: &str, failure: &Failure) -> Failure {
+        let name = Text::new(instrument);
+        let mut look = || -> Result<String, Failure> {
+            // What is on its way arrives meanwhile.
+            self.pump(Nanos(SETTLE_INTERVAL.0 * u64::from(SETTLE_ASKS)), |_| false)?;
+            let json = self.ask(Method::GetPosition, &GetPosition { instrument_name: name })?.json;
+            let size = read::<Position<'_>>(&json)?.size;
+            let params = GetOpenOrdersByInstrument { instrument_name: name, order_type: None };
+            let json = self.ask(Method::GetOpenOrdersByInstrument, &params)?.json;
+            let count = read::<List<'_, Value<'_>>>(&json)?.count();
+            Ok(format!("the position in {instrument} is {size} and {count} orders are open in it"))
+        };
+        match look() {
+            Ok(state) => Failure::NotDone(format!("{failure}; {state}: look before it is closed again")),
+            Err(Failure::Interrupted) => Failure::Unanswered(Method::ClosePosition.name()),
+            Err(other) => Failure::NotDone(format!(
+                "{failure}, and asking for the position failed ({other}): look at positions and orders before it is closed again"
+            )),
+        }
     }
 
     /// What would be sent.
@@ -156,7 +220,13 @@ impl Shell {
         }
         let json = self.ask(Method::GetInstrument, &GetInstrument { instrument_name: Text::new(name) })?.json;
         self.instruments.insert(name.to_owned(), json.clone());
+        self.link().learn([name.to_owned()]);
         Ok(json)
+    }
+
+    /// An order as it stands.
+    pub(crate) fn order_json(&mut self, order_id: &str) -> Result<String, Failure> {
+        Ok(self.ask(Method::GetOrderState, &GetOrderState { order_id: Text::new(order_id) })?.json)
     }
 
     /// Whether an order is within the limits that are stated.
@@ -243,43 +313,58 @@ impl Shell {
         let json = self.ask(Method::GetOrderState, &GetOrderState { order_id: id })?.json;
         let before: Order<'_> = read(&json)?;
         let order = NewOrder {
-            instrument: before.instrument_name.to_cow().into_owned(),
             amount: match change.contracts {
                 Some(_) => change.amount,
                 None => Some(change.amount.unwrap_or(before.amount)),
             },
             contracts: change.contracts,
-            order_type: before.order_type,
             price: change.price.or(before.price.and_then(OrderPrice::limit)),
-            label: None,
-            time_in_force: None,
-            post_only: false,
-            reject_post_only: false,
-            reduce_only: false,
-            mmp: false,
-            display_amount: None,
-            trigger: None,
             trigger_price: change.trigger_price.or(before.trigger_price),
-            trigger_offset: None,
+            ..NewOrder::of(&before.instrument_name.to_cow(), before.order_type)
         };
         let side = if before.direction == Direction::Sell { Side::Sell } else { Side::Buy };
-        let instrument = self.instrument(&order.instrument)?;
-        self.check_limits(side, &order, &read(&instrument)?, false)
+        let json = self.instrument(&order.instrument)?;
+        let instrument: Instrument<'_> = read(&json)?;
+        // So that the larger of the two is the one that counts.
+        order.check_instrument(&instrument)?;
+        self.check_limits(side, &order, &instrument, false)
     }
 
     /// An order whose answer was lost, asked for by its label: for a while, as it may still be on its way.
-    fn find_by_label(&mut self, order: &NewOrder, asked_ms: u64, failure: Failure) -> Result<Reply, Failure> {
+    fn find_by_label(
+        &mut self,
+        side: Side,
+        order: &NewOrder,
+        asked_ms: u64,
+        failure: Failure,
+    ) -> Result<Reply, Failure> {
         let label = order.label.as_deref().unwrap_or_default();
         let currency = Text::new(currency_of(&order.instrument));
         let params = GetOrderStateByLabel { currency, label: Some(Text::new(label)) };
+        // A label of the user's may be that of several orders: those that were answered are others.
+        let answered = std::mem::take(&mut self.entered);
         let of_this_request = |value: &Value<'_>| {
-            let order: Order<'_> = value.parse().ok()?;
-            (order.creation_timestamp + CLOCKS_APART_MS >= asked_ms).then_some(order.creation_timestamp)
+            let found: Order<'_> = value.parse().ok()?;
+            let is_new = found.creation_timestamp.saturating_add(CLOCKS_APART_MS) >= asked_ms;
+            let is_answered = answered.iter().any(|id| *found.order_id.to_cow() == **id);
+            (is_new && !is_answered && is_as_sent(side, order, &found)).then_some(found.creation_timestamp)
         };
+        let result = self.ask_by_label(&params, label, &of_this_request, &failure);
+        self.entered = answered;
+        result
+    }
+
+    fn ask_by_label(
+        &mut self,
+        params: &GetOrderStateByLabel<'_>,
+        label: &str,
+        of_this_request: &impl Fn(&Value<'_>) -> Option<u64>,
+        failure: &Failure,
+    ) -> Result<Reply, Failure> {
         for _ in 0..=SETTLE_ASKS {
-            let json = match self.ask(Method::GetOrderStateByLabel, &params) {
+            let json = match self.ask(Method::GetOrderStateByLabel, params) {
                 Ok(reply) => reply.json,
-                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(Failure::Interrupted) => return Err(unanswered(failure)),
                 Err(other) => {
                     return Err(Failure::NotDone(format!(
                         "{failure}, and asking by its label {label} failed ({other}): look at orders before it is sent again"
@@ -288,11 +373,11 @@ impl Shell {
             };
             let orders: List<'_, Value<'_>> = read(&json)?;
             let found = orders.iter().map_while(Result::ok).filter(|value| of_this_request(value).is_some());
-            if let Some(order) = found.max_by_key(of_this_request) {
+            if let Some(order) = found.max_by_key(&of_this_request) {
                 let json = format!("{{\"order\":{},\"trades\":[]}}", order.text());
                 return Ok(Reply { json, ..Reply::default() });
             }
-            self.pump(SETTLE_INTERVAL, |_| false)?;
+            self.pump(SETTLE_INTERVAL, |_| false).map_err(|_| unanswered(failure))?;
         }
         Err(Failure::NotDone(format!(
             "{failure}; the venue has no order with its label {label}: it was not entered"
@@ -316,7 +401,7 @@ impl Shell {
                         return Ok((reply.json, is_done));
                     }
                 }
-                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(Failure::Interrupted) => return Err(unanswered(failure)),
                 Err(other) => {
                     return Err(Failure::NotDone(format!(
                         "{failure}, and asking for the order failed ({other})"
@@ -324,9 +409,28 @@ impl Shell {
                 }
             }
             asks_left -= 1;
-            self.pump(SETTLE_INTERVAL, |_| false)?;
+            self.pump(SETTLE_INTERVAL, |_| false).map_err(|_| unanswered(failure))?;
         }
     }
+}
+
+/// Ctrl-C while it is being found out what became of a request.
+fn unanswered(failure: &Failure) -> Failure {
+    match failure {
+        Failure::Late(method) | Failure::Lost(method) => Failure::Unanswered(method),
+        _ => Failure::Unanswered("the request"),
+    }
+}
+
+/// Whether an order at the venue is as one that was sent.
+fn is_as_sent(side: Side, sent: &NewOrder, found: &Order<'_>) -> bool {
+    // A price that would take liquidity is moved for an order that must not.
+    let is_fixed = has_limit(sent.order_type) && !sent.post_only;
+    let price = sent.price.filter(|_| is_fixed).map(OrderPrice::Limit);
+    *found.instrument_name.to_cow() == *sent.instrument
+        && found.direction == side.into()
+        && sent.amount.is_none_or(|amount| amount == found.amount)
+        && price.is_none_or(|price| found.price == Some(price))
 }
 
 /// A product that is a decimal again.

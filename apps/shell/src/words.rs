@@ -2,25 +2,29 @@
 
 use anyhow::{bail, ensure};
 
-/// The commands of a text: separated by line ends or `;`, without comments (`#` to the line's end). Quotes keep both.
+/// The commands of a text: separated by line ends or `;`, without comments (`#` where a word could begin, to the line's
+/// end; inside a word it is part of it, so that no label cuts an order short). Quotes keep both.
 #[must_use]
 pub fn commands(text: &str) -> Vec<String> {
     let mut commands = vec![String::new()];
     let mut quote = None;
     let mut is_comment = false;
+    let mut before = ' ';
     for character in text.chars() {
+        let is_first = std::mem::replace(&mut before, character).is_whitespace();
         match (character, quote) {
             ('\n', _) => (quote, is_comment) = (None, false),
             _ if is_comment => continue,
             (mark, Some(open)) if mark == open => quote = None,
             ('"' | '\'', None) => quote = Some(character),
-            ('#', None) => {
+            ('#', None) if is_first => {
                 is_comment = true;
                 continue;
             }
             _ => {}
         }
         if character == '\n' || (character == ';' && quote.is_none()) {
+            before = ' ';
             commands.push(String::new());
         } else if let Some(command) = commands.last_mut() {
             command.push(character);
@@ -145,6 +149,8 @@ mod tests {
     fn a_script_is_cut_into_commands() {
         let text = "connect; buy X 1 # not; this\n\n  cancel 'a;b' ;; # \"\nquit";
         assert_eq!(commands(text), ["connect", "buy X 1", "cancel 'a;b'", "quit"]);
+        // What stands behind a label belongs to the order.
+        assert_eq!(commands("buy X 1 label=a#1 post_only;#x"), ["buy X 1 label=a#1 post_only"]);
     }
 
     #[test]

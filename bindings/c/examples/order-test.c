@@ -36,12 +36,16 @@ static void learn(const tp_event *event, const char *name) {
     }
 }
 
-/* A number of units of 10^-8. */
+/* A number of units of 10^-8 that is not below 0. */
 static void print_fixed(int64_t units) {
     int64_t rest = units % 100000000;
+    int places = 8;
     printf("%lld", (long long)(units / 100000000));
-    if (rest != 0)
-        printf(".%08lld", (long long)(rest < 0 ? -rest : rest));
+    if (rest == 0)
+        return;
+    for (; rest % 10 == 0; rest /= 10)
+        places--;
+    printf(".%0*lld", places, (long long)rest);
 }
 
 static tp_request request_of(uint16_t kind, uint64_t order) {

@@ -146,6 +146,8 @@ class AckType:
     MASS_QUOTE = 5
     CANCEL_QUOTES = 6
     SET_RISK_LIMITS = 7
+    CUSTOM_MESSAGE = 8
+    DOWNLOAD_MARKET_DATA = 9
 
 
 class Error:
@@ -180,6 +182,8 @@ class Error:
     WOULD_TAKE = 27
     NO_REFERENCE_PRICE = 28
     NO_RISK_LIMITS = 29
+    UNREADABLE_ORDER = 30
+    INVALID_ORDER_ID = 31
 
 
 class Liquidity:

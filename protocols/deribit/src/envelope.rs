@@ -17,6 +17,13 @@ pub enum Id<'a> {
     Text(Text<'a>),
 }
 
+impl Default for Id<'_> {
+    /// The number 0.
+    fn default() -> Self {
+        Id::Number(0)
+    }
+}
+
 impl fmt::Debug for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -226,32 +233,22 @@ impl<'a> Parts<'a> {
         scanner: &mut Scanner<'a>,
         visitor: &mut impl Visitor<'a>,
     ) -> Result<(), ScanError> {
-        if !scanner.take("\"jsonrpc\":\"2.0\"") {
-            return Ok(());
-        }
-        if scanner.take(",\"method\":\"subscription\",\"params\":") {
+        if scanner.take("\"jsonrpc\":\"2.0\",\"method\":\"subscription\",\"params\":") {
             self.method = Some(Text::new("subscription"));
             return self.read_params(scanner, visitor);
         }
-        if !scanner.take(",\"id\":") {
+        if !scanner.take("\"jsonrpc\":\"2.0\",\"id\":") {
             return Ok(());
         }
-        self.id = Some(Option::read(scanner)?);
-        if !scanner.take(",\"result\":") {
-            return Ok(());
-        }
-        self.read_result(scanner, visitor)?;
-        if scanner.take(",\"usIn\":") {
-            self.server_time.us_in = u64::read(scanner)?;
-        }
-        if scanner.take(",\"usOut\":") {
-            self.server_time.us_out = u64::read(scanner)?;
-        }
-        if scanner.take(",\"usDiff\":") {
-            scanner.skip()?;
-        }
-        if scanner.take(",\"testnet\":") {
-            self.testnet = scanner.bool()?;
+        self.id = Some(match scanner.quick() {
+            Some(id) => id,
+            None => Option::read(scanner)?,
+        });
+        if scanner.take(",\"result\":") {
+            self.read_result(scanner, visitor)?;
+            if let Some((server_time, testnet)) = scanner.quick_by(usual_end) {
+                (self.server_time, self.testnet) = (server_time, testnet);
+            }
         }
         Ok(())
     }
@@ -372,6 +369,16 @@ impl<'a> Parts<'a> {
         let (server_time, testnet) = (self.server_time, self.testnet);
         Ok(Inbound::Response(Response { id, outcome, server_time, testnet }))
     }
+}
+
+/// The members behind a result as they nearly always are.
+#[inline(always)]
+fn usual_end(rest: Rest<'_>) -> Option<((ServerTime, bool), Rest<'_>)> {
+    let (us_in, rest) = u64::quick(rest.after(",\"usIn\":")?)?;
+    let (us_out, rest) = u64::quick(rest.after(",\"usOut\":")?)?;
+    let (_, rest) = u64::quick(rest.after(",\"usDiff\":")?)?;
+    let (testnet, rest) = bool::quick(rest.after(",\"testnet\":")?)?;
+    Some(((ServerTime { us_in, us_out }, testnet), rest))
 }
 
 /// Appends a client's request.

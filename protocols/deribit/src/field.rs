@@ -22,6 +22,28 @@ pub trait Field<'a>: Sized {
         None
     }
 
+    /// [`quick`](Field::quick) into a place that has the type's default; what is there when it takes nothing is of no use.
+    #[must_use]
+    #[inline(always)]
+    fn quick_into(rest: Rest<'a>, place: &mut Self) -> Option<Rest<'a>> {
+        let (value, end) = Self::quick(rest)?;
+        *place = value;
+        Some(end)
+    }
+
+    /// True when [`quick_into`](Field::quick_into) leaves some of what was in the place before.
+    const NEEDS_DEFAULT: bool = false;
+
+    /// [`read`](Field::read) into a place that has the type's default; what is there after an error is of no use.
+    ///
+    /// # Errors
+    /// As [`read`](Field::read).
+    #[inline]
+    fn read_into(scanner: &mut Scanner<'a>, place: &mut Self) -> Result<(), ScanError> {
+        *place = Self::read(scanner)?;
+        Ok(())
+    }
+
     /// Appends the value as JSON.
     fn write(&self, out: &mut Vec<u8>);
 
@@ -426,6 +448,11 @@ pub(crate) fn read_member<'a, T: Field<'a>>(
     Ok(())
 }
 
+/// The bit of a member, if it is one of those that are asked for.
+pub(crate) const fn bit_if(is_asked: bool, place: u8) -> u64 {
+    if is_asked { 1 << place } else { 0 }
+}
+
 /// Makes a structure a message: an object whose members are its fields. Unknown members are passed over; `null` stands
 /// for an optional member that is not there; the last of two members of the same name counts.
 macro_rules! message {
@@ -449,14 +476,26 @@ macro_rules! message {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name $(<$own>)? {
             $( $(#[$field_meta])* pub $field: $type ),*
         }
 
         impl<$life> $crate::field::Field<$life> for $self {
+            const NEEDS_DEFAULT: bool = true;
+
             #[inline]
             fn read(scanner: &mut $crate::scan::Scanner<$life>) -> Result<Self, $crate::scan::ScanError> {
+                let mut message = Self::default();
+                <Self as $crate::field::Field<$life>>::read_into(scanner, &mut message)?;
+                Ok(message)
+            }
+
+            #[inline]
+            fn read_into(
+                scanner: &mut $crate::scan::Scanner<$life>,
+                message: &mut Self,
+            ) -> Result<(), $crate::scan::ScanError> {
                 #[inline(never)]
                 fn read_any<$life>(
                     scanner: &mut $crate::scan::Scanner<$life>,
@@ -484,66 +523,101 @@ macro_rules! message {
                         } ),*
                     })
                 }
-                match scanner.quick() {
-                    Some(message) => Ok(message),
-                    None => read_any(scanner),
+                let mut quick = |rest| <Self as $crate::field::Field<$life>>::quick_into(rest, message);
+                if scanner.quick_by(|rest| Some(((), quick(rest)?))).is_none() {
+                    *message = read_any(scanner)?;
                 }
+                Ok(())
             }
 
+            #[inline]
             fn quick(rest: $crate::scan::Rest<$life>) -> Option<(Self, $crate::scan::Rest<$life>)> {
-                use $crate::field::Field;
+                let mut message = Self::default();
+                let end = <Self as $crate::field::Field<$life>>::quick_into(rest, &mut message)?;
+                Some((message, end))
+            }
+
+            #[inline(always)]
+            fn quick_into(
+                rest: $crate::scan::Rest<$life>,
+                message: &mut Self,
+            ) -> Option<$crate::scan::Rest<$life>> {
+                /// How much is left behind the message; more than there can be where it is in another form. All that
+                /// comes and goes is in registers.
+                #[inline(never)]
+                fn len_behind<$life>(
+                    frame: &$life str,
+                    bytes: &$life [u8],
+                    room: u64,
+                    message: &mut $self,
+                ) -> usize {
+                    let rest = $crate::scan::Rest::new(frame, bytes, room);
+                    members(rest, message).map_or(usize::MAX, |end| end.bytes().len())
+                }
+
+                #[inline(always)]
+                fn members<$life>(
+                    mut rest: $crate::scan::Rest<$life>,
+                    message: &mut $self,
+                ) -> Option<$crate::scan::Rest<$life>> {
+                use $crate::field::{Field, bit_if};
                 /// Places in the structure.
                 #[allow(non_camel_case_types)]
                 enum Place {
                     $( $field, )*
-                    End,
                 }
-                $( let mut $field: Option<$type> = None; )*
-                let rest = rest.open("{")?;
-                let end = match rest.after("}") {
-                    Some(end) => end,
-                    None => 'members: {
-                        let (mut rest, mut from) = (rest, 0);
-                        loop {
-                            // Members nearly always come in the order of the structure, and some are not there.
-                            $(
-                                if from <= Place::$field as u8
-                                    && let Some(value) =
-                                        rest.after($crate::field::message!(@start $field $($wire)?))
-                                {
-                                    let (value, end) = <$type as Field<$life>>::quick(value)?;
-                                    $field = Some(value);
-                                    from = Place::$field as u8 + 1;
-                                    match end.after(",") {
-                                        Some(next) => rest = next,
-                                        None => break 'members end.after("}")?,
-                                    }
-                                }
-                            )*
-                            let (name, value) = rest.name()?;
-                            let place = match name {
-                                $( $crate::field::message!(@name $field $($wire)?) => Place::$field, )*
-                                _ => Place::End,
-                            };
-                            if let Place::End = place {
-                                let (_, end) = value.value()?;
-                                match end.after(",") {
-                                    Some(next) => rest = next,
-                                    None => break 'members end.after("}")?,
-                                }
+                // One bit for each member that must be there.
+                let required = 0 $( | bit_if(<$type as Field<$life>>::absent().is_none(), Place::$field as u8) )*;
+                rest = rest.open("{")?;
+                // No comma is before the first member.
+                if rest.bytes().first() == Some(&b',') {
+                    return None;
+                }
+                let (mut from, mut seen) = (0, 0_u64);
+                let mut is_first = true;
+                loop {
+                    // Members nearly always come in the order of the structure, and some are not there.
+                    $(
+                        if from <= Place::$field as u8
+                            && let Some(value) = if is_first && Place::$field as u8 == 0 {
+                                rest.after($crate::field::message!(@start $field $($wire)?))
                             } else {
-                                from = place as u8;
+                                rest.after($crate::field::message!(@key $field $($wire)?))
                             }
+                        {
+                            let bit = bit_if(<$type as Field<$life>>::absent().is_none(), Place::$field as u8);
+                            if <$type as Field<$life>>::NEEDS_DEFAULT && seen & bit != 0 {
+                                return None;
+                            }
+                            rest = <$type as Field<$life>>::quick_into(value, &mut message.$field)?;
+                            (from, seen, is_first) = (Place::$field as u8 + 1, seen | bit, false);
                         }
+                    )*
+                    let next = match rest.after("}") {
+                        Some(end) => return (seen == required).then_some(end.close()),
+                        None if is_first => rest,
+                        None => rest.after(",")?,
+                    };
+                    is_first = false;
+                    let (name, value) = next.name()?;
+                    match name {
+                        $( $crate::field::message!(@name $field $($wire)?) => {
+                            let bit = bit_if(<$type as Field<$life>>::absent().is_none(), Place::$field as u8);
+                            if <$type as Field<$life>>::NEEDS_DEFAULT && seen & bit != 0 {
+                                return None;
+                            }
+                            rest = <$type as Field<$life>>::quick_into(value, &mut message.$field)?;
+                            seen |= bit;
+                            from = Place::$field as u8 + 1;
+                        } )*
+                        _ => rest = value.value()?.1,
                     }
-                };
-                let message = Self {
-                    $( $field: match $field {
-                        Some(value) => value,
-                        None => <$type as Field<$life>>::absent()?,
-                    } ),*
-                };
-                Some((message, end.close()))
+                }
+                }
+
+                let (frame, bytes, room) = rest.parts();
+                let len = bytes.len().checked_sub(len_behind(frame, bytes, room, message))?;
+                rest.skip(len)
             }
 
             fn write(&self, out: &mut Vec<u8>) {
@@ -585,7 +659,7 @@ macro_rules! plain_message {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name $(<$own>)? {
             $( $(#[$field_meta])* pub $field: $type ),*
         }
@@ -629,7 +703,7 @@ pub(crate) use plain_message;
 macro_rules! codes {
     ($( $(#[$meta:meta])* $name:ident { $( $value:ident = $text:literal $meaning:literal, )+ } )+) => { $(
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
             $(
@@ -637,6 +711,7 @@ macro_rules! codes {
                 $value,
             )+
             /// A text that is none of the others; a venue refuses it.
+            #[default]
             Other,
         }
 
@@ -682,14 +757,20 @@ macro_rules! codes {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn quick(rest: $crate::scan::Rest<'a>) -> Option<(Self, $crate::scan::Rest<'a>)> {
-                $(
-                    if let Some(rest) = rest.after(concat!("\"", $text, "\"")) {
-                        return Some(($name::$value, rest));
-                    }
-                )+
-                None
+                /// The value and its length, in registers.
+                #[inline(never)]
+                fn find(bytes: &[u8]) -> ($name, usize) {
+                    $(
+                        if $crate::scan::starts_with(bytes, concat!("\"", $text, "\"").as_bytes()) {
+                            return ($name::$value, $text.len() + 2);
+                        }
+                    )+
+                    ($name::Other, 0)
+                }
+                let (value, len) = find(rest.bytes());
+                if len == 0 { None } else { Some((value, rest.skip(len)?)) }
             }
 
             fn write(&self, out: &mut Vec<u8>) {

@@ -37,7 +37,8 @@ const POWERS: [i64; SCALE_MAX as usize + 1] = {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
     mantissa: i64,
-    scale: u8,
+    /// A whole word: one byte would leave padding, and the copies of what has padding are slow.
+    scale: u64,
 }
 
 impl Decimal {
@@ -47,7 +48,7 @@ impl Decimal {
     /// `mantissa` / 10^`scale`; none when `scale` is over [`SCALE_MAX`] after trailing zeros are gone.
     #[must_use]
     pub const fn new(mantissa: i64, scale: u8) -> Option<Decimal> {
-        let (mut mantissa, mut scale) = (mantissa, scale);
+        let (mut mantissa, mut scale) = (mantissa, scale as u64);
         while scale > 0 && mantissa % 10 == 0 {
             if mantissa == 0 {
                 scale = 0;
@@ -56,7 +57,11 @@ impl Decimal {
                 scale -= 1;
             }
         }
-        if scale > SCALE_MAX || mantissa == i64::MIN { None } else { Some(Decimal { mantissa, scale }) }
+        if scale > SCALE_MAX as u64 || mantissa == i64::MIN {
+            None
+        } else {
+            Some(Decimal { mantissa, scale })
+        }
     }
 
     /// The number without its decimal point, in 10^-[`scale`](Decimal::scale).
@@ -68,7 +73,7 @@ impl Decimal {
     /// Digits after the decimal point, 0 to [`SCALE_MAX`]; the last of them is not 0.
     #[must_use]
     pub const fn scale(self) -> u8 {
-        self.scale
+        self.scale as u8
     }
 
     /// True for 0.
@@ -88,8 +93,8 @@ impl Decimal {
     /// # Errors
     /// [`NumberError::TooFine`] when it is no whole number of units, [`NumberError::TooLarge`] when it is out of range.
     pub fn units(self, scale: u8) -> Result<i64, NumberError> {
-        let places = scale.checked_sub(self.scale).ok_or(NumberError::TooFine)?;
-        let power = match POWERS.get(usize::from(places)) {
+        let places = u64::from(scale).checked_sub(self.scale).ok_or(NumberError::TooFine)?;
+        let power = match POWERS.get(places as usize) {
             Some(power) => *power,
             None if self.mantissa == 0 => 0,
             None => return Err(NumberError::TooLarge),
@@ -104,7 +109,7 @@ impl Decimal {
         if self.mantissa < 0 {
             out.push(b'-');
         }
-        let scale = usize::from(self.scale);
+        let scale = self.scale as usize;
         if scale == 0 {
             out.extend_from_slice(digits);
         } else if digits.len() > scale {
@@ -132,14 +137,14 @@ impl Decimal {
             (digit_count, places) = (digit_count - 1, places - 1);
         }
         let mantissa = value_of(short.digits, digit_count) as i64;
-        Some((Decimal { mantissa, scale: places as u8 }, short.len as usize))
+        Some((Decimal { mantissa, scale: places.into() }, short.len as usize))
     }
 
     /// [`Decimal::read_quick`] as one function for all fields: a message's code must not crowd the cache.
     #[inline(always)]
     pub(crate) fn read_shared(bytes: &[u8]) -> Option<(Decimal, usize)> {
         let (mantissa, scale_and_len) = shared_decimal(bytes);
-        let decimal = Decimal { mantissa, scale: scale_and_len as u8 };
+        let decimal = Decimal { mantissa, scale: (scale_and_len & 0xff) as u64 };
         if scale_and_len == 0 { None } else { Some((decimal, scale_and_len >> 8)) }
     }
 
@@ -193,7 +198,7 @@ impl Decimal {
         }
         // Fewer than 19 digits are below 10^18.
         let mantissa = if sign_len == 1 { -(mantissa as i64) } else { mantissa as i64 };
-        Ok((Decimal { mantissa, scale: scale as u8 }, sign_len + at))
+        Ok((Decimal { mantissa, scale: scale as u64 }, sign_len + at))
     }
 
     const fn negated(self) -> Decimal {
@@ -275,14 +280,14 @@ fn read_quick_long(unsigned: &[u8]) -> Option<(Decimal, usize)> {
         return None;
     }
     // Fewer than 19 digits are below 10^18.
-    Some((Decimal { mantissa: magnitude as i64, scale: scale as u8 }, len))
+    Some((Decimal { mantissa: magnitude as i64, scale: scale as u64 }, len))
 }
 
 /// The mantissa, and the scale and 256 times the length; the latter is 0 for none. So both are returned in registers.
 #[inline(never)]
 fn shared_decimal(bytes: &[u8]) -> (i64, usize) {
     match Decimal::read_quick(bytes) {
-        Some((decimal, len)) => (decimal.mantissa, usize::from(decimal.scale) | len << 8),
+        Some((decimal, len)) => (decimal.mantissa, decimal.scale as usize | len << 8),
         None => (0, 0),
     }
 }
@@ -290,10 +295,32 @@ fn shared_decimal(bytes: &[u8]) -> (i64, usize) {
 /// A whole number that is not negative, and its length, 0 where there is none; one function for all fields.
 #[inline(never)]
 pub(crate) fn shared_whole(bytes: &[u8]) -> (u64, usize) {
-    match quick_whole(bytes) {
-        Some((value, len)) if !matches!(bytes.get(len), Some(b'.' | b'e' | b'E')) => (value, len),
-        _ => any_whole(bytes).unwrap_or_default(),
+    match usual_whole(bytes) {
+        Some(whole) => whole,
+        None => any_whole(bytes).unwrap_or_default(),
     }
+}
+
+/// A number of at most 16 digits with the end of its member behind it.
+#[inline(always)]
+fn usual_whole(bytes: &[u8]) -> Option<(u64, usize)> {
+    let window: &[u8; 17] = bytes.first_chunk()?;
+    let high = digit_values(window.first_chunk()?);
+    let flags = non_digits(high);
+    let (value, len) = if flags != 0 {
+        let count = flags.trailing_zeros() / 8;
+        if count == 0 {
+            return None;
+        }
+        (value_of(high, count), count as usize)
+    } else {
+        let low = digit_values(window[8..].first_chunk()?);
+        let count = non_digits(low).trailing_zeros() / 8;
+        let low = if count == 0 { 0 } else { value_of(low, count) };
+        (value_of(high, 8) * POWERS[count as usize] as u64 + low, 8 + count as usize)
+    };
+    let is_usual = matches!(window.get(len), Some(b',' | b'}')) && (high & 0xff != 0 || len == 1);
+    is_usual.then_some((value, len))
 }
 
 #[cold]
@@ -408,8 +435,12 @@ fn compose(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<Decimal, Numb
         .fold(0_u64, |value, digit| value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
     let mantissa = i64::try_from(value).map_err(|_| NumberError::TooLong)?;
     if exponent <= 0 {
-        let scale = u8::try_from(-exponent.max(-1000)).unwrap_or(u8::MAX);
-        return if scale > SCALE_MAX { Err(NumberError::TooFine) } else { Ok(Decimal { mantissa, scale }) };
+        let scale = exponent.unsigned_abs();
+        return if scale > SCALE_MAX.into() {
+            Err(NumberError::TooFine)
+        } else {
+            Ok(Decimal { mantissa, scale })
+        };
     }
     let power = usize::try_from(exponent).ok().and_then(|exponent| POWERS.get(exponent));
     let mantissa = power.and_then(|power| mantissa.checked_mul(*power)).ok_or(NumberError::TooLarge)?;
@@ -451,7 +482,7 @@ impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
         // At most 2^63 * 10^18, which is below 2^123.
         let widened =
-            |a: &Decimal, b: &Decimal| i128::from(a.mantissa) * i128::from(POWERS[usize::from(b.scale)]);
+            |a: &Decimal, b: &Decimal| i128::from(a.mantissa) * i128::from(POWERS[b.scale as usize]);
         widened(self, other).cmp(&widened(other, self))
     }
 }
@@ -502,6 +533,13 @@ impl<'a> Number<'a> {
     }
 }
 
+impl Default for Number<'_> {
+    /// Nothing.
+    fn default() -> Self {
+        Number("0")
+    }
+}
+
 impl fmt::Debug for Number<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.0)
@@ -531,10 +569,32 @@ fn digits_len(bytes: &[u8]) -> usize {
 /// Length of the JSON number at the start of `bytes`; none when there is none.
 #[inline(never)]
 pub(crate) fn number_len(bytes: &[u8]) -> Option<usize> {
-    match Short::read(bytes) {
-        Some(short) => Some(short.len as usize),
+    match usual_number_len(bytes) {
+        Some(len) => Some(len),
         None => long_number_len(bytes),
     }
+}
+
+/// [`number_len`] of a number without sign and exponent, of at most seven digits before the point and behind it, with the
+/// end of its member behind it.
+#[inline(always)]
+fn usual_number_len(bytes: &[u8]) -> Option<usize> {
+    let window: &[u8; 16] = bytes.first_chunk()?;
+    let word = digit_values(window.first_chunk()?);
+    let whole_len = non_digits(word).trailing_zeros() as usize / 8;
+    if whole_len == 0 || (word & 0xff == 0 && whole_len > 1) {
+        return None;
+    }
+    let mut len = whole_len;
+    if *window.get(len)? == b'.' {
+        let fraction = digit_values(window.get(len + 1..)?.first_chunk()?);
+        let fraction_len = non_digits(fraction).trailing_zeros() as usize / 8;
+        if fraction_len == 0 {
+            return None;
+        }
+        len += 1 + fraction_len;
+    }
+    matches!(window.get(len), Some(b',' | b'}' | b']')).then_some(len)
 }
 
 #[inline(never)]

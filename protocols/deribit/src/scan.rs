@@ -13,10 +13,11 @@ use crate::field::Field;
 use crate::number::{Decimal, Number, NumberError, number_len};
 pub use crate::text::Text;
 pub use rest::Rest;
+pub(crate) use rest::starts_with;
 use rest::string_stop;
 
 /// Containers that may be open at once.
-pub const DEPTH_MAX: u8 = 64;
+pub const DEPTH_MAX: u64 = 64;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -107,7 +108,7 @@ pub struct Value<'a> {
     frame: &'a str,
     start: u32,
     end: u32,
-    depth: u8,
+    depth: u64,
 }
 
 impl<'a> Value<'a> {
@@ -134,6 +135,13 @@ impl<'a> Value<'a> {
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.text() == "null"
+    }
+}
+
+impl Default for Value<'_> {
+    /// `null`.
+    fn default() -> Self {
+        Value { frame: "null", start: 0, end: 4, depth: 0 }
     }
 }
 
@@ -176,7 +184,7 @@ impl fmt::Debug for Value<'_> {
 pub struct Scanner<'a> {
     frame: &'a str,
     at: usize,
-    depth: u8,
+    depth: u64,
     /// True between the opening of a container and its first item.
     is_first: bool,
     is_strict: bool,
@@ -380,7 +388,11 @@ impl<'a> Scanner<'a> {
         if self.is_plain {
             return None;
         }
-        let rest = Rest { frame: self.frame, text: self.frame.get(self.at..)?, room: DEPTH_MAX - self.depth };
+        let rest = Rest {
+            frame: self.frame,
+            bytes: self.frame.as_bytes().get(self.at..)?,
+            room: DEPTH_MAX - self.depth,
+        };
         let (value, rest) = read(rest)?;
         self.at = rest.at();
         self.is_first = false;

@@ -347,6 +347,12 @@ impl Session {
         self.config.key.is_some()
     }
 
+    /// The id of the key, where there is one.
+    #[must_use]
+    pub fn client_id(&self) -> Option<&str> {
+        self.config.key.as_ref().map(|key| key.client_id.as_str())
+    }
+
     /// A request that was written was not sent after all: no reply is waited for.
     pub fn withdraw(&mut self, id: i64) {
         self.pending.retain(|pending| pending.id != id);
@@ -429,6 +435,12 @@ impl Session {
     #[must_use]
     pub fn active_channels(&self) -> usize {
         self.channels.active_count()
+    }
+
+    /// How many channels are to end and may still give data.
+    #[must_use]
+    pub fn ending_channels(&self) -> usize {
+        self.channels.ending_count()
     }
 
     /// Appends a request; its id is given with its reply.

@@ -4,22 +4,27 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// A string, borrowed; its escapes are resolved only when its characters are asked for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Text<'a> {
     raw: &'a str,
-    has_escapes: bool,
+    /// 1 when it has escapes, else 0. A whole word: one byte would leave padding, and the copies of what has padding are slow.
+    escaped: u64,
 }
 
 impl<'a> Text<'a> {
     /// A string of ours, to be written; what JSON requires is escaped when it is.
     #[must_use]
     pub const fn new(text: &'a str) -> Text<'a> {
-        Text { raw: text, has_escapes: false }
+        Text { raw: text, escaped: 0 }
     }
 
     /// The content of a JSON string, which the scanner has checked.
     pub(crate) const fn borrowed(raw: &'a str, has_escapes: bool) -> Text<'a> {
-        Text { raw, has_escapes }
+        Text { raw, escaped: has_escapes as u64 }
+    }
+
+    const fn has_escapes(self) -> bool {
+        self.escaped != 0
     }
 
     /// Bytes between its quotes as it came.
@@ -30,7 +35,7 @@ impl<'a> Text<'a> {
     /// The string when nothing in it is escaped: names, codes and ids never need it.
     #[must_use]
     pub const fn plain(self) -> Option<&'a str> {
-        if self.has_escapes { None } else { Some(self.raw) }
+        if self.has_escapes() { None } else { Some(self.raw) }
     }
 
     /// The string, borrowed where nothing in it is escaped.
@@ -53,7 +58,7 @@ impl<'a> Text<'a> {
         let mut rest = self.raw.chars();
         std::iter::from_fn(move || {
             let next = rest.next()?;
-            if next != '\\' || !self.has_escapes {
+            if next != '\\' || !self.has_escapes() {
                 return Some(next);
             }
             Some(match rest.next()? {
@@ -82,7 +87,7 @@ impl<'a> Text<'a> {
     /// Appends it as a JSON string.
     pub fn write(self, out: &mut Vec<u8>) {
         out.push(b'"');
-        if self.has_escapes {
+        if self.has_escapes() {
             // It came as JSON and goes as JSON.
             out.extend_from_slice(self.raw.as_bytes());
         } else {
@@ -180,7 +185,7 @@ impl fmt::Debug for Text<'_> {
 }
 
 /// A string that is never shown: a client's secret, a token, a signature.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Secret<'a>(Text<'a>);
 
 impl<'a> Secret<'a> {

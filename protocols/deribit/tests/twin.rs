@@ -107,8 +107,9 @@ fn compare_all(text: &str) {
     assert_eq!(update(Scanner::new(text)), update(Scanner::new(text).plain()), "{text}");
     let each = |mut scanner: Scanner<'_>| {
         let mut trades = Vec::new();
-        let order = OrderReply::read_each(&mut scanner, |trade| trades.push(trade));
-        format!("{:?}", order.map(|order| (order, trades, scanner.at())))
+        let mut order = Order::default();
+        let read = OrderReply::read_each(&mut scanner, &mut order, |trade| trades.push(trade.clone()));
+        format!("{:?}", read.map(|()| (order, trades, scanner.at())))
     };
     assert_eq!(each(Scanner::new(text)), each(Scanner::new(text).plain()), "{text}");
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_config::{load, tell};
-use tickpath_shell::{Ended, Interrupt, RunOptions, ShellConfig, Source, run as run_shell};
+use tickpath_shell::{Ended, Interrupt, Module, RunOptions, ShellConfig, Source, run as run_shell};
 
 use super::{INTERRUPTED, json};
 
@@ -50,6 +50,9 @@ pub struct Args {
     /// Write what the commands gave as JSON, `-` for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Tell what goes on, on standard error: net, session, auth, orders, market, other
+    #[arg(long, value_name = "MODULES", value_delimiter = ',')]
+    log: Vec<Module>,
     /// No pane for subscriptions on a terminal
     #[arg(long, visible_alias = "plain")]
     no_tui: bool,
@@ -61,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None => ShellConfig::default(),
     };
     if let Some(url) = &args.url {
-        config.url.clone_from(url);
+        config = config.with_url(url);
     }
     if args.ca_file.is_some() {
         config.ca_file.clone_from(&args.ca_file);
@@ -80,6 +83,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         is_dry_run: args.dry_run,
         keeps_going: args.keep_going,
         is_silent: args.json.as_ref().is_some_and(|path| path.as_os_str() == "-"),
+        log: args.log.clone(),
+        is_reported: args.json.is_some(),
         has_no_pane: args.no_tui,
     };
     let report = run_shell(&options, Interrupt::on_signals()?)?;

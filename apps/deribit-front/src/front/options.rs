@@ -15,6 +15,7 @@ use crate::fault::Fault;
 use crate::json::list;
 use crate::listing::decimal_money;
 use crate::options::{Black, Sensitivities, as_float};
+use crate::order::PricedBy;
 
 /// Greatest value of an order's `usd` or `implv`, in hundredths: what the log keeps of it.
 const ADVANCED_MAX: i64 = (1 << 30) - 1;
@@ -170,7 +171,7 @@ impl Front {
         side: Side,
         way: Option<Advanced>,
         given: Option<Decimal>,
-    ) -> Result<(Option<Decimal>, Option<(Advanced, u32)>), Fault> {
+    ) -> Result<(Option<Decimal>, Option<PricedBy>), Fault> {
         let Some(way) = way else { return Ok((given, None)) };
         if self.settings.listings[place].kind != Kind::Option {
             return Err(ErrorCode::NoAdvForFutures.into());

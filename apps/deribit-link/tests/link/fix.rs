@@ -6,7 +6,7 @@ use tickpath_agent::TscClock;
 use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit::session::{Key, RequestError};
 use tickpath_deribit_link::{FixChange, FixLink, FixLinkConfig, FixListener, FixRoute, Loss, Standing};
-use tickpath_fix::deribit::{ExecutionReport, NewOrderSingle, OrderCancelRequest, SideCode};
+use tickpath_fix::deribit::{ExecutionReport, NewOrderSingle, OrdStatus, OrderCancelRequest, SideCode};
 use tickpath_fix::{Body, Decimal, Message, MsgType};
 use tickpath_types::Nanos;
 
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Writes down what it hears.
 #[derive(Default)]
 struct Heard {
-    reports: Vec<(String, char)>,
+    reports: Vec<(String, OrdStatus)>,
     rejects: usize,
     heartbeats: usize,
     changes: Vec<&'static str>,
@@ -32,7 +32,7 @@ impl FixListener for Heard {
             MsgType::EXECUTION_REPORT => {
                 let report = ExecutionReport::decode(message).unwrap();
                 let id = report.orig_cl_ord_id.unwrap_or_default().to_owned();
-                self.reports.push((id, char::from(report.ord_status.0)));
+                self.reports.push((id, report.ord_status));
             }
             MsgType::REJECT => self.rejects += 1,
             _ => {}
@@ -114,7 +114,7 @@ fn a_session_logs_on_lives_by_heartbeats_and_comes_back() {
     assert_eq!(link.send(now(), &order("b")), Ok(3));
     assert!(link.flush());
     until(&mut link, &mut heard, "the reports", |_, heard| heard.reports.len() == 2);
-    assert_eq!(heard.reports, [("a".to_owned(), '0'), ("b".to_owned(), '0')]);
+    assert_eq!(heard.reports, [("a".to_owned(), OrdStatus::NEW), ("b".to_owned(), OrdStatus::NEW)]);
     let refusal = (0..1_000).find_map(|_| link.send(now(), &OrderCancelRequest::default()).err());
     assert!(matches!(refusal, Some(RequestError::RateLimit { .. })), "{refusal:?}");
     // The venue did not understand what names no order.

@@ -97,6 +97,8 @@ impl Standing {
             "is_dry_run": self.is_dry_run,
             "is_killed": self.control.is_killed(),
             "open_orders": view.open_orders.read(),
+            "foreign_orders": view.foreign.read(),
+            "unreadable_orders": view.unreadable.read(),
             "instruments": view.instruments.read(),
             "accounts_ready": view.accounts_ready(),
             "accounts": (0..self.accounts.len()).map(|place| self.of_account(place)).collect::<Vec<_>>(),

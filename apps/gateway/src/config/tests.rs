@@ -105,7 +105,7 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (venue("subscribe_batch = 257"), &["venue.subscribe_batch is 257", "1 to 256"]),
         (venue("depth = 0"), &["venue.depth is 0"]),
         (venue("transport = 'fix'"), &["venue.fix_uri", "tcp://host:port"]),
-        (venue("fix_ping_interval = '1500ms'"), &["venue.fix_ping_interval is 1.5s", "whole seconds"]),
+        (venue("fix_ping_interval = '1500ms'"), &["venue.fix_ping_interval is 1500ms", "whole seconds"]),
         (venue("fix_uri = 'ssl://x:1'"), &["no FIX address", "tls://host:port"]),
         (venue("fix_uri = 'tcp://x:0'"), &["no FIX address"]),
         (venue("ticker_interval = '5ms'"), &["`raw`", "`100ms`", "`agg2`"]),

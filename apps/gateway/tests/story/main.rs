@@ -8,6 +8,7 @@ mod relay;
 #[path = "../../../deribit-front/tests/running/mod.rs"]
 mod running;
 mod standing;
+mod stop;
 mod support;
 mod ways;
 

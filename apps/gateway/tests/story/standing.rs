@@ -68,12 +68,16 @@ fn a_running_gateway_is_told_whole() {
     });
     let answer = call(&socket, "kill").unwrap();
     assert_eq!((&answer["is_trading"], &answer["is_killed"]), (&false.into(), &true.into()), "{answer:#}");
+    assert_eq!(answer["state"], "killed", "{answer:#}");
     assert!(answer["why"].as_str().unwrap().contains("release test"), "{answer:#}");
     trader
         .wait("the kill switch", |own| own.all::<RiskLimits>().find(|(_, it)| it.is_killed == 1).map(|_| ()));
     trader.wait_order(id, OrderStatus::CANCELED);
     maker
         .wait("the kill switch", |own| own.all::<RiskLimits>().find(|(_, it)| it.is_killed == 1).map(|_| ()));
+    let answer = call(&socket, "release test").unwrap();
+    let told = (&answer["state"], &answer["is_trading"], &answer["why"]);
+    assert_eq!(told, (&"ready".into(), &true.into(), &"".into()), "{answer:#}");
     gateway.stop();
     venue.stop();
 }

@@ -159,6 +159,12 @@ impl Killable {
 
 /// A gateway that does not run yet.
 pub fn build(folder: &Path, venue: SocketAddrV4, more: &str) -> (GatewayConfig, Gateway, PathBuf) {
+    let (text, socket) = config_text(folder, venue, more);
+    build_of(folder, &text, socket)
+}
+
+/// Its configuration, and its socket.
+pub fn config_text(folder: &Path, venue: SocketAddrV4, more: &str) -> (String, PathBuf) {
     let socket = folder.join("gateway.sock");
     let text = format!(
         "name = 'test'\nclient_listen_address = '{0}'\nadmin_listen_address = '{0}.admin'\n\
@@ -170,7 +176,7 @@ pub fn build(folder: &Path, venue: SocketAddrV4, more: &str) -> (GatewayConfig, 
          [users.maker]\npassword = 'test'\naccounts = ['B1']\nrequest_limit = 10000\n",
         socket.display()
     );
-    build_of(folder, &text, socket)
+    (text, socket)
 }
 
 fn build_of(folder: &Path, text: &str, socket: PathBuf) -> (GatewayConfig, Gateway, PathBuf) {

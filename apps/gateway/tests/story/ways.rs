@@ -1,9 +1,5 @@
-//! Ways in and out: who may ask for what and how often, and by which way the venue is reached.
+//! Who may ask for what and how often, and connections that are dropped on purpose.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tickpath_gateway_protocol::frame::RefusalReason;
@@ -122,69 +118,6 @@ fn connections_that_are_dropped_on_purpose_come_back_and_lose_no_order() {
         }
         trader.events.clear();
     }
-    gateway.stop();
-    venue.stop();
-}
-
-/// A proxy that takes `CONNECT`, as a site has it: how many it has let through.
-struct Proxy {
-    port: u16,
-    served: Arc<AtomicU64>,
-}
-
-impl Proxy {
-    /// It ends with the test's process.
-    fn start() -> Proxy {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let served = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&served);
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let counter = Arc::clone(&counter);
-                std::thread::spawn(move || pass_on(client, &counter));
-            }
-        });
-        Proxy { port, served }
-    }
-}
-
-fn pass_on(mut client: TcpStream, served: &AtomicU64) {
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") {
-        if client.read(&mut byte).unwrap_or(0) == 0 {
-            return;
-        }
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8(head).unwrap();
-    let target = head.strip_prefix("CONNECT ").unwrap().split(' ').next().unwrap().to_owned();
-    let Ok(mut venue) = TcpStream::connect(&target) else { return };
-    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
-    served.fetch_add(1, Ordering::Relaxed);
-    let (mut from, mut to) = (client.try_clone().unwrap(), venue.try_clone().unwrap());
-    let there = std::thread::spawn(move || {
-        let _ = std::io::copy(&mut from, &mut to);
-        let _ = to.shutdown(Shutdown::Both);
-    });
-    let _ = std::io::copy(&mut venue, &mut client);
-    let _ = client.shutdown(Shutdown::Both);
-    let _ = there.join();
-}
-
-#[test]
-fn the_venue_is_reached_through_a_proxy() {
-    let folder = tempfile::tempdir().unwrap();
-    let venue = TestVenue::start(folder.path());
-    let proxy = Proxy::start();
-    let more = format!("proxy = '127.0.0.1:{}'\n", proxy.port);
-    let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
-    let mut trader = gateway.client("trader");
-    let (account, symbol) = trader.ready(PERPETUAL);
-    let id = trader.create(account, symbol, Side::BUY, "100", "59000");
-    trader.wait_order(id, OrderStatus::WORKING);
-    assert!(proxy.served.load(Ordering::Relaxed) >= 2, "market data and an account at least");
     gateway.stop();
     venue.stop();
 }

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, Server
 use tickpath_agent::StopSignal;
 use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit::envelope::{Id, Inbound, Visitor};
-use tickpath_deribit::messages::{OrderReply, PlaceOrder};
+use tickpath_deribit::messages::{Order, OrderReply, PlaceOrder};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::{ScanError, Scanner};
@@ -55,7 +55,8 @@ struct Replies<'o>(&'o mut u64);
 
 impl<'a> Visitor<'a> for Replies<'_> {
     fn on_result(&mut self, _: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
-        let order = OrderReply::read_each(result, |_| ())?;
+        let mut order = Order::default();
+        OrderReply::read_each(result, &mut order, |_| ())?;
         *self.0 += u64::from(order.label_text() == LABEL);
         Ok(())
     }

@@ -12,8 +12,18 @@ use tickpath_types::{
 
 /// Refusals that are remembered; the oldest make room.
 const REFUSALS_MAX: usize = 1_024;
+/// Orders that are over are remembered; once there are an eighth more the oldest of them are forgotten. Open ones never
+/// are.
+const CLOSED_MAX: usize = 16_384;
+/// Executions that are remembered; the oldest make room. What is held does not change by that.
+const TRADES_MAX: usize = 65_536;
 /// Changes that wait for whoever tells them on; the oldest make room.
 const NEWS_MAX: usize = 4_096;
+
+/// Why the copies cannot be trusted, and what to do.
+const COPIES_MISSING: &str = "drop copies are missing: orders and positions are not known; connect again, and tell whoever runs the venue";
+const NOT_NAMED: &str = "drop copies tell of what native.instruments does not name: orders and positions are not known until it does";
+const BROKEN_UNKNOWN: &str = "the venue made a trade void that is older than those that are kept: positions are not known; begin a new shell";
 
 /// An order of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +100,8 @@ pub(super) struct Refusal {
 pub(super) enum News {
     /// An order, by its [`OwnOrder::id`].
     Order(u32),
-    /// A trade, by its place in [`Account::trades`].
-    Trade(usize),
+    /// A trade, by its [`OwnTrade::number`].
+    Trade(u64),
 }
 
 /// What the drop copies have told of one user.
@@ -102,20 +112,27 @@ pub(super) struct Account {
     pub(super) copies: u64,
     /// Number of the user's last message.
     pub(super) number: u64,
-    /// Copies were missing: nothing of this can be trusted.
-    pub(super) is_incomplete: bool,
+    /// Why nothing of this can be trusted, if so.
+    pub(super) incomplete: Option<&'static str>,
     /// Messages that could not be read.
     pub(super) unreadable: u64,
     orders: BTreeMap<u32, OwnOrder>,
     /// The orders of numbers that replacements gave.
     ids: HashMap<u32, u32>,
-    trades: Vec<OwnTrade>,
+    /// How many of them are over, and whether some were forgotten.
+    closed: usize,
+    pub(super) has_forgotten: bool,
+    trades: VecDeque<OwnTrade>,
+    /// How many there were, with those that were forgotten.
+    pub(super) trade_count: u64,
     positions: BTreeMap<u16, Position>,
     refusals: VecDeque<Refusal>,
     /// The number of the last mass cancel, when it was, and how many orders it took away.
     mass: Option<(u32, Nanos, u64)>,
     /// The highest number that was seen in use.
     pub(super) last_ref: u32,
+    /// The copies of before are still being read: they are no news.
+    pub(super) is_catching_up: bool,
     /// What changed, while somebody wants to know.
     pub(super) news: Option<VecDeque<News>>,
 }
@@ -127,15 +144,19 @@ impl Account {
             user: user.to_owned(),
             copies: 0,
             number: 0,
-            is_incomplete: false,
+            incomplete: None,
             unreadable: 0,
             orders: BTreeMap::new(),
             ids: HashMap::new(),
-            trades: Vec::new(),
+            closed: 0,
+            has_forgotten: false,
+            trades: VecDeque::new(),
+            trade_count: 0,
             positions: BTreeMap::new(),
             refusals: VecDeque::new(),
             mass: None,
             last_ref: 0,
+            is_catching_up: true,
             news: None,
         }
     }
@@ -150,7 +171,9 @@ impl Account {
         if !copy.user.eq_ignore_ascii_case(&self.user) {
             return;
         }
-        self.is_incomplete |= copy.number != self.number + 1;
+        if copy.number != self.number + 1 {
+            self.incomplete = Some(COPIES_MISSING);
+        }
         self.number = copy.number;
         match decode_event(copy.message, |symbol| instruments.find(symbol)) {
             Ok(Answer::Order(answer)) => self.handle_answer(&answer),
@@ -158,7 +181,7 @@ impl Account {
             // Of an instrument that this file does not name, above all.
             Err(_) => {
                 self.unreadable += 1;
-                self.is_incomplete = true;
+                self.incomplete = Some(NOT_NAMED);
             }
         }
     }
@@ -182,7 +205,11 @@ impl Account {
                     created: ts,
                     updated: ts,
                 };
-                self.orders.insert(id, own);
+                self.closed += usize::from(!own.is_open());
+                if let Some(before) = self.orders.insert(id, own) {
+                    self.closed -= usize::from(!before.is_open());
+                }
+                self.forget_closed();
                 self.tell(News::Order(id));
             }
             OrderEventKind::Replaced { order, orig_user_ref, state, .. } => {
@@ -251,19 +278,26 @@ impl Account {
         let Some(own) = self.order(user_ref) else { return };
         let (id, instrument, side) = (own.id, own.order.instrument, own.order.side);
         self.positions.entry(instrument.0).or_default().apply_fill(side, price, qty);
-        let number = self.trades.len() as u64 + 1;
+        self.trade_count += 1;
+        let number = self.trade_count;
         let trade =
             OwnTrade { number, id, instrument, side, qty, price, liquidity, match_id, ts, is_broken: false };
-        self.trades.push(trade);
-        self.tell(News::Trade(self.trades.len() - 1));
+        push_bounded(&mut self.trades, trade, TRADES_MAX);
+        self.tell(News::Trade(number));
     }
 
     /// The order stays as it is; what was held and paid is as if the execution had not been.
     fn make_void(&mut self, user_ref: u32, match_id: MatchId) {
-        let Some(id) = self.id_of(user_ref) else { return };
+        let Some(id) = self.id_of(user_ref) else {
+            self.incomplete = Some(BROKEN_UNKNOWN);
+            return;
+        };
         let is_it = |trade: &&mut OwnTrade| (trade.id, trade.match_id) == (id, match_id) && !trade.is_broken;
         // Numbers begin anew each day: the latest is meant.
-        let Some(trade) = self.trades.iter_mut().rev().find(is_it) else { return };
+        let Some(trade) = self.trades.iter_mut().rev().find(is_it) else {
+            self.incomplete = Some(BROKEN_UNKNOWN);
+            return;
+        };
         trade.is_broken = true;
         let OwnTrade { instrument, side, price, qty, .. } = *trade;
         self.positions.entry(instrument.0).or_default().reverse_fill(side, price, qty);
@@ -272,13 +306,40 @@ impl Account {
     fn change(&mut self, user_ref: u32, ts: Nanos, how: impl FnOnce(&mut OwnOrder)) {
         let Some(id) = self.id_of(user_ref) else { return };
         let Some(own) = self.orders.get_mut(&id) else { return };
+        let was_open = own.is_open();
         how(own);
         own.updated = ts;
+        match (was_open, own.is_open()) {
+            (true, false) => self.closed += 1,
+            (false, true) => self.closed -= 1,
+            _ => {}
+        }
+        self.forget_closed();
         self.tell(News::Order(id));
     }
 
+    /// Forgets the oldest orders that are over, many at once.
+    fn forget_closed(&mut self) {
+        if self.closed <= CLOSED_MAX + CLOSED_MAX / 8 {
+            return;
+        }
+        let oldest: Vec<u32> = self
+            .orders
+            .values()
+            .filter(|own| !own.is_open())
+            .take(self.closed - CLOSED_MAX)
+            .map(|own| own.id)
+            .collect();
+        for id in oldest {
+            self.orders.remove(&id);
+        }
+        let orders = &self.orders;
+        self.ids.retain(|_, id| orders.contains_key(id));
+        (self.closed, self.has_forgotten) = (CLOSED_MAX, true);
+    }
+
     fn tell(&mut self, news: News) {
-        if let Some(waiting) = &mut self.news {
+        if let Some(waiting) = self.news.as_mut().filter(|_| !self.is_catching_up) {
             push_bounded(waiting, news, NEWS_MAX);
         }
     }
@@ -297,9 +358,15 @@ impl Account {
         self.orders.values()
     }
 
-    /// All executions, oldest first.
-    pub(super) fn trades(&self) -> &[OwnTrade] {
-        &self.trades
+    /// The executions that are remembered, oldest first.
+    pub(super) fn trades(&self) -> impl DoubleEndedIterator<Item = &OwnTrade> {
+        self.trades.iter()
+    }
+
+    /// An execution by its number; none once it is forgotten.
+    pub(super) fn trade(&self, number: u64) -> Option<&OwnTrade> {
+        let first = self.trades.front()?.number;
+        self.trades.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }
 
     /// Why a request of this number was refused, if it was.
@@ -420,11 +487,11 @@ mod tests {
         rig.execute(8, 50, 1_010_000, 2);
         assert!(!rig.account.order(5).unwrap().is_open());
         assert_eq!(rig.account.position(InstrumentId(1)).net_qty(), 80);
-        assert_eq!(rig.account.trades().len(), 2);
+        assert_eq!(rig.account.trade_count, 2);
         let (user_ref, match_id, reason) = (UserRefNum(8), MatchId(2), BrokenReason::Supervisory);
         rig.tell(OrderEventKind::Broken { user_ref, match_id, reason });
         assert_eq!(rig.account.position(InstrumentId(1)).net_qty(), 30);
-        assert!(rig.account.trades()[1].is_broken && !rig.account.is_incomplete);
+        assert!(rig.account.trade(2).unwrap().is_broken && rig.account.incomplete.is_none());
         assert_eq!(rig.account.last_ref, 8);
     }
 
@@ -446,6 +513,27 @@ mod tests {
     }
 
     #[test]
+    fn old_orders_are_forgotten_once_they_are_over_and_positions_stay() {
+        let mut rig = Rig::new();
+        rig.accept(1, Side::Buy, 100, 1_000_000);
+        let last = u32::try_from(CLOSED_MAX + CLOSED_MAX / 8 + 2).unwrap();
+        for user_ref in 2..=last {
+            assert!(!rig.account.has_forgotten);
+            rig.accept(user_ref, Side::Buy, 1, 1_000_000);
+            rig.execute(user_ref, 1, 1_000_000, user_ref.into());
+        }
+        assert!(rig.account.has_forgotten);
+        assert_eq!(rig.account.orders().filter(|own| !own.is_open()).count(), CLOSED_MAX);
+        assert!(rig.account.order(1).unwrap().is_open() && rig.account.order(2).is_none());
+        assert!(rig.account.order(last).is_some());
+        assert_eq!(rig.account.position(InstrumentId(1)).net_qty(), i64::from(last - 1));
+        // Of a trade that nobody knows any more, nobody knows what it means to be void.
+        let (user_ref, match_id, reason) = (UserRefNum(2), MatchId(2), BrokenReason::Supervisory);
+        rig.tell(OrderEventKind::Broken { user_ref, match_id, reason });
+        assert!(rig.account.incomplete.is_some_and(|why| why.contains("void")));
+    }
+
+    #[test]
     fn what_is_missing_or_unreadable_is_noticed_and_others_are_passed_over() {
         let mut rig = Rig::new();
         rig.accept(1, Side::Sell, 100, 1_000_000);
@@ -455,7 +543,7 @@ mod tests {
             client_order_id: ClientOrderId(*b"from-the-test "),
         };
         rig.tell_as("BERT", 77, refused);
-        assert!(rig.account.refusal(9).is_none() && !rig.account.is_incomplete);
+        assert!(rig.account.refusal(9).is_none() && rig.account.incomplete.is_none());
         rig.tell(refused);
         let refusal = rig.account.refusal(9).unwrap();
         assert_eq!(
@@ -463,8 +551,8 @@ mod tests {
             (RejectReason::Halted, 7, *b"from-the-test ")
         );
         rig.account.handle_copy(b"short", &rig.instruments);
-        assert_eq!((rig.account.unreadable, rig.account.is_incomplete), (1, false));
+        assert_eq!((rig.account.unreadable, rig.account.incomplete), (1, None));
         rig.tell_as("ANNA", 9, refused);
-        assert!(rig.account.is_incomplete);
+        assert!(rig.account.incomplete.is_some());
     }
 }

@@ -15,7 +15,8 @@ use tickpath_deribit::number::{Decimal, Number};
 use tickpath_deribit::text::Text;
 use tickpath_trading::{Money, Position};
 use tickpath_types::{
-    CancelReason, Instrument, InstrumentTable, Liquidity, Nanos, Price, Side, TimeInForce, TradingState,
+    CancelReason, Instrument, InstrumentId, InstrumentTable, Liquidity, Nanos, Price, Side, TimeInForce,
+    TradingState,
 };
 
 use super::account::{Account, OwnOrder, OwnTrade};
@@ -112,15 +113,15 @@ impl OrderTexts {
     fn new(own: &OwnOrder, instruments: &InstrumentTable) -> OrderTexts {
         OrderTexts {
             id: own.id.to_string(),
-            name: name_of(own, instruments),
+            name: symbol_of(own.order.instrument, instruments),
             label: label_of(own),
             average: money(average(own.cost, own.executed)),
         }
     }
 }
 
-fn name_of(own: &OwnOrder, instruments: &InstrumentTable) -> String {
-    instruments.symbol(own.order.instrument).map(|symbol| symbol.to_string()).unwrap_or_default()
+fn symbol_of(instrument: InstrumentId, instruments: &InstrumentTable) -> String {
+    instruments.symbol(instrument).map(|symbol| symbol.to_string()).unwrap_or_default()
 }
 
 /// The text that the order was entered with.
@@ -207,7 +208,7 @@ impl TradeTexts {
         TradeTexts {
             id: trade.match_id.0.to_string(),
             order: trade.id.to_string(),
-            name: own.map(|own| name_of(own, instruments)).unwrap_or_default(),
+            name: symbol_of(trade.instrument, instruments),
             label: own.map(label_of).unwrap_or_default(),
         }
     }
@@ -279,14 +280,20 @@ pub(super) fn trades(
     json(&UserTrades { trades: List::new(&messages), has_more })
 }
 
-/// An order with what it traded from a number of the user's trades on.
+/// An order with what it traded behind a number of the user's trades.
 pub(super) fn order_reply(
     own: &OwnOrder,
-    first_trade: usize,
+    trades_before: u64,
     account: &Account,
     instruments: &InstrumentTable,
 ) -> String {
-    let list: Vec<_> = account.trades().iter().skip(first_trade).filter(|trade| trade.id == own.id).collect();
+    let list: Vec<_> = account
+        .trades()
+        .rev()
+        .take_while(|trade| trade.number > trades_before)
+        .filter(|trade| trade.id == own.id)
+        .collect();
+    let list: Vec<_> = list.into_iter().rev().collect();
     let texts: Vec<_> = list.iter().map(|trade| TradeTexts::new(trade, account, instruments)).collect();
     let messages: Vec<_> =
         list.iter().zip(&texts).map(|(trade, texts)| trade_message(trade, texts)).collect();
@@ -346,20 +353,41 @@ fn collar(instrument: &Instrument) -> (Option<Decimal>, Option<Decimal>) {
     (Some(instrument.collar_low.into()), Some(instrument.collar_high.into()))
 }
 
-/// The best prices, of a snapshot that was taken just now.
-pub(super) fn ticker(instrument: &Instrument, levels: &Levels, now_ms: u64) -> String {
-    let best = |side| levels.best(side, 1).first().copied();
-    let (bid, ask) = (best(Side::Buy), best(Side::Sell));
+/// Best prices with their quantities, and the last one where it is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Best {
+    pub(super) bid: Option<(Price, u64)>,
+    pub(super) ask: Option<(Price, u64)>,
+    pub(super) last: Option<Price>,
+}
+
+impl Best {
+    /// Of a snapshot.
+    pub(super) fn of(levels: &Levels) -> Best {
+        let best = |side| levels.best(side, 1).first().copied();
+        Best { bid: best(Side::Buy), ask: best(Side::Sell), last: None }
+    }
+}
+
+/// The best prices.
+pub(super) fn ticker(
+    instrument: &Instrument,
+    trading: Option<TradingState>,
+    best: Best,
+    at_ms: u64,
+) -> String {
+    let Best { bid, ask, last } = best;
     let (min_price, max_price) = collar(instrument);
     json(&Ticker {
-        state: market_state(levels.trading),
+        state: market_state(trading),
+        last_price: last.map(Into::into),
         min_price,
         max_price,
         best_ask_price: ask.map(|(price, _)| price.into()),
         best_bid_price: bid.map(|(price, _)| price.into()),
         best_ask_amount: ask.map(|(_, qty)| amount(qty)),
         best_bid_amount: bid.map(|(_, qty)| amount(qty)),
-        ..Ticker::empty(instrument.symbol.as_str(), now_ms)
+        ..Ticker::empty(instrument.symbol.as_str(), at_ms)
     })
 }
 
@@ -386,9 +414,9 @@ pub(super) fn book(instrument: &Instrument, levels: &Levels, depth: usize, now_m
 }
 
 /// The best prices, for the channel of quotes.
-pub(super) fn quote(name: &str, at: Nanos, bid: Option<(Price, u64)>, ask: Option<(Price, u64)>) -> String {
+pub(super) fn quote(name: &str, at_ms: u64, bid: Option<(Price, u64)>, ask: Option<(Price, u64)>) -> String {
     json(&Quote {
-        timestamp: unix_ms(at),
+        timestamp: at_ms,
         instrument_name: Text::new(name),
         best_ask_price: ask.map(|(price, _)| price.into()),
         best_bid_price: bid.map(|(price, _)| price.into()),

@@ -13,6 +13,8 @@ use tickpath_trader::{OrderEntry, OrderEntryError};
 use tickpath_types::{InstrumentId, Nanos, OrderRequest, Symbol};
 
 use super::account::{Account, News};
+use super::answers::Best;
+use super::board::Board;
 use super::live::LiveFeed;
 use super::plan::{self, Ask};
 use super::request::Conclusion;
@@ -28,6 +30,8 @@ const RETRY_MIN: Nanos = Nanos::from_millis(250);
 const RETRY_MAX: Nanos = Nanos::from_secs(30);
 /// How often a login is tried that the venue does not admit: it may not have noticed the end of the one before.
 const NOT_ADMITTED_MAX: u32 = 40;
+/// Until lines that were lost are joined again.
+const MARKET_RETRY: Nanos = Nanos::from_secs(1);
 /// After so many of these the drop copies are asked for from the first one, of whatever session there is.
 const SESSION_GONE: u32 = 8;
 /// After a loss, how long answers to questions of the lost connection may still come.
@@ -72,8 +76,8 @@ pub(super) struct Pending {
     pub(super) stage: Stage,
     /// The number that it uses up, if it does.
     pub(super) number: Option<u32>,
-    /// The user's trades before it.
-    pub(super) first_trade: usize,
+    /// How many trades the user had before it.
+    pub(super) trades_before: u64,
     /// Orders that are to end, or to become smaller.
     pub(super) targets: Vec<u32>,
     /// Questions so far that showed nothing of it.
@@ -103,6 +107,8 @@ pub struct NativeLink {
     pub(super) venue_time: Nanos,
     snapshot: Option<Snapshot>,
     live: Option<LiveFeed>,
+    /// When the lines may be joined again.
+    market_at: Nanos,
     channels: BTreeSet<String>,
 }
 
@@ -141,6 +147,7 @@ impl NativeLink {
             venue_time: Nanos::ZERO,
             snapshot: None,
             live: None,
+            market_at: Nanos::ZERO,
             channels: BTreeSet::new(),
         }
     }
@@ -163,6 +170,10 @@ impl NativeLink {
 
     pub(crate) fn has_key(&self) -> bool {
         self.settings.key.is_some()
+    }
+
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.settings.key.as_ref().map(|key| key.client_id.as_str())
     }
 
     pub(crate) fn is_instrument(&self, name: &str) -> bool {
@@ -198,6 +209,10 @@ impl NativeLink {
         if !self.is_wanted {
             (self.is_wanted, self.retry_at, self.retry_wait) = (true, Nanos::ZERO, RETRY_MIN);
             self.not_admitted = 0;
+            // What was subscribed stays so after a logout, or as another user.
+            if self.account.news.is_none() && self.channels.iter().any(|name| name.starts_with("user.")) {
+                self.account.news = Some(Default::default());
+            }
         }
     }
 
@@ -249,6 +264,9 @@ impl NativeLink {
             let data = self.settings.market_data.as_ref().ok_or(NO_MARKET_DATA)?;
             self.live = Some(LiveFeed::open(data, &self.settings.instruments)?);
         }
+        if let Some(live) = self.live.as_mut().filter(|_| is_market) {
+            live.add(name);
+        }
         if !is_market && self.account.news.is_none() {
             self.account.news = Some(Default::default());
         }
@@ -258,6 +276,9 @@ impl NativeLink {
 
     pub(crate) fn unsubscribe(&mut self, name: &str) {
         self.channels.remove(name);
+        if let Some(live) = &mut self.live {
+            live.remove(name);
+        }
         if !self.channels.iter().any(|name| name.starts_with("user.")) {
             self.account.news = None;
         }
@@ -277,10 +298,10 @@ impl NativeLink {
             Selector::Kind { .. } => *of == ANY,
         };
         let is_market = match Channel::parse(name) {
-            Ok(Channel::Quote { instrument }) if self.is_instrument(instrument) => true,
-            Ok(Channel::Trades { of: Selector::Instrument(name), interval: Interval::Raw })
-                if self.is_instrument(name) =>
-            {
+            Ok(
+                Channel::Quote { instrument: name } | Channel::Trades { of: Selector::Instrument(name), .. },
+            ) if self.is_instrument(name) => true,
+            Ok(channel) if Board::instrument_of(&channel).is_some_and(|name| self.is_instrument(name)) => {
                 true
             }
             Ok(
@@ -289,7 +310,7 @@ impl NativeLink {
             ) if is_ours(&of) => false,
             _ => {
                 return Err(format!(
-                    "a native venue has no channel {name:?}: quote.X, trades.X.raw, user.orders.X.raw and user.trades.X.raw of an instrument X, and user.orders.any.any.raw, user.trades.any.any.raw"
+                    "a native venue has no channel {name:?}: quote.X, ticker.X.100ms, book.X.100ms, book.X.none.10.100ms, trades.X.raw, user.orders.X.raw and user.trades.X.raw of an instrument X, and user.orders.any.any.raw, user.trades.any.any.raw"
                 ));
             }
         };
@@ -322,7 +343,7 @@ impl NativeLink {
                     is_late: false,
                     stage: Stage::Lost,
                     number: None,
-                    first_trade: self.account.trades().len(),
+                    trades_before: self.account.trade_count,
                     targets: Vec::new(),
                     checks: 0,
                 };
@@ -555,10 +576,10 @@ impl NativeLink {
         self.next_ref = self.next_ref.max(self.account.last_ref + 1);
         self.doubtful.clear();
         (self.sync, self.retry_wait, self.not_admitted) = (Sync::Done, RETRY_MIN, 0);
-        self.has_been_ready = true;
+        (self.has_been_ready, self.account.is_catching_up) = (true, false);
         inbox.login_time = Some(now.since(self.login_since));
-        if self.account.is_incomplete {
-            inbox.note(INCOMPLETE.to_owned());
+        if let Some(why) = self.account.incomplete {
+            inbox.note(why.to_owned());
         }
         let Some(mut pending) = self.pending.take_if(|pending| pending.stage == Stage::Lost) else {
             return Ok(());
@@ -602,8 +623,8 @@ impl NativeLink {
                 match self.conclude(&pending) {
                     Conclusion::Answer(answer) => inbox.answer_with(pending.id, answer),
                     Conclusion::Next(ask) => {
-                        let first_trade = self.account.trades().len();
-                        self.send(now, Pending { ask, first_trade, ..pending }, inbox);
+                        let trades_before = self.account.trade_count;
+                        self.send(now, Pending { ask, trades_before, ..pending }, inbox);
                     }
                     Conclusion::AskAgain => {
                         pending.checks += 1;
@@ -635,7 +656,7 @@ impl NativeLink {
             let known = known.ok_or("the venue's market data do not tell of it")?;
             Ok(match pending.ask {
                 Ask::Book { depth, .. } => answers::book(known, levels, depth, now_ms),
-                _ => answers::ticker(known, levels, now_ms),
+                _ => answers::ticker(known, levels.trading, Best::of(levels), now_ms),
             })
         });
         self.snapshot = None;
@@ -643,17 +664,33 @@ impl NativeLink {
     }
 
     fn poll_live(&mut self, now: Nanos, inbox: &mut Inbox) {
+        if self.is_wanted {
+            self.keep_market(now, inbox);
+        }
         let Some(live) = &mut self.live else { return };
-        let channels = &self.channels;
-        let outcome = live.poll(now, &self.settings.instruments, |channel, data| {
-            if channels.contains(channel) {
-                inbox.notify(now, channel, data);
-            }
+        let outcome = live.poll(now, &self.settings.instruments, &self.channels, |channel, data| {
+            inbox.notify(now, channel, data);
         });
         if let Err(why) = outcome {
             inbox.note(format!("{why}; the market is joined anew"));
-            let data = self.settings.market_data.as_ref();
-            self.live = data.and_then(|data| LiveFeed::open(data, &self.settings.instruments).ok());
+            (self.live, self.market_at) = (None, now + MARKET_RETRY);
+        }
+    }
+
+    /// Joins the lines for the channels that are wanted, and again where they were lost.
+    fn keep_market(&mut self, now: Nanos, inbox: &mut Inbox) {
+        let is_needed = self.live.is_none() && self.channels.iter().any(|name| !name.starts_with("user."));
+        if !is_needed || now < self.market_at {
+            return;
+        }
+        self.market_at = now + MARKET_RETRY;
+        let Some(data) = &self.settings.market_data else { return };
+        match LiveFeed::open(data, &self.settings.instruments) {
+            Ok(mut live) => {
+                self.channels.iter().for_each(|channel| live.add(channel));
+                self.live = Some(live);
+            }
+            Err(why) => inbox.note(why),
         }
     }
 
@@ -670,8 +707,8 @@ impl NativeLink {
                     let Some(own) = account.order(id) else { continue };
                     ("orders", own.order.instrument, answers::order(own, instruments))
                 }
-                News::Trade(place) => {
-                    let Some(trade) = account.trades().get(place) else { continue };
+                News::Trade(number) => {
+                    let Some(trade) = account.trade(number) else { continue };
                     ("trades", trade.instrument, answers::trade(trade, account, instruments))
                 }
             };
@@ -785,7 +822,6 @@ impl NativeLink {
 /// All instruments.
 const ANY: Selector<'static> = Selector::Kind { kind: tickpath_deribit::codes::Kind::Any, currency: "any" };
 const NO_MARKET_DATA: &str = "the configuration has no [native.market_data]: the market is not known";
-pub(super) const INCOMPLETE: &str = "drop copies are missing or of instruments that native.instruments does not name: orders and positions are not known";
 
 /// Why a connection is not there.
 enum Loss {

@@ -1,6 +1,6 @@
 //! The market as it goes on: the lines of the venue, by the feed handler that traders use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tickpath_agent::{Agent, TscClock};
 use tickpath_deribit::field::List;
@@ -13,6 +13,7 @@ use tickpath_trader::MarketDataSection;
 use tickpath_types::{BookHealth, InstrumentTable, MarketUpdate, Nanos, Price, Qty, UpdateKind};
 
 use super::answers::{amount, json, quote, unix_ms};
+use super::board::{Board, Market, Seen};
 
 /// Updates that the shell may be behind; of older ones it says that they are lost.
 const UPDATES: usize = 1 << 12;
@@ -28,6 +29,8 @@ pub(super) struct LiveFeed {
     updates: broadcast::Receiver<MarketUpdate>,
     /// What was told last of each instrument.
     told: BTreeMap<u16, Best>,
+    seen: BTreeMap<u16, Seen>,
+    boards: Vec<Board>,
 }
 
 impl LiveFeed {
@@ -37,23 +40,36 @@ impl LiveFeed {
         let (sender, updates) = broadcast::channel(UPDATES);
         let handler = FeedHandler::open(&settings, sender, TscClock::shared(), &FeedView::default(), NoTrace)
             .map_err(|error| format!("no market data: {error}"))?;
-        Ok(LiveFeed { handler, updates, told: BTreeMap::new() })
+        let (told, seen, boards) = Default::default();
+        Ok(LiveFeed { handler, updates, told, seen, boards })
     }
 
-    /// Takes what came. `tell` is given channels and their data: quotes that changed, of books that are live, and trades.
+    /// Tells a channel of a book from now on, whole at first; others are told by themselves.
+    pub(super) fn add(&mut self, channel: &str) {
+        if self.boards.iter().all(|board| board.name() != channel) {
+            self.boards.extend(Board::new(channel));
+        }
+    }
+
+    /// Tells it no longer.
+    pub(super) fn remove(&mut self, channel: &str) {
+        self.boards.retain(|board| board.name() != channel);
+    }
+
+    /// Takes what came. `tell` is given the wanted channels and their data: quotes that changed, of books that are live,
+    /// trades, and books.
     pub(super) fn poll(
         &mut self,
         now: Nanos,
         instruments: &InstrumentTable,
+        channels: &BTreeSet<String>,
         mut tell: impl FnMut(&str, &str),
     ) -> Result<(), String> {
         for _ in 0..CYCLES {
             let work = self.handler.do_work(now).map_err(|error| error.to_string())?;
             loop {
                 match self.updates.try_recv() {
-                    Ok(Some(update)) => {
-                        take(&mut self.told, &update, instruments, &mut tell);
-                    }
+                    Ok(Some(update)) => self.take(&update, instruments, channels, &mut tell),
                     Ok(None) => break,
                     Err(lost) => return Err(format!("market data came faster than it was read: {lost}")),
                 }
@@ -62,36 +78,78 @@ impl LiveFeed {
                 break;
             }
         }
+        self.tell_boards(now, instruments, &mut tell);
         Ok(())
     }
-}
 
-fn take(
-    told: &mut BTreeMap<u16, Best>,
-    update: &MarketUpdate,
-    instruments: &InstrumentTable,
-    tell: &mut impl FnMut(&str, &str),
-) {
-    let Some(symbol) = instruments.symbol(update.instrument()) else { return };
-    let (name, at) = (symbol.as_str(), Nanos(update.ts_event));
-    if update.health != BookHealth::Live as u8 {
-        return;
+    fn take(
+        &mut self,
+        update: &MarketUpdate,
+        instruments: &InstrumentTable,
+        channels: &BTreeSet<String>,
+        tell: &mut impl FnMut(&str, &str),
+    ) {
+        let Some(symbol) = instruments.symbol(update.instrument()) else { return };
+        let name = symbol.as_str();
+        let seen = self.seen.entry(update.instrument).or_default();
+        seen.sequence = seen.sequence.max(update.sequence);
+        // A change of health is no event of the venue's and has no time.
+        if update.ts_event > 0 {
+            seen.at_ms = unix_ms(Nanos(update.ts_event));
+        }
+        let at_ms = seen.time_ms();
+        let is_trade = update.kind() == Some(UpdateKind::Trade);
+        if is_trade {
+            seen.last = Some(Price(update.price));
+        }
+        if update.health != BookHealth::Live as u8 {
+            self.boards.iter_mut().filter(|board| board.is_of(name)).for_each(Board::doubt);
+            return;
+        }
+        if is_trade {
+            let mut data = None;
+            for interval in ["raw", "100ms", "agg2"] {
+                let channel = format!("trades.{name}.{interval}");
+                if channels.contains(&channel) {
+                    tell(&channel, data.get_or_insert_with(|| trade(name, at_ms, update)));
+                }
+            }
+        }
+        let best = (update.bid(), update.ask());
+        if self.told.insert(update.instrument, best) != Some(best) {
+            let channel = format!("quote.{name}");
+            if channels.contains(&channel) {
+                let plain = |side: Option<(Price, Qty)>| side.map(|(price, qty)| (price, qty.0));
+                tell(&channel, &quote(name, at_ms, plain(best.0), plain(best.1)));
+            }
+        }
     }
-    if update.kind() == Some(UpdateKind::Trade) {
-        tell(&format!("trades.{name}.raw"), &trade(name, at, update));
-    }
-    let best = (update.bid(), update.ask());
-    if told.insert(update.instrument, best) != Some(best) {
-        let plain = |side: Option<(Price, Qty)>| side.map(|(price, qty)| (price, qty.0));
-        tell(&format!("quote.{name}"), &quote(name, at, plain(best.0), plain(best.1)));
+
+    fn tell_boards(&mut self, now: Nanos, instruments: &InstrumentTable, tell: &mut impl FnMut(&str, &str)) {
+        let Some(books) = self.handler.books() else { return };
+        for board in &mut self.boards {
+            let Some(instrument) = instruments.iter().find(|one| board.is_of(one.symbol.as_str())) else {
+                continue;
+            };
+            let Some(state) = books.instrument(instrument.id) else { continue };
+            if state.health != BookHealth::Live {
+                board.doubt();
+                continue;
+            }
+            let seen = self.seen.get(&instrument.id.0).copied().unwrap_or_default();
+            let market = Market { instrument, books: books.books(), trading: state.trading, seen };
+            if let Some(data) = board.tell(now, &market) {
+                tell(board.name(), &data);
+            }
+        }
     }
 }
 
 /// A trade of anyone; its id is its number in the market data session.
-fn trade(name: &str, at: Nanos, update: &MarketUpdate) -> String {
+fn trade(name: &str, at_ms: u64, update: &MarketUpdate) -> String {
     let id = update.sequence.to_string();
     json(&List::new(&[PublicTrade {
-        timestamp: unix_ms(at),
+        timestamp: at_ms,
         price: Price(update.price).into(),
         amount: amount(update.qty),
         direction: update.aggressor().into(),

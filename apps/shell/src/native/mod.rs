@@ -10,6 +10,7 @@
 
 mod account;
 mod answers;
+mod board;
 mod link;
 mod live;
 mod plan;

@@ -6,7 +6,7 @@ use tickpath_types::{
 };
 
 use super::account::{Account, OwnOrder};
-use super::link::{INCOMPLETE, NativeLink, Pending};
+use super::link::{NativeLink, Pending};
 use super::plan::{self, Ask, Edit};
 use super::{answers, words};
 use crate::link::Answer;
@@ -90,7 +90,7 @@ impl NativeLink {
     pub(super) fn conclude(&self, pending: &Pending) -> Conclusion {
         let (account, instruments) = (&self.account, &self.settings.instruments);
         let reply = |own: &OwnOrder| {
-            Answer::Done(answers::order_reply(own, pending.first_trade, account, instruments))
+            Answer::Done(answers::order_reply(own, pending.trades_before, account, instruments))
         };
         let answer = match &pending.ask {
             Ask::Enter(sent) => match pending.number.and_then(|number| account.order(number)) {
@@ -131,7 +131,7 @@ impl NativeLink {
                 None => return self.refused_or_not_there(pending),
             },
             Ask::Time => Answer::Done(answers::unix_ms(self.venue_time).to_string()),
-            _ if account.is_incomplete => Answer::NotDone(INCOMPLETE.to_owned()),
+            _ if let Some(why) = account.incomplete => Answer::NotDone(why.to_owned()),
             Ask::Close { instrument, price } => return self.close_position(*instrument, *price),
             other => self.read(other),
         };
@@ -184,12 +184,11 @@ impl NativeLink {
             }
             Ask::Order { id } => match account.order(*id) {
                 Some(own) => answers::order(own, instruments),
-                None => return Answer::NotDone(no_order(*id)),
+                None => return Answer::NotDone(no_order(account, *id)),
             },
             Ask::Trades { instrument, count, is_newest_first } => {
                 let mut list: Vec<_> = account
                     .trades()
-                    .iter()
                     .filter(|trade| trade.instrument == *instrument && !trade.is_broken)
                     .collect();
                 let has_more = list.len() > *count;
@@ -244,12 +243,13 @@ fn take_number(next: &mut u32) -> u32 {
     number
 }
 
-fn no_order(id: u32) -> String {
-    format!("there is no order {id}: orders shows those that are open")
+fn no_order(account: &Account, id: u32) -> String {
+    let kept = if account.has_forgotten { ", and old ones that are over are not kept" } else { "" };
+    format!("there is no order {id}: orders shows those that are open{kept}")
 }
 
 fn open_order(account: &Account, id: u32) -> Result<&OwnOrder, String> {
-    let own = account.order(id).ok_or_else(|| no_order(id))?;
+    let own = account.order(id).ok_or_else(|| no_order(account, id))?;
     match own.is_open() {
         true => Ok(own),
         false => Err(match own.cancelled {

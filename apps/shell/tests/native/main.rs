@@ -62,7 +62,7 @@ fn two_shells_trade_with_each_other_and_come_back_to_what_is_theirs() {
     assert!(said(&mut anna, "connect").contains("ouch://127.0.0.1"));
     assert!(said(&mut anna, "instruments").contains("HARBOR"));
     assert!(said(&mut anna, "test").contains("server time"));
-    assert!(said(&mut anna, "status").contains("connected, with a key"));
+    assert!(said(&mut anna, "status").contains("connected, logged in as ANNA"));
 
     let text = said(&mut anna, "buy ALPHA 100 99.50 label=first");
     assert!(text.contains("open: buy 100 ALPHA at 99.5") && text.ends_with("label first"), "{text}");
@@ -207,7 +207,32 @@ fn channels_tell_of_the_market_and_of_the_user() {
     let text = until(&mut anna, "subscriptions", is_told);
     assert!(text.contains("buy 30 ALPHA at 99.5"), "{text}");
     said(&mut anna, "unsubscribe all");
-    for channel in ["ticker.ALPHA.100ms", "quote.BTC-PERPETUAL", "user.portfolio.any", "nonsense"] {
+    // Books, as at Deribit; the last price is of the trade before.
+    said(
+        &mut anna,
+        "subscribe ticker.ALPHA.100ms book.ALPHA.none.10.100ms book.ALPHA.raw trades.ALPHA.100ms",
+    );
+    until(&mut anna, "subscriptions", |text| {
+        text.contains("bid 99.5 x 70  ask -  last 99.5")
+            && text.contains("bid 99.5 x 70  ask -  levels 1/0")
+            && text.contains("\"bids\":[[\"new\",99.5,70]]")
+    });
+    said(&mut bert, "sell ALPHA 10 99.50");
+    until(&mut anna, "subscriptions", |text| {
+        text.contains("\"bids\":[[\"change\",99.5,60]]") && text.contains("bid 99.5 x 60  ask -  levels 1/0")
+    });
+    // What is subscribed comes back after a logout.
+    said(&mut anna, "logout");
+    said(&mut anna, "auth");
+    until(&mut anna, "subscriptions", |text| text.contains("bid 99.5 x 60  ask -  levels 1/0"));
+    said(&mut anna, "unsubscribe all");
+    for channel in [
+        "perpetual.ALPHA.100ms",
+        "book.ALPHA.5.10.100ms",
+        "quote.BTC-PERPETUAL",
+        "user.portfolio.any",
+        "nonsense",
+    ] {
         let why = failure(&mut anna, &format!("subscribe {channel}")).to_string();
         assert!(why.contains("no channel"), "{why}");
     }
@@ -323,6 +348,8 @@ fn a_script_reports_the_same_results_and_its_messages_are_shown_in_words() {
         is_dry_run: false,
         keeps_going: true,
         is_silent: true,
+        is_reported: true,
+        log: Vec::new(),
         has_no_pane: true,
     };
     let report = run(&options, Interrupt::default()).unwrap();

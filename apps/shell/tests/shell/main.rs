@@ -75,7 +75,7 @@ fn an_order_goes_from_entry_to_cancel() {
 fn market_and_account_are_shown() {
     let venue = Venue::start();
     let mut shell = shell(&venue);
-    assert!(said(&mut shell, "connect").ends_with("logged in"));
+    assert!(said(&mut shell, "connect").ends_with("logged in as AMANDA (connection trade:read_write)"));
     assert!(said(&mut shell, "deribit_test").starts_with("server time "));
     assert!(said(&mut shell, "deribit_order_book BTC-PERPETUAL 10").contains("49999.5"));
     assert!(said(&mut shell, "ticker BTC-PERPETUAL").contains("50000.5 x 60"));
@@ -84,7 +84,7 @@ fn market_and_account_are_shown() {
     assert!(said(&mut shell, "positions").contains("0.00000001"));
     assert!(said(&mut shell, "account BTC").contains("1.50000001"));
     assert_eq!(said(&mut shell, "order label=none currency=BTC"), "no open orders");
-    assert!(said(&mut shell, "status").contains("connected, with a key"));
+    assert!(said(&mut shell, "status").contains("connected, logged in as AMANDA"));
     assert!(said(&mut shell, "call public/get_time").parse::<u64>().is_ok());
     for params in ["{\"instrument_name\": \"BTC-PERPETUAL\"}", "'{\"instrument_name\":\"BTC-PERPETUAL\"}'"] {
         assert!(
@@ -147,11 +147,102 @@ fn without_a_key_there_is_public_data_alone() {
     std::fs::write(&path, format!("client_id = '{CLIENT_ID}'\nclient_secret = '{SECRET}'\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     said(&mut shell, "subscribe ticker.BTC-PERPETUAL.100ms");
-    assert_eq!(said(&mut shell, &format!("auth {}", path.display())), "logged in");
+    assert!(said(&mut shell, &format!("auth {}", path.display())).starts_with("logged in as AMANDA"));
     assert!(said(&mut shell, "positions").contains("BTC-PERPETUAL"));
     // On the same connection, with its subscription.
     assert!(said(&mut shell, "status").contains("0 connections lost"));
     assert_eq!(venue.seen(Method::Hello), 2);
+    // From now on it is the key: after a logout, and at another address.
+    said(&mut shell, "logout");
+    assert!(said(&mut shell, "auth").starts_with("logged in as AMANDA"));
+    let other = Venue::start();
+    assert!(said(&mut shell, &format!("connect {}", other.url)).contains("logged in as AMANDA"));
+    // An address where nobody is is told at once, whatever was before.
+    assert!(failure(&mut shell, "connect ws://127.0.0.1:1/").to_string().contains("cannot connect"));
+}
+
+#[test]
+fn a_logout_is_done_when_the_venue_has_closed_the_connection() {
+    let venue = Venue::start();
+    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    said(&mut shell, "connect");
+    assert!(said(&mut shell, "deribit_logout invalidate").starts_with("logged out"));
+    said(&mut shell, "auth");
+    venue.fail_once(Fault::Silent(Method::Logout));
+    assert_eq!(failure(&mut shell, "logout keep_token").kind(), "timeout");
+    assert!(said(&mut shell, "status").contains("not connected, public data only"));
+    assert_eq!(venue.seen(Method::Logout), 2);
+    assert!(failure(&mut shell, "logout perhaps").to_string().contains("keep_token"));
+}
+
+#[test]
+fn a_subscription_is_over_when_the_venue_has_said_so() {
+    let venue = Venue::start();
+    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    let channel = "ticker.BTC-PERPETUAL.100ms";
+    said(&mut shell, &format!("subscribe {channel}"));
+    venue.fail_once(Fault::Silent(Method::PrivateUnsubscribe));
+    // Asked once more, and answered then.
+    assert_eq!(said(&mut shell, &format!("unsubscribe {channel}")), "unsubscribed: 1 channels");
+    assert_eq!(venue.seen(Method::PrivateUnsubscribe), 2);
+    assert!(failure(&mut shell, "unsubscribe").to_string().contains("which channels"));
+    // All channels of a command, or none.
+    assert!(
+        failure(&mut shell, &format!("subscribe {channel} nonsense..")).to_string().contains("no channel")
+    );
+    assert_eq!(said(&mut shell, "subscriptions"), "no subscriptions");
+}
+
+#[test]
+fn an_order_is_not_taken_for_another_of_the_same_label() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid").contains("order 1 open"));
+    for order in ["10 50000", "10 49000", "20 50000"] {
+        venue.fail_once(Fault::LoseRequest(Method::Buy));
+        let failure = failure(&mut shell, &format!("buy BTC-PERPETUAL {order} label=grid"));
+        assert!(failure.to_string().contains("it was not entered"), "{order}: {failure}");
+    }
+    venue.fail_once(Fault::LoseAnswer(Method::Buy));
+    assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid").contains("order 2 open"));
+    // One that another client entered under the label is not ours either, where it is of another kind.
+    let mut other = self::shell(&venue);
+    said(&mut other, "buy BTC-PERPETUAL 10 48000 label=grid");
+    venue.fail_once(Fault::LoseRequest(Method::Buy));
+    assert!(failure(&mut shell, "buy BTC-PERPETUAL 10 47000 label=grid").to_string().contains("not entered"));
+    assert_eq!(venue.order_count(), 3);
+}
+
+#[test]
+fn a_position_whose_closing_was_not_answered_is_looked_at() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    said(&mut shell, "connect");
+    venue.fail_once(Fault::LoseRequest(Method::ClosePosition));
+    let text = failure(&mut shell, "close BTC-PERPETUAL").to_string();
+    assert!(text.contains("the position in BTC-PERPETUAL is 20 and 0 orders are open"), "{text}");
+    venue.fail_once(Fault::LoseAnswer(Method::ClosePosition));
+    let text = failure(&mut shell, "close BTC-PERPETUAL").to_string();
+    assert!(text.contains("the position in BTC-PERPETUAL is 0 and"), "{text}");
+    assert_eq!(venue.seen(Method::ClosePosition), 2);
+}
+
+#[test]
+fn the_log_tells_of_what_was_asked_for() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    assert!(failure(&mut shell, "log").to_string().contains("session"));
+    assert!(failure(&mut shell, "log everything").to_string().contains("off, all"));
+    said(&mut shell, "log auth orders");
+    said(&mut shell, "buy BTC-PERPETUAL 10 50000");
+    said(&mut shell, "ticker BTC-PERPETUAL");
+    let lines: Vec<String> = std::iter::from_fn(|| shell.link().next_log()).collect();
+    let modules: Vec<&str> = lines.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(modules, ["auth:", "auth:", "orders:", "orders:"], "{lines:?}");
+    assert!(lines.iter().all(|line| !line.contains("TOKEN") && !line.contains(SECRET)));
+    said(&mut shell, "log off");
+    said(&mut shell, "buy BTC-PERPETUAL 10 50000");
+    assert_eq!(shell.link().next_log(), None);
 }
 
 #[test]
@@ -268,7 +359,18 @@ fn limits_hold_before_anything_is_sent() {
     said(&mut shell, "buy BTC-PERPETUAL 20 50000");
     assert_eq!(failure(&mut shell, "buy BTC-PERPETUAL 10 50000").kind(), "limit");
     assert_eq!(failure(&mut shell, "edit 1 amount=40").kind(), "limit");
+    // Contracts that say something else than the amount do not hide behind it.
+    let text = failure(&mut shell, "edit 1 amount=10 contracts=400").to_string();
+    assert!(text.contains("do not agree"), "{text}");
     assert_eq!((venue.seen(Method::Buy), venue.seen(Method::Edit)), (1, 0));
+    // An order that closes is an order too.
+    let text = failure(&mut shell, "close BTC-PERPETUAL 50000").to_string();
+    assert!(text.contains("open_orders_max"), "{text}");
+    let mut shell = shell_with(&venue, "[limits]\nnotional_max = '19'", key(), false);
+    assert!(failure(&mut shell, "close BTC-PERPETUAL").to_string().contains("notional_max"));
+    let mut shell = shell_with(&venue, "[limits]\norder_size_max = '19'", key(), false);
+    assert!(failure(&mut shell, "close BTC-PERPETUAL").to_string().contains("order_size_max"));
+    assert_eq!(venue.seen(Method::ClosePosition), 0);
 }
 
 #[test]
@@ -342,6 +444,8 @@ fn options(venue: &Venue, commands: &str) -> RunOptions {
         is_dry_run: false,
         keeps_going: false,
         is_silent: true,
+        is_reported: true,
+        log: Vec::new(),
         has_no_pane: true,
     }
 }
@@ -374,6 +478,25 @@ fn a_script_comes_from_a_file_and_quit_ends_it() {
     assert_eq!((report.ended, report.commands.len()), (Ended::Done, 2));
     let options = RunOptions { source: Source::Script("/nowhere".into()), ..options };
     assert!(run(&options, Interrupt::default()).unwrap_err().to_string().contains("/nowhere"));
+}
+
+#[test]
+fn what_channels_gave_and_how_the_shell_stands_is_reported() {
+    let venue = Venue::start();
+    let channel = "ticker.BTC-PERPETUAL.100ms";
+    let commands = format!("subscribe {channel}; wait {channel} 3; subscriptions; status; show 2; stopwatch");
+    let report = run(&options(&venue, &commands), Interrupt::default()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
+    let result = |at: usize| &json["commands"][at]["result"];
+    assert_eq!(result(1)["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(result(1)["messages"][2]["data"]["best_bid_price"], 50000.0);
+    assert_eq!((result(2)[0]["count"].as_u64(), result(2)[0]["channel"].as_str()), (Some(3), Some(channel)));
+    assert_eq!(result(3)["standing"], "connected");
+    assert_eq!(result(4).as_array().unwrap().len(), 2);
+    assert!(result(5)[0]["below_ns_and_count"][0][1].as_u64() > Some(0));
+    // Nothing is kept of what nobody wants.
+    let options = RunOptions { is_reported: false, ..options(&venue, "ticker BTC-PERPETUAL") };
+    assert!(run(&options, Interrupt::default()).unwrap().commands.is_empty());
 }
 
 #[test]

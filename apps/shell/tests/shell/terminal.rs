@@ -121,6 +121,8 @@ fn be_a_shell(url: &str) {
         is_dry_run: false,
         keeps_going: false,
         is_silent: false,
+        is_reported: false,
+        log: Vec::new(),
         has_no_pane: false,
     };
     let report = run(&options, Interrupt::on_signals().unwrap()).unwrap();
@@ -148,6 +150,8 @@ fn a_person_at_a_terminal_trades() {
         ("instrument: ", "BTC-PERPETUAL"),
         ("amount (a multiple of 10): ", "15"),
         ("amount (a multiple of 10): ", "20"),
+        ("contracts (of 10): ", "3"),
+        ("contracts (of 10): ", "2"),
         ("type (limit): ", "iceberg"),
         ("type (limit): ", ""),
         ("price: ", ""),
@@ -155,11 +159,42 @@ fn a_person_at_a_terminal_trades() {
         ("price: ", "50000"),
         ("time_in_force (good_til_cancelled): ", ""),
         ("label: ", "by hand"),
+        ("flags (none): ", "postonly"),
+        ("flags (none): ", "post_only"),
+        ("send it (yes): ", ""),
     ] {
         terminal.wait_for(field);
         terminal.type_in(&format!("{answer}\r"));
     }
     terminal.wait_for("order 1 open: buy 20 BTC-PERPETUAL at 50000");
+    terminal.wait_for("127.0.0.1 ok> ");
+    // So does the form of a change; what is not changed stays.
+    terminal.type_in("edit\r");
+    for (field, answer) in [
+        ("order_id: ", "77"),
+        ("order_id: ", "1"),
+        ("amount (20): ", "25"),
+        ("amount (20): ", "30"),
+        ("price (50000): ", ""),
+        ("flags (none): ", ""),
+        ("send it (yes): ", "y"),
+    ] {
+        terminal.wait_for(field);
+        terminal.type_in(&format!("{answer}\r"));
+    }
+    terminal.wait_for("order 1 open: buy 30 BTC-PERPETUAL at 50000");
+    terminal.wait_for("127.0.0.1 ok> ");
+    // Of several commands on a line none is carried out behind one that failed, or behind Ctrl-C.
+    terminal.type_in("bye; buy BTC-PERPETUAL 10 50000\r");
+    terminal.wait_for("1 more of this line not carried out");
+    terminal.wait_for("127.0.0.1 ok> ");
+    terminal.type_in("wait 10m; buy BTC-PERPETUAL 10 50000\r");
+    terminal.interrupt_until("1 more of this line not carried out");
+    terminal.wait_for("127.0.0.1 ok> ");
+    assert_eq!(venue.order_count(), 1);
+    // Names are completed that the venue has told.
+    terminal.type_in("ticker BTC-P\t\r");
+    terminal.wait_for("best bid");
     terminal.wait_for("127.0.0.1 ok> ");
     // A form that is given up sends nothing.
     terminal.type_in("sell\r");
@@ -184,7 +219,48 @@ fn a_person_at_a_terminal_trades() {
     terminal.wait_for("the shell is over: Done");
     assert!(terminal.child.wait().unwrap().success());
     let kept = std::fs::read_to_string(home.path().join(".tickpath_shell_history")).unwrap();
-    assert!(kept.contains("positions") && kept.contains("bye"), "{kept}");
+    assert!(
+        kept.contains("positions") && kept.contains("bye") && kept.contains("\"label=by hand\""),
+        "{kept}"
+    );
+    // Another run brings them back.
+    let mut terminal = Terminal::start(&venue.url, home.path());
+    terminal.wait_for("127.0.0.1 off> ");
+    terminal.type_in("\x1b[A");
+    terminal.wait_for("bye");
+    terminal.type_in("\x03");
+    // A terminal that is closed: nothing more is heard, and the connection is closed in good order.
+    kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), Signal::SIGHUP).unwrap();
+    terminal.wait_for("the shell is over: Interrupted");
+}
+
+#[test]
+fn another_program_talks_to_the_shell_line_by_line() {
+    use std::io::{BufRead, BufReader};
+    let venue = Venue::start();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", SELF, "--nocapture"])
+        .env(URL, &venue.url)
+        .env("TICKPATH_CLIENT_ID", CLIENT_ID)
+        .env("TICKPATH_CLIENT_SECRET", SECRET)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keys = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut wait_for = |text: &str| {
+        assert!(lines.by_ref().any(|line| line.unwrap().contains(text)), "{text:?} does not come");
+    };
+    keys.write_all(b"buy BTC-PERPETUAL 10 50000\n").unwrap();
+    wait_for("order 1 open");
+    // Half a line waits for its end.
+    keys.write_all(b"cancel_all; cance").unwrap();
+    keys.write_all(b"l 1\n").unwrap();
+    wait_for("1 orders cancelled");
+    // It ends at the first failure, without the end of the input.
+    wait_for("the shell is over: Failed");
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

@@ -61,6 +61,8 @@ struct Book {
     data_count: u64,
     /// Every connection is closed, once.
     drops_all: bool,
+    /// The position was closed.
+    is_flat: bool,
 }
 
 pub struct Venue {
@@ -199,6 +201,10 @@ impl Client {
                     book.fault = None;
                     return true;
                 }
+                // The end of the connection is its answer.
+                if request.method == Method::Logout {
+                    return false;
+                }
                 match result {
                     Ok(json) => {
                         let value = check(json.as_bytes()).unwrap();
@@ -266,6 +272,18 @@ impl Client {
                 let id = name(request.params::<GetOrderState<'_>>()?.order_id);
                 book.find(&id).ok_or(refuse(ErrorCode::OrderNotFound))?.json()
             }
+            Method::Logout => String::new(),
+            Method::GetPosition => {
+                let size = if book.is_flat { "0.0" } else { "20.0" };
+                format!(r#"{{"instrument_name":"BTC-PERPETUAL","direction":"buy","size":{size},"average_price":50000.0}}"#)
+            }
+            Method::ClosePosition => {
+                book.is_flat = true;
+                let order = book.orders.len() as u64 + 1;
+                book.orders.push(Order::closing(order));
+                format!("{{\"order\":{},\"trades\":[]}}", book.orders[book.orders.len() - 1].json())
+            }
+            Method::GetOpenOrdersByInstrument => book.list(|order| order.state == "open"),
             Method::GetOpenOrders => book.list(|order| order.state == "open"),
             Method::GetOrderStateByLabel => {
                 let label = name(request.params::<GetOrderStateByLabel<'_>>()?.label.unwrap());
@@ -348,6 +366,19 @@ impl Book {
 }
 
 impl Order {
+    fn closing(id: u64) -> Order {
+        Order {
+            id,
+            label: String::new(),
+            direction: "sell",
+            amount: "20".to_owned(),
+            price: None,
+            state: "filled",
+            is_replaced: false,
+            created_ms: unix_ms(),
+        }
+    }
+
     fn json(&self) -> String {
         let Order { id, label, direction, amount, state, is_replaced, created_ms, .. } = self;
         let price = self.price.as_deref().unwrap_or("50000.5");

@@ -11,11 +11,12 @@ use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner, Value};
 use crate::text::Text;
 
 /// The price of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OrderPrice {
     /// This one or better.
     Limit(Decimal),
     /// Whatever the market is when the trigger fires: the text `market_price`.
+    #[default]
     Market,
 }
 
@@ -344,43 +345,56 @@ message! {
 }
 
 impl<'a> OrderReply<'a> {
-    /// Reads the reply and each of its trades in one pass, where the message itself leaves them to be read later.
+    /// Reads the reply and each of its trades in one pass, where the message itself leaves them to be read later; the
+    /// order into `order`.
     ///
-    /// What `on_trade` was given counts only when the reply was read to its end.
+    /// What `order` has and `on_trade` was given counts only when the reply was read to its end.
     ///
     /// # Errors
     /// [`ScanError`] when it is another value.
     pub fn read_each(
         scanner: &mut Scanner<'a>,
-        mut on_trade: impl FnMut(UserTrade<'a>),
-    ) -> Result<Order<'a>, ScanError> {
-        let mut order = None;
+        order: &mut Order<'a>,
+        mut on_trade: impl FnMut(&UserTrade<'a>),
+    ) -> Result<(), ScanError> {
+        let mut has_order = false;
         let at = scanner.at();
         scanner.open_object()?;
         if scanner.take("\"order\":") {
-            order = Some(Order::read(scanner)?);
+            read_order(scanner, order)?;
+            has_order = true;
             if scanner.take(",\"trades\":") {
                 read_trades(scanner, &mut on_trade)?;
             }
         }
         while scanner.next_member()? {
             match scanner.key()? {
-                "order" => order = Some(Order::read(scanner)?),
+                "order" => {
+                    read_order(scanner, order)?;
+                    has_order = true;
+                }
                 "trades" => read_trades(scanner, &mut on_trade)?,
                 _ => scanner.skip()?,
             }
         }
-        order.ok_or_else(|| scanner.error_at(at, ScanErrorKind::Missing).of_member("order"))
+        if has_order { Ok(()) } else { Err(scanner.error_at(at, ScanErrorKind::Missing).of_member("order")) }
     }
+}
+
+fn read_order<'a>(scanner: &mut Scanner<'a>, order: &mut Order<'a>) -> Result<(), ScanError> {
+    *order = Order::default();
+    Order::read_into(scanner, order)
 }
 
 fn read_trades<'a>(
     scanner: &mut Scanner<'a>,
-    on_trade: &mut impl FnMut(UserTrade<'a>),
+    on_trade: &mut impl FnMut(&UserTrade<'a>),
 ) -> Result<(), ScanError> {
     scanner.open_array()?;
     while scanner.next_element()? {
-        on_trade(UserTrade::read(scanner)?);
+        let mut trade = UserTrade::default();
+        UserTrade::read_into(scanner, &mut trade)?;
+        on_trade(&trade);
     }
     Ok(())
 }

@@ -11,43 +11,55 @@ use crate::text::Text;
 #[derive(Clone, Copy, Debug)]
 pub struct Rest<'a> {
     pub(super) frame: &'a str,
-    pub(super) text: &'a str,
+    /// The end of the frame, from the next byte on.
+    pub(super) bytes: &'a [u8],
     /// Containers that may be opened within each other from here on.
-    pub(super) room: u8,
+    pub(super) room: u64,
 }
 
 impl<'a> Rest<'a> {
+    #[inline(always)]
+    pub(crate) const fn new(frame: &'a str, bytes: &'a [u8], room: u64) -> Rest<'a> {
+        Rest { frame, bytes, room }
+    }
+
+    /// What [`new`](Rest::new) makes it of.
+    #[inline(always)]
+    pub(crate) const fn parts(self) -> (&'a str, &'a [u8], u64) {
+        (self.frame, self.bytes, self.room)
+    }
+
     /// Its bytes.
     #[must_use]
     #[inline(always)]
     pub const fn bytes(&self) -> &'a [u8] {
-        self.text.as_bytes()
+        self.bytes
     }
 
     /// Bytes of the frame before it.
     #[inline(always)]
     pub(super) const fn at(&self) -> usize {
-        self.frame.len() - self.text.len()
+        self.frame.len() - self.bytes.len()
     }
 
     /// The rest behind `literal`, if it starts with that.
     #[must_use]
     #[inline(always)]
     pub fn after(self, literal: &'static str) -> Option<Rest<'a>> {
-        Some(Rest { text: self.text.strip_prefix(literal)?, ..self })
+        if starts_with(self.bytes, literal.as_bytes()) { self.skip(literal.len()) } else { None }
     }
 
     /// The first `len` bytes and the rest behind them.
     #[inline(always)]
     pub(crate) fn split(self, len: usize) -> Option<(&'a str, Rest<'a>)> {
-        let (text, rest) = self.text.split_at_checked(len)?;
-        Some((text, Rest { text: rest, ..self }))
+        let at = self.at();
+        Some((self.frame.get(at..at + len)?, self.skip(len)?))
     }
 
     /// The rest behind the first `len` bytes.
     #[inline(always)]
     pub(crate) fn skip(self, len: usize) -> Option<Rest<'a>> {
-        Some(Rest { text: self.text.get(len..)?, ..self })
+        Some(Rest { bytes: self.bytes.get(len..)?, ..self })
     }
 
     /// The rest behind the bracket that opens a container; none when there are too many open.
@@ -88,9 +100,10 @@ impl<'a> Rest<'a> {
     /// A string.
     #[inline(always)]
     pub(crate) fn string(self) -> Option<(Text<'a>, Rest<'a>)> {
-        let (len, has_escapes) = string_len(self.text);
-        let (text, rest) = self.after("\"")?.split(len)?;
-        Some((Text::borrowed(text, has_escapes), rest.after("\"")?))
+        let at = self.at();
+        let (len, has_escapes) = string_len(self.frame, at);
+        let text = self.frame.get(at + 1..(at + len).checked_sub(1)?)?;
+        Some((Text::borrowed(text, has_escapes), self.skip(len)?))
     }
 
     /// A number, read here.
@@ -101,12 +114,17 @@ impl<'a> Rest<'a> {
     }
 
     /// The name of a member, and the rest behind its colon.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn name(self) -> Option<(&'a str, Rest<'a>)> {
-        let rest = self.after("\"")?;
-        let (name, rest) = rest.split(string_stop(rest.bytes(), 0))?;
-        Some((name, rest.after("\":")?))
+        let (at, len) = (self.at(), key_len(self.bytes));
+        Some((self.frame.get(at + 1..(at + len).checked_sub(2)?)?, self.skip(len)?))
     }
+}
+
+/// Length of the name that `bytes` start with, its quotes and its colon included; 0 where there is none.
+#[inline(never)]
+fn key_len(bytes: &[u8]) -> usize {
+    quick_key_end(bytes, 0).unwrap_or(0)
 }
 
 /// The first quote, backslash or control character from `at` on; the end when there is none.
@@ -122,17 +140,34 @@ pub(super) fn string_stop(bytes: &[u8], mut at: usize) -> usize {
     string_stop_near_end(bytes, at)
 }
 
-/// Length of the string that `text` starts with, between its quotes, and if it has escapes; of what is no string, something
-/// behind which there is no quote. One function for all fields: a message's code must not crowd the cache.
-#[inline(never)]
-fn string_len(text: &str) -> (usize, bool) {
-    let stop = string_stop(text.as_bytes(), 1);
-    if text.as_bytes().get(stop) == Some(&b'\\') {
-        return Scanner::new(text)
-            .any_text()
-            .map_or((text.len(), false), |escaped| (escaped.raw_len(), true));
+/// True when `bytes` start with a text that is known when the program is built. Its first eight bytes are looked at
+/// before the others: members that are not there are told by them.
+#[inline(always)]
+pub(crate) fn starts_with(bytes: &[u8], literal: &'static [u8]) -> bool {
+    let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+    match (literal.first_chunk().map(word), bytes.first_chunk().map(word)) {
+        (Some(wanted), Some(found)) => found == wanted && bytes[8..].starts_with(&literal[8..]),
+        _ => bytes.starts_with(literal),
     }
-    (stop - 1, false)
+}
+
+/// Length of the string at a place of the frame, its quotes included, and if it has escapes; 0 for what is no string. One
+/// function for all fields: a message's code must not crowd the cache.
+#[inline(never)]
+fn string_len(frame: &str, at: usize) -> (usize, bool) {
+    let bytes = frame.as_bytes();
+    if bytes.get(at) != Some(&b'"') {
+        return (0, false);
+    }
+    let stop = string_stop(bytes, at + 1);
+    if bytes.get(stop) == Some(&b'"') { (stop + 1 - at, false) } else { escaped_string_len(frame, at) }
+}
+
+/// [`string_len`] of what is no plain string.
+#[cold]
+fn escaped_string_len(frame: &str, at: usize) -> (usize, bool) {
+    let mut scanner = Scanner { at, ..Scanner::new(frame) };
+    scanner.any_text().map_or((0, false), |text| (text.raw_len() + 2, true))
 }
 
 #[inline(never)]
@@ -148,7 +183,7 @@ fn string_stop_near_end(bytes: &[u8], mut at: usize) -> usize {
 
 /// Where the value at `at` ends, when it is written without spaces and escapes, with at most `room` containers within
 /// each other. None for any other value, and what is no value.
-fn quick_value_end(bytes: &[u8], mut at: usize, room: u8) -> Option<usize> {
+fn quick_value_end(bytes: &[u8], mut at: usize, room: u64) -> Option<usize> {
     // One bit for each container opened here: 1 for an object.
     let (mut kinds, mut depth) = (0_u64, 0);
     loop {

@@ -87,6 +87,14 @@ impl Subscriptions {
         self.channels.values().filter(|state| **state == State::Active).count()
     }
 
+    /// Those that are to end and of which the server has not said that they did.
+    pub fn ending_count(&self) -> usize {
+        let is_ending = |state: &&State| {
+            matches!(state, State::Unwanted { again: false } | State::Unsubscribing { again: false, .. })
+        };
+        self.channels.values().filter(is_ending).count()
+    }
+
     pub fn may_be_due(&self) -> bool {
         self.may_be_due
     }

@@ -62,6 +62,11 @@ fn write_all(out: &mut String, answer: &Value, now_ns: u64) -> fmt::Result {
         thousands(count(answer, "instruments"))
     )?;
     list(answer, "accounts").try_for_each(|account| write_account(out, account))?;
+    let foreign = count(answer, "foreign_orders");
+    if foreign > 0 {
+        let unreadable = count(answer, "unreadable_orders");
+        writeln!(out, "  of others    {} open orders, {unreadable} that cannot be read", thousands(foreign))?;
+    }
     let is_ready = |connection: &&Value| connection["status"] == "ready";
     let ready = list(answer, "connections").filter(is_ready).count();
     writeln!(out, "  connections  {ready} of {} ready", list(answer, "connections").count())?;

@@ -16,6 +16,7 @@ use tickpath_types::{Nanos, Side};
 use super::entry::is_about;
 use crate::core::Core;
 use crate::core::account::{Pending, Purpose};
+use crate::core::batch::{Batch, Held};
 use crate::core::book::SCALE;
 use crate::core::news::{LabelText, NewsFault, OrderNews, SymbolText};
 use crate::core::orders::{ExternalId, Order, Terms};
@@ -38,7 +39,10 @@ impl Core {
     ) {
         self.counters.messages += 1;
         let Some(account) = self.streams[stream].account else { return };
-        if self.take_fix(account, received, message, door).is_err() {
+        let mut batch = Batch::new(door, std::mem::replace(&mut self.held, Held::none()));
+        let taken = self.take_fix(account, received, message, &mut batch);
+        self.held = batch.finish();
+        if taken.is_err() {
             // What it was to answer is asked for when its time is over.
             self.counters.faults += 1;
         }

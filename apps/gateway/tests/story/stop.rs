@@ -1,0 +1,43 @@
+//! The end of a gateway whose venue cancels nothing by itself.
+
+use tickpath_agent::StopSignal;
+use tickpath_gateway::config::GatewayConfig;
+use tickpath_gateway::run::run;
+use tickpath_gateway_protocol::{OrderStatus, OrderUpdate, Side};
+
+use crate::support::{PERPETUAL, TestGateway, TestVenue, client, config_text};
+
+#[test]
+fn no_order_of_clients_stands_when_the_gateway_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let (text, socket) = config_text(folder.path(), venue.address, "cancel_on_disconnect = false\n");
+    // One by one, the cancellations would take half a minute.
+    let text = text
+        .replace("matching_rate = 1000", "matching_rate = 1")
+        .replace("matching_burst = 1000", "matching_burst = 45");
+    let config = GatewayConfig::parse("gateway.toml", &text).unwrap();
+    let (stop, shm) = (StopSignal::new(), folder.path().join("shm"));
+    let gateway = std::thread::spawn({
+        let stop = stop.clone();
+        move || run(&config, None, Some(&shm), &stop)
+    });
+    let mut trader = client(&socket, "trader");
+    let (account, symbol) = trader.ready(PERPETUAL);
+    let ids: Vec<u64> = (0..40)
+        .map(|at| trader.create(account, symbol, Side::BUY, "10", &(58_900 + at).to_string()))
+        .collect();
+    for id in &ids {
+        trader.wait_order(*id, OrderStatus::WORKING);
+    }
+    stop.stop();
+    gateway.join().unwrap().unwrap();
+    // The next one finds none.
+    let gateway = TestGateway::start(folder.path(), venue.address);
+    let mut trader = gateway.client("trader");
+    trader.ready(PERPETUAL);
+    assert_eq!(trader.all::<OrderUpdate>().count(), 0, "{}", trader.story());
+    assert_eq!((gateway.view.open_orders.read(), gateway.view.foreign.read()), (0, 0));
+    gateway.stop();
+    venue.stop();
+}
