@@ -215,13 +215,16 @@ fn the_venues_own_orders_are_held_back_by_a_kill_of_the_venue_alone() {
         s1 limits orders 0 qty 1 notional 1
         s1 kill
         s1 buy 1 50 @ 10.00 ioc: s1! rejected 1 Killed
-        s1 force-buy 2 50 @ 10.00: rests as #1
         s1 force-buy 2 50 @ 10.00
-        kill
-          s1 canceled 2 -50 Supervisory; deleted #1
+          s1! accepted 2 as #1 Live 50 @ 10.00
+          * add #1 buy 50 @ 10.00
+        s1 force-buy 2 50 @ 10.00
+        kill: s1 canceled 2 -50 Supervisory; deleted #1
         s1 force-buy 3 50 @ 10.00: s1! rejected 3 Killed
         unkill
-        s1 force-buy 4 50 @ 10.01: rests as #2
+        s1 force-buy 4 50 @ 10.01
+          s1! accepted 4 as #2 Live 50 @ 10.01
+          * add #2 buy 50 @ 10.01
         s1 force-buy 5 0 @ 10.01: s1! rejected 5 InvalidQty
         ",
     );
