@@ -190,7 +190,7 @@ fn bytes_of(header: [u64; 2]) -> [u8; HEADER] {
 #[inline]
 fn record_len(kept: usize) -> u64 {
     // Up to the next multiple, of a power of two.
-    (kept + 2 * HEADER - 1 & !(HEADER - 1)) as u64
+    ((kept + 2 * HEADER - 1) & !(HEADER - 1)) as u64
 }
 
 #[cfg(test)]
