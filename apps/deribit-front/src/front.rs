@@ -11,6 +11,7 @@ mod fix;
 mod handed;
 mod history;
 mod http;
+mod in_order;
 mod linked;
 mod liquidation;
 mod log;
@@ -92,6 +93,8 @@ pub struct FrontCounters {
     pub logins_refused: Counter,
     /// Requests over the rate limit; the connection is closed.
     pub over_rate: Counter,
+    /// Requests that waited because an order before them was on its way.
+    pub waited: Counter,
     /// Clients disconnected because they do not read.
     pub slow_clients: Counter,
     /// Clients disconnected because they gave no sign of life.
@@ -141,6 +144,10 @@ pub struct Front {
     token_lines: auth::TokenLines,
     labels: Labels,
     requests: VecDeque<DoorRequest>,
+    /// Requests that wait for others that are on their way, by connection.
+    queued: BTreeMap<u64, in_order::InOrder>,
+    /// Requests sent to the engine so far.
+    turns: u64,
     groups: HashMap<u64, Group>,
     next_group: u64,
     /// Number of the next order that waits for a price.
@@ -234,6 +241,8 @@ impl Front {
             token_lines: auth::TokenLines::default(),
             labels,
             requests: VecDeque::new(),
+            queued: BTreeMap::new(),
+            turns: 0,
             groups: HashMap::new(),
             next_group: 1,
             next_trigger: 1,
@@ -356,7 +365,7 @@ impl Front {
         self.counters.requests.add(1);
         let to = ReplyTo { connection: number, id: request.id.into(), us_in: now_us };
         let disturbed = self.disturb(number, &request, &to);
-        match disturbed.unwrap_or_else(|| self.call(number, &request, &to)) {
+        match disturbed.unwrap_or_else(|| self.call(number, &request, frame, &to)) {
             Ok(Some(result)) => self.reply(&to, Ok(result)),
             Ok(None) => {}
             Err(fault) => self.reply(&to, Err(fault)),
@@ -514,12 +523,13 @@ impl Front {
     fn give_up_unanswered(&mut self) {
         let deadline = self.now_us.saturating_sub(ANSWER_US);
         let mut late = Vec::new();
-        for account in &mut self.accounts {
-            while account.pending.front().is_some_and(|pending| pending.sent_us < deadline) {
-                late.extend(account.pending.pop_front());
+        for (account, known) in self.accounts.iter_mut().enumerate() {
+            while known.pending.front().is_some_and(|pending| pending.sent_us < deadline) {
+                late.extend(known.pending.pop_front().map(|pending| (account, pending)));
             }
         }
-        for pending in late {
+        for (account, pending) in late {
+            self.give_up_queued(account, &pending);
             self.counters.unanswered.add(1);
             match pending.reply {
                 Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
@@ -531,6 +541,7 @@ impl Front {
             if let Some(group) = pending.group {
                 self.finish_of_group(group, None);
             }
+            self.run_queued(account);
         }
     }
 }

@@ -149,6 +149,8 @@ pub(crate) struct Pending {
     pub(crate) group: Option<u64>,
     /// When it was sent, in microseconds since 1970.
     pub(crate) sent_us: u64,
+    /// Its place among all that were sent, from 1; 0 before it is.
+    pub(crate) turn: u64,
     /// What the order has that few have.
     pub(crate) extra: Option<Box<Extra>>,
 }
@@ -160,6 +162,8 @@ pub(crate) struct Origin {
     pub(crate) reply: Option<ReplyTo>,
     pub(crate) group: Option<u64>,
     pub(crate) extra: Option<Box<Extra>>,
+    /// The turn of the request that it goes on with; 0 where it is new.
+    pub(crate) turn: u64,
 }
 
 /// Many requests that are answered as one: cancels, or quotes.

@@ -44,6 +44,7 @@ pub(crate) struct NameService {
 struct Thread {
     questions: SyncSender<Question>,
     answers: Receiver<Answer>,
+    handle: thread::JoinHandle<()>,
 }
 
 impl NameService {
@@ -142,8 +143,7 @@ impl Thread {
     fn start(resolver: Resolver) -> std::io::Result<Thread> {
         let (questions, to_answer) = sync_channel::<Question>(1);
         let (answers, answered) = sync_channel(1);
-        // Not joined: it ends when nobody asks any more, and what it waits for cannot be hurried.
-        thread::Builder::new().name("name-service".to_owned()).spawn(move || {
+        let handle = thread::Builder::new().name("name-service".to_owned()).spawn(move || {
             loop {
                 match to_answer.recv_timeout(LOOK) {
                     Ok((host, port)) => {
@@ -156,6 +156,17 @@ impl Thread {
                 }
             }
         })?;
-        Ok(Thread { questions, answers: answered })
+        Ok(Thread { questions, answers: answered, handle })
+    }
+}
+
+impl Drop for NameService {
+    fn drop(&mut self) {
+        let Some(Thread { questions, answers, handle }) = self.thread.take() else { return };
+        drop((questions, answers));
+        // It ends when nobody asks any more; what it is looking up just now cannot be hurried.
+        if self.asked.is_none() {
+            let _ = handle.join();
+        }
     }
 }

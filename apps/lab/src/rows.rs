@@ -599,8 +599,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         limit: None,
         goal: Some(Goal::ValueAtMost(10.0)),
         reference: "150 to 220 us published; its login 131 us",
-        note: "the shell's buy command from its text to the socket, TLS included, and what the answer is written as; without \
-               the wait for the answer; p50 of 19 a round",
+        note: "the shell's buy command from its text to the socket, TLS included, by the shell's own stop-watch; p50 of 19 a \
+               round",
     },
     RowSpec {
         name: "deribit_receive_instructions",

@@ -67,7 +67,7 @@ fn pool(method: Method) -> Pool {
 
 impl Front {
     /// Does what a request asks, if its client may.
-    pub(super) fn call(&mut self, number: u64, request: &Request<'_>, to: &ReplyTo) -> Answer {
+    pub(super) fn call(&mut self, number: u64, request: &Request<'_>, frame: &[u8], to: &ReplyTo) -> Answer {
         let method = request.method;
         let caller = match self.caller(number, request) {
             Ok(caller) => caller,
@@ -87,7 +87,21 @@ impl Front {
         let Some(account) = caller.filter(|_| method.is_private()) else {
             return self.call_public(number, request);
         };
-        match method {
+        if self.queue_call(account, request, frame, to)? {
+            return Ok(None);
+        }
+        self.call_private(number, account, request, to)
+    }
+
+    /// Does what a client asks that has shown who it is, and has paid.
+    pub(super) fn call_private(
+        &mut self,
+        number: u64,
+        account: usize,
+        request: &Request<'_>,
+        to: &ReplyTo,
+    ) -> Answer {
+        match request.method {
             Method::Logout => self.log_out(number, request),
             Method::EnableCancelOnDisconnect => self.set_cancel_on_disconnect(number, account, request, true),
             Method::DisableCancelOnDisconnect => {

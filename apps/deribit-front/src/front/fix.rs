@@ -31,6 +31,7 @@ use tickpath_types::Nanos;
 
 use self::market_data::Feed;
 use super::calls::{Need, Pool, allows};
+use super::in_order::Asked;
 use super::{Front, IDLE_US};
 use crate::account::Changes;
 use crate::config::FrontSettings;
@@ -50,7 +51,7 @@ const MESSAGE_LEN_FIRST: usize = 4 << 10;
 
 /// Who asks something.
 #[derive(Clone, Copy)]
-struct Caller {
+pub(super) struct Caller {
     /// The connection.
     number: u64,
     account: usize,
@@ -244,10 +245,8 @@ impl Front {
         self.charge_for_answer(number, message.msg_type());
         if inbox.is_for_application {
             self.counters.requests.add(1);
-            if let Err(refusal) = self.handle_fix_request(number, sequence, message) {
-                self.counters.refused.add(1);
-                self.refuse_fix_message(number, sequence, message, refusal);
-            }
+            let done = self.handle_fix_request(number, sequence, message);
+            self.refuse_if(number, sequence, message, done);
         }
         self.drop_fix_when_over(number);
     }
@@ -267,6 +266,7 @@ impl Front {
             SessionRejectReason::INVALID_MSG_TYPE,
             "the venue does not take messages of this type",
         ))?;
+        let is_of_orders = matches!(need, Need::Trade(_));
         let is_allowed = self.connections.get(&number).is_some_and(|own| allows(&own.scope, need));
         if !is_allowed {
             return Err(refused(SessionRejectReason::OTHER, ErrorCode::Forbidden.message()));
@@ -274,6 +274,39 @@ impl Front {
         if !self.charge_fix(number, account, pool) {
             return Ok(());
         }
+        if is_of_orders && self.may_wait(account, number) {
+            let (look, asked) = (orders::look_of(message), Asked::Fix(caller));
+            let queued = self.queue(number, account, look, asked, message.as_bytes());
+            if queued.map_err(|fault| refused(SessionRejectReason::OTHER, fault.code.message()))? {
+                return Ok(());
+            }
+        }
+        self.act_by_fix(caller, message)
+    }
+
+    /// Does what a request asks that waited for others.
+    pub(super) fn do_fix_request(&mut self, caller: Caller, message: &Message<'_>) {
+        let done = self.act_by_fix(caller, message);
+        self.refuse_if(caller.number, caller.sequence, message, done);
+    }
+
+    /// What a request waits for did not come.
+    pub(super) fn refuse_fix_late(&mut self, caller: Caller, message: &Message<'_>) {
+        let reason = SessionRejectReason::OTHER;
+        let text = Some(ErrorCode::TimedOut.message());
+        let refusal = Refusal::Field { error: FieldError { tag: 0, reason }, text };
+        self.refuse_if(caller.number, caller.sequence, message, Err(refusal));
+    }
+
+    fn refuse_if(&mut self, number: u64, sequence: u64, message: &Message<'_>, done: Result<(), Refusal>) {
+        if let Err(refusal) = done {
+            self.counters.refused.add(1);
+            self.refuse_fix_message(number, sequence, message, refusal);
+        }
+    }
+
+    fn act_by_fix(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
+        let Caller { number, account, .. } = caller;
         match message.msg_type() {
             MsgType::NEW_ORDER_SINGLE => self.enter_by_fix(caller, message)?,
             MsgType::ORDER_CANCEL_REPLACE_REQUEST => self.replace_by_fix(caller, message)?,

@@ -95,6 +95,9 @@ impl LogListener for Front {
             if !trades.is_empty() {
                 self.fire_triggers();
             }
+            if let Some(account) = own {
+                self.run_queued(account);
+            }
         } else {
             self.recall_until(command.sequence.0);
         }
@@ -352,8 +355,8 @@ impl Front {
         };
         let sent = moved.and_then(|()| {
             let (reply, extra) = (pending.reply.clone(), pending.extra.clone());
-            let Pending { connection, group, .. } = pending;
-            self.enter_as(account, intent, Origin { connection, reply, group, extra })
+            let Pending { connection, group, turn, .. } = pending;
+            self.enter_as(account, intent, Origin { connection, reply, group, extra, turn })
         });
         self.follow_bounced(account, intent.terms.trigger, sent.as_ref().ok().map(|()| intent.qty));
         match (sent, &pending.reply, pending.group) {

@@ -43,6 +43,9 @@ pub(super) fn rounded(value: f64, decimals: usize) -> String {
     format!("{:.decimals$}", if value.abs() < 1e-12 { 0.0 } else { value })
 }
 
+/// A price, and how it was given where it was not given as one.
+pub(super) type Priced = (Option<Decimal>, Option<PricedBy>);
+
 impl Front {
     /// An option that can still be worth something else than it is.
     pub(super) fn black(&self, place: usize) -> Option<Black> {
@@ -171,7 +174,7 @@ impl Front {
         side: Side,
         way: Option<Advanced>,
         given: Option<Decimal>,
-    ) -> Result<(Option<Decimal>, Option<PricedBy>), Fault> {
+    ) -> Result<Priced, Fault> {
         let Some(way) = way else { return Ok((given, None)) };
         if self.settings.listings[place].kind != Kind::Option {
             return Err(ErrorCode::NoAdvForFutures.into());

@@ -185,7 +185,7 @@ impl Front {
             Intent { listing, side: quote.side, qty, price, terms, display: Qty::ZERO, moves: 0 };
         self.keep_off_the_book(&mut intent)?;
         self.check_funds(account, &intent, qty, None)?;
-        let origin = Origin { connection: Some(connection), group: Some(group), extra, reply: None };
+        let origin = Origin { connection: Some(connection), group: Some(group), extra, ..Origin::default() };
         self.enter_as(account, intent, origin)?;
         Ok(Sent::OnItsWay)
     }

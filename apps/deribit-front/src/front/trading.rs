@@ -121,7 +121,7 @@ impl Front {
         self.keep_off_the_book(&mut intent)?;
         self.check_funds(account, &intent, qty, None)?;
         let (connection, reply) = (Some(to.connection), Some(to.clone()));
-        self.enter_as(account, intent, Origin { connection, reply, extra, group: None })?;
+        self.enter_as(account, intent, Origin { connection, reply, extra, ..Origin::default() })?;
         Ok(Done::Later)
     }
 
@@ -294,7 +294,7 @@ impl Front {
 
     pub(super) fn enter_as(&mut self, account: usize, intent: Intent, origin: Origin) -> Result<(), Fault> {
         let order = self.engine_order(account, &intent);
-        let Origin { connection, reply, group, extra } = origin;
+        let Origin { connection, reply, group, extra, turn } = origin;
         let sent_us = self.now_us;
         if let Some(extra) = extra.as_ref().filter(|extra| !extra.linked.is_empty()) {
             self.write_links_asked(account, order.user_ref.0, extra);
@@ -308,6 +308,7 @@ impl Front {
                 reply,
                 group,
                 sent_us,
+                turn,
                 extra,
             },
         )
@@ -334,7 +335,7 @@ impl Front {
     }
 
     /// Hands a request to the venue, and remembers it until the log has it.
-    fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
+    fn send(&mut self, account: usize, mut pending: Pending) -> Result<(), Fault> {
         // Nobody fills the queue of all; what takes orders away has the room of all.
         let is_crowded = self.accounts[account].pending.len() >= ACCOUNT_REQUESTS_MAX
             && !matches!(pending.work, Work::Cancel { .. });
@@ -349,6 +350,10 @@ impl Front {
             }
             (_, request) => DoorAsk::Order(request),
         };
+        if pending.turn == 0 {
+            self.turns += 1;
+            pending.turn = self.turns;
+        }
         let known = &mut self.accounts[account];
         let (session, received_ns) = (known.session, self.now_us * 1_000);
         self.requests.push_back(DoorRequest { session, received_ns, ask });
@@ -513,9 +518,9 @@ impl Front {
                 }
             }
         };
-        let Origin { connection, reply, group, extra } = origin;
+        let Origin { connection, reply, group, extra, turn } = origin;
         let work = Work::Edit { number, intent };
-        self.send(account, Pending { request, work, connection, reply, group, sent_us, extra })?;
+        self.send(account, Pending { request, work, connection, reply, group, sent_us, turn, extra })?;
         Ok(true)
     }
 
@@ -577,6 +582,7 @@ impl Front {
                 reply,
                 group,
                 sent_us,
+                turn: 0,
                 extra: None,
             },
         )
@@ -719,6 +725,7 @@ impl Front {
         let owners: std::collections::HashSet<u64> = orders
             .filter_map(|order| order.connection)
             .chain(pending.filter_map(|pending| pending.connection))
+            .chain(self.queued.keys().copied())
             .collect();
         // One that owns nothing any more need not be known.
         self.gone.retain(|connection| owners.contains(connection));

@@ -14,6 +14,7 @@ mod fix_quotes;
 mod fix_session;
 mod fix_settlement;
 mod hostile;
+mod in_order;
 mod linked;
 mod margin;
 mod market;

@@ -32,6 +32,8 @@ pub const fn session_at(now: tickpath_types::Nanos) -> u64 {
 pub struct LabelMark {
     prefix: [u8; PREFIX_LEN],
     session: u64,
+    /// How all labels of this life begin: up to the dot behind the session.
+    beginning: Label,
 }
 
 /// A label, as it goes over the wire.
@@ -61,7 +63,16 @@ impl LabelMark {
     pub fn new(name: &str, session: u64) -> LabelMark {
         let mut prefix = *b"tp0000000";
         write_hash(fnv(name), &mut prefix[2..]);
-        LabelMark { prefix, session }
+        LabelMark::of(prefix, session)
+    }
+
+    fn of(prefix: [u8; PREFIX_LEN], session: u64) -> LabelMark {
+        let mut beginning = Label { bytes: [0; LABEL_LEN_MAX], len: 0 };
+        beginning.push(&prefix);
+        beginning.push(b".");
+        beginning.push_number(session);
+        beginning.push(b".");
+        LabelMark { prefix, session, beginning }
     }
 
     /// This life of the gateway.
@@ -72,20 +83,18 @@ impl LabelMark {
 
     /// The mark of another life of the same gateway.
     #[must_use]
-    pub const fn of_session(&self, session: u64) -> LabelMark {
-        LabelMark { prefix: self.prefix, session }
+    pub fn of_session(&self, session: u64) -> LabelMark {
+        LabelMark::of(self.prefix, session)
     }
 
     /// The label of an order. `user` is a [`user_tag`].
     #[must_use]
     pub fn label(&self, gateway_order_id: u64, client_order_id: u64, user: &str) -> Label {
-        let mut label = Label { bytes: [0; LABEL_LEN_MAX], len: 0 };
-        label.push(&self.prefix);
-        for number in [self.session, gateway_order_id, client_order_id] {
-            label.push(b".");
+        let mut label = self.beginning;
+        for number in [gateway_order_id, client_order_id] {
             label.push_number(number);
+            label.push(b".");
         }
-        label.push(b".");
         label.push(user.as_bytes());
         label
     }

@@ -22,7 +22,7 @@ use tickpath_deribit::session::{Key, SessionConfig, SessionEvent};
 use tickpath_deribit_front::FaultKind;
 use tickpath_deribit_link::{Link, LinkConfig, Listener, Received, Route, Standing};
 use tickpath_gateway_protocol::{
-    ConnectionStatus, Fixed, ModifyOrder, OrderStatus, OrderUpdate, Side, StreamStatus,
+    AckStatus, ConnectionStatus, Fixed, ModifyOrder, OrderStatus, OrderUpdate, Side, StreamStatus,
 };
 
 /// How long a machine under load may take for what it does at once.
@@ -108,6 +108,11 @@ impl Place {
 
     fn is(&self, id: u64, status: OrderStatus) -> bool {
         self.trader.order(id).is_some_and(|order| order.status == status)
+    }
+
+    /// Refused at once, or never entered, as was found later.
+    fn was_refused(&self, id: u64) -> bool {
+        self.trader.acks(id).contains(&AckStatus::REJECTED) || self.is(id, OrderStatus::REJECTED)
     }
 
     /// What the client believes of each of its orders.

@@ -54,9 +54,7 @@ fn connections_are_lost_and_orders_stay() {
         // Refused while there is no connection, taken when it is there again.
         let next = loop {
             let next = place.buy("10", "59002");
-            place.wait("an answer", |place| {
-                place.is(next, OrderStatus::WORKING) || place.trader.acks(next).contains(&AckStatus::REJECTED)
-            });
+            place.wait("an answer", |place| place.is(next, OrderStatus::WORKING) || place.was_refused(next));
             if place.is(next, OrderStatus::WORKING) {
                 break next;
             }
@@ -115,16 +113,12 @@ fn tokens_that_are_over_are_renewed() {
         place.fail(kind);
         // This one is refused, or entered after all.
         let refused = place.buy("100", "59001");
-        place.wait("an answer", |place| {
-            place.trader.acks(refused).contains(&AckStatus::REJECTED)
-                || place.is(refused, OrderStatus::WORKING)
-        });
+        place
+            .wait("an answer", |place| place.was_refused(refused) || place.is(refused, OrderStatus::WORKING));
         assert_eq!(place.count(kind), 1);
         loop {
             let next = place.buy("10", "59002");
-            place.wait("an answer", |place| {
-                place.is(next, OrderStatus::WORKING) || place.trader.acks(next).contains(&AckStatus::REJECTED)
-            });
+            place.wait("an answer", |place| place.is(next, OrderStatus::WORKING) || place.was_refused(next));
             if place.is(next, OrderStatus::WORKING) {
                 break;
             }
@@ -141,9 +135,7 @@ fn over_the_rate_an_order_is_refused_and_the_next_is_not() {
     place.wait("the refusal", |place| place.trader.acks(refused).contains(&AckStatus::REJECTED));
     let id = loop {
         let next = place.buy("100", "59000");
-        place.wait("an answer", |place| {
-            place.is(next, OrderStatus::WORKING) || place.trader.acks(next).contains(&AckStatus::REJECTED)
-        });
+        place.wait("an answer", |place| place.is(next, OrderStatus::WORKING) || place.was_refused(next));
         if place.is(next, OrderStatus::WORKING) {
             break next;
         }

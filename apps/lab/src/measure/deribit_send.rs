@@ -276,12 +276,12 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
     let text = format!("url = '{}'\nca_file = '{}'", venue.url(), certificates.ca().display());
     let config: ShellConfig = tickpath_config::parse("shell.toml", &text)?;
     let url = config.checked_url()?;
-    let (mut times, auth, buy) = context.beside(
+    let (mut times, mut written, auth, buy) = context.beside(
         |stop| serve(context, &mut venue, stop),
         |_| {
             let mut shell =
                 Shell::new(ShellLink::new(config, url, Some(key())), None, false, Interrupt::default());
-            let mut times = Vec::with_capacity(COMMANDS);
+            let (mut times, mut written) = (Vec::with_capacity(COMMANDS), Vec::with_capacity(COMMANDS));
             for number in 0..COMMANDS {
                 let line = format!("buy BTC-PERPETUAL 10 50000.5 label={LABEL}-{number}");
                 if number == 0 {
@@ -294,7 +294,9 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
                 ensure!(done.text.contains(LABEL) && done.text.contains("open"), "{line}: {}", done.text);
                 let (send, total) = done.times.context("the venue was asked")?;
                 if number > 0 {
-                    times.push(elapsed.0.saturating_sub(total.0.saturating_sub(send.0)));
+                    // The shell's own stop-watch, which begins with the command's text.
+                    times.push(send.0);
+                    written.push(elapsed.0.saturating_sub(total.0));
                 }
             }
             let link = shell.link();
@@ -305,12 +307,16 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
                     .map(|it| it.p50_ns)
                     .context("it was timed")
             };
-            Ok((times, p50(Span::E2eAuth)?, p50(Span::E2eBuyOrder)?))
+            Ok((times, written, p50(Span::E2eAuth)?, p50(Span::E2eBuyOrder)?))
         },
     )?;
     let p50 = crate::statistics::quantile(&mut times, 0.5);
     let micros = |nanos: u64| nanos as f64 / 1_000.0;
-    let note =
-        format!("login end to end {:.0} us, a buy order end to end {:.0} us", micros(auth), micros(buy));
+    let written = micros(crate::statistics::quantile(&mut written, 0.5));
+    let note = format!(
+        "what the answer is written as takes {written:.1} us more; login end to end {:.0} us, a buy order end to end {:.0} us",
+        micros(auth),
+        micros(buy)
+    );
     Ok(Sample { note: Some(note), ..Sample::new("deribit_command_to_socket", micros(p50)) })
 }

@@ -9,11 +9,13 @@ use tickpath_fix::deribit::{
     OrderMassStatusRequest, PegPriceType, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
 };
 use tickpath_fix::session::Refusal;
-use tickpath_fix::{Body, Decimal as FixDecimal, FieldError, Message, tag};
+use tickpath_fix::{Body, Decimal as FixDecimal, FieldError, Message, MsgType, tag};
 use tickpath_types::Side;
 
 use super::{Caller, FixDone, Front, missing, number_of, out_of_range};
 use crate::fault::Fault;
+use crate::front::history::number_of as number_of_order;
+use crate::front::in_order::Look;
 use crate::front::orders::Selection;
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::Order;
@@ -89,6 +91,35 @@ impl From<Option<Group>> for Outcome {
     fn from(group: Option<Group>) -> Outcome {
         group.map_or(Outcome::Later, Outcome::Group)
     }
+}
+
+/// What a request looks at of the orders that are on their way.
+pub(super) fn look_of(message: &Message<'_>) -> Look {
+    let of = |order_id: Option<&str>, client_id: Option<&str>, label: Option<&str>| match (
+        order_id, client_id, label,
+    ) {
+        (Some(id), ..) => number_of_order(id).map_or(Look::Nothing, Look::Order),
+        (None, Some(id), _) => Look::ClientId(id.to_owned()),
+        (None, None, Some(label)) => Look::Label(label.to_owned()),
+        (None, None, None) => Look::Nothing,
+    };
+    let look = match message.msg_type() {
+        // A name is good again once the order is over that had it.
+        MsgType::NEW_ORDER_SINGLE => NewOrderSingle::decode(message).map(|order| {
+            let reduces = order.exec_inst.is_some_and(|text| text.contains('E'));
+            if reduces { Look::All } else { Look::ClientId(order.cl_ord_id.to_owned()) }
+        }),
+        MsgType::ORDER_CANCEL_REPLACE_REQUEST => OrderCancelReplaceRequest::decode(message)
+            .map(|replace| of(replace.orig_cl_ord_id, replace.cl_ord_id, replace.label)),
+        MsgType::ORDER_CANCEL_REQUEST => OrderCancelRequest::decode(message)
+            .map(|cancel| of(cancel.orig_cl_ord_id, cancel.cl_ord_id, cancel.label)),
+        MsgType::ORDER_MASS_CANCEL_REQUEST | MsgType::QUOTE_CANCEL | MsgType::ORDER_MASS_STATUS_REQUEST => {
+            Ok(Look::All)
+        }
+        _ => Ok(Look::Nothing),
+    };
+    // What cannot be read is refused for that.
+    look.unwrap_or(Look::Nothing)
 }
 
 impl Front {

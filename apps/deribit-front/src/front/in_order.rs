@@ -1,0 +1,243 @@
+//! Requests right behind an order that is on its way: those of a connection are done in the order in which they came.
+//!
+//! A request that looks at orders waits until the log has what was asked of them before it, and those of its connection that
+//! come behind it wait with it. Requests that are there when their connection goes are done as well.
+
+use std::collections::VecDeque;
+
+use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::method::Method;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+use tickpath_fix::{Message, Parsed};
+
+use super::Front;
+use super::fix::Caller;
+use super::history::number_of;
+use crate::fault::Fault;
+use crate::json::{param, text_of};
+use crate::pending::{Pending, ReplyTo, Work};
+
+/// Requests of one connection that may wait; a further one is refused with `matching_engine_queue_full`.
+const QUEUED_MAX: usize = 256;
+/// Bytes of them in all; the same beyond.
+const QUEUED_BYTES_MAX: usize = 1 << 20;
+
+/// Which orders a request looks at: what is on its way of them is done before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Nothing,
+    /// By the venue's number.
+    Order(u64),
+    Label(String),
+    /// `ClOrdID`, by FIX.
+    ClientId(String),
+    All,
+}
+
+/// A request that waits.
+struct Queued {
+    account: usize,
+    look: Look,
+    /// The latest turn that is waited for; none before it is the oldest of its connection.
+    behind: Option<u64>,
+    asked: Asked,
+    bytes: Vec<u8>,
+}
+
+/// How it came.
+pub(super) enum Asked {
+    JsonRpc(ReplyTo),
+    Fix(Caller),
+}
+
+/// Requests of one connection that wait, oldest first.
+#[derive(Default)]
+pub(super) struct InOrder {
+    requests: VecDeque<Queued>,
+    bytes: usize,
+}
+
+/// What a request by JSON-RPC looks at.
+pub(super) fn look_of(request: &Request<'_>) -> Look {
+    let Ok(params) = request.params::<Value<'_>>() else { return Look::Nothing };
+    let label = || text_of(&params, "label").map_or(Look::All, Look::Label);
+    match request.method {
+        Method::Edit | Method::Cancel | Method::GetOrderState => {
+            let number = text_of(&params, "order_id").and_then(|id| number_of(&id));
+            number.map_or(Look::Nothing, Look::Order)
+        }
+        Method::EditByLabel
+        | Method::CancelByLabel
+        | Method::GetOrderStateByLabel
+        | Method::GetOpenOrdersByLabel => label(),
+        // How much reduces the position is known once the others are done.
+        Method::Buy | Method::Sell if param(&params, "reduce_only").ok().flatten() == Some(true) => Look::All,
+        Method::CancelAll
+        | Method::CancelAllByInstrument
+        | Method::CancelAllByCurrency
+        | Method::CancelAllByCurrencyPair
+        | Method::CancelAllByKindOrType
+        | Method::CancelQuotes
+        | Method::ClosePosition
+        | Method::GetOpenOrders
+        | Method::GetOpenOrdersByInstrument
+        | Method::GetOpenOrdersByCurrency => Look::All,
+        _ => Look::Nothing,
+    }
+}
+
+/// True for what is done at once, whatever waits: it looks at no order and changes none.
+const fn is_apart(method: Method) -> bool {
+    matches!(method, Method::PrivateSubscribe | Method::PrivateUnsubscribe | Method::PrivateUnsubscribeAll)
+}
+
+impl Front {
+    /// Keeps a request by JSON-RPC for later where it must wait; false where it is to be done now.
+    pub(super) fn queue_call(
+        &mut self,
+        account: usize,
+        request: &Request<'_>,
+        frame: &[u8],
+        to: &ReplyTo,
+    ) -> Result<bool, Fault> {
+        if is_apart(request.method) || !self.may_wait(account, to.connection) {
+            return Ok(false);
+        }
+        self.queue(to.connection, account, look_of(request), Asked::JsonRpc(to.clone()), frame)
+    }
+
+    /// True where something is on its way, or waits.
+    pub(super) fn may_wait(&self, account: usize, number: u64) -> bool {
+        !self.accounts[account].pending.is_empty() || self.queued.contains_key(&number)
+    }
+
+    /// Keeps a request for later where it must wait.
+    pub(super) fn queue(
+        &mut self,
+        number: u64,
+        account: usize,
+        look: Look,
+        asked: Asked,
+        bytes: &[u8],
+    ) -> Result<bool, Fault> {
+        let is_first = !self.queued.contains_key(&number);
+        if is_first && !self.is_on_its_way(account, &look, self.turns) {
+            return Ok(false);
+        }
+        let behind = is_first.then_some(self.turns);
+        let queue = self.queued.entry(number).or_default();
+        if queue.requests.len() >= QUEUED_MAX || queue.bytes + bytes.len() > QUEUED_BYTES_MAX {
+            return Err(Fault::because(ErrorCode::MatchingEngineQueueFull, "too many wait for an order"));
+        }
+        queue.bytes += bytes.len();
+        queue.requests.push_back(Queued { account, look, behind, asked, bytes: bytes.to_vec() });
+        self.counters.waited.add(1);
+        Ok(true)
+    }
+
+    /// Whether something that was sent up to a turn is not in the log yet, of what is looked at.
+    fn is_on_its_way(&self, account: usize, look: &Look, behind: u64) -> bool {
+        let mut pending = self.accounts[account].pending.iter();
+        pending.any(|pending| pending.turn <= behind && self.is_about(account, look, pending))
+    }
+
+    fn is_about(&self, account: usize, look: &Look, pending: &Pending) -> bool {
+        let number = match pending.work {
+            Work::Place(_) => None,
+            Work::Edit { number, .. } | Work::Cancel { number, .. } => Some(number),
+        };
+        let label = || match pending.work {
+            Work::Place(intent) | Work::Edit { intent, .. } => intent.terms.label,
+            Work::Cancel { number, .. } => {
+                self.accounts[account].order(number).map_or(0, |order| order.terms.label)
+            }
+        };
+        match look {
+            Look::Nothing => false,
+            Look::All => true,
+            Look::Order(wanted) => number == Some(*wanted),
+            Look::Label(wanted) => self.labels.name(label()) == wanted,
+            Look::ClientId(wanted) => !wanted.is_empty() && self.labels.client_id(label()) == wanted,
+        }
+    }
+
+    /// The log has something of an account: what waited for it is done.
+    pub(super) fn run_queued(&mut self, account: usize) {
+        if self.queued.is_empty() {
+            return;
+        }
+        let is_own = |queue: &InOrder| queue.requests.front().is_some_and(|head| head.account == account);
+        let queues = self.queued.iter().filter(|(_, queue)| is_own(queue));
+        let numbers: Vec<u64> = queues.map(|(number, _)| *number).collect();
+        for number in numbers {
+            while let Some(request) = self.next_queued(number) {
+                self.do_queued(number, request);
+            }
+        }
+    }
+
+    /// The oldest request of a connection, where it waits for nothing any more.
+    fn next_queued(&mut self, number: u64) -> Option<Queued> {
+        let now = self.turns;
+        let head = self.queued.get_mut(&number)?.requests.front_mut()?;
+        head.behind.get_or_insert(now);
+        self.take_queued(number, |front, head| {
+            !front.is_on_its_way(head.account, &head.look, head.behind.unwrap_or(now))
+        })
+    }
+
+    /// The oldest request of a connection, where it is one that is wanted.
+    fn take_queued(&mut self, number: u64, is_wanted: impl Fn(&Front, &Queued) -> bool) -> Option<Queued> {
+        let head = self.queued.get(&number)?.requests.front()?;
+        if !is_wanted(self, head) {
+            return None;
+        }
+        let queue = self.queued.get_mut(&number)?;
+        let head = queue.requests.pop_front()?;
+        queue.bytes -= head.bytes.len();
+        if queue.requests.is_empty() {
+            self.queued.remove(&number);
+        }
+        Some(head)
+    }
+
+    fn do_queued(&mut self, number: u64, queued: Queued) {
+        match queued.asked {
+            Asked::JsonRpc(to) => {
+                let Ok(request) = Request::parse(&queued.bytes) else { return };
+                match self.call_private(number, queued.account, &request, &to) {
+                    Ok(Some(result)) => self.reply(&to, Ok(result)),
+                    Ok(None) => {}
+                    Err(fault) => self.reply(&to, Err(fault)),
+                }
+            }
+            Asked::Fix(caller) => {
+                if let Parsed::Complete { message, .. } = Message::parse(&queued.bytes) {
+                    self.do_fix_request(caller, &message);
+                }
+            }
+        }
+    }
+
+    /// The log did not say what became of a request: those that wait for it cannot be done, and their clients must ask.
+    pub(super) fn give_up_queued(&mut self, account: usize, late: &Pending) {
+        let numbers: Vec<u64> = self.queued.keys().copied().collect();
+        for number in numbers {
+            let waits = |front: &Front, head: &Queued| {
+                let is_behind = head.behind.is_some_and(|behind| late.turn <= behind);
+                head.account == account && is_behind && front.is_about(account, &head.look, late)
+            };
+            let Some(Queued { asked, bytes, .. }) = self.take_queued(number, waits) else { continue };
+            self.counters.unanswered.add(1);
+            match asked {
+                Asked::JsonRpc(to) => self.reply(&to, Err(ErrorCode::TimedOut.into())),
+                Asked::Fix(caller) => {
+                    if let Parsed::Complete { message, .. } = Message::parse(&bytes) {
+                        self.refuse_fix_late(caller, &message);
+                    }
+                }
+            }
+        }
+    }
+}
