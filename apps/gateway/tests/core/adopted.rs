@@ -237,6 +237,7 @@ fn positions_and_money_are_stale_while_their_connection_is_lost() {
 #[test]
 fn whoever_is_in_is_told_how_many_accounts_are_ready() {
     let rig = Rig::ready();
-    let ready = rig.door.broadcast.iter().filter_map(|event| event.body::<GatewayStatus>()).last().unwrap();
+    let ready =
+        rig.door.broadcast.iter().filter_map(|event| event.body::<GatewayStatus>()).next_back().unwrap();
     assert_eq!((ready.state, ready.accounts_ready), (GatewayState::READY, 1));
 }
