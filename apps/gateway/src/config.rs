@@ -319,7 +319,26 @@ impl GatewayConfig {
             check_name("user", name)?;
             user.check(name, &self.accounts)?;
         }
-        Ok(())
+        self.check_quoters()
+    }
+
+    /// Quotes of one account are cancelled together, so that one user has them all; and they end with their connection.
+    fn check_quoters(&self) -> Result<(), ConfigError> {
+        let quoters = || self.users.iter().filter(|(_, user)| user.mmp_group.is_some());
+        for account in self.accounts.keys() {
+            let mut of_account = quoters().filter(|(_, user)| user.accounts.contains(account));
+            if let (Some((one, _)), Some((other, _))) = (of_account.next(), of_account.next()) {
+                return Err(ConfigError::value(format!(
+                    "users.{one} and users.{other} both quote at {account}: leave mmp_group to one of them"
+                )));
+            }
+        }
+        match quoters().next() {
+            Some((name, _)) if !self.venue.cancel_on_disconnect => Err(ConfigError::value(format!(
+                "users.{name}.mmp_group is stated: the venue takes quotes with venue.cancel_on_disconnect = true alone"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Nothing trades real money unless that is meant.

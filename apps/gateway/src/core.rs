@@ -22,6 +22,7 @@ pub mod orders;
 pub mod out;
 mod own_orders;
 mod policy;
+pub mod quotes;
 mod rate_limits;
 mod reading;
 mod reconcile;
@@ -47,7 +48,7 @@ use self::leavers::Leavers;
 use self::orders::Orders;
 use self::reading::Scratch;
 use self::seen::Seen;
-use crate::config::{GatewayConfig, Matcher, SymbolFilter};
+use crate::config::{GatewayConfig, Matcher, SymbolFilter, UserConfig};
 
 pub use self::download::{Download, ring_needed};
 pub use self::out::{About, Cause, Door, Stamp, Venue};
@@ -311,6 +312,9 @@ impl Core {
                     let mut account = Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize);
                     let entry = MARKET_STREAMS_MAX + names.len() + index;
                     account.entry = by_fix.then(|| fix::OrderEntry::new(entry));
+                    let quotes = |user: &UserConfig| user.mmp_group.is_some() && user.accounts.contains(name);
+                    let quoter = config.users.values().position(quotes);
+                    account.quotes = quotes::Quotes::of(quoter.map(|place| place as u16));
                     account
                 })
                 .collect(),
@@ -321,6 +325,7 @@ impl Core {
                     name: name.clone(),
                     tag: user_tag(name),
                     accounts: user.accounts.iter().map(bit).fold(0, |all, bit| all | bit),
+                    mmp_group: user.mmp_group.as_deref().map_or(Text::EMPTY, Text::cut),
                     order_id_max: 0,
                     told_left: RateLimitsUpdate::default(),
                     absent_since: None,

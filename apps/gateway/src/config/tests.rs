@@ -46,6 +46,22 @@ fn every_knob_has_its_default() {
 }
 
 #[test]
+fn an_account_has_one_who_quotes() {
+    let quoting = format!("{BASE}mmp_group = 'desk'\n");
+    let config = GatewayConfig::parse("g.toml", &quoting).unwrap();
+    assert_eq!(config.users["u"].mmp_group.as_deref(), Some("desk"));
+    let second = "[users.v]\npassword = 'test'\naccounts = 'A1'\nmmp_group = 'other'\n";
+    let error = refused(&format!("{quoting}{second}"));
+    assert!(error.contains("both quote at A1"), "{error}");
+    let error = refused(&quoting.replace("'desk'", "'a desk'"));
+    assert!(error.contains("users.u.mmp_group"), "{error}");
+    let error = refused(&quoting.replace("[accounts.A1]", "cancel_on_disconnect = false\n[accounts.A1]"));
+    assert!(error.contains("venue.cancel_on_disconnect"), "{error}");
+    let error = refused(&quoting.replace("accounts = 'A1'\n", ""));
+    assert!(error.contains("users.u.accounts"), "{error}");
+}
+
+#[test]
 fn what_was_written_is_read_as_the_same() {
     let text = format!(
         "name = 'g-1'\nmetrics_listen_address = '127.0.0.1:7800'\n[loop]\nidle = 'spin'\ncore = 1\n\

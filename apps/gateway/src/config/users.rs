@@ -12,6 +12,9 @@ use super::{AccountConfig, Patterns, between, duration};
 /// Requests within a monitor period at most: the time of each is kept.
 const REQUEST_LIMIT_MAX: u32 = 1 << 16;
 
+/// Most characters of a group of market maker protection.
+const GROUP_LEN_MAX: usize = 24;
+
 /// One who may use the gateway.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +28,9 @@ pub struct UserConfig {
     /// The instruments it may trade, all when absent. It sees all that `symbols` has: market data is one ring for all.
     #[serde(default = "Patterns::all")]
     pub symbols: Patterns,
+    /// The group of market maker protection that it quotes in, as the venue knows it; no mass quotes when absent. At an
+    /// account one user quotes.
+    pub mmp_group: Option<String>,
     /// It may publish limits for the accounts that it has.
     #[serde(default)]
     pub risk_manager: bool,
@@ -56,6 +62,22 @@ impl UserConfig {
         10
     }
 
+    fn check_group(&self, name: &str) -> Result<(), ConfigError> {
+        let Some(group) = &self.mmp_group else { return Ok(()) };
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if group.is_empty() || group.len() > GROUP_LEN_MAX || !group.bytes().all(is_plain) {
+            return Err(ConfigError::value(format!(
+                "users.{name}.mmp_group is {group:?}: write 1 to {GROUP_LEN_MAX} letters, digits, dots, dashes or underscores"
+            )));
+        }
+        if self.accounts.is_empty() {
+            return Err(ConfigError::value(format!(
+                "users.{name} quotes at no account: name one in users.{name}.accounts"
+            )));
+        }
+        Ok(())
+    }
+
     pub(super) fn check(
         &self,
         name: &str,
@@ -73,6 +95,7 @@ impl UserConfig {
                 "users.{name} is a risk manager of no account: name them in users.{name}.accounts"
             )));
         }
+        self.check_group(name)?;
         let (least, most) = (Nanos::from_millis(1), Nanos::from_secs(86_400));
         duration(&key("monitor_period"), self.monitor_period, least, most)?;
         duration(&key("ban_period"), self.ban_period, least, most)?;

@@ -7,6 +7,7 @@ use tickpath_types::Nanos;
 
 use super::fix::OrderEntry;
 use super::foreign::Foreign;
+use super::quotes::Quotes;
 
 /// Requests of one connection that may be without a reply at once.
 pub const PENDING_MAX: usize = 1_024;
@@ -101,6 +102,22 @@ pub enum Purpose {
     CancelAll,
     /// The same, since every one of them waited for it.
     CancelWaiting,
+    /// Both sides of a quote, or one.
+    Quotes {
+        /// The instrument's number.
+        symbol: u32,
+        /// Which sides: 1 the bid, 2 the ask.
+        sides: u8,
+        /// The client's id of the quotes.
+        set: u64,
+    },
+    /// The end of quotes.
+    CancelQuotes {
+        /// The instrument's number; 0 for all.
+        symbol: u32,
+        /// The client's id of the quotes; 0 for all.
+        set: u64,
+    },
     /// The step of the download.
     Step(Step),
     /// What became of an order.
@@ -201,6 +218,8 @@ pub struct Account {
     pub open_orders: u32,
     /// Open orders that others made, and those that cannot be read.
     pub foreign: Foreign,
+    /// What is quoted.
+    pub quotes: Quotes,
     /// What was told to be left of the venue's credits; nothing at most before anything was told.
     pub told_left: RateLimitsUpdate,
     /// Positions as they were told last.
@@ -228,6 +247,7 @@ impl Account {
             is_cancel_all_wanted: false,
             open_orders: 0,
             foreign: Foreign::new(),
+            quotes: Quotes::of(None),
             told_left: RateLimitsUpdate::default(),
             positions: Vec::with_capacity(64),
             funds: Vec::with_capacity(16),
@@ -292,16 +312,22 @@ impl Account {
     #[must_use]
     pub fn has_cancels(&self) -> bool {
         let is_cancel = |pending: &Pending| {
-            matches!(pending.purpose, Purpose::Cancel { .. } | Purpose::CancelAll | Purpose::CancelWaiting)
+            matches!(
+                pending.purpose,
+                Purpose::Cancel { .. }
+                    | Purpose::CancelAll
+                    | Purpose::CancelWaiting
+                    | Purpose::CancelQuotes { .. }
+            )
         };
         let by_fix = self.entry.as_ref().is_some_and(|entry| entry.pending().any(is_cancel));
         self.is_cancel_all_wanted || !self.cancels.is_empty() || by_fix || self.pending.iter().any(is_cancel)
     }
 
-    /// All open orders, as far as the venue has told of them.
+    /// All open orders, as far as the venue has told of them, and quotes that are on their way.
     #[must_use]
     pub fn all_open_orders(&self) -> u32 {
-        self.open_orders.saturating_add(self.foreign.count())
+        self.open_orders.saturating_add(self.foreign.count()).saturating_add(self.quotes.sent())
     }
 
     /// Whether another request may be without a reply.

@@ -16,6 +16,8 @@ pub struct User {
     pub tag: String,
     /// The accounts that it has, one bit each.
     pub accounts: u64,
+    /// The group of market maker protection that it quotes in; empty where it does not quote.
+    pub mmp_group: super::news::GroupText,
     /// The highest order id that it has used.
     pub order_id_max: u64,
     /// What it was told to be left of its limit of requests.

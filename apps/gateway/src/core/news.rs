@@ -15,6 +15,8 @@ use super::orders::{ExternalId, Terms};
 pub type LabelText = FixedText<64>;
 /// Most characters of an instrument's name.
 pub type SymbolText = FixedText<40>;
+/// Most characters of a group of quotes.
+pub type GroupText = FixedText<24>;
 /// Most characters of a trade's id.
 pub type TradeId = FixedText<24>;
 
@@ -56,6 +58,8 @@ pub struct OrderNews {
     pub cancel_reason: Option<CancelReason>,
     /// It came by FIX.
     pub is_by_fix: bool,
+    /// The group of market maker protection that it is a quote of; empty for what is no quote of this gateway.
+    pub quote_group: GroupText,
 }
 
 /// A trade of an account.
@@ -183,6 +187,7 @@ impl OrderNews {
             updated_ms: order.last_update_timestamp,
             cancel_reason: order.cancel_reason,
             is_by_fix: false,
+            quote_group: super::quotes::group_of(order.quote == Some(true), order.mmp_group),
         })
     }
 }

@@ -114,6 +114,8 @@ pub struct Order {
     pub valid_until_ms: u64,
     /// What was sent and has no answer: the order may or may not be there, or be changed.
     pub doubt: Doubt,
+    /// It is one side of a mass quote.
+    pub is_quote: bool,
     /// Its cancellation was asked for, and is to be asked for again where the answer is lost.
     pub is_cancel_wanted: bool,
     /// Its cancellation waits to be handed over.
@@ -399,6 +401,7 @@ mod tests {
             create_ns: 0,
             valid_until_ms: 0,
             doubt: Doubt::None,
+            is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
             session: 0,

@@ -126,6 +126,9 @@ impl Core {
     /// Takes in an order of an earlier life of this gateway, for the user whose label it carries. One of somebody else is
     /// counted, and so is one that there is no room for.
     fn adopt(&mut self, account: u16, news: &OrderNews, cause: Cause, door: &mut impl Door) -> Option<u32> {
+        if let Some(user) = self.quoter_of(account, news) {
+            return self.adopt_quote(account, user, news, cause, door);
+        }
         let label = news.label;
         let parts = self.mark.read(label.as_str());
         let user = parts.and_then(|parts| self.users.iter().position(|user| user.tag == parts.user));
@@ -164,6 +167,7 @@ impl Core {
             create_ns: 0,
             valid_until_ms: 0,
             doubt: Doubt::None,
+            is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
             session: parts.session,
@@ -279,7 +283,7 @@ impl Core {
 const TRADES_PATIENCE: Nanos = Nanos::from_secs(1);
 
 /// Where the venue's words leave an order.
-fn state_of(state: OrderState) -> State {
+pub(super) fn state_of(state: OrderState) -> State {
     match state {
         OrderState::Filled => State::Completed,
         OrderState::Cancelled => State::Canceled,
@@ -290,7 +294,7 @@ fn state_of(state: OrderState) -> State {
 }
 
 /// Why an order has ended, for who did not ask for it.
-fn reason_of(reason: Option<CancelReason>) -> ErrorCode {
+pub(super) fn reason_of(reason: Option<CancelReason>) -> ErrorCode {
     match reason {
         None | Some(CancelReason::UserRequest) => ErrorCode::default(),
         Some(CancelReason::CancelOnDisconnect) => ErrorCode::CONNECTION_LOST,

@@ -427,6 +427,7 @@ impl Core {
         known.enter(Step::Down, now);
         known.asked_questions = 0;
         known.forget_pending();
+        known.quotes.forget_sent();
     }
 }
 

@@ -43,6 +43,10 @@ impl Core {
             }
             // Where it was refused they wait still, and are asked for one by one.
             Purpose::CancelWaiting => {}
+            Purpose::Quotes { .. } => self.quoted(account, &pending, response, received, door),
+            Purpose::CancelQuotes { .. } => {
+                self.cancelled_quotes(account, &pending, response, received, door)
+            }
             Purpose::Step(step) => self.take_step(account, step, response, received, door),
             Purpose::State { slot, gateway_id } => {
                 self.take_order_state(account, slot, gateway_id, response, received, door);
@@ -347,6 +351,9 @@ impl Core {
                 return;
             }
             Purpose::CancelWaiting | Purpose::Ping => return,
+            Purpose::Quotes { .. } | Purpose::CancelQuotes { .. } => {
+                return self.unanswered_quotes(account, pending, is_lost, now, door);
+            }
         };
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });

@@ -8,9 +8,10 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, CancelAll, CancelOrder, CreateOrder, CustomMessage, CustomRequest, ErrorCode, Event,
-    EventKind, ExecutionFlags, Fixed, InstrumentKind, ModifyOrder, ORDER_ID_MAX, OrderAck, Origin, QuoteAck,
-    RateLimitReason, Request, RequestKind, SetRiskLimits, Side as EventSide, StatisticKind, Text,
+    AckStatus, AckType, CancelAll, CancelOrder, CancelQuotes, CreateOrder, CustomMessage, CustomRequest,
+    ErrorCode, Event, EventKind, ExecutionFlags, Fixed, InstrumentKind, MassQuote, ModifyOrder, ORDER_ID_MAX,
+    OrderAck, Origin, QuoteAck, RateLimitReason, Request, RequestKind, SetRiskLimits, Side as EventSide,
+    StatisticKind, Text,
 };
 use tickpath_types::{Nanos, Side};
 
@@ -31,14 +32,14 @@ const KNOWN_FLAGS: ExecutionFlags =
 
 /// A request with whose it is and what it is about, as far as that is known to be right.
 #[derive(Clone, Copy)]
-struct Asked {
-    asker: Asker,
-    user: u16,
-    client: u32,
+pub(super) struct Asked {
+    pub(super) asker: Asker,
+    pub(super) user: u16,
+    pub(super) client: u32,
     client_order_id: u64,
     order_id: u64,
-    account: u16,
-    symbol: u32,
+    pub(super) account: u16,
+    pub(super) symbol: u32,
 }
 
 impl Core {
@@ -84,10 +85,14 @@ impl Core {
                 }
             }
             RequestKind::MASS_QUOTE => {
-                self.refuse_quotes(now, &asked, EventKind::MASS_QUOTE_ACK, AckType::MASS_QUOTE, door)
+                if let Some(body) = request.body::<MassQuote>() {
+                    self.mass_quote(now, &asked, &body, door, venue);
+                }
             }
             RequestKind::CANCEL_QUOTES => {
-                self.refuse_quotes(now, &asked, EventKind::CANCEL_QUOTES_ACK, AckType::CANCEL_QUOTES, door);
+                if let Some(body) = request.body::<CancelQuotes>() {
+                    self.cancel_quotes(now, &asked, &body, door, venue);
+                }
             }
             RequestKind::DOWNLOAD_MARKET_DATA => match self.admit(now, user, false, door) {
                 Ok(()) => {
@@ -179,7 +184,7 @@ impl Core {
         let terms = terms_of(body)?;
         self.check_steps(asked.symbol, &terms)?;
         self.check_fix_terms(asked.account, asked.symbol, &terms)?;
-        self.check_policy(asked, &terms, terms.quantity, false)?;
+        self.check_policy(asked, &terms, terms.quantity, 1)?;
         self.check_clear(asked.account, asked.symbol)?;
         if self.orders.live_count() >= self.settings.orders_max {
             return Err(ErrorCode::BUSY);
@@ -208,6 +213,7 @@ impl Core {
             create_ns: asked.asker.create_ns,
             valid_until_ms,
             doubt: Doubt::None,
+            is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
             session: self.mark.session(),
@@ -250,7 +256,7 @@ impl Core {
         let checks = (
             self.check_access(&asked),
             self.check_steps(asked.symbol, &terms),
-            self.check_policy(&asked, &terms, terms.quantity, false),
+            self.check_policy(&asked, &terms, terms.quantity, 1),
             self.orders.expect_next(asked.user, asked.client_order_id),
         );
         let _ = std::hint::black_box(checks);
@@ -320,6 +326,10 @@ impl Core {
         if order.doubt != Doubt::None {
             return Err(ErrorCode::TOO_LATE);
         }
+        if order.is_quote {
+            // The next mass quote changes it.
+            return Err(ErrorCode::NOT_SUPPORTED);
+        }
         if !KNOWN_FLAGS.contains(body.execution) {
             return Err(ErrorCode::INVALID_TERMS);
         }
@@ -341,7 +351,7 @@ impl Core {
         self.check_steps(order.symbol, &terms)?;
         self.check_fix_change(&order, &terms)?;
         let left = terms.quantity.saturating_sub(order.filled);
-        self.check_policy(&of_order, &terms, left, true)?;
+        self.check_policy(&of_order, &terms, left, 0)?;
         if self.policy.is_dry_run() {
             return Err(ErrorCode::DRY_RUN);
         }
@@ -485,6 +495,10 @@ impl Core {
                     count += 1;
                 }
             }
+            let quotes = &mut self.accounts[usize::from(asked.account)].quotes;
+            if quotes.user == Some(asked.user) {
+                quotes.want_cancel_of_sent(asked.symbol, side_of(side), 0);
+            }
         }
         self.counters.refused += u64::from(refusal.is_some());
         let ack = QuoteAck {
@@ -500,29 +514,13 @@ impl Core {
         self.send_quote_ack(asked, EventKind::CANCEL_ALL_ACK, &ack, door);
     }
 
-    fn refuse_quotes(
-        &mut self,
-        now: Nanos,
+    pub(super) fn send_quote_ack(
+        &self,
         asked: &Asked,
         kind: EventKind,
-        request: AckType,
+        ack: &QuoteAck,
         door: &mut impl Door,
     ) {
-        self.counters.refused += 1;
-        let ack = QuoteAck {
-            request_id: asked.asker.request_id,
-            round_trip_ns: self.round_trip(now, asked.asker.create_ns),
-            refused: 1,
-            origin: Origin::GATEWAY,
-            status: AckStatus::REJECTED,
-            request,
-            error: ErrorCode::NOT_SUPPORTED,
-            ..QuoteAck::default()
-        };
-        self.send_quote_ack(asked, kind, &ack, door);
-    }
-
-    fn send_quote_ack(&self, asked: &Asked, kind: EventKind, ack: &QuoteAck, door: &mut impl Door) {
         let event = Event::of_quote_ack(kind, ack);
         let about =
             About { account: asked.account.wrapping_add(1), symbol: asked.symbol, ..About::default() };
@@ -530,7 +528,7 @@ impl Core {
         door.send(asked.client, self.stamp.stamp(event, about, cause));
     }
 
-    fn check_account(&self, asked: &Asked) -> Result<(), ErrorCode> {
+    pub(super) fn check_account(&self, asked: &Asked) -> Result<(), ErrorCode> {
         let is_own = usize::from(asked.account) < self.accounts.len()
             && self.users[usize::from(asked.user)].has(asked.account);
         if !is_own {
@@ -547,7 +545,7 @@ impl Core {
 
     /// Whether the user may trade the instrument for the account, and both are there.
     #[inline(never)]
-    fn check_access(&self, asked: &Asked) -> Result<(), ErrorCode> {
+    pub(super) fn check_access(&self, asked: &Asked) -> Result<(), ErrorCode> {
         self.check_account(asked)?;
         let place = (asked.symbol as usize).wrapping_sub(1);
         let has = |flags: &Vec<bool>| flags.get(place).copied().unwrap_or(false);
@@ -559,7 +557,7 @@ impl Core {
         self.check_ready(asked.account)
     }
 
-    fn check_ready(&self, account: u16) -> Result<(), ErrorCode> {
+    pub(super) fn check_ready(&self, account: u16) -> Result<(), ErrorCode> {
         if self.is_stopping {
             return Err(ErrorCode::STOPPING);
         }
@@ -573,7 +571,7 @@ impl Core {
 
     /// Whether prices and quantities are on the instrument's steps.
     #[inline(never)]
-    fn check_steps(&self, symbol: u32, terms: &Terms) -> Result<(), ErrorCode> {
+    pub(super) fn check_steps(&self, symbol: u32, terms: &Terms) -> Result<(), ErrorCode> {
         let instrument = self.instruments.get(symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
         let is_step = |value: i64, step: Fixed| step.0 > 0 && value % step.0 == 0;
         let min = instrument.reference.min_quantity;
@@ -598,12 +596,12 @@ impl Core {
     }
 
     #[inline(never)]
-    fn check_policy(
+    pub(super) fn check_policy(
         &self,
         asked: &Asked,
         terms: &Terms,
         quantity: i64,
-        is_change: bool,
+        new_orders: u32,
     ) -> Result<(), ErrorCode> {
         let instrument = self.instruments.get(asked.symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
         let figure = |kind| instrument.market.figure(kind).map_or(0, |value| value.0);
@@ -623,7 +621,7 @@ impl Core {
                 InstrumentKind::OPTION if is_in_base => Worth::Index,
                 _ => Worth::Price,
             },
-            open_orders: self.accounts[usize::from(asked.account)].all_open_orders() + u32::from(!is_change),
+            open_orders: self.accounts[usize::from(asked.account)].all_open_orders() + new_orders,
         })
     }
 
@@ -643,7 +641,7 @@ impl Core {
     }
 
     /// The venue takes a request no later than this.
-    fn valid_until_ms(&self, now: Nanos) -> u64 {
+    pub(super) fn valid_until_ms(&self, now: Nanos) -> u64 {
         self.venue_ms(now).saturating_add(self.settings.request_timeout.0 / 1_000_000)
     }
 

@@ -160,6 +160,7 @@ mod tests {
             password: Secret::new("test"),
             accounts: vec![],
             symbols: Patterns::all(),
+            mmp_group: None,
             risk_manager: false,
             monitor_period: Duration(Nanos::from_secs(monitor_s)),
             ban_period: Duration(Nanos::from_secs(ban_s)),

@@ -4,6 +4,7 @@
 mod adopted;
 mod fix;
 mod market;
+mod quotes;
 mod refusals;
 mod rig;
 mod standing;

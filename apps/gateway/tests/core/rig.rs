@@ -184,6 +184,13 @@ impl Rig {
         rig
     }
 
+    /// The same with more said of the user.
+    pub fn dry_with(more: &str) -> Rig {
+        let mut rig = Rig::of("dry_run = true\n", "", more);
+        rig.bring_up("[]");
+        rig
+    }
+
     /// One that knows nothing yet, with more said of the venue.
     pub fn with_venue(venue: &str) -> Rig {
         Rig::of("", venue, "")

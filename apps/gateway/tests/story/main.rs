@@ -4,6 +4,7 @@
 mod fix;
 mod limits;
 mod log;
+mod quotes;
 mod relay;
 #[path = "../../../deribit-front/tests/running/mod.rs"]
 mod running;

@@ -38,7 +38,7 @@ structures! {
 
     /// How an order stands.
     OrderUpdate "order_update" {
-        /// The client's id of the order; 0 when no client of this gateway made it.
+        /// The client's id of the order; 0 for quotes, and when no client of this gateway made it.
         client_order_id: u64,
         /// The gateway's id of the order.
         order_id: u64,
@@ -78,7 +78,7 @@ structures! {
 
     /// One fill of an own order.
     TradeUpdate "trade_update" {
-        /// The client's id of the order; 0 when no client of this gateway made it.
+        /// The client's id of the order; 0 for quotes, and when no client of this gateway made it.
         client_order_id: u64,
         /// The gateway's id of the order.
         order_id: u64,

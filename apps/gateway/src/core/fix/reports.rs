@@ -18,7 +18,7 @@ use crate::core::Core;
 use crate::core::account::{Pending, Purpose};
 use crate::core::batch::{Batch, Held};
 use crate::core::book::SCALE;
-use crate::core::news::{LabelText, NewsFault, OrderNews, SymbolText};
+use crate::core::news::{GroupText, LabelText, NewsFault, OrderNews, SymbolText};
 use crate::core::orders::{ExternalId, Order, Terms};
 use crate::core::out::{Cause, Door};
 
@@ -291,6 +291,7 @@ impl Core {
             updated_ms: time_ms,
             cancel_reason: None,
             is_by_fix: true,
+            quote_group: GroupText::EMPTY,
         })
     }
 }
