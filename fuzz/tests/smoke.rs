@@ -53,7 +53,7 @@ fn seeds_cover_every_message() {
     assert_eq!(count(seeds::itch()), 23);
     assert_eq!(count(seeds::ouch_inbound()), 8);
     assert_eq!(count(seeds::ouch_outbound()), 18);
-    assert_eq!(count(seeds::command()), 31);
+    assert_eq!(count(seeds::command()), 32);
 }
 
 #[test]
