@@ -255,7 +255,7 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     trader.wait_ready(account, 3);
 
     // What was believed is what the venue has: one fill takes all that is open at this price.
-    assert_eq!(gateway.view.open_orders.read(), 1);
+    trader.wait("one open order", |_| (gateway.view.open_orders.read() == 1).then_some(()));
     trader.cancel(account, symbol, lives);
     trader.wait_order(lives, OrderStatus::CANCELED);
     gateway.stop();
