@@ -7,6 +7,7 @@
 pub mod account;
 mod batch;
 pub mod book;
+pub mod candles;
 pub mod clients;
 mod convert;
 mod download;
@@ -156,6 +157,8 @@ pub struct Core {
     lost_books: std::collections::VecDeque<(Nanos, u32)>,
     /// Books that are waited for, and until when; the first to be given up first.
     awaited_books: std::collections::VecDeque<(Nanos, u32)>,
+    /// Candles that are asked for.
+    charts: candles::Charts,
     streams: Vec<Stream>,
     accounts: Vec<Account>,
     users: Vec<User>,
@@ -203,7 +206,8 @@ struct CoreSettings {
     account_patterns: Vec<Matcher>,
     feeds: crate::config::FeedsConfig,
     depth: usize,
-    subscriptions_max: usize,
+    /// Instruments that share a connection for market data.
+    instruments_of_one: usize,
     /// Of books and trades, and of tickers.
     interval: &'static str,
     ticker_interval: &'static str,
@@ -282,9 +286,12 @@ impl Core {
                     .iter()
                     .map(|(name, account)| account.symbols.compile(&format!("accounts.{name}.symbols")))
                     .collect::<Result<_, _>>()?,
-                feeds: config.venue.feeds,
+                feeds: config.venue.feeds.clone(),
                 depth: config.venue.depth as usize,
-                subscriptions_max: config.venue.subscriptions_max as usize,
+                instruments_of_one: market_data::instruments_of_one(
+                    config.venue.subscriptions_max as usize,
+                    config.venue.feeds.time_series.len(),
+                ),
                 interval: config.venue.book_interval.name(),
                 ticker_interval: config.venue.ticker_interval.name(),
                 book_timeout: config.venue.book_timeout.0,
@@ -304,6 +311,7 @@ impl Core {
             channels: [0; MARKET_STREAMS_MAX],
             lost_books: std::collections::VecDeque::with_capacity(1_024),
             awaited_books: std::collections::VecDeque::with_capacity(1_024),
+            charts: candles::Charts::default(),
             streams: market.chain(trading).chain(entries).collect(),
             accounts: names
                 .iter()
@@ -543,6 +551,7 @@ impl Core {
                 if stream == 0 {
                     (self.listing, self.listing_at) = (Listing::Wanted, now);
                 }
+                self.want_candles_of(stream);
                 ConnectionStatus::READY
             }
         };

@@ -30,7 +30,9 @@ fn every_knob_has_its_default() {
     assert_eq!((venue.subscriptions_max, venue.subscribe_batch, venue.depth), (256, 56, 20));
     assert_eq!((venue.encode_buffer.0, venue.decode_buffer.0), (1 << 20, 16 << 20));
     assert!(venue.cancel_on_disconnect && config.clients.cancel_on_disconnect);
-    assert_eq!(venue.feeds, FeedsConfig { ticker: true, book: true, trades: true, instrument_state: true });
+    let feeds = &venue.feeds;
+    assert!(feeds.ticker && feeds.book && feeds.trades && feeds.instrument_state);
+    assert_eq!((feeds.time_series.len(), feeds.time_series_length, feeds.candles_max()), (0, 20, 0));
     assert_eq!(text(config.duty_cycle.timer_interval), "250ns");
     let user = &config.users["u"];
     assert_eq!((text(user.monitor_period), text(user.ban_period)), ("1m".to_owned(), "5m".to_owned()));
@@ -117,6 +119,16 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (user("risk_manager = 1"), &["expected a boolean"]),
         (BASE.replace("'A1'", "['A1', 'A9']"), &["users.u.accounts names A9", "[accounts.A9]"]),
         (BASE.replace("accounts = 'A1'", "risk_manager = true"), &["risk manager of no account"]),
+        (venue("feeds.time_series = ['1', '2']"), &["\"2\" is no length of candles", "\"1D\""]),
+        (venue("feeds.time_series = ['60', '60']"), &["venue.feeds.time_series names 60 twice"]),
+        (venue("feeds.time_series_length = 0"), &["venue.feeds.time_series_length is 0", "1 to 500"]),
+        (
+            with("[clients]\nevents_max = 256").replace(
+                "[venue]\n",
+                "[venue]\nfeeds = { time_series = ['1', '1D'], time_series_length = 200 }\n",
+            ),
+            &["clients.events_max is 256: write 512", "400 candles"],
+        ),
         (venue("subscriptions_max = 501"), &["venue.subscriptions_max is 501", "1 to 500"]),
         (venue("subscribe_batch = 257"), &["venue.subscribe_batch is 257", "1 to 256"]),
         (venue("depth = 0"), &["venue.depth is 0"]),

@@ -2,12 +2,13 @@
 
 use tickpath_gateway_protocol::{
     DownloadBegin, DownloadEnd, Event, FundsUpdate, MarketStatus, PositionUpdate, Ready, ReadyScope,
-    UpdateKind, flags,
+    TimeSeries, UpdateKind, flags,
 };
 use tickpath_types::Nanos;
 
 use super::Core;
 use super::account::Step;
+use super::candles::Series;
 use super::out::{About, Cause, Door};
 
 /// Events sent to one client by one call, besides those that belong together.
@@ -222,10 +223,10 @@ fn snapshot_or_stale(known: UpdateKind) -> UpdateKind {
 }
 
 /// Events that one client's ring must have room for, so that each step of a download fits: how the gateway and its connections
-/// stand, an instrument with `depth` levels a side, and accounts that become ready all at once.
+/// stand, an instrument with `depth` levels a side and so many candles, and accounts that become ready all at once.
 #[must_use]
-pub const fn ring_needed(depth: usize, accounts: usize) -> usize {
-    let book = 1 + (2 * depth).div_ceil(tickpath_gateway_protocol::LEVELS_MAX) + FIXED_EVENTS;
+pub const fn ring_needed(depth: usize, candles: usize, accounts: usize) -> usize {
+    let book = 1 + (2 * depth).div_ceil(tickpath_gateway_protocol::LEVELS_MAX) + candles + FIXED_EVENTS;
     let status = 1 + super::MARKET_STREAMS_MAX + accounts;
     let step = if book > status { book } else { status };
     // A step may begin when there is one place more than what is left.
@@ -267,7 +268,9 @@ impl<D: Door> Sender<'_, D> {
     fn instrument(&mut self, symbol: u32) -> bool {
         let core = self.core;
         let Some(instrument) = core.instruments.get(symbol) else { return true };
-        if self.door.room(self.number) < instrument.market.book_events() + FIXED_EVENTS + ROOM_LEFT {
+        let candles: usize = instrument.series.iter().map(|series| series.all().len()).sum();
+        let needed = instrument.market.book_events() + candles + FIXED_EVENTS + ROOM_LEFT;
+        if self.door.room(self.number) < needed {
             return false;
         }
         let about = core.about_symbol(symbol);
@@ -294,9 +297,21 @@ impl<D: Door> Sender<'_, D> {
             self.send(self.event(&market.top_event(UpdateKind::SNAPSHOT), about));
         }
         market.show_figures(|body| self.send(self.event(&body, about)));
+        for series in &instrument.series {
+            self.candles(series, about);
+        }
         self.count += 1;
         self.door.follow(self.number, symbol);
         true
+    }
+
+    /// The candles of one length.
+    fn candles(&mut self, series: &Series, about: About) {
+        let count = series.all().len();
+        for (place, candle) in series.all().enumerate() {
+            let event = self.event(&TimeSeries { update: UpdateKind::SNAPSHOT, ..*candle }, about);
+            self.send(if place + 1 < count { event.with_more() } else { event });
+        }
     }
 
     fn end_of_market(&mut self) {

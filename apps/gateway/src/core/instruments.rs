@@ -12,6 +12,7 @@ use tickpath_gateway_protocol::{
 
 use tickpath_types::Nanos;
 
+use super::candles::Series;
 use super::market::Market;
 use super::news::{NewsFault, units};
 
@@ -38,6 +39,8 @@ pub struct Instrument {
     pub currency: String,
     /// Its book and its figures.
     pub market: Market,
+    /// Its candles, of each length that the configuration names.
+    pub series: Box<[Series]>,
     /// The venue still had it when it was asked last.
     pub is_listed: bool,
     /// How its book is waited for, and begun anew.
@@ -147,6 +150,7 @@ impl Instruments {
             state,
             currency: group.to_cow().into_owned(),
             market: Market::default(),
+            series: Box::default(),
             is_listed: true,
             renewal: Renewal::default(),
         });

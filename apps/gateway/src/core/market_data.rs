@@ -26,9 +26,15 @@ const SUBSCRIBED_PER_CYCLE: usize = 64;
 /// Books that are begun anew by one call.
 const RENEWED_PER_CYCLE: usize = 16;
 /// How long to wait before asking again for what was refused.
-const RETRY: Nanos = Nanos::from_secs(2);
-/// Channels that one instrument has at most.
+pub(super) const RETRY: Nanos = Nanos::from_secs(2);
+/// Channels that one instrument has at most, besides those of candles.
 const CHANNELS_OF_ONE: usize = 3;
+
+/// Instruments that share a connection which may have so many channels, with candles of so many lengths each.
+pub(super) const fn instruments_of_one(channels_max: usize, lengths: usize) -> usize {
+    let each = channels_max.saturating_sub(1) / (CHANNELS_OF_ONE + lengths);
+    if each == 0 { 1 } else { each }
+}
 
 impl Core {
     /// Asks for the list of instruments, wants channels, and begins lost books anew.
@@ -56,7 +62,7 @@ impl Core {
             self.renew_book(symbol, now, venue);
             work += 1;
         }
-        work + self.poll_awaited(now, door)
+        work + self.poll_awaited(now, door) + self.poll_candles(now, venue)
     }
 
     /// A book that was subscribed and did not come is asked for anew.
@@ -105,14 +111,13 @@ impl Core {
         self.tell_stale(symbol, cause, door);
     }
 
-    fn is_market_ready(&self) -> bool {
+    pub(super) fn is_market_ready(&self) -> bool {
         self.streams[0].status == tickpath_gateway_protocol::ConnectionStatus::READY
     }
 
     /// The connection that an instrument's channels are on: each takes as many as it may.
-    fn market_stream(&self, symbol: u32) -> Option<usize> {
-        let each = (self.settings.subscriptions_max.saturating_sub(1) / CHANNELS_OF_ONE).max(1);
-        let stream = (symbol as usize - 1) / each;
+    pub(super) fn market_stream(&self, symbol: u32) -> Option<usize> {
+        let stream = (symbol as usize - 1) / self.settings.instruments_of_one;
         (stream < MARKET_STREAMS_MAX).then_some(stream)
     }
 
@@ -129,13 +134,14 @@ impl Core {
                 venue.subscribe(0, "instrument.state.any.any");
             }
         }
-        let (name, feeds, interval) = (&instrument.name, self.settings.feeds, self.settings.interval);
+        let (name, feeds, interval) = (&instrument.name, &self.settings.feeds, self.settings.interval);
+        let candles = feeds.time_series.iter().map(|one| format!("chart.trades.{name}.{one}"));
         let wanted = [
             feeds.book.then(|| format!("book.{name}.{interval}")),
             feeds.ticker.then(|| format!("ticker.{name}.{}", self.settings.ticker_interval)),
             feeds.trades.then(|| format!("trades.{name}.{interval}")),
         ];
-        for channel in wanted.into_iter().flatten() {
+        for channel in wanted.into_iter().flatten().chain(candles) {
             match instrument.is_listed {
                 true => venue.subscribe(stream, &channel),
                 false => venue.unsubscribe(stream, &channel),
@@ -145,6 +151,7 @@ impl Core {
         if feeds.book && instrument.is_listed && !instrument.market.is_whole() {
             self.await_book(symbol, now);
         }
+        self.want_candles(symbol);
     }
 
     /// Begins a book anew.
@@ -189,6 +196,7 @@ impl Core {
             if self.settings.feeds.book {
                 self.await_book(symbol, now);
             }
+            self.lose_candles(symbol, now, door);
         }
     }
 
@@ -201,7 +209,10 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) {
-        if stream != 0 || self.listing != Listing::Asked(id) {
+        if stream != 0 || self.take_chart_reply(id, response, received, door) {
+            return;
+        }
+        if self.listing != Listing::Asked(id) {
             return;
         }
         match response.outcome.map(|value| value.parse::<List<'_, VenueInstrument<'_>>>()) {
@@ -217,6 +228,8 @@ impl Core {
     pub(super) fn handle_market_unanswered(&mut self, stream: usize, id: i64, now: Nanos) {
         if stream == 0 && self.listing == Listing::Asked(id) {
             (self.listing, self.listing_at) = (Listing::Wanted, now);
+        } else if stream == 0 {
+            self.handle_chart_unanswered(id, now);
         }
     }
 
@@ -256,6 +269,7 @@ impl Core {
             }
         };
         self.permit(symbol);
+        self.make_series(symbol);
         if is_changed && self.is_listed {
             let about = self.about_symbol(symbol);
             let cause = Cause { received, ..Cause::default() };
@@ -307,6 +321,7 @@ impl Core {
         let taken = match channel.split_once('.').map(|(first, _)| first) {
             Some("ticker") => self.take_ticker(&news.data, received, door),
             Some("trades") => self.take_trades(&news.data, received, door),
+            Some("chart") => self.take_candle(channel, &news.data, received, door),
             Some("instrument") => self.take_state(&news.data, received, door),
             _ => Ok(()),
         };
