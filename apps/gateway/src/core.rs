@@ -18,6 +18,7 @@ pub mod label;
 mod leavers;
 pub mod market;
 mod market_data;
+mod mass_cancels;
 pub mod news;
 pub mod orders;
 pub mod out;
@@ -167,6 +168,7 @@ pub struct Core {
     account_symbols: Vec<Vec<bool>>,
     clients: Clients,
     leavers: Leavers,
+    mass_cancels: mass_cancels::MassCancels,
     /// Some user has a time in `absent_since`.
     has_absent: bool,
     orders: Orders,
@@ -182,6 +184,8 @@ pub struct Core {
     /// Places of orders that a list names.
     scratch_marks: Vec<u32>,
     counters: CoreCounters,
+    /// When the venue made the message that is being taken, in nanoseconds since 1970; 0 when it does not say.
+    said_utc_ns: u64,
     /// What the venue's clock is ahead of ours, in ms.
     venue_ahead_ms: i64,
     state: GatewayState,
@@ -233,6 +237,8 @@ impl Core {
     /// [`ConfigError`] with a pattern that is none.
     pub fn new(config: &GatewayConfig, life: Life, policy: Policy) -> Result<Core, ConfigError> {
         let orders_max = config.clients.orders_max;
+        // Those that are over have places too.
+        let places = orders_max.saturating_mul(2).max(orders::PLACES_MIN);
         let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
@@ -343,8 +349,9 @@ impl Core {
             account_symbols: vec![Vec::new(); config.accounts.len()],
             clients: Clients::new(),
             leavers: Leavers::new(),
+            mass_cancels: mass_cancels::MassCancels::new(places),
             has_absent: false,
-            orders: Orders::new(orders_max.saturating_mul(2), life.seed),
+            orders: Orders::new(places, life.seed),
             seen: Seen::new(TRADES_MAX, life.seed),
             policy,
             last_created: None,
@@ -353,6 +360,7 @@ impl Core {
             held: Held::new(),
             scratch_marks: Vec::with_capacity(1_024),
             counters: CoreCounters::default(),
+            said_utc_ns: 0,
             venue_ahead_ms: 0,
             state: GatewayState::DISCONNECTED,
             told_ready: 0,
@@ -508,6 +516,7 @@ impl Core {
         match event {
             SessionEvent::Ready => self.handle_ready(stream, received, door),
             SessionEvent::Reply { id, response, .. } => {
+                self.said_utc_ns = response.server_time.us_out.saturating_mul(1_000);
                 self.note_venue_time(received, response.server_time.us_out);
                 match self.streams[stream].account {
                     Some(account) => self.handle_account_reply(account, id, &response, received, door),

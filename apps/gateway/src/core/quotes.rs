@@ -530,7 +530,8 @@ impl Core {
             ..ack
         };
         let about = About { symbol, ..self.about_account(account) };
-        let cause = Cause { received, origin_ns: asker.create_ns, origin_utc_ns: 0 };
+        let origin_utc_ns = if is_told { self.said_utc_ns } else { 0 };
+        let cause = Cause { received, origin_ns: asker.create_ns, origin_utc_ns };
         let event = Event::of_quote_ack(kind_of(ack.request), &ack);
         door.send(client, self.stamp.stamp(event, about, cause));
     }

@@ -423,6 +423,7 @@ impl Core {
     /// The connection of an account is lost.
     pub(super) fn lose_account(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
         self.tell_stale_account(account, now, door);
+        self.lose_mass_cancels(account, now, door);
         let known = &mut self.accounts[usize::from(account)];
         known.enter(Step::Down, now);
         known.asked_questions = 0;

@@ -100,7 +100,8 @@ impl Core {
         };
         let stream = self.accounts[usize::from(order.account)].order_stream() as u8 + 1;
         let about = About { symbol: order.symbol, stream, ..self.about_account(order.account) };
-        let cause = Cause { received, origin_ns: create_ns, origin_utc_ns: 0 };
+        let origin_utc_ns = if ack.origin == Origin::EXCHANGE { self.said_utc_ns } else { 0 };
+        let cause = Cause { received, origin_ns: create_ns, origin_utc_ns };
         door.send(client, self.stamp.event(&ack, about, cause));
     }
 
@@ -183,6 +184,9 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) {
+        if pending.asker.client.is_none() {
+            self.mass_cancel_refused(slot, error, received, door);
+        }
         if !is_uncertain(error) {
             self.cancel_refused(account, slot, pending, error, received);
         }
@@ -358,6 +362,9 @@ impl Core {
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });
         self.answer(slot, pending, request, Err((AckStatus::TIMEOUT, error, text)), now, door);
+        if request == AckType::CANCEL && pending.asker.client.is_none() {
+            self.mass_cancel_unanswered(slot, error, text, now, door);
+        }
         self.doubt(slot, now, door);
     }
 

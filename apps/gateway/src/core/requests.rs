@@ -483,6 +483,7 @@ impl Core {
         let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).err();
         let mut count = 0;
         if refusal.is_none() {
+            let request = self.mass_cancels.begin(asked);
             for slot in 0..self.orders.used() {
                 let Some(order) = self.orders.get(slot) else { continue };
                 let is_meant = order.user == asked.user
@@ -492,8 +493,12 @@ impl Core {
                     && side_of(side).is_none_or(|side| side == order.terms.side);
                 if is_meant {
                     self.want_cancel(slot);
+                    self.mass_cancels.wait_for(request, slot);
                     count += 1;
                 }
+            }
+            if count == 0 {
+                self.mass_cancels.drop_empty(request);
             }
             let quotes = &mut self.accounts[usize::from(asked.account)].quotes;
             if quotes.user == Some(asked.user) {
@@ -506,7 +511,12 @@ impl Core {
             round_trip_ns: self.round_trip(now, asked.asker.create_ns),
             done: count,
             origin: Origin::GATEWAY,
-            status: if refusal.is_some() { AckStatus::REJECTED } else { AckStatus::FORWARDED },
+            status: match refusal {
+                Some(_) => AckStatus::REJECTED,
+                // There is nothing that the venue could answer.
+                None if count == 0 => AckStatus::ACCEPTED,
+                None => AckStatus::FORWARDED,
+            },
             request: AckType::CANCEL_ALL,
             error: refusal.unwrap_or_default(),
             ..QuoteAck::default()

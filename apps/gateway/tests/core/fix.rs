@@ -42,7 +42,7 @@ impl Rig {
     }
 
     /// A whole report of an order for 100 USD at 59000.
-    fn report(&self, id: u64, status: char, filled: i64, millis: u64, text: &str) -> String {
+    pub fn report(&self, id: u64, status: char, filled: i64, millis: u64, text: &str) -> String {
         let label = self.label(id);
         let left = if "01".contains(status) { 10 - filled } else { 0 };
         format!(

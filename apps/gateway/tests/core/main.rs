@@ -4,6 +4,7 @@
 mod adopted;
 mod fix;
 mod market;
+mod mass_cancels;
 mod quotes;
 mod refusals;
 mod rig;

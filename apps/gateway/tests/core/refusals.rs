@@ -4,8 +4,8 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadMarketData, ErrorCode, ExecutionFlags,
-    MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, QuoteAck, RateLimitTrigger,
-    Request, RequestKind, Side, TimeInForce, Trigger,
+    MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, RateLimitTrigger, Request,
+    RequestKind, Side, TimeInForce, Trigger,
 };
 
 use crate::rig::{CLIENT, Rig, limit};
@@ -238,7 +238,7 @@ fn flags_and_sides_that_nobody_knows_are_refused() {
     assert_eq!((rig.error(), rig.count(Method::Edit)), (ErrorCode::INVALID_TERMS, 0));
     rig.request(CLIENT, 0, 0, &CancelAll { side: Side(9), ..CancelAll::default() });
     rig.poll();
-    let ack = rig.door.sent.iter().rev().find_map(|(_, event)| event.quote_ack()).unwrap();
+    let ack = *rig.quote_acks().last().unwrap();
     assert_eq!((ack.error, rig.count(Method::Cancel)), (ErrorCode::INVALID_TERMS, 0));
 }
 
@@ -246,6 +246,6 @@ fn flags_and_sides_that_nobody_knows_are_refused() {
 fn quotes_are_refused_as_what_they_are() {
     let mut rig = Rig::ready();
     rig.request(CLIENT, 0, 1, &MassQuote::default());
-    let acks: Vec<QuoteAck> = rig.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect();
+    let acks = rig.quote_acks();
     assert_eq!((acks.len(), acks[0].error), (1, ErrorCode::NOT_SUPPORTED));
 }

@@ -11,7 +11,7 @@ use tickpath_gateway::core::{Core, Door, Life, MARKET_STREAMS_MAX, Policy, Venue
 use tickpath_gateway::safety::Control;
 use tickpath_gateway_protocol::{
     AckStatus, Body, CancelOrder, CreateOrder, ErrorCode, Event, ModifyOrder, OrderAck, OrderStatus,
-    OrderType, OrderUpdate, Request, RequestBody, SessionId, Side, TimeInForce,
+    OrderType, OrderUpdate, QuoteAck, Request, RequestBody, SessionId, Side, TimeInForce,
 };
 use tickpath_types::Nanos;
 
@@ -409,6 +409,11 @@ impl Rig {
 
     pub fn acks(&self, id: u64) -> Vec<AckStatus> {
         self.all::<OrderAck>().filter(|ack| ack.client_order_id == id).map(|ack| ack.status).collect()
+    }
+
+    /// Acks of quotes and of mass cancels.
+    pub fn quote_acks(&self) -> Vec<QuoteAck> {
+        self.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect()
     }
 
     /// Why the last request was refused.

@@ -39,6 +39,8 @@ impl Core {
     ) {
         self.counters.messages += 1;
         let Some(account) = self.streams[stream].account else { return };
+        let sent = message.find(tickpath_fix::tag::SENDING_TIME);
+        self.said_utc_ns = sent.and_then(|field| field.read::<Nanos>().ok()).map_or(0, |at| at.0);
         let mut batch = Batch::new(door, std::mem::replace(&mut self.held, Held::none()));
         let taken = self.take_fix(account, received, message, &mut batch);
         self.held = batch.finish();
