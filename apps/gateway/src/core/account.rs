@@ -1,7 +1,9 @@
 //! One account at the venue: how far its connection is, what was asked and has no answer, what it holds.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, RateLimitsUpdate, Text};
 use tickpath_types::Nanos;
 
@@ -29,14 +31,24 @@ pub enum Step {
     Funds,
     /// Orders that are not certain, one by one.
     Doubts,
+    /// Nothing more is asked: the FIX session that orders go by does not stand.
+    Entry,
     /// Everything is known.
     Ready,
 }
 
 impl Step {
     /// All of them, in their order.
-    pub const ALL: [Step; 7] =
-        [Step::Down, Step::Channels, Step::Orders, Step::Positions, Step::Funds, Step::Doubts, Step::Ready];
+    pub const ALL: [Step; 8] = [
+        Step::Down,
+        Step::Channels,
+        Step::Orders,
+        Step::Positions,
+        Step::Funds,
+        Step::Doubts,
+        Step::Entry,
+        Step::Ready,
+    ];
 
     /// As JSON names it.
     #[must_use]
@@ -48,6 +60,7 @@ impl Step {
             Step::Positions => "positions",
             Step::Funds => "funds",
             Step::Doubts => "doubts",
+            Step::Entry => "entry",
             Step::Ready => "ready",
         }
     }
@@ -62,6 +75,7 @@ impl Step {
             Step::Positions => "asks for positions",
             Step::Funds => "asks for its money",
             Step::Doubts => "settles uncertain orders",
+            Step::Entry => "waits for its FIX session",
             Step::Ready => "is ready",
         }
     }
@@ -166,7 +180,7 @@ pub struct Pending {
 }
 
 /// What is to be asked about an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Question {
     /// Its place.
     pub slot: u32,
@@ -176,6 +190,51 @@ pub struct Question {
     pub at: Nanos,
     /// Its trades, rather than its state.
     pub is_of_trades: bool,
+}
+
+/// What is to be asked about single orders: each question once, the first to be asked first.
+#[derive(Debug)]
+pub struct Questions {
+    /// By their times, and of one time in the order in which they came.
+    queue: BinaryHeap<Reverse<(Nanos, u64, Question)>>,
+    known: FxHashSet<(u64, bool)>,
+    next: u64,
+}
+
+impl Questions {
+    /// None, with room for `max`.
+    #[must_use]
+    pub fn new(max: usize) -> Questions {
+        Questions {
+            queue: BinaryHeap::with_capacity(max),
+            known: FxHashSet::with_capacity_and_hasher(max, FxBuildHasher),
+            next: 0,
+        }
+    }
+
+    /// Adds a question, unless it waits already.
+    pub fn ask(&mut self, question: Question) {
+        if self.known.insert((question.gateway_id, question.is_of_trades)) {
+            self.queue.push(Reverse((question.at, self.next, question)));
+            self.next += 1;
+        }
+    }
+
+    /// The first question, if its time has come.
+    pub fn take_due(&mut self, now: Nanos) -> Option<Question> {
+        let Reverse((at, ..)) = self.queue.peek()?;
+        if *at > now {
+            return None;
+        }
+        let Reverse((_, _, question)) = self.queue.pop()?;
+        self.known.remove(&(question.gateway_id, question.is_of_trades));
+        Some(question)
+    }
+
+    /// All that wait, in no order.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &Question> {
+        self.queue.iter().map(|Reverse((_, _, question))| question)
+    }
 }
 
 /// A position that is known.
@@ -205,7 +264,7 @@ pub struct Account {
     /// Requests without a reply, in the order of their ids.
     pending: VecDeque<Pending>,
     /// What is to be asked about single orders.
-    pub questions: VecDeque<Question>,
+    pub questions: Questions,
     /// Of these so many are on their way.
     pub asked_questions: usize,
     /// Orders that are to be cancelled, with their gateway ids.
@@ -240,7 +299,7 @@ impl Account {
             is_asked: false,
             ask_at: Nanos::ZERO,
             pending: VecDeque::with_capacity(PENDING_MAX),
-            questions: VecDeque::with_capacity(orders_max),
+            questions: Questions::new(orders_max),
             asked_questions: 0,
             cancels: VecDeque::with_capacity(orders_max),
             cancel_at: Nanos::ZERO,
@@ -344,12 +403,7 @@ impl Account {
 
     /// Asks about an order, unless that is asked already.
     pub fn ask(&mut self, question: Question) {
-        let is_same = |known: &Question| {
-            known.gateway_id == question.gateway_id && known.is_of_trades == question.is_of_trades
-        };
-        if !self.questions.iter().any(is_same) {
-            self.questions.push_back(question);
-        }
+        self.questions.ask(question);
     }
 
     /// Keeps a position.
@@ -366,5 +420,39 @@ impl Account {
             Some(known) => *known = funds,
             None => self.funds.push(funds),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_waits_once_and_for_its_time() {
+        let mut questions = Questions::new(4);
+        let of = |gateway_id, at, is_of_trades| Question { slot: 1, gateway_id, at: Nanos(at), is_of_trades };
+        for question in [of(1, 5, false), of(2, 3, false), of(1, 0, false), of(1, 5, true), of(3, 5, false)] {
+            questions.ask(question);
+        }
+        assert_eq!((questions.all().len(), questions.take_due(Nanos(2))), (4, None));
+        let mut order = Vec::new();
+        while let Some(question) = questions.take_due(Nanos(5)) {
+            order.push((question.gateway_id, question.is_of_trades));
+        }
+        assert_eq!(order, [(2, false), (1, false), (1, true), (3, false)]);
+        // One that was taken may be asked again.
+        questions.ask(of(1, 9, false));
+        assert_eq!(questions.all().len(), 1);
+    }
+
+    #[test]
+    fn sixteen_thousand_doubts_are_asked_once_each() {
+        let mut account = Account::new("A1", 0, 1 << 14);
+        for _ in 0..4 {
+            for gateway_id in 0..1 << 14 {
+                account.ask(Question { slot: 0, gateway_id, at: Nanos(1), is_of_trades: false });
+            }
+        }
+        assert_eq!(account.questions.all().len(), 1 << 14);
     }
 }

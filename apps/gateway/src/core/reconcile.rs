@@ -153,13 +153,20 @@ impl Core {
             let order = self.orders.get(question.slot);
             !question.is_of_trades && order.is_none_or(|order| order.doubt != Doubt::Unreadable)
         };
-        let is_open = known.asked_questions > 0 || known.questions.iter().any(is_waited_for);
-        if is_open {
-            return 0;
-        }
-        if !known.can_enter() {
+        let is_open = known.asked_questions > 0 || known.questions.all().any(is_waited_for);
+        let next = match (is_open, known.can_enter()) {
+            (true, _) => Step::Doubts,
+            (false, false) => Step::Entry,
+            (false, true) => Step::Ready,
+        };
+        if next != Step::Ready {
+            let is_new = known.step != next;
+            if is_new {
+                self.accounts[usize::from(account)].enter(next, now);
+            }
             // What is to be cancelled can be without the FIX session.
-            return self.poll_cancels(account, now, venue);
+            let cancelled = if is_open { 0 } else { self.poll_cancels(account, now, venue) };
+            return usize::from(is_new) + cancelled;
         }
         self.accounts[usize::from(account)].enter(Step::Ready, now);
         let stream = self.accounts[usize::from(account)].stream;
@@ -171,21 +178,19 @@ impl Core {
     fn poll_questions(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let mut work = 0;
         let known = &self.accounts[usize::from(account)];
-        if known.questions.is_empty() || now < known.ask_at || known.step < Step::Doubts {
+        if now < known.ask_at || known.step < Step::Doubts {
             return 0;
         }
-        for _ in 0..known.questions.len().min(QUESTIONS_MAX) {
+        for _ in 0..QUESTIONS_MAX {
             let known = &mut self.accounts[usize::from(account)];
             if known.asked_questions >= QUESTIONS_MAX || !known.has_room() {
                 break;
             }
-            // Those whose time has not come stay where they are: a look that leads to nothing changes nothing.
-            let due = known.questions.iter().position(|question| question.at <= now);
-            let Some(question) = due.and_then(|place| known.questions.remove(place)) else { break };
+            let Some(question) = known.questions.take_due(now) else { break };
             work += 1;
             if let Err(error) = self.put_question(account, &question, now, venue) {
                 let known = &mut self.accounts[usize::from(account)];
-                known.questions.push_front(question);
+                known.ask(question);
                 known.ask_at = now + pause(error);
                 break;
             }

@@ -1,7 +1,7 @@
 //! What comes on the connection of an account: replies to requests, and news that nobody asked for.
 
 use tickpath_deribit::envelope::{ErrorBody, Notification, Response};
-use tickpath_deribit::field::List;
+use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
     AccountSummary, Order as VenueOrder, Position as VenuePosition, UserChanges, UserTrade, UserTrades,
 };
@@ -424,7 +424,8 @@ impl Core {
     /// are known by now, and told no second time.
     #[cold]
     fn take_odd_changes(&mut self, account: u16, data: &Value<'_>, received: Nanos, door: &mut impl Door) {
-        let Ok(Orders(list)) = data.parse::<Orders<'_>>() else { return };
+        // Each for itself.
+        let Ok(list) = list_under::<Value<'_>>(data, "orders") else { return };
         for value in list.iter().flatten() {
             let _ = self.take_order_value(account, &value, received, door);
         }
@@ -663,58 +664,27 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
-        let summaries: Summaries<'_> = value.parse().map_err(|_| NewsFault::Code)?;
-        for summary in summaries.0.iter() {
+        let list = list_under::<AccountSummary<'_>>(value, "summaries").map_err(|_| NewsFault::Code)?;
+        for summary in list.iter() {
             self.apply_funds(account, &summary.map_err(|_| NewsFault::Code)?, received, door)?;
         }
         Ok(())
     }
 }
 
-/// The orders in data of `user.changes`, each for itself.
-struct Orders<'a>(List<'a, Value<'a>>);
-
-impl<'a> tickpath_deribit::field::Field<'a> for Orders<'a> {
-    fn read(
-        scanner: &mut tickpath_deribit::scan::Scanner<'a>,
-    ) -> Result<Orders<'a>, tickpath_deribit::scan::ScanError> {
-        let mut list = List::default();
-        scanner.open_object()?;
-        while let Some(key) = scanner.next_key()? {
-            match key {
-                "orders" => list = List::read(scanner)?,
-                _ => scanner.skip()?,
-            }
+/// The list under a name in an object; an empty one where it has none.
+fn list_under<'a, T: Field<'a> + Clone>(object: &Value<'a>, name: &str) -> Result<List<'a, T>, ScanError> {
+    let mut list = List::default();
+    let mut scanner = object.scanner();
+    scanner.open_object()?;
+    while let Some(key) = scanner.next_key()? {
+        if key == name {
+            list = List::read(&mut scanner)?;
+        } else {
+            scanner.skip()?;
         }
-        Ok(Orders(list))
     }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        self.0.write(out);
-    }
-}
-
-/// The part of `private/get_account_summaries` that is needed.
-struct Summaries<'a>(List<'a, AccountSummary<'a>>);
-
-impl<'a> tickpath_deribit::field::Field<'a> for Summaries<'a> {
-    fn read(
-        scanner: &mut tickpath_deribit::scan::Scanner<'a>,
-    ) -> Result<Summaries<'a>, tickpath_deribit::scan::ScanError> {
-        let mut list = List::default();
-        scanner.open_object()?;
-        while let Some(key) = scanner.next_key()? {
-            match key {
-                "summaries" => list = List::read(scanner)?,
-                _ => scanner.skip()?,
-            }
-        }
-        Ok(Summaries(list))
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        self.0.write(out);
-    }
+    Ok(list)
 }
 
 /// What counts of the orders of one label, a trigger order and the one that it became: what is not over. One that cannot be

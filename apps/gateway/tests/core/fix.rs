@@ -22,6 +22,8 @@ const TIME: &str = "20270115-08:00:00.000";
 fn ready() -> Rig {
     let mut rig = Rig::by_fix();
     assert_eq!(rig.core.ready_accounts(), 0, "one of two connections");
+    assert_eq!(rig.core.accounts()[0].step.words(), "waits for its FIX session");
+    assert_eq!(rig.core.why().as_str(), "not ready: A1 waits for its FIX session");
     rig.event(ENTRY, SessionEvent::Ready);
     rig.poll();
     assert_eq!(rig.core.ready_accounts(), 1);

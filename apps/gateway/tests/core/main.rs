@@ -317,9 +317,7 @@ fn a_client_that_goes_takes_its_orders_with_it() {
     rig.poll();
     assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelByLabel)), (1, 1));
     // Its user is told by the next client.
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(2, user, true);
-    rig.poll();
+    rig.join(2, "trader", true);
     let seen = rig
         .door
         .sent
@@ -357,9 +355,7 @@ fn news_do_not_make_a_lost_cancellation_forgotten() {
 #[test]
 fn cancel_all_is_for_the_users_own_orders() {
     let mut rig = Rig::ready();
-    let other = rig.core.user("other").unwrap();
-    rig.core.handle_join(2, other, true);
-    rig.poll();
+    rig.join(2, "other", true);
     rig.working(1001);
     rig.working(1002);
     rig.request(2, 5, 1, &rig::limit("10", "59000"));
@@ -418,9 +414,7 @@ fn a_restarted_gateway_knows_the_orders_of_its_earlier_life() {
     );
     let mut rig = Rig::ready_with("", &orders);
     assert_eq!((rig.core.orders().live_count(), rig.core.counters().foreign_orders), (1, 2));
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(2, user, true);
-    rig.poll();
+    rig.join(2, "trader", true);
     let of_second: Vec<_> =
         rig.door.sent.iter().filter(|(client, _)| *client == 2).map(|(_, event)| *event).collect();
     let orders: Vec<OrderUpdate> = of_second.iter().filter_map(|event| event.body()).collect();

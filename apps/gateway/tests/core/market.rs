@@ -174,9 +174,7 @@ fn without_books_the_best_prices_are_those_of_tickers() {
         (tops.len(), tops[0].bid_price.to_string(), tops[0].ask_quantity.0),
         (1, "58999.5".to_owned(), 0)
     );
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(2, user, true);
-    rig.poll();
+    rig.join(2, "trader", true);
     let told = rig
         .door
         .sent
@@ -282,9 +280,7 @@ fn the_last_candles_are_asked_for_and_each_change_is_told() {
     rig.news(0, channel, &candle(minute + 60_000, "7"));
     let told = candles(rig.door.broadcast[begin..].iter());
     assert_eq!(told, [(UpdateKind::INCREMENTAL, 60, minute + 60_000, "7".to_owned())]);
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(2, user, true);
-    rig.poll();
+    rig.join(2, "trader", true);
     let told = candles(rig.door.sent.iter().filter(|(client, _)| *client == 2).map(|(_, event)| event));
     let last = (snapshot, 60, minute + 60_000, "7".to_owned());
     assert_eq!(told, [expected[0].clone(), expected[1].clone(), last]);

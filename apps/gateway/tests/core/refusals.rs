@@ -65,9 +65,7 @@ fn an_id_is_used_once_and_an_order_is_its_users_alone() {
     rig.poll();
     rig.request(3, 1, 1, &limit("10", "59000"));
     assert_eq!(rig.error(), ErrorCode::NOT_PERMITTED);
-    let trader = rig.core.user("trader").unwrap();
-    rig.core.handle_join(4, trader, false);
-    rig.poll();
+    rig.join(4, "trader", false);
     rig.request(4, 1001, 1, &tickpath_gateway_protocol::CancelOrder::default());
     assert_eq!((rig.error(), rig.count(Method::Cancel)), (ErrorCode::NOT_PERMITTED, 0));
     let change = limit("200", "59000");

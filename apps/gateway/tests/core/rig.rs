@@ -287,6 +287,13 @@ impl Rig {
         self.poll();
     }
 
+    /// A client of a user comes in.
+    pub fn join(&mut self, client: u32, user: &str, may_trade: bool) {
+        let user = self.core.user(user).unwrap();
+        self.core.handle_join(client, user, may_trade);
+        self.poll();
+    }
+
     pub fn event(&mut self, stream: usize, event: SessionEvent<'_>) {
         self.core.handle_event(stream, self.now, event, &mut self.door);
     }

@@ -33,9 +33,7 @@ fn a_client_learns_its_limits_as_it_comes() {
     let limit = RiskLimit { order_size_max: Some(12_000_000_000), ..RiskLimit::default() };
     command(&mut rig, AdminCommand::SetLimits(0, Some(limit)));
     rig.door.sent.clear();
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(CLIENT + 1, user, true);
-    rig.poll();
+    rig.join(CLIENT + 1, "trader", true);
     let limits = told(&rig);
     assert_eq!((limits.max_order_quantity, limits.open_orders), ("120".parse().unwrap(), 1));
     assert_eq!(rig.all::<RiskLimits>().count(), 1, "who was in is not told again");
@@ -106,10 +104,8 @@ fn what_is_left_of_limits_is_told_once_a_second_where_it_has_changed() {
     rig.pass(Nanos::from_secs(1));
     assert_eq!((left(&rig, RateLimitKind::VENUE).0, left(&rig, RateLimitKind::USER).0), (19, 99));
     // One that comes later is told in its download.
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(CLIENT + 1, user, true);
     rig.door.sent.clear();
-    rig.poll();
+    rig.join(CLIENT + 1, "trader", true);
     assert_eq!((left(&rig, RateLimitKind::VENUE).0, left(&rig, RateLimitKind::USER).0), (19, 99));
     rig.pass(Nanos::from_secs(60));
     assert_eq!(left(&rig, RateLimitKind::USER).0, 100);
