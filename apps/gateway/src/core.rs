@@ -149,6 +149,8 @@ pub struct Core {
     listing: Listing,
     /// The list was there once.
     is_listed: bool,
+    /// An instrument came to be while the list was on its way.
+    is_listing_old: bool,
     listing_at: Nanos,
     /// The place of the next instrument whose channels are to be wanted.
     subscribe_next: usize,
@@ -312,6 +314,7 @@ impl Core {
             instruments: Instruments::default(),
             listing: Listing::Wanted,
             is_listed: false,
+            is_listing_old: false,
             listing_at: Nanos::ZERO,
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
@@ -525,7 +528,7 @@ impl Core {
             }
             SessionEvent::Notification(notification) => match self.streams[stream].account {
                 Some(account) => self.handle_account_news(account, &notification, received, door),
-                None => self.handle_market_news(stream, &notification, received, door),
+                None => self.handle_market_news(&notification, received, door),
             },
             SessionEvent::Subscribed { refused, .. } => self.counters.channels_refused += refused as u64,
             _ => {}
@@ -600,7 +603,7 @@ impl Core {
         work += self.poll_downloads(door);
         work += self.poll_pings(now, venue);
         work += self.poll_rate_limits(now, door, venue);
-        self.poll_state(now, door);
+        self.poll_state(door);
         work
     }
 
@@ -612,8 +615,9 @@ impl Core {
             return;
         }
         self.was_killed = is_killed;
-        if is_killed {
-            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        for account in &mut self.accounts {
+            account.is_cancel_all_wanted = is_killed;
+            account.is_cancel_all_due = is_killed && account.step < Step::Entry;
         }
         (0..self.accounts.len() as u16).for_each(|account| self.tell_limits(account, door));
     }
@@ -646,13 +650,12 @@ impl Core {
     }
 
     /// Tells how the gateway stands when that has changed.
-    fn poll_state(&mut self, now: Nanos, door: &mut impl Door) {
+    fn poll_state(&mut self, door: &mut impl Door) {
         let (state, ready) = (self.state_now(), self.ready_accounts());
         if state != self.state || ready != self.told_ready {
             (self.state, self.told_ready) = (state, ready);
             let event = self.stamp.event(&self.gateway_status(), About::default(), Cause::default());
             door.broadcast(event);
-            let _ = now;
         }
     }
 

@@ -460,7 +460,10 @@ impl Venue for Streams {
     }
 
     fn requests_left(&self, stream: usize, now: Nanos) -> Option<u64> {
-        Some(self.links[stream].session().matching_requests_left(now))
+        match self.links.get(stream) {
+            Some(link) => Some(link.session().matching_requests_left(now)),
+            None => self.entries.get(stream - self.links.len()).map(|entry| entry.requests_left(now)),
+        }
     }
 
     fn settled_channels(&self, stream: usize) -> Option<usize> {

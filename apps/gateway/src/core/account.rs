@@ -259,6 +259,8 @@ pub struct Account {
     pub step: Step,
     /// The step's request is on its way.
     pub is_asked: bool,
+    /// Why the venue refused what the step asks for; empty where it did not.
+    pub refusal: Text<48>,
     /// The next request of a step leaves not before this time.
     pub ask_at: Nanos,
     /// Requests without a reply, in the order of their ids.
@@ -273,6 +275,8 @@ pub struct Account {
     pub cancel_at: Nanos,
     /// All orders of the account are to be cancelled.
     pub is_cancel_all_wanted: bool,
+    /// The same once more when no order is in doubt any more: before that some may still come to light.
+    pub is_cancel_all_due: bool,
     /// Orders of this gateway's clients that are not over.
     pub open_orders: u32,
     /// Open orders that others made, and those that cannot be read.
@@ -297,6 +301,7 @@ impl Account {
             entry: None,
             step: Step::Down,
             is_asked: false,
+            refusal: Text::EMPTY,
             ask_at: Nanos::ZERO,
             pending: VecDeque::with_capacity(PENDING_MAX),
             questions: Questions::new(orders_max),
@@ -304,6 +309,7 @@ impl Account {
             cancels: VecDeque::with_capacity(orders_max),
             cancel_at: Nanos::ZERO,
             is_cancel_all_wanted: false,
+            is_cancel_all_due: false,
             open_orders: 0,
             foreign: Foreign::new(),
             quotes: Quotes::of(None),
@@ -434,7 +440,8 @@ mod tests {
         for question in [of(1, 5, false), of(2, 3, false), of(1, 0, false), of(1, 5, true), of(3, 5, false)] {
             questions.ask(question);
         }
-        assert_eq!((questions.all().len(), questions.take_due(Nanos(2))), (4, None));
+        assert_eq!(questions.all().len(), 4);
+        assert_eq!(questions.take_due(Nanos(2)), None);
         let mut order = Vec::new();
         while let Some(question) = questions.take_due(Nanos(5)) {
             order.push((question.gateway_id, question.is_of_trades));

@@ -26,6 +26,8 @@ pub struct Download {
     accounts: u64,
     /// Accounts that the client was told to be ready.
     ready: u64,
+    /// Accounts whose end was told before it was known which orders they have.
+    early: u64,
     /// Instruments that were told: those up to this number.
     told: u32,
 }
@@ -67,7 +69,7 @@ impl Download {
     /// Everything is to be told.
     #[must_use]
     pub const fn begin() -> Download {
-        Download { stage: Stage::Status, accounts: 0, ready: 0, told: 0 }
+        Download { stage: Stage::Status, accounts: 0, ready: 0, early: 0, told: 0 }
     }
 
     /// Market data is to be told anew.
@@ -162,6 +164,8 @@ impl Core {
                 Some(next) => Stage::Orders(account, next),
                 None => {
                     out.end_of_account(user, account);
+                    let is_early = self.accounts[usize::from(account)].step <= Step::Orders;
+                    download.early |= u64::from(is_early) << account;
                     self.next_account(user, download)
                 }
             },
@@ -205,9 +209,14 @@ impl Core {
             if account.step == Step::Ready && download.ready & bit == 0 {
                 download.ready |= bit;
                 let mut out = Sender { core: self, number, door, count: 0 };
+                if download.early & bit != 0 {
+                    // Which order ids were used is known now.
+                    download.early &= !bit;
+                    out.end_of_account(user, place);
+                }
                 let ready = Ready { scope: ReadyScope::ACCOUNT, ..Ready::default() };
                 out.send(out.event(&ready, self.about_account(place)));
-                count += 1;
+                count += out.count;
             }
             if account.step < Step::Doubts {
                 download.ready &= !bit;
@@ -230,7 +239,7 @@ pub const fn ring_needed(depth: usize, candles: usize, accounts: usize) -> usize
     let status = 1 + super::MARKET_STREAMS_MAX + accounts;
     let step = if book > status { book } else { status };
     // A step may begin when there is one place more than what is left.
-    (step + accounts + ROOM_LEFT + 1).next_power_of_two()
+    (step + 2 * accounts + ROOM_LEFT + 1).next_power_of_two()
 }
 
 /// Sends parts of a download.
@@ -379,7 +388,7 @@ mod tests {
 
     #[test]
     fn an_account_half_told_is_told_anew() {
-        let half = Download { stage: Stage::Orders(1, 5), accounts: 0b11, ready: 0b1, told: 9 };
+        let half = Download { stage: Stage::Orders(1, 5), accounts: 0b11, ready: 0b1, early: 0, told: 9 };
         let mut download = half;
         download.again();
         assert_eq!((download.stage, download.told), (Stage::Begin, 0));

@@ -190,6 +190,7 @@ impl Core {
             let Some(instrument) = self.instruments.get_mut(symbol) else { continue };
             let was_whole = instrument.market.has_top();
             instrument.market.await_book();
+            instrument.market.forget_prices();
             if was_whole {
                 self.tell_stale(symbol, Cause { received: now, ..Cause::default() }, door);
             }
@@ -254,6 +255,9 @@ impl Core {
             }
         }
         (self.listing, self.is_listed) = (Listing::Known, true);
+        if std::mem::take(&mut self.is_listing_old) {
+            (self.listing, self.listing_at) = (Listing::Wanted, received);
+        }
         let ready = Ready { scope: ReadyScope::MARKET_DATA, ..Ready::default() };
         door.broadcast(self.stamp.event(&ready, About::default(), Cause { received, ..Cause::default() }));
         self.subscribe_next = 0;
@@ -309,7 +313,6 @@ impl Core {
     /// Data of a channel of market data.
     pub(super) fn handle_market_news(
         &mut self,
-        stream: usize,
         news: &Notification<'_>,
         received: Nanos,
         door: &mut impl Door,
@@ -325,7 +328,6 @@ impl Core {
             Some("instrument") => self.take_state(&news.data, received, door),
             _ => Ok(()),
         };
-        let _ = stream;
         if taken.is_err() {
             self.counters.faults += 1;
         }
@@ -419,8 +421,12 @@ impl Core {
         let name = change.instrument_name.plain().ok_or(NewsFault::Text)?;
         let Some(symbol) = self.instruments.number(name) else {
             // One that is new: the list is read again, as far as it is wanted.
-            if self.settings.filter.has(name) && self.listing == Listing::Known {
-                (self.listing, self.listing_at) = (Listing::Wanted, received);
+            match self.listing {
+                _ if !self.settings.filter.has(name) => {}
+                Listing::Known => (self.listing, self.listing_at) = (Listing::Wanted, received),
+                // The list that is on its way may be older.
+                Listing::Asked(_) => self.is_listing_old = true,
+                Listing::Wanted => {}
             }
             return Ok(());
         };

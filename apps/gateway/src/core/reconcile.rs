@@ -92,7 +92,11 @@ impl Core {
         }
         match venue.settled_channels(stream) {
             Some(count) if count > 0 => {
-                self.accounts[usize::from(account)].enter(Step::Orders, now);
+                let is_killed = self.policy.is_killed();
+                let known = &mut self.accounts[usize::from(account)];
+                known.enter(Step::Orders, now);
+                known.is_cancel_all_wanted |= is_killed;
+                known.is_cancel_all_due = is_killed;
                 1
             }
             _ => 0,
@@ -154,13 +158,18 @@ impl Core {
             !question.is_of_trades && order.is_none_or(|order| order.doubt != Doubt::Unreadable)
         };
         let is_open = known.asked_questions > 0 || known.questions.all().any(is_waited_for);
+        let step = known.step;
         let next = match (is_open, known.can_enter()) {
             (true, _) => Step::Doubts,
             (false, false) => Step::Entry,
             (false, true) => Step::Ready,
         };
+        if !is_open {
+            let known = &mut self.accounts[usize::from(account)];
+            known.is_cancel_all_wanted |= std::mem::take(&mut known.is_cancel_all_due);
+        }
         if next != Step::Ready {
-            let is_new = known.step != next;
+            let is_new = step != next;
             if is_new {
                 self.accounts[usize::from(account)].enter(next, now);
             }
@@ -313,8 +322,12 @@ impl Core {
         }
     }
 
-    /// Cancels an order as soon as its connection and the venue's limits allow.
+    /// Cancels an order as soon as its connection and the venue's limits allow. In a dry run nothing is cancelled but by the kill
+    /// switch.
     pub(super) fn want_cancel(&mut self, slot: u32) {
+        if self.policy.is_dry_run() {
+            return;
+        }
         let Some(order) = self.orders.get_mut(slot) else { return };
         order.is_cancel_wanted = true;
         if std::mem::replace(&mut order.is_cancel_queued, true) {
@@ -393,8 +406,12 @@ impl Core {
         1
     }
 
+    /// The cancellation of all orders was refused, or not answered: it is asked for again, unless the kill switch was released.
+    pub(super) fn want_cancel_all_again(&mut self, account: u16) {
+        self.accounts[usize::from(account)].is_cancel_all_wanted |= self.policy.is_killed();
+    }
+
     fn poll_cancel_all(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
-        let is_killed = self.policy.is_killed();
         let known = &mut self.accounts[usize::from(account)];
         if !known.is_cancel_all_wanted || now < known.cancel_at {
             return 0;
@@ -410,8 +427,7 @@ impl Core {
         let known = &mut self.accounts[usize::from(account)];
         match sent {
             Ok(id) => {
-                // Before the account is ready orders may still come to light: it is asked for again then.
-                known.is_cancel_all_wanted = is_killed && known.step != Step::Ready;
+                known.is_cancel_all_wanted = false;
                 // Where it is refused it is not asked for again at once.
                 known.cancel_at = now + RETRY;
                 if by_fix {

@@ -38,8 +38,9 @@ impl Core {
             Purpose::Modify { slot } => self.modified(account, slot, &pending, response, received, door),
             Purpose::Cancel { slot, .. } => self.cancelled(account, slot, &pending, response, received, door),
             Purpose::CancelAll => {
-                let is_refused = response.outcome.is_err();
-                self.accounts[usize::from(account)].is_cancel_all_wanted |= is_refused;
+                if response.outcome.is_err() {
+                    self.want_cancel_all_again(account);
+                }
             }
             // Where it was refused they wait still, and are asked for one by one.
             Purpose::CancelWaiting => {}
@@ -350,10 +351,7 @@ impl Core {
                 }
                 return;
             }
-            Purpose::CancelAll => {
-                self.accounts[usize::from(account)].is_cancel_all_wanted = true;
-                return;
-            }
+            Purpose::CancelAll => return self.want_cancel_all_again(account),
             Purpose::CancelWaiting | Purpose::Ping => return,
             Purpose::Quotes { .. } | Purpose::CancelQuotes { .. } => {
                 return self.unanswered_quotes(account, pending, is_lost, now, door);
@@ -580,9 +578,16 @@ impl Core {
             (Step::Funds, Ok(value)) => self.take_summaries(account, &value, received, door),
             // A key may not see everything: what it may not is left out.
             (Step::Positions | Step::Funds, Err(error)) if is_forbidden(&error) => Ok(()),
+            (_, Err(error)) => {
+                let known = &mut self.accounts[usize::from(account)];
+                known.refusal = words(&error);
+                known.enter(step, received + super::reconcile::RETRY);
+                return;
+            }
             _ => Err(NewsFault::Code),
         };
         let known = &mut self.accounts[usize::from(account)];
+        known.refusal = Text::EMPTY;
         match taken {
             Ok(()) => known.enter(after(step), received),
             Err(_) => {

@@ -434,6 +434,10 @@ impl Core {
         let slot = self.find_own(asked)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
         self.check_ready(order.account)?;
+        if self.policy.is_dry_run() {
+            // It is one of an earlier life: those of this one ended as they came.
+            return Err(ErrorCode::DRY_RUN);
+        }
         self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
         Ok(slot)
     }
@@ -480,7 +484,9 @@ impl Core {
         let is_known = side == EventSide::default() || side_of(side).is_some();
         let known = if is_known { Ok(()) } else { Err(ErrorCode::INVALID_TERMS) };
         let admitted = self.admit(now, asked.user, true, door);
-        let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).err();
+        let is_dry_run = self.policy.is_dry_run();
+        let meant = if is_dry_run { Err(ErrorCode::DRY_RUN) } else { Ok(()) };
+        let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).and(meant).err();
         let mut count = 0;
         if refusal.is_none() {
             let request = self.mass_cancels.begin(asked);

@@ -14,7 +14,7 @@ use rig::{CLIENT, Rig, TRADING, order_text, trade_text};
 use tickpath_deribit::method::Method;
 use tickpath_gateway::core::label::LabelMark;
 use tickpath_gateway_protocol::{
-    AckStatus, CancelAll, DownloadEnd, OrderStatus, OrderUpdate, ReadyScope, TradeUpdate,
+    AckStatus, CancelAll, DownloadEnd, EventKind, OrderStatus, OrderUpdate, ReadyScope, TradeUpdate,
 };
 use tickpath_types::Nanos;
 
@@ -400,6 +400,48 @@ fn the_kill_switch_waits_for_no_reconciliation() {
     assert_eq!((rig.core.ready_accounts(), rig.count(Method::CancelAll)), (1, 2));
     rig.pass(Nanos::from_secs(2));
     assert_eq!(rig.count(Method::CancelAll), 2);
+}
+
+#[test]
+fn what_the_kill_switch_wanted_is_over_when_it_is_released() {
+    let mut rig = Rig::ready();
+    rig.control.set_killed(true);
+    rig.poll();
+    rig.control.set_killed(false);
+    rig.poll();
+    rig.refuse(Method::CancelAll, 10028, "too_many_requests");
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!(rig.count(Method::CancelAll), 1);
+    rig.working(1001);
+    // Where it is on it is asked for again.
+    rig.control.set_killed(true);
+    rig.poll();
+    rig.refuse(Method::CancelAll, 10028, "too_many_requests");
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!(rig.count(Method::CancelAll), 3);
+}
+
+#[test]
+fn a_client_that_comes_before_the_login_knows_which_ids_were_used() {
+    let earlier = LabelMark::new("test", 12).label(10_000_044, 1_055, "trader");
+    let mut rig = Rig::ready_with("", &format!("[{}]", order_text(earlier.as_str(), "V-9", "open", 0, 1)));
+    let ends: Vec<u64> = rig
+        .door
+        .sent
+        .iter()
+        .filter_map(|(_, event)| event.body::<DownloadEnd>())
+        .filter(|end| end.scope == ReadyScope::ACCOUNT)
+        .map(|end| end.max_order_id)
+        .collect();
+    assert_eq!(ends, [0, 1_055]);
+    let kinds: Vec<EventKind> = rig.door.sent.iter().map(|(_, event)| event.header.kind).collect();
+    let last = kinds.iter().rposition(|kind| *kind == EventKind::DOWNLOAD_END).unwrap();
+    assert_eq!(kinds[last + 1], EventKind::READY);
+    // Who comes later is told once.
+    rig.door.sent.clear();
+    rig.join(2, "trader", true);
+    let ends = rig.all::<DownloadEnd>().filter(|end| end.scope == ReadyScope::ACCOUNT);
+    assert_eq!(ends.map(|end| end.max_order_id).collect::<Vec<_>>(), [1_055]);
 }
 
 #[test]

@@ -120,6 +120,19 @@ fn an_instrument_that_comes_later_is_told_to_who_is_there() {
 }
 
 #[test]
+fn an_instrument_that_comes_while_the_list_is_asked_for_is_not_forgotten() {
+    let mut rig = Rig::ready();
+    let created = |name: &str| format!(r#"{{"timestamp":9,"state":"created","instrument_name":"{name}"}}"#);
+    rig.news(0, "instrument.state.any.any", &created("BTC-1JAN27"));
+    assert_eq!(rig.count(Method::GetInstruments), 2);
+    rig.news(0, "instrument.state.any.any", &created("BTC-2JAN27"));
+    rig.reply(Method::GetInstruments, "[]");
+    assert_eq!(rig.count(Method::GetInstruments), 3);
+    rig.reply(Method::GetInstruments, "[]");
+    assert_eq!(rig.count(Method::GetInstruments), 3);
+}
+
+#[test]
 fn a_book_that_is_lost_again_at_once_is_not_asked_for_without_end() {
     let mut rig = Rig::ready();
     let snapshot = book("snapshot", "", 5, r#"["new",59000,10]"#, r#"["new",58000,20]"#);

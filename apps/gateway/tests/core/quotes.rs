@@ -352,7 +352,7 @@ fn the_kill_switch_and_a_dry_run_hold() {
     let mut dry = Rig::dry_with("mmp_group = 'desk'\n");
     dry.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     dry.request(CLIENT, 0, 0, &CancelQuotes::default());
-    let errors: Vec<ErrorCode> = acks(&dry).iter().map(|ack| ack.error).collect();
+    let errors: Vec<ErrorCode> = dry.quote_acks().iter().map(|ack| ack.error).collect();
     assert_eq!(errors, [ErrorCode::DRY_RUN; 2]);
     assert_eq!(dry.count(Method::MassQuote) + dry.count(Method::CancelQuotes), 0);
 }

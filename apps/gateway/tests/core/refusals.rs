@@ -145,6 +145,21 @@ fn a_sale_is_worth_what_the_market_pays_for_it() {
 }
 
 #[test]
+fn caps_are_not_checked_with_prices_of_another_time() {
+    let mut rig = Rig::ready_with("[limits]\nnotional_max = '1000'\n", "[]");
+    let ticker =
+        r#"{"timestamp":1,"instrument_name":"ETH_USDC-PERPETUAL","mark_price":3000,"index_price":3000}"#;
+    let sell = CreateOrder { side: Side::SELL, ..limit("0.1", "0.05") };
+    rig.news(0, "ticker.ETH_USDC-PERPETUAL.100ms", ticker);
+    rig.core.handle_lost(0, rig.now, &mut rig.door);
+    rig.request(CLIENT, 1001, 2, &sell);
+    assert_eq!((rig.error(), rig.count(Method::Sell)), (ErrorCode::NO_REFERENCE_PRICE, 0));
+    rig.news(0, "ticker.ETH_USDC-PERPETUAL.100ms", ticker);
+    rig.request(CLIENT, 1001, 2, &sell);
+    assert_eq!(rig.count(Method::Sell), 1);
+}
+
+#[test]
 fn a_dry_run_sends_nothing() {
     let text = "dry_run = true\n";
     let mut rig = Rig::dry(text);

@@ -59,6 +59,8 @@ pub struct FakeVenue {
     pub resubscribed: Vec<String>,
     /// Requests that the credits allow.
     pub left: Option<u64>,
+    /// The same of FIX sessions.
+    pub left_by_fix: Option<u64>,
     /// What the next request is refused with.
     pub refusal: Option<RequestError>,
     /// Requests that were rehearsed.
@@ -129,8 +131,8 @@ impl Venue for FakeVenue {
 
     fn connect(&mut self, _: usize, _: Nanos) {}
 
-    fn requests_left(&self, _: usize, _: Nanos) -> Option<u64> {
-        self.left
+    fn requests_left(&self, stream: usize, _: Nanos) -> Option<u64> {
+        if stream == ENTRY { self.left_by_fix } else { self.left }
     }
 
     fn settled_channels(&self, _: usize) -> Option<usize> {
@@ -179,8 +181,13 @@ impl Rig {
 
     /// One that sends nothing.
     pub fn dry(first: &str) -> Rig {
+        Rig::dry_at(first, "[]")
+    }
+
+    /// The same at a venue that has these orders.
+    pub fn dry_at(first: &str, orders: &str) -> Rig {
         let mut rig = Rig::of(first, "", "");
-        rig.bring_up("[]");
+        rig.bring_up(orders);
         rig
     }
 

@@ -145,3 +145,20 @@ fn each_step_of_a_connection_is_told() {
     ];
     assert_eq!(told[told.len() - expected.len()..], expected);
 }
+
+#[test]
+fn what_the_venue_refuses_of_a_step_is_why_the_account_stays() {
+    let mut rig = Rig::ready();
+    rig.lose(&[]);
+    rig.event(TRADING, tickpath_deribit::session::SessionEvent::Ready);
+    rig.poll();
+    rig.refuse(Method::GetOpenOrders, 13021, "forbidden");
+    assert_eq!(rig.core.why().as_str(), "A1 asks for open orders: forbidden (13021)");
+    assert_eq!(rig.core.counters().faults, 0);
+    rig.pass(Nanos::from_secs(2));
+    rig.reply(Method::GetOpenOrders, "[]");
+    rig.poll();
+    rig.reply(Method::GetPositions, "[]");
+    rig.reply(Method::GetAccountSummaries, r#"{"summaries":[]}"#);
+    assert_eq!((rig.core.why().as_str(), rig.core.ready_accounts()), ("", 1));
+}

@@ -189,7 +189,9 @@ impl Core {
         let known = &mut self.accounts[usize::from(account)];
         let is_all = |pending: &Pending| pending.purpose == Purpose::CancelAll;
         let answered = known.entry.as_mut().and_then(|entry| entry.take_first(is_all));
-        known.is_cancel_all_wanted |= answered.is_some() && is_refused;
+        if answered.is_some() && is_refused {
+            self.want_cancel_all_again(account);
+        }
     }
 
     /// A message of ours was not understood, or could not be done.
@@ -204,10 +206,8 @@ impl Core {
         let entry = self.accounts[usize::from(account)].entry.as_mut();
         let Some(pending) = entry.and_then(|entry| entry.take(sequence as i64)) else { return };
         match pending.purpose.changes() {
-            None => {
-                self.accounts[usize::from(account)].is_cancel_all_wanted |=
-                    pending.purpose == Purpose::CancelAll
-            }
+            None if pending.purpose == Purpose::CancelAll => self.want_cancel_all_again(account),
+            None => {}
             Some(_) if self.is_forgotten(&pending) => {}
             Some(slot) => {
                 self.refused_by_fix(account, slot, &pending, &refusal(text, None), received, door);
