@@ -342,6 +342,7 @@ impl Core {
                     name: name.clone(),
                     tag: user_tag(name),
                     accounts: user.accounts.iter().map(bit).fold(0, |all, bit| all | bit),
+                    has_mmp: user.mmp || user.mmp_group.is_some(),
                     mmp_group: user.mmp_group.as_deref().map_or(Text::EMPTY, Text::cut),
                     order_id_max: 0,
                     told_left: RateLimitsUpdate::default(),

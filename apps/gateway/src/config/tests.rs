@@ -119,6 +119,7 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (user("risk_manager = 1"), &["expected a boolean"]),
         (BASE.replace("'A1'", "['A1', 'A9']"), &["users.u.accounts names A9", "[accounts.A9]"]),
         (BASE.replace("accounts = 'A1'", "risk_manager = true"), &["risk manager of no account"]),
+        (BASE.replace("accounts = 'A1'", "mmp = true"), &["users.u.mmp", "users.u.accounts"]),
         (venue("feeds.time_series = ['1', '2']"), &["\"2\" is no length of candles", "\"1D\""]),
         (venue("feeds.time_series = ['60', '60']"), &["venue.feeds.time_series names 60 twice"]),
         (venue("feeds.time_series_length = 0"), &["venue.feeds.time_series_length is 0", "1 to 500"]),

@@ -159,6 +159,9 @@ pub(super) const fn flags_of(terms: &Terms) -> ExecutionFlags {
     if terms.reduce_only {
         flags = flags.with(ExecutionFlags::REDUCE_ONLY);
     }
+    if terms.mmp {
+        flags = flags.with(ExecutionFlags::MMP);
+    }
     flags
 }
 

@@ -71,6 +71,8 @@ pub struct Terms {
     pub reject_post_only: bool,
     /// It must not make the position larger.
     pub reduce_only: bool,
+    /// Market maker protection counts it.
+    pub mmp: bool,
 }
 
 /// An order.
@@ -390,6 +392,7 @@ mod tests {
                 post_only: false,
                 reject_post_only: false,
                 reduce_only: false,
+                mmp: false,
             },
             external_id: ExternalId::default(),
             label_id: 0,

@@ -640,6 +640,7 @@ fn sides_of(body: &MassQuote) -> Result<[Option<Terms>; 2], ErrorCode> {
         post_only,
         reject_post_only,
         reduce_only: false,
+        mmp: true,
     };
     let bid = terms(Side::Buy, body.bid_price.0, body.bid_quantity.0);
     let ask = terms(Side::Sell, body.ask_price.0, body.ask_quantity.0);

@@ -27,8 +27,10 @@ use super::out::{About, Cause, Door, Venue};
 use super::policy::{OrderFacts, Worth};
 
 /// What an order may be told to do or not to do.
-const KNOWN_FLAGS: ExecutionFlags =
-    ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
+const KNOWN_FLAGS: ExecutionFlags = ExecutionFlags::POST_ONLY
+    .with(ExecutionFlags::REJECT_POST_ONLY)
+    .with(ExecutionFlags::REDUCE_ONLY)
+    .with(ExecutionFlags::MMP);
 
 /// A request with whose it is and what it is about, as far as that is known to be right.
 #[derive(Clone, Copy)]
@@ -182,6 +184,7 @@ impl Core {
             return Err(ErrorCode::INVALID_ORDER_ID);
         }
         let terms = terms_of(body)?;
+        self.check_protection(asked.user, &terms)?;
         self.check_steps(asked.symbol, &terms)?;
         self.check_fix_terms(asked.account, asked.symbol, &terms)?;
         self.check_policy(asked, &terms, terms.quantity, 1)?;
@@ -285,6 +288,7 @@ impl Core {
             post_only: order.terms.post_only,
             reject_post_only: order.terms.reject_post_only,
             reduce_only: order.terms.reduce_only,
+            mmp: order.terms.mmp,
             display_amount: optional(shown),
             trigger: order.terms.trigger,
             trigger_price: if is_trailing { None } else { optional(stop_price) },
@@ -346,8 +350,14 @@ impl Core {
             post_only: flag(ExecutionFlags::POST_ONLY),
             reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
             reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
+            // The venue does not take it back.
+            mmp: order.terms.mmp || flag(ExecutionFlags::MMP),
             ..order.terms
         };
+        if terms.mmp && !has_price(terms.order_type) {
+            return Err(ErrorCode::INVALID_TERMS);
+        }
+        self.check_protection(asked.user, &terms)?;
         self.check_steps(order.symbol, &terms)?;
         self.check_fix_change(&order, &terms)?;
         let left = terms.quantity.saturating_sub(order.filled);
@@ -390,7 +400,7 @@ impl Core {
                 advanced: None,
                 trigger_price: None,
                 trigger_offset: None,
-                mmp: false,
+                mmp: terms.mmp,
                 valid_until,
                 display_amount: optional(terms.shown),
             };
@@ -408,7 +418,7 @@ impl Core {
             advanced: None,
             trigger_price: if is_trailing { None } else { optional(terms.stop_price) },
             trigger_offset: if is_trailing { optional(terms.stop_price) } else { None },
-            mmp: false,
+            mmp: terms.mmp,
             valid_until,
             display_amount: optional(terms.shown),
         };
@@ -571,6 +581,15 @@ impl Core {
             return Err(ErrorCode::UNKNOWN_SYMBOL);
         }
         self.check_ready(asked.account)
+    }
+
+    /// Whether the user may have market maker protection count its orders: what trips it ends those of all users of the account.
+    #[inline]
+    fn check_protection(&self, user: u16, terms: &Terms) -> Result<(), ErrorCode> {
+        if terms.mmp && !self.users[usize::from(user)].has_mmp {
+            return Err(ErrorCode::NOT_PERMITTED);
+        }
+        Ok(())
     }
 
     pub(super) fn check_ready(&self, account: u16) -> Result<(), ErrorCode> {
@@ -798,6 +817,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         post_only: flag(ExecutionFlags::POST_ONLY),
         reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
         reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
+        mmp: flag(ExecutionFlags::MMP),
     };
     let is_whole = KNOWN_FLAGS.contains(body.execution)
         && has_trigger(order_type) == terms.trigger.is_some()
@@ -805,6 +825,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         && (has_trigger(order_type) || terms.stop_price == 0)
         // Without a price the venue is told no time: one that would mean something is not left out in silence.
         && (has_price(order_type) || !matches!(terms.time_in_force, VenueTime::GoodTilDay | VenueTime::FillOrKill))
-        && (terms.post_only || !terms.reject_post_only);
+        && (terms.post_only || !terms.reject_post_only)
+        && (!terms.mmp || order_type == tickpath_deribit::codes::OrderType::Limit);
     if is_whole { Ok(terms) } else { Err(ErrorCode::INVALID_TERMS) }
 }

@@ -262,3 +262,34 @@ fn quotes_are_refused_as_what_they_are() {
     let acks = rig.quote_acks();
     assert_eq!((acks.len(), acks[0].error), (1, ErrorCode::NOT_SUPPORTED));
 }
+
+#[test]
+fn market_maker_protection_is_for_who_may_have_it() {
+    let order = CreateOrder { execution: ExecutionFlags::MMP, ..limit("100", "59000") };
+    let mut rig = Rig::ready();
+    rig.request(CLIENT, 1001, 1, &order);
+    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::NOT_PERMITTED, 0));
+    let mut rig = Rig::ready_with("mmp = true\n", "[]");
+    let market = CreateOrder { order_type: OrderType::MARKET, ..order };
+    let market = CreateOrder { price: limit("1", "0").price, ..market };
+    rig.request(CLIENT, 1001, 1, &market);
+    assert_eq!(rig.error(), ErrorCode::INVALID_TERMS);
+    rig.request(CLIENT, 1001, 1, &order);
+    assert!(rig.last(Method::Buy).text.contains("\"mmp\":true"));
+    let open = rig.order(1001, "open", 0, 1).replace("\"mmp\":false", "\"mmp\":true");
+    rig.reply(Method::Buy, &format!(r#"{{"order":{open},"trades":[]}}"#));
+    let told = rig.all::<tickpath_gateway_protocol::OrderUpdate>().last().unwrap();
+    assert_eq!(told.execution, ExecutionFlags::MMP);
+    // It stays where a change does not say it.
+    rig.modify(1001, "200", "59000");
+    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
+    rig.working(1002);
+    let change = ModifyOrder {
+        price: order.price,
+        quantity: order.quantity,
+        execution: ExecutionFlags::MMP,
+        ..ModifyOrder::default()
+    };
+    rig.request(CLIENT, 1002, 1, &change);
+    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
+}

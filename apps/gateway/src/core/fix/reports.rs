@@ -285,6 +285,8 @@ impl Core {
                 post_only: has('6'),
                 reject_post_only: has('6') && has('A'),
                 reduce_only: has('E'),
+                // Reports do not say it.
+                mmp: order.terms.mmp,
             },
             state: state_of(report)?,
             filled: quantity(report.cum_qty)?,
