@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use tickpath_config::{ConfigError, Duration, IdleConfig};
 use tickpath_types::Nanos;
 
-pub use accounts::{AccountConfig, Caps};
+pub use accounts::{AccountConfig, Caps, Grant};
 pub use amount::{AMOUNT_SCALE, Amount};
 pub use feeds::{FeedsConfig, Resolution};
 pub use flags::{Overrides, metrics_address};

@@ -571,6 +571,21 @@ impl Core {
         self.set_stream(stream, status, now, door);
     }
 
+    /// What the login of an account's connection allows: where it may not trade, orders are refused here. Orders by FIX go by
+    /// another login.
+    pub fn handle_scope(&mut self, stream: usize, now: Nanos, may_trade: bool, door: &mut impl Door) {
+        let Some(account) = self.streams[stream].account else { return };
+        let known = &mut self.accounts[usize::from(account)];
+        let may_trade = may_trade || known.entry.is_some();
+        if std::mem::replace(&mut known.may_trade, may_trade) == may_trade {
+            return;
+        }
+        let body =
+            AccountReference { name: known.name, may_trade: may_trade.into(), ..AccountReference::default() };
+        let cause = Cause { received: now, ..Cause::default() };
+        self.tell_account(account, &body, self.about_account(account), cause, door);
+    }
+
     /// A connection is being made.
     pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.set_stream(stream, ConnectionStatus::CONNECTING, now, door);
@@ -737,8 +752,8 @@ impl Core {
     }
 
     fn account_reference(&self, user: u16, account: u16) -> AccountReference {
-        let name = self.accounts[usize::from(account)].name;
-        let may_trade = u8::from(self.users[usize::from(user)].has(account));
+        let Account { name, may_trade, .. } = self.accounts[usize::from(account)];
+        let may_trade = u8::from(self.users[usize::from(user)].has(account) && may_trade);
         AccountReference { name, may_trade, ..AccountReference::default() }
     }
 

@@ -81,6 +81,15 @@ impl Step {
     }
 }
 
+/// What an account does, for people.
+#[must_use]
+pub const fn words(step: Step, may_trade: bool) -> &'static str {
+    match step {
+        Step::Ready if !may_trade => "is ready, and its login may not trade",
+        step => step.words(),
+    }
+}
+
 /// Who asked, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asker {
@@ -255,6 +264,8 @@ pub struct Account {
     pub stream: usize,
     /// The FIX session that its orders go by; none where they go by its own connection.
     pub entry: Option<OrderEntry>,
+    /// The venue lets its login trade, as far as is known.
+    pub may_trade: bool,
     /// How far it is.
     pub step: Step,
     /// The step's request is on its way.
@@ -299,6 +310,7 @@ impl Account {
             name: Text::cut(name),
             stream,
             entry: None,
+            may_trade: true,
             step: Step::Down,
             is_asked: false,
             refusal: Text::EMPTY,
@@ -317,6 +329,12 @@ impl Account {
             positions: Vec::with_capacity(64),
             funds: Vec::with_capacity(16),
         }
+    }
+
+    /// What it does, for people.
+    #[must_use]
+    pub const fn words(&self) -> &'static str {
+        words(self.step, self.may_trade)
     }
 
     /// Goes on to another step, to be asked for at once.

@@ -598,6 +598,7 @@ impl Core {
         }
         let account = &self.accounts[usize::from(account)];
         match account.step {
+            Step::Ready if !account.may_trade => Err(ErrorCode::NOT_PERMITTED),
             Step::Ready if account.has_order_room() => Ok(()),
             Step::Ready => Err(ErrorCode::BUSY),
             _ => Err(ErrorCode::NOT_READY),

@@ -51,6 +51,9 @@ impl Core {
                 Some(account) => line(format_args!("{} {}", account.name, account.step.words())),
                 None => Text::EMPTY,
             },
+            _ if let Some(account) = self.accounts.iter().find(|account| !account.may_trade) => {
+                line(format_args!("{} {}", account.name, account.words()))
+            }
             _ if self.policy.is_dry_run() => Text::cut("a dry run: no order leaves"),
             _ => Text::EMPTY,
         }

@@ -5,8 +5,8 @@ use tickpath_deribit::session::RequestError;
 use tickpath_gateway::admin::AdminCommand;
 use tickpath_gateway::safety::RiskLimit;
 use tickpath_gateway_protocol::{
-    ConnectionStatus, GatewayState, GatewayStatus, RateLimitKind, RateLimitReason, RateLimitTrigger,
-    RateLimitsUpdate, RiskLimits, StreamStatus,
+    AccountReference, ConnectionStatus, ErrorCode, GatewayState, GatewayStatus, RateLimitKind,
+    RateLimitReason, RateLimitTrigger, RateLimitsUpdate, RiskLimits, StreamStatus,
 };
 use tickpath_types::Nanos;
 
@@ -161,4 +161,32 @@ fn what_the_venue_refuses_of_a_step_is_why_the_account_stays() {
     rig.reply(Method::GetPositions, "[]");
     rig.reply(Method::GetAccountSummaries, r#"{"summaries":[]}"#);
     assert_eq!((rig.core.why().as_str(), rig.core.ready_accounts()), ("", 1));
+}
+
+#[test]
+fn an_account_whose_login_may_not_trade_is_watched() {
+    let mut rig = Rig::ready();
+    let references = |rig: &Rig| rig.all::<AccountReference>().map(|it| it.may_trade).collect::<Vec<_>>();
+    rig.lose(&[]);
+    rig.event(TRADING, tickpath_deribit::session::SessionEvent::Ready);
+    rig.core.handle_scope(TRADING, rig.now, false, &mut rig.door);
+    rig.log_in("[]");
+    assert_eq!((rig.core.ready_accounts(), references(&rig)), (1, vec![1, 0]));
+    assert_eq!(rig.core.why().as_str(), "A1 is ready, and its login may not trade");
+    let told = rig.door.broadcast.iter().rev().find_map(|event| event.body::<GatewayStatus>()).unwrap();
+    assert_eq!(told.text, rig.core.why());
+    rig.create(1001);
+    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::NOT_PERMITTED, 0));
+    rig.join(2, "trader", true);
+    assert_eq!(references(&rig), [1, 0, 0]);
+    // The key was given more.
+    rig.lose(&[]);
+    rig.core.handle_scope(TRADING, rig.now, true, &mut rig.door);
+    rig.log_in("[]");
+    rig.working(1002);
+    assert_eq!(rig.core.why().as_str(), "");
+    // Orders by FIX go by another login.
+    let mut rig = Rig::by_fix();
+    rig.core.handle_scope(TRADING, rig.now, false, &mut rig.door);
+    assert!(rig.core.accounts()[0].may_trade);
 }
