@@ -293,3 +293,34 @@ fn market_maker_protection_is_for_who_may_have_it() {
     rig.request(CLIENT, 1002, 1, &change);
     assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
 }
+
+#[test]
+fn refusals_of_the_venue_are_told_as_what_they_are() {
+    let cases = [
+        (10047, "matching_engine_queue_full", ErrorCode::VENUE_RATE_LIMITED),
+        (10028, "too_many_requests", ErrorCode::VENUE_RATE_LIMITED),
+        (11021, "post_only_price_modification_not_possible", ErrorCode::WOULD_TAKE),
+        (11054, "post_only_reject", ErrorCode::WOULD_TAKE),
+        (13901, "no_more_oto_orders", ErrorCode::VENUE),
+    ];
+    let mut rig = Rig::ready();
+    for (id, (code, message, error)) in (1001..).zip(cases) {
+        rig.create(id);
+        rig.refuse(Method::Buy, code, message);
+        let ack: OrderAck = rig.all().last().unwrap();
+        let text = format!("{message} ({code})");
+        assert_eq!((ack.error, ack.status), (error, AckStatus::REJECTED));
+        assert!(
+            text.starts_with(ack.text.as_str()) && ack.text.as_str().len() >= 40.min(text.len()),
+            "{}",
+            ack.text
+        );
+        assert_eq!(rig.status(id), Some(OrderStatus::REJECTED));
+    }
+    assert_eq!(rig.all::<RateLimitTrigger>().count(), 2);
+    // Of a change the order stays as it is.
+    rig.working(2001);
+    rig.modify(2001, "200", "59000.5");
+    rig.refuse(Method::Edit, 11021, "post_only_price_modification_not_possible");
+    assert_eq!((rig.error(), rig.status(2001)), (ErrorCode::WOULD_TAKE, Some(OrderStatus::WORKING)));
+}
