@@ -411,6 +411,7 @@ fn the_kill_switch_leaves_alone_what_comes_after_it() {
     rig.poll();
     rig.reply(Method::CancelAll, "1");
     rig.tell_again("[]");
+    rig.pass(Nanos::from_secs(10));
     rig.refuse(Method::GetOrderState, 10004, "order_not_found");
     for _ in 0..60 {
         rig.pass(Nanos::from_secs(1));
