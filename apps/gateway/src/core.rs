@@ -156,6 +156,8 @@ pub struct Core {
     subscribe_next: usize,
     /// Channels of each connection for market data.
     channels: [usize; MARKET_STREAMS_MAX],
+    /// Instruments that have a place on each.
+    members: [usize; MARKET_STREAMS_MAX],
     /// Books whose channels are to be subscribed anew, and when.
     lost_books: std::collections::VecDeque<(Nanos, u32)>,
     /// Books that are waited for, and until when; the first to be given up first.
@@ -298,7 +300,7 @@ impl Core {
                 depth: config.venue.depth as usize,
                 instruments_of_one: market_data::instruments_of_one(
                     config.venue.subscriptions_max as usize,
-                    config.venue.feeds.time_series.len(),
+                    &config.venue.feeds,
                 ),
                 interval: config.venue.book_interval.name(),
                 ticker_interval: config.venue.ticker_interval.name(),
@@ -318,6 +320,7 @@ impl Core {
             listing_at: Nanos::ZERO,
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
+            members: [0; MARKET_STREAMS_MAX],
             lost_books: std::collections::VecDeque::with_capacity(1_024),
             awaited_books: std::collections::VecDeque::with_capacity(1_024),
             charts: candles::Charts::default(),

@@ -41,6 +41,8 @@ pub struct Instrument {
     pub market: Market,
     /// Its candles, of each length that the configuration names.
     pub series: Box<[Series]>,
+    /// The connection that its channels are on; none while it is closed, and where all are full.
+    pub stream: Option<u8>,
     /// The venue still had it when it was asked last.
     pub is_listed: bool,
     /// How its book is waited for, and begun anew.
@@ -151,6 +153,7 @@ impl Instruments {
             currency: group.to_cow().into_owned(),
             market: Market::default(),
             series: Box::default(),
+            stream: None,
             is_listed: true,
             renewal: Renewal::default(),
         });

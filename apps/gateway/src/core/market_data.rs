@@ -20,6 +20,7 @@ use super::market::BookChange;
 use super::news::{NewsFault, cut, units};
 use super::out::{About, Cause, Door, Venue};
 use super::{Core, Listing, MARKET_STREAMS_MAX, convert};
+use crate::config::FeedsConfig;
 
 /// Instruments whose channels are wanted by one call.
 const SUBSCRIBED_PER_CYCLE: usize = 64;
@@ -27,13 +28,11 @@ const SUBSCRIBED_PER_CYCLE: usize = 64;
 const RENEWED_PER_CYCLE: usize = 16;
 /// How long to wait before asking again for what was refused.
 pub(super) const RETRY: Nanos = Nanos::from_secs(2);
-/// Channels that one instrument has at most, besides those of candles.
-const CHANNELS_OF_ONE: usize = 3;
-
-/// Instruments that share a connection which may have so many channels, with candles of so many lengths each.
-pub(super) const fn instruments_of_one(channels_max: usize, lengths: usize) -> usize {
-    let each = channels_max.saturating_sub(1) / (CHANNELS_OF_ONE + lengths);
-    if each == 0 { 1 } else { each }
+/// Instruments that share a connection which may have so many channels; one has those of `feeds`.
+pub(super) fn instruments_of_one(channels_max: usize, feeds: &FeedsConfig) -> usize {
+    let own = [feeds.book, feeds.ticker, feeds.trades].iter().filter(|is_on| **is_on).count();
+    // One channel tells of the states of all.
+    (channels_max.saturating_sub(1) / (own + feeds.time_series.len()).max(1)).max(1)
 }
 
 impl Core {
@@ -48,10 +47,17 @@ impl Core {
             }
             work += 1;
         }
-        if self.listing == Listing::Known && self.subscribe_next < self.instruments.len() {
-            let end = self.instruments.len().min(self.subscribe_next + SUBSCRIBED_PER_CYCLE);
-            for symbol in self.subscribe_next..end {
-                self.want_channels(symbol as u32 + 1, now, venue);
+        // Twice through all: what closed gives up its place first.
+        let count = self.instruments.len();
+        if self.listing == Listing::Known && self.subscribe_next < 2 * count {
+            let end = (2 * count).min(self.subscribe_next + SUBSCRIBED_PER_CYCLE);
+            for place in self.subscribe_next..end {
+                let symbol = (place % count) as u32 + 1;
+                if place < count {
+                    self.give_up_channels(symbol, venue);
+                } else {
+                    self.want_channels(symbol, now, venue);
+                }
             }
             self.subscribe_next = end;
             work += 1;
@@ -115,25 +121,25 @@ impl Core {
         self.streams[0].status == tickpath_gateway_protocol::ConnectionStatus::READY
     }
 
-    /// The connection that an instrument's channels are on: each takes as many as it may.
+    /// The connection that an instrument's channels are on.
     pub(super) fn market_stream(&self, symbol: u32) -> Option<usize> {
-        let stream = (symbol as usize - 1) / self.settings.instruments_of_one;
-        (stream < MARKET_STREAMS_MAX).then_some(stream)
+        self.instruments.get(symbol)?.stream.map(usize::from)
     }
 
-    fn want_channels(&mut self, symbol: u32, now: Nanos, venue: &mut impl Venue) {
-        let Some(stream) = self.market_stream(symbol) else {
-            self.counters.instruments_left_out += 1;
-            return;
-        };
-        let Some(instrument) = self.instruments.get(symbol) else { return };
-        if self.channels[stream] == 0 {
-            if stream > 0 {
-                venue.connect(stream, now);
-            } else if self.settings.feeds.instrument_state {
-                venue.subscribe(0, "instrument.state.any.any");
-            }
+    /// Finds a connection for an instrument's channels: each takes as many as it may.
+    fn take_place(&mut self, symbol: u32) -> Option<usize> {
+        if let Some(stream) = self.market_stream(symbol) {
+            return Some(stream);
         }
+        let stream = self.members.iter().position(|members| *members < self.settings.instruments_of_one)?;
+        self.members[stream] += 1;
+        self.instruments.get_mut(symbol)?.stream = Some(stream as u8);
+        Some(stream)
+    }
+
+    /// The channels of an instrument.
+    fn channels_of(&self, symbol: u32) -> Vec<String> {
+        let Some(instrument) = self.instruments.get(symbol) else { return Vec::new() };
         let (name, feeds, interval) = (&instrument.name, &self.settings.feeds, self.settings.interval);
         let candles = feeds.time_series.iter().map(|one| format!("chart.trades.{name}.{one}"));
         let wanted = [
@@ -141,14 +147,39 @@ impl Core {
             feeds.ticker.then(|| format!("ticker.{name}.{}", self.settings.ticker_interval)),
             feeds.trades.then(|| format!("trades.{name}.{interval}")),
         ];
-        for channel in wanted.into_iter().flatten().chain(candles) {
-            match instrument.is_listed {
-                true => venue.subscribe(stream, &channel),
-                false => venue.unsubscribe(stream, &channel),
+        wanted.into_iter().flatten().chain(candles).collect()
+    }
+
+    /// An instrument that the venue has no longer gives its place to another.
+    fn give_up_channels(&mut self, symbol: u32, venue: &mut impl Venue) {
+        let Some(instrument) = self.instruments.get_mut(symbol).filter(|it| !it.is_listed) else { return };
+        let Some(stream) = instrument.stream.take() else { return };
+        let stream = usize::from(stream);
+        self.members[stream] -= 1;
+        self.channels_of(symbol).iter().for_each(|channel| venue.unsubscribe(stream, channel));
+    }
+
+    fn want_channels(&mut self, symbol: u32, now: Nanos, venue: &mut impl Venue) {
+        if !self.instruments.get(symbol).is_some_and(|instrument| instrument.is_listed) {
+            return;
+        }
+        let Some(stream) = self.take_place(symbol) else {
+            self.counters.instruments_left_out += 1;
+            return;
+        };
+        if self.channels[stream] == 0 {
+            if stream > 0 {
+                venue.connect(stream, now);
+            } else if self.settings.feeds.instrument_state {
+                venue.subscribe(0, "instrument.state.any.any");
             }
+        }
+        for channel in self.channels_of(symbol) {
+            venue.subscribe(stream, &channel);
             self.channels[stream] += 1;
         }
-        if feeds.book && instrument.is_listed && !instrument.market.is_whole() {
+        let Some(instrument) = self.instruments.get(symbol) else { return };
+        if self.settings.feeds.book && !instrument.market.is_whole() {
             self.await_book(symbol, now);
         }
         self.want_candles(symbol);
@@ -274,6 +305,8 @@ impl Core {
         };
         self.permit(symbol);
         self.make_series(symbol);
+        // Where all are full one that closed may make room when channels are wanted.
+        let _ = self.take_place(symbol);
         if is_changed && self.is_listed {
             let about = self.about_symbol(symbol);
             let cause = Cause { received, ..Cause::default() };

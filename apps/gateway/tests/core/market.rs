@@ -324,3 +324,36 @@ fn candles_without_an_end_or_out_of_step_are_not_told() {
     rig.reply(Method::GetTradingviewChartData, "7");
     assert_eq!((candles(rig.door.broadcast[begin..].iter()).len(), rig.core.counters().faults), (0, 2));
 }
+
+#[test]
+fn an_instrument_that_closes_makes_room_for_another() {
+    // Two channels of each instrument: one instrument on each of 16 connections.
+    let mut rig =
+        Rig::with_venue("subscriptions_max = 3\nsubscribe_batch = 3\n[venue.feeds]\nticker = false\n");
+    rig.bring_up("[]");
+    let one = |name: &str| {
+        format!(
+            r#"{{"instrument_name":"{name}","kind":"future","settlement_period":"month","instrument_type":"reversed",
+            "base_currency":"BTC","quote_currency":"USD","settlement_currency":"BTC","tick_size":2.5,"min_trade_amount":10,
+            "contract_size":10,"is_active":true,"state":"open","expiration_timestamp":1798790400000}}"#
+        )
+    };
+    let list = |from: usize, count: usize| {
+        let all: Vec<String> = (from..from + count).map(|at| one(&format!("BTC-{at}"))).collect();
+        format!("[{}]", all.join(","))
+    };
+    let has = |rig: &Rig, name: &str| rig.venue.subscribed.iter().any(|it| *it == format!("book.{name}.raw"));
+    let listed = |rig: &mut Rig, text: &str| {
+        let news = r#"{"timestamp":9,"state":"created","instrument_name":"BTC-NEW"}"#;
+        rig.news(0, "instrument.state.any.any", news);
+        rig.reply(Method::GetInstruments, text);
+        rig.poll();
+    };
+    // The two that were there are gone; of seventeen one has no place.
+    listed(&mut rig, &list(100, 17));
+    assert!(!has(&rig, "BTC-PERPETUAL") && has(&rig, "BTC-100") && has(&rig, "BTC-115"));
+    assert_eq!((has(&rig, "BTC-116"), rig.core.counters().instruments_left_out), (false, 1));
+    listed(&mut rig, &list(101, 17));
+    assert!(!has(&rig, "BTC-100") && has(&rig, "BTC-116") && !has(&rig, "BTC-117"));
+    assert_eq!(rig.core.counters().instruments_left_out, 2);
+}
