@@ -300,6 +300,24 @@ impl<N: Network> FixLink<N> {
         })
     }
 
+    /// Whether [`send`](FixLink::send) would take a request of up to `len` bytes now.
+    ///
+    /// # Errors
+    /// As [`send`](FixLink::send).
+    #[inline]
+    pub fn check_request(&self, now: Nanos, len: usize) -> Result<(), RequestError> {
+        if !self.session.is_up() || self.broken.is_some() {
+            return Err(RequestError::NotReady);
+        }
+        if !self.session.has_room(len) {
+            return Err(RequestError::TooManyPending);
+        }
+        match self.credits.wait_ns(now) {
+            0 => Ok(()),
+            wait_ns => Err(RequestError::RateLimit { wait_ns }),
+        }
+    }
+
     /// Goes through the motions of writing a request, so that code and data are in the processor's caches when it counts:
     /// nothing of it is kept or sent.
     ///

@@ -289,6 +289,20 @@ impl<N: Network> Link<N> {
         self.send_request(now, method, params, WebSocketClient::queue)
     }
 
+    /// Whether [`queue_request`](Link::queue_request) would take a request of up to `len` bytes now.
+    ///
+    /// # Errors
+    /// As [`request`](Link::request).
+    #[inline]
+    pub fn check_request(&self, now: Nanos, method: Method, len: usize) -> Result<(), RequestError> {
+        match &self.state {
+            State::Open(socket) if self.broken.is_none() && socket.has_room(len) => {
+                self.session.check_request(now, method)
+            }
+            _ => Err(RequestError::NotReady),
+        }
+    }
+
     /// Goes through the motions of [`queue_request`](Link::queue_request), so that its code is in the processor's caches
     /// when it counts. Nothing is kept of it, or sent.
     pub fn rehearse_request<'a>(&mut self, method: Method, params: &impl Field<'a>) {
