@@ -447,6 +447,11 @@ impl Changes {
         }
     }
 
+    /// The order of a request of which nothing was done, because it would have traded with one of the same account.
+    pub(crate) fn refused_overlap(&self) -> Option<u64> {
+        self.orders.first().copied().filter(|order| self.overlap == Some(*order) && self.trades.is_empty())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.orders.is_empty() && self.trades.is_empty() && self.positions.is_empty()
     }

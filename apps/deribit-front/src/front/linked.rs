@@ -397,21 +397,15 @@ impl Front {
         }
     }
 
-    /// Before the log is read to its end: an order that others are to be linked with is there.
-    pub(super) fn see_links(
-        &mut self,
-        account: usize,
-        command: &Command,
-        entered: Option<u64>,
-        is_bounced: bool,
-    ) {
+    /// Before the log is read to its end: an order that others are to be linked with is there, or none that stands.
+    pub(super) fn see_links(&mut self, account: usize, command: &Command, entered: Option<u64>) {
         let user_ref = match command.kind {
             CommandKind::Order(OrderRequest::Enter(order)) => order.user_ref,
             CommandKind::Refuse { user_ref, .. } => user_ref,
             _ => return,
         };
         let known = &mut self.accounts[account];
-        let Some(extra) = known.links_asked.remove(&user_ref.0).filter(|_| !is_bounced) else { return };
+        let Some(extra) = known.links_asked.remove(&user_ref.0) else { return };
         if let Some(order) = entered.and_then(|number| known.order_mut(number)) {
             order.extra = Some(extra);
         }

@@ -53,9 +53,10 @@ impl LogListener for Front {
         if let Some(account) = own {
             let own = changes.get(&account);
             let is_bounced = own.is_some_and(|changes| changes.post_only.is_some());
+            let is_refused = own.is_some_and(|changes| changes.refused_overlap().is_some());
             let entered = own.and_then(|changes| changes.orders.first().copied());
             self.see_handed(account, command, entered, is_bounced);
-            self.see_links(account, command, entered, is_bounced);
+            self.see_links(account, command, entered.filter(|_| !is_bounced && !is_refused));
         }
         // Numbers of trigger orders that fired before a restart are not given again.
         for order in changes.values().flat_map(|changes| &changes.orders) {
@@ -274,7 +275,6 @@ impl Front {
                 own.filter(|trade| trade.order == *number)
                     .for_each(|trade| trade.quote = Some(quote.clone()));
             }
-            self.begin_links(account, *number);
         }
         let quoting =
             pending.group.filter(|group| self.groups.get(group).is_some_and(|group| group.quoting.is_some()));
@@ -291,11 +291,7 @@ impl Front {
                     return self.answer_post_only(account, pending, intent, number, changes);
                 }
                 // Nothing of it was done: Deribit refuses it.
-                if let Some(order) = changes.orders.first()
-                    && changes.overlap == Some(*order)
-                    && changes.trades.is_empty()
-                {
-                    let number = *order;
+                if let Some(number) = changes.refused_overlap() {
                     self.accounts[account].forget(number);
                     changes.orders.retain(|order| *order != number);
                     if let Some(to) = &pending.reply {
@@ -304,7 +300,10 @@ impl Front {
                     return;
                 }
                 match changes.orders.first() {
-                    Some(number) => Ok(self.order_reply(account, *number, &own_trades(changes, *number))),
+                    Some(number) => {
+                        self.begin_links(account, *number);
+                        Ok(self.order_reply(account, *number, &own_trades(changes, *number)))
+                    }
                     None => Err(Fault::new(ErrorCode::InternalServerError)),
                 }
             }

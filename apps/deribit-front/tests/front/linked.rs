@@ -1,6 +1,7 @@
 //! Orders that trigger others, and orders of which one cancels the other.
 
 use serde_json::{Value, json};
+use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
 
 use crate::support::Venue;
 
@@ -305,4 +306,72 @@ fn what_was_due_as_the_venue_stopped_is_done_after_the_restart() {
     assert_eq!(venue.engine.open_order_count(), 2);
     let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
     assert_eq!((labels(&mut venue, anna), venue.engine.open_order_count()), (vec!["first".to_owned()], 1));
+}
+
+/// Sends a request; what the front asks for is not carried out yet.
+fn send(venue: &mut Venue, connection: u64, method: &str, params: Value) {
+    let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params }).to_string();
+    venue.front.handle_frame(connection, frame.as_bytes(), venue.now_us);
+}
+
+/// Another door's order of the user of `bert` on the perpetual.
+fn beside(venue: &mut Venue, user_ref: u32, side: Side, price: i64) {
+    let enter = EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), side, Qty(1), Price(price * 10_000));
+    venue.order(2, OrderRequest::Enter(enter));
+}
+
+fn post_only(kind: &str, configs: Value) -> Value {
+    let mut params = linked(kind, "first_hit", configs);
+    params["post_only"] = json!(true);
+    params
+}
+
+#[test]
+fn an_order_that_is_moved_behind_the_book_is_linked_once() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    // An offer comes before the order: the engine lets that go, and it is entered again below.
+    send(&mut venue, anna, "private/buy", post_only("one_triggers_other", json!([take()])));
+    beside(&mut venue, 1_000, Side::Sell, 59_900);
+    venue.settle();
+    assert_eq!(labels(&mut venue, anna), ["first", "take"]);
+    sell(&mut venue, bert, 100, 59_890);
+    assert_eq!(labels(&mut venue, anna), ["take"], "it is let go by the order that stands");
+    venue.ok(anna, "private/cancel_all", json!({}));
+
+    let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
+    send(&mut venue, anna, "private/buy", post_only("one_cancels_other", json!([other])));
+    beside(&mut venue, 1_001, Side::Sell, 59_895);
+    venue.settle();
+    assert_eq!(labels(&mut venue, anna), ["first", "second"]);
+    let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
+    assert_eq!(labels(&mut venue, anna), ["first", "second"]);
+}
+
+#[test]
+fn nothing_is_linked_with_an_order_that_is_refused() {
+    let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
+    for (kind, config) in [("one_cancels_other", other), ("one_triggers_other", take())] {
+        let mut venue = Venue::new();
+        let anna = venue.login("anna");
+        venue.ok(
+            anna,
+            "private/set_self_trading_config",
+            json!({ "mode": "reject_taker", "extended_to_subaccounts": false }),
+        );
+        sell(&mut venue, anna, 10, 59_900);
+        let params = linked(kind, "first_hit", json!([config.clone()]));
+        assert_eq!(venue.refused(anna, "private/buy", params), 10003);
+        assert_eq!((labels(&mut venue, anna).len(), venue.engine.open_order_count()), (1, 1), "{kind}");
+        let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
+        assert_eq!((labels(&mut venue, anna).len(), venue.engine.open_order_count()), (1, 1), "{kind}");
+
+        // A post-only order that the book has no room for any more.
+        let mut params = post_only(kind, json!([config]));
+        (params["reject_post_only"], params["price"]) = (json!(true), json!(59_895));
+        send(&mut venue, anna, "private/buy", params);
+        beside(&mut venue, 1_000, Side::Sell, 59_890);
+        venue.settle();
+        assert_eq!((labels(&mut venue, anna).len(), venue.engine.open_order_count()), (1, 2), "{kind}");
+    }
 }
