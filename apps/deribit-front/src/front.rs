@@ -490,6 +490,7 @@ impl Front {
             self.run_heartbeats();
             self.give_up_unanswered();
             self.cancel_for_gone();
+            self.cancel_closed_others();
             self.cancel_frozen();
             self.cancel_orphaned_quotes();
         }

@@ -347,7 +347,8 @@ impl Front {
         self.accounts[account].forget(number);
         changes.orders.retain(|order| *order != number);
         intent.moves += 1;
-        let moved = if intent.moves > MOVES_MAX {
+        let is_other_closed = pending.extra.as_ref().is_some_and(|extra| extra.is_other_closed);
+        let moved = if is_other_closed || intent.moves > MOVES_MAX {
             Err(ErrorCode::PostOnlyPriceModificationNotPossible.into())
         } else {
             self.keep_off_the_book(&mut intent)

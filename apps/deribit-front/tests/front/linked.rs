@@ -375,3 +375,41 @@ fn nothing_is_linked_with_an_order_that_is_refused() {
         assert_eq!((labels(&mut venue, anna).len(), venue.engine.open_order_count()), (1, 2), "{kind}");
     }
 }
+
+#[test]
+fn what_is_on_its_way_goes_too_where_another_trades_first() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    // The first trades at once: the other is not entered at all.
+    sell(&mut venue, bert, 40, 59_890);
+    let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
+    let placed = venue.ok(anna, "private/buy", linked("one_cancels_other", "first_hit", json!([other])));
+    assert_eq!(placed["order"]["filled_amount"], 40);
+    assert_eq!((labels(&mut venue, anna), venue.engine.open_order_count()), (vec!["first".to_owned()], 1));
+    venue.ok(anna, "private/cancel_all", json!({}));
+
+    // Both are let go at once, and the first of them trades as it comes.
+    let bid = |price: u64| json!({ "instrument_name": PERPETUAL, "amount": 100, "price": price });
+    let near = json!({ "direction": "sell", "type": "limit", "price": 59_880, "label": "near" });
+    let both = json!([near, take()]);
+    venue.ok(anna, "private/buy", linked("one_triggers_one_cancels_other", "complete_fill", both));
+    venue.ok(bert, "private/buy", bid(59_880));
+    sell(&mut venue, bert, 100, 59_900);
+    assert!(labels(&mut venue, anna).is_empty());
+    assert_eq!(venue.engine.open_order_count(), 0);
+    let history = json!({ "currency": "BTC", "label": "take" });
+    let taken = venue.ok(anna, "private/get_order_state_by_label", history);
+    assert_eq!(taken.as_array().unwrap().last().unwrap()["cancel_reason"], "oco_other_closed");
+
+    // A stop fires while the other is on its way.
+    let stop = json!({ "direction": "sell", "type": "stop_market", "trigger": "last_price", "trigger_price": 59_500, "label": "stop" });
+    let both = json!([take(), stop]);
+    venue.ok(anna, "private/buy", linked("one_triggers_one_cancels_other", "complete_fill", both));
+    let sale = json!({ "instrument_name": PERPETUAL, "amount": 100, "price": 59_900 });
+    venue.call_and_stop(bert, "private/sell", sale);
+    beside(&mut venue, 1_000, Side::Buy, 59_400);
+    beside(&mut venue, 1_001, Side::Sell, 59_400);
+    venue.settle();
+    assert_eq!(labels(&mut venue, anna), ["stop"], "what it entered rests at the end of the band");
+    assert_eq!(venue.engine.open_order_count(), 1);
+}
