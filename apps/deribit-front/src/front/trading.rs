@@ -461,6 +461,14 @@ impl Front {
         if qty <= order.filled {
             return Err(Fault::because(ErrorCode::InvalidAmount, "as much is executed already"));
         }
+        let is_reduce_only = edit.reduce_only || order.terms.is_reduce_only;
+        let qty = match is_reduce_only {
+            true => {
+                let leaves = Qty(qty.0 - order.filled.0);
+                Qty(order.filled.0 + self.reducing(account, listing, order.side, leaves)?.0)
+            }
+            false => qty,
+        };
         if edit.advanced.is_some() && order.terms.advanced.is_none() {
             return Err(ErrorCode::NotAdvOrder.into());
         }
@@ -481,7 +489,7 @@ impl Front {
         let terms = Terms {
             is_post_only: edit.post_only || order.terms.is_post_only,
             rejects_post_only: edit.reject_post_only,
-            is_reduce_only: edit.reduce_only || order.terms.is_reduce_only,
+            is_reduce_only,
             is_protected: edit.mmp || order.terms.is_protected,
             advanced,
             ..order.terms
