@@ -169,14 +169,7 @@ impl Front {
     ) -> Result<(Price, Option<i64>), Fault> {
         if order_type == OrderType::TrailingStop {
             let offset = order.trigger_offset.ok_or(Fault::param("trigger_offset", "value required"))?;
-            let offset = self.on_offset_tick(listing, offset)?.0;
-            let price = Price(now.0 + side.sign() * offset);
-            let (low, high) = self.settings.listings[listing].collar;
-            return match price {
-                price if price < low => Err(ErrorCode::TriggerPriceTooLow.into()),
-                price if price > high => Err(ErrorCode::TriggerPriceTooHigh.into()),
-                _ => Ok((price, Some(offset))),
-            };
+            return self.trailing(listing, side, offset, now).map(|(price, offset)| (price, Some(offset)));
         }
         let price = order.trigger_price.ok_or(Fault::param("trigger_price", "value required"))?;
         let price = self.on_trigger_tick(listing, price)?;
@@ -184,6 +177,24 @@ impl Front {
             return Err(ErrorCode::InvalidTriggerPrice.into());
         }
         Ok((price, None))
+    }
+
+    /// The price that fires a trailing stop so far behind the market now, and its distance.
+    fn trailing(
+        &self,
+        listing: usize,
+        side: Side,
+        offset: Decimal,
+        now: Price,
+    ) -> Result<(Price, i64), Fault> {
+        let offset = self.on_offset_tick(listing, offset)?.0;
+        let price = Price(now.0 + side.sign() * offset);
+        let (low, high) = self.settings.listings[listing].collar;
+        match price {
+            price if price < low => Err(ErrorCode::TriggerPriceTooLow.into()),
+            price if price > high => Err(ErrorCode::TriggerPriceTooHigh.into()),
+            _ => Ok((price, offset)),
+        }
     }
 
     pub(super) fn on_trigger_tick(&self, listing: usize, price: Decimal) -> Result<Price, Fault> {
@@ -325,11 +336,10 @@ impl Front {
         let offset = match change.offset {
             None => None,
             Some(offset) => {
-                let offset = self.on_trigger_tick(listing, offset)?.0;
                 let now = self
                     .watched(listing, terms.watched)
                     .ok_or(Fault::because(ErrorCode::InvalidTriggerPrice, "there was no trade yet"))?;
-                Some((offset, Price(now.0 + side.sign() * offset)))
+                Some(self.trailing(listing, side, offset, now)?)
             }
         };
         let limit =
@@ -349,7 +359,7 @@ impl Front {
             (order.is_replaced, order.updated_ms) = (true, now_ms);
             if let Some(terms) = &mut order.trigger {
                 terms.price = price.unwrap_or(terms.price);
-                if let Some((offset, price)) = offset {
+                if let Some((price, offset)) = offset {
                     (terms.offset, terms.price) = (Some(offset), price);
                 }
             }

@@ -74,6 +74,10 @@ fn orders_that_wait_are_edited_by_their_label() {
     let edited = &edited["order"];
     assert_eq!((&edited["trigger_offset"], &edited["trigger_price"]), (&json!(250), &json!(59750)));
     assert_eq!((&edited["amount"], &edited["order_state"]), (&json!(30), &json!("untriggered")));
+    for (offset, code) in [(json!(54_000.5), 10035), (json!(250.3), 10044), (json!(0), 11036)] {
+        let wrong = by_label(json!({ "trigger_offset": offset }));
+        assert_eq!(venue.refused(anna, "private/edit_by_label", wrong), code, "{offset}");
+    }
     let trigger = by_label(json!({ "trigger_price": 59000 }));
     assert_eq!(venue.refused(anna, "private/edit_by_label", trigger), 11047);
     let shown = by_label(json!({ "display_amount": 10 }));
