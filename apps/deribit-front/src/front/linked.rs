@@ -179,8 +179,8 @@ impl Front {
         let given = given.ok_or(Fault::param(name, "value required"))?;
         let is_trailing = order_type == OrderType::TrailingStop;
         let given = match is_trailing {
-            true => self.on_offset_tick(listing, given)?,
-            false => self.on_trigger_tick(listing, given)?,
+            true => self.on_offset_tick((listing, watched), given)?,
+            false => self.on_trigger_tick((listing, watched), given)?,
         };
         let offset = is_trailing.then_some(given.0);
         Ok(TriggerTerms { watched, price: given, offset, reference: given })
