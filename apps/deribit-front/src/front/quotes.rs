@@ -355,16 +355,18 @@ impl Front {
         }
     }
 
-    /// After a restart nobody is there who quotes.
+    /// Quotes go with the connection that made them, whatever it says of its other orders; after a restart none of them is
+    /// there. Where the queue is full it is tried again a little later.
     pub(super) fn cancel_orphaned_quotes(&mut self) {
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
+            let is_made = |order: &Order| {
+                order.connection.is_some_and(|connection| self.connections.contains_key(&connection))
+            };
             let orphans: Vec<u64> = known
                 .open
                 .values()
-                .filter(|order| {
-                    order.terms.is_quote && order.extra.is_none() && !known.is_cancelling(order.number)
-                })
+                .filter(|order| order.terms.is_quote && !is_made(order) && !known.is_cancelling(order.number))
                 .map(|order| order.number)
                 .collect();
             for number in orphans {

@@ -252,3 +252,41 @@ fn quotes_are_changed_many_at_once() {
     venue.wait(200_000);
     assert_eq!(venue.engine.open_order_count(), 0);
 }
+
+#[test]
+fn quotes_go_with_their_connection_whatever_it_says_of_its_orders() {
+    let one = || {
+        let bid = json!({ "amount": 10, "price": 59_000 });
+        quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s", "bid": bid })])
+    };
+    for leaving in ["private/disable_cancel_on_disconnect", "private/logout"] {
+        let mut venue = Venue::new();
+        let anna = venue.login("anna");
+        let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+        venue.ok(anna, "private/set_mmp_config", watched);
+        venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+        order(&mut venue, anna, "buy", 10, 58_000, false);
+        assert_eq!(venue.ok(anna, "private/mass_quote", one())["orders_count"], 1);
+        venue.call(anna, leaving, json!({}));
+        venue.wait(200_000);
+        assert_eq!(venue.engine.open_order_count(), 2);
+        venue.front.close(anna, venue.now_us);
+        venue.settle();
+        assert_eq!(venue.engine.open_order_count(), 1, "{leaving}: the order stays, the quote goes");
+    }
+    // One that is on its way as its connection goes.
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+    venue.ok(anna, "private/set_mmp_config", watched);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": "private/mass_quote", "params": one() });
+    venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+    let frame =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "private/disable_cancel_on_disconnect", "params": {} });
+    venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+    venue.front.close(anna, venue.now_us);
+    venue.settle();
+    venue.wait(200_000);
+    assert_eq!(venue.engine.open_order_count(), 0);
+}
