@@ -264,16 +264,20 @@ impl Front {
 
     /// Answers the request that the command was.
     fn answer(&mut self, account: usize, pending: Pending, changes: &mut Changes) {
-        if let (Work::Place(_), Some(number)) = (pending.work, changes.orders.first())
+        let made = match pending.work {
+            Work::Place(_) => changes.orders.first().copied(),
+            Work::Edit { number, .. } => Some(number).filter(|number| changes.orders.contains(number)),
+            Work::Cancel { .. } => None,
+        };
+        if let (Some(number), None) = (made, changes.rejected)
             && let Some(extra) = &pending.extra
-            && let Some(order) = self.accounts[account].order_mut(*number)
+            && let Some(order) = self.accounts[account].order_mut(number)
         {
             order.extra = Some(extra.clone());
             if let Some(quote) = extra.quote() {
                 let known = self.accounts[account].trades.iter_mut().rev();
-                let own = known.take_while(|trade| trade.order == *number).chain(changes.trades.iter_mut());
-                own.filter(|trade| trade.order == *number)
-                    .for_each(|trade| trade.quote = Some(quote.clone()));
+                let own = known.take_while(|trade| trade.order == number).chain(changes.trades.iter_mut());
+                own.filter(|trade| trade.order == number).for_each(|trade| trade.quote = Some(quote.clone()));
             }
         }
         let quoting =

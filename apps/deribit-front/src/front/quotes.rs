@@ -172,14 +172,22 @@ impl Front {
         };
         let extra = Some(Box::new(quote.extra.clone()));
         if let Some(Order { number, filled, .. }) = before {
+            let qty = Qty(filled.0 + qty.0);
+            let terms = NewTerms { number, qty, price, terms, display: None };
+            // Its texts are the new ones once it is changed.
+            let origin = Origin {
+                connection: Some(connection),
+                group: Some(group),
+                extra: extra.clone(),
+                ..Origin::default()
+            };
+            if self.send_change(account, terms, origin)? {
+                return Ok(Sent::OnItsWay);
+            }
             if let Some(order) = self.accounts[account].open.get_mut(&number) {
                 order.extra = extra;
             }
-            let qty = Qty(filled.0 + qty.0);
-            let terms = NewTerms { number, qty, price, terms, display: None };
-            let origin = Origin { connection: Some(connection), group: Some(group), ..Origin::default() };
-            let is_sent = self.send_change(account, terms, origin)?;
-            return Ok(if is_sent { Sent::OnItsWay } else { Sent::AsItIs(number) });
+            return Ok(Sent::AsItIs(number));
         }
         let mut intent =
             Intent { listing, side: quote.side, qty, price, terms, display: Qty::ZERO, moves: 0 };

@@ -290,3 +290,43 @@ fn quotes_go_with_their_connection_whatever_it_says_of_its_orders() {
     venue.wait(200_000);
     assert_eq!(venue.engine.open_order_count(), 0);
 }
+
+#[test]
+fn a_quote_has_the_texts_of_the_request_that_changed_it() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+    venue.ok(anna, "private/set_mmp_config", watched);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    let quote = |set: &str, bid: Value| {
+        quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": set, "bid": bid })])
+    };
+    let set = |venue: &mut Venue| {
+        let open = venue.ok(anna, "private/get_open_orders", json!({}));
+        open[0]["quote_set_id"].as_str().unwrap().to_owned()
+    };
+    venue.ok(anna, "private/mass_quote", quote("s1", side(100, 59_000.0)));
+    // Refused: the quote is what it was.
+    for (refused, code) in [(side(100, 59_000.3), 10043), (side(100, 90_000.0), 10007)] {
+        let result = venue.ok(anna, "private/mass_quote", quote("s2", refused));
+        assert_eq!(
+            (&result["errors"][0]["error"]["code"], &result["errors"][0]["quote_set_id"]),
+            (&json!(code), &json!("s2"))
+        );
+        assert_eq!(set(&mut venue), "s1");
+    }
+    order(&mut venue, bert, "sell", 100, 60_000, false);
+    let crossing = venue.ok(anna, "private/mass_quote", quote("s2", side(100, 60_000.0)));
+    assert_eq!((&crossing["errors_count"], set(&mut venue).as_str()), (&json!(1), "s1"));
+    // Changed, and as it is already.
+    venue.ok(anna, "private/mass_quote", quote("s3", side(100, 59_100.0)));
+    assert_eq!(set(&mut venue), "s3");
+    venue.ok(anna, "private/mass_quote", quote("s4", side(100, 59_100.0)));
+    assert_eq!(set(&mut venue), "s4");
+    // What it takes by the change has the new ones too.
+    let taking = venue.ok(anna, "private/mass_quote", quote("s5", json!({ "amount": 50, "price": 60_000 })));
+    assert_eq!(taking["trades"][0]["quote_set_id"], "s5", "{taking}");
+    let trades =
+        venue.ok(anna, "private/get_user_trades_by_instrument", json!({ "instrument_name": PERPETUAL }));
+    assert_eq!(trades["trades"][0]["quote_set_id"], "s5");
+}
