@@ -386,6 +386,13 @@ impl Front {
                 Some(number) => Ok(Some(*number)),
                 None => Err(ErrorCode::InternalServerError.into()),
             },
+            // It would have taken, as the book is now: the engine let it go.
+            (Work::Edit { number, intent }, None) if changes.post_only == Some(number) => {
+                Err(match intent.terms.rejects_post_only {
+                    true => ErrorCode::PostOnlyReject.into(),
+                    false => ErrorCode::PostOnlyPriceModificationNotPossible.into(),
+                })
+            }
             (Work::Edit { number, .. }, None) if changes.orders.contains(&number) => Ok(Some(number)),
             (Work::Edit { number, .. }, None) => Err(self.why_closed(account, number)),
             (Work::Cancel { .. }, None) => Ok(None),

@@ -1,6 +1,7 @@
 //! Market maker protection, quotes, and trades with oneself.
 
 use serde_json::{Value, json};
+use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
 
 use crate::support::Venue;
 
@@ -329,4 +330,34 @@ fn a_quote_has_the_texts_of_the_request_that_changed_it() {
     let trades =
         venue.ok(anna, "private/get_user_trades_by_instrument", json!({ "instrument_name": PERPETUAL }));
     assert_eq!(trades["trades"][0]["quote_set_id"], "s5");
+}
+
+#[test]
+fn a_quote_that_the_engine_lets_go_is_none() {
+    for (rejects, code) in [(true, 11054), (false, 11021)] {
+        let mut venue = Venue::new();
+        let anna = venue.login("anna");
+        let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+        venue.ok(anna, "private/set_mmp_config", watched);
+        venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+        let quote = |price: u64| {
+            let bid =
+                json!({ "amount": 100, "price": price, "post_only": true, "reject_post_only": rejects });
+            quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s", "bid": bid })])
+        };
+        venue.ok(anna, "private/mass_quote", quote(59_000));
+        // An offer comes before the change of the quote.
+        let frame =
+            json!({ "jsonrpc": "2.0", "id": 77, "method": "private/mass_quote", "params": quote(59_500) });
+        venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+        let offer =
+            EnterOrder::limit(UserRefNum(1_000), InstrumentId(1), Side::Sell, Qty(1), Price(594_000_000));
+        venue.order(2, OrderRequest::Enter(offer));
+        venue.settle();
+        let frames = venue.frames(anna);
+        let result = &frames.iter().find(|frame| frame["id"] == 77).unwrap()["result"];
+        assert_eq!((&result["orders_count"], &result["errors_count"]), (&json!(0), &json!(1)), "{result}");
+        assert_eq!(result["errors"][0]["error"]["code"], code);
+        assert_eq!(venue.engine.open_order_count(), 1);
+    }
 }
