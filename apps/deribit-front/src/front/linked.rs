@@ -75,10 +75,17 @@ impl Front {
         if linked.len() != count {
             return Err(Fault::param("otoco_config", "one order, or two of one_triggers_one_cancels_other"));
         }
-        if self.accounts[account].waiting.len() + count > WAITING_MAX {
+        if self.waiting_count(account) + count > WAITING_MAX {
             return Err(ErrorCode::NoMoreOtoOrders.into());
         }
         Ok(Some(Box::new(Extra { linked, triggers, cancels, condition, ..Extra::default() })))
+    }
+
+    /// Orders of an account that wait, with those that orders on their way will bring.
+    pub(super) fn waiting_count(&self, account: usize) -> usize {
+        let known = &self.accounts[account];
+        let brought = known.pending.iter().filter_map(|pending| pending.extra.as_ref());
+        known.waiting.len() + brought.map(|extra| extra.linked.len()).sum::<usize>()
     }
 
     /// An order as an element of `otoco_config` describes it.

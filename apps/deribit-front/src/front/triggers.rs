@@ -36,7 +36,7 @@ impl Front {
         (qty, terms): (Qty, Terms),
         to: &ReplyTo,
     ) -> Result<u64, Fault> {
-        if self.accounts[account].waiting.len() >= WAITING_MAX {
+        if self.waiting_count(account) >= WAITING_MAX {
             return Err(Fault::beyond(ErrorCode::NoMoreTriggers, whole(WAITING_MAX as u64)));
         }
         let watched = order.trigger.ok_or(Fault::param("trigger", "value required"))?;

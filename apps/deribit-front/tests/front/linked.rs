@@ -413,3 +413,25 @@ fn what_is_on_its_way_goes_too_where_another_trades_first() {
     assert_eq!(labels(&mut venue, anna), ["stop"], "what it entered rests at the end of the band");
     assert_eq!(venue.engine.open_order_count(), 1);
 }
+
+#[test]
+fn orders_on_their_way_bring_no_more_that_wait_than_there_may_be() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let far = |amount: u64| {
+        let mut params = linked("one_triggers_one_cancels_other", "first_hit", json!([take(), stop()]));
+        (params["amount"], params["price"]) = (json!(amount), json!(59_500));
+        params
+    };
+    (0..51).for_each(|_| send(&mut venue, anna, "private/buy", far(10)));
+    // A stop beside them is one too many as well.
+    let stop = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "mark_price", "trigger_price": 61_000 });
+    send(&mut venue, anna, "private/buy", stop);
+    let refused: Vec<i64> =
+        venue.frames(anna).iter().filter_map(|frame| frame["error"]["code"].as_i64()).collect();
+    assert_eq!(refused, [13901, 11035]);
+    venue.settle();
+    let waiting = venue.ok(anna, "private/get_open_orders", json!({}));
+    let waiting = waiting.as_array().unwrap().iter().filter(|order| order["order_state"] == "untriggered");
+    assert_eq!(waiting.count(), 100);
+}
