@@ -533,16 +533,17 @@ impl Front {
         for (account, pending) in late {
             self.give_up_queued(account, &pending);
             self.counters.unanswered.add(1);
-            match pending.reply {
+            match &pending.reply {
                 Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
-                    self.give_up_fix(connection, &asked);
+                    self.give_up_fix(*connection, asked);
                 }
-                Some(to) => self.reply(&to, Err(ErrorCode::TimedOut.into())),
+                Some(to) => self.reply(to, Err(ErrorCode::TimedOut.into())),
                 None => {}
             }
             if let Some(group) = pending.group {
                 self.finish_of_group(group, None);
             }
+            self.accounts[account].keep_late(pending);
             self.run_queued(account);
         }
     }

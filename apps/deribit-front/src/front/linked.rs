@@ -84,7 +84,7 @@ impl Front {
     /// Orders of an account that wait, with those that orders on their way will bring.
     pub(super) fn waiting_count(&self, account: usize) -> usize {
         let known = &self.accounts[account];
-        let brought = known.pending.iter().filter_map(|pending| pending.extra.as_ref());
+        let brought = known.pending.iter().chain(&known.late).filter_map(|pending| pending.extra.as_ref());
         known.waiting.len() + brought.map(|extra| extra.linked.len()).sum::<usize>()
     }
 
@@ -299,7 +299,8 @@ impl Front {
     pub(super) fn cancel_others(&mut self, account: usize, number: u64, oco_ref: &str) {
         let known = &mut self.accounts[account];
         let is_linked = |extra: &&mut Box<Extra>| extra.oco_ref == oco_ref;
-        let on_their_way = known.pending.iter_mut().filter_map(|pending| pending.extra.as_mut());
+        let on_their_way = known.pending.iter_mut().chain(&mut known.late);
+        let on_their_way = on_their_way.filter_map(|pending| pending.extra.as_mut());
         on_their_way.filter(is_linked).for_each(|extra| extra.is_other_closed = true);
         let mut open = Vec::new();
         for order in known.open.values_mut().filter(|order| order.number != number) {

@@ -1,6 +1,6 @@
 //! What the log says: markets and accounts follow it, requests are answered by it, channels tell of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use tickpath_deribit::codes::{CancelReason, Liquidity, OrderState, OrderType};
 use tickpath_deribit::error_code::ErrorCode;
@@ -209,18 +209,11 @@ impl Front {
 
     /// Which of the account's requests the command is.
     fn take_pending(&mut self, account: usize, command: &Command) -> Option<Pending> {
-        let pending = &mut self.accounts[account].pending;
-        let place = match &command.kind {
-            CommandKind::Order(request) => pending.iter().position(|pending| pending.request == *request),
-            CommandKind::Force(order) => {
-                pending.iter().position(|pending| pending.request == OrderRequest::Enter(*order))
-            }
-            CommandKind::Refuse { user_ref, .. } => pending.iter().position(|pending| {
-                pending.request.is_new_order() && pending.request.user_ref() == *user_ref
-            }),
-            _ => None,
-        };
-        pending.remove(place?)
+        let known = &mut self.accounts[account];
+        if let Some(place) = place_of(&known.pending, command) {
+            return known.pending.remove(place);
+        }
+        known.late.remove(place_of(&known.late, command)?)
     }
 
     fn take_order_events(
@@ -405,6 +398,19 @@ impl Front {
             Some(_) => ErrorCode::NotOpenOrder.into(),
             None => ErrorCode::OrderNotFound.into(),
         }
+    }
+}
+
+fn place_of(requests: &VecDeque<Pending>, command: &Command) -> Option<usize> {
+    match &command.kind {
+        CommandKind::Order(request) => requests.iter().position(|pending| pending.request == *request),
+        CommandKind::Force(order) => {
+            requests.iter().position(|pending| pending.request == OrderRequest::Enter(*order))
+        }
+        CommandKind::Refuse { user_ref, .. } => requests
+            .iter()
+            .position(|pending| pending.request.is_new_order() && pending.request.user_ref() == *user_ref),
+        _ => None,
     }
 }
 

@@ -761,7 +761,7 @@ impl Front {
             return;
         }
         let orders = self.accounts.iter().flat_map(|known| known.open.values().chain(known.waiting.values()));
-        let pending = self.accounts.iter().flat_map(|known| known.pending.iter());
+        let pending = self.accounts.iter().flat_map(|known| known.pending.iter().chain(&known.late));
         let owners: std::collections::HashSet<u64> = orders
             .filter_map(|order| order.connection)
             .chain(pending.filter_map(|pending| pending.connection))

@@ -435,3 +435,41 @@ fn orders_on_their_way_bring_no_more_that_wait_than_there_may_be() {
     let waiting = waiting.as_array().unwrap().iter().filter(|order| order["order_state"] == "untriggered");
     assert_eq!(waiting.count(), 100);
 }
+
+#[test]
+fn what_the_log_brings_late_is_what_was_asked_for() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let gives_up = |venue: &mut Venue, connection: u64| {
+        venue.now_us += 31_000_000;
+        venue.front.handle_time(venue.now_us);
+        let frames = venue.frames(connection);
+        assert!(frames.iter().any(|frame| frame["error"]["code"] == 13888), "{frames:?}");
+    };
+    // What it is linked with waits for it.
+    send(&mut venue, anna, "private/buy", linked("one_triggers_other", "first_hit", json!([take()])));
+    gives_up(&mut venue, anna);
+    venue.settle();
+    assert_eq!(labels(&mut venue, anna), ["first", "take"]);
+    sell(&mut venue, bert, 10, 59_900);
+    assert_eq!(venue.engine.open_order_count(), 2, "the take is in the book");
+    venue.ok(anna, "private/cancel_all", json!({}));
+    // It goes with its connection, whether that goes before or after.
+    for is_gone in [false, true] {
+        let quick = venue.login("anna");
+        venue.ok(quick, "private/enable_cancel_on_disconnect", json!({}));
+        let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "label": "first" });
+        send(&mut venue, quick, "private/buy", order);
+        gives_up(&mut venue, quick);
+        if is_gone {
+            venue.front.close(quick, venue.now_us);
+            venue.now_us += 200_000;
+            venue.front.handle_time(venue.now_us);
+        }
+        venue.settle();
+        assert_eq!(venue.engine.open_order_count(), 1);
+        venue.front.close(quick, venue.now_us);
+        venue.wait(200_000);
+        assert_eq!(venue.engine.open_order_count(), 0, "{is_gone}");
+    }
+}
