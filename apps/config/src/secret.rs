@@ -54,6 +54,16 @@ impl Secret {
     }
 }
 
+impl Secret {
+    /// Writes it as it stands in the configuration: of what may be kept elsewhere as secrets are, and is none.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn serialize_shown<S: Serializer>(shown: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&shown.0)
+    }
+}
+
 impl Serialize for Secret {
     /// Where it is kept; [`HIDDEN_PASSWORD`] when it was written out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -44,7 +44,7 @@ pub struct DeribitConfig {
     /// Connections at a time, and as many by FIX; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
-    /// Connections of one address at a time; a further one is answered with status 429 and closed.
+    /// Connections of one address at a time; a further one is answered with status 429 and closed. As many by FIX.
     #[serde(default = "default_connections_per_address")]
     pub max_connections_per_address: usize,
     /// What the replies say of the venue.

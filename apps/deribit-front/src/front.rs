@@ -93,6 +93,8 @@ pub struct FrontCounters {
     pub logins_refused: Counter,
     /// Requests over the rate limit; the connection is closed.
     pub over_rate: Counter,
+    /// Messages by FIX that were longer than any may be: their clients were told so.
+    pub too_long: Counter,
     /// Requests that waited because an order before them was on its way.
     pub waited: Counter,
     /// Clients disconnected because they do not read.

@@ -199,7 +199,7 @@ impl GatewayConfig {
     pub fn load_with(path: &Path, overrides: &Overrides) -> Result<GatewayConfig, ConfigError> {
         let mut config: GatewayConfig = tickpath_config::load(path).map_err(without_venue_ports)?;
         overrides.apply(&mut config);
-        config.checked()
+        config.checked().map_err(|error| error.in_file(path))
     }
 
     /// Reads and checks `text`, naming it `file` in errors.

@@ -170,7 +170,7 @@ pub struct Core {
     seen: Seen,
     policy: Policy,
     /// The place of the order that was entered last.
-    last_created: Option<u32>,
+    last_created: Option<requests::LastOrder>,
     /// The kill switch was on when it was looked at last.
     was_killed: bool,
     scratch: Scratch,

@@ -180,8 +180,8 @@ impl Recorded {
     }
 
     /// As [`Core::rehearse`]: nothing happens, so nothing is recorded.
-    pub fn rehearse(&mut self, now: Nanos, venue: &mut impl Venue) {
-        self.core.rehearse(now, venue);
+    pub fn rehearse(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) {
+        self.core.rehearse(now, door, venue);
     }
 
     /// As [`Core::read`].

@@ -160,6 +160,9 @@ impl Venue for Nobody {
     ) -> Result<i64, RequestError> {
         Err(RequestError::NotReady)
     }
+    fn check(&mut self, _: Nanos, _: usize, _: Method) -> Result<(), RequestError> {
+        Err(RequestError::NotReady)
+    }
     fn send_fix<'a>(
         &mut self,
         _: Nanos,

@@ -35,6 +35,9 @@ use crate::view::LossText;
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
 
+/// Room that a connection must have for a request about an order, in bytes.
+const ORDER_LEN_MAX: usize = 2 << 10;
+
 /// How often connections are looked at that the poller does not report: those that are being made, and what times out.
 const VISIT_INTERVAL: Nanos = Nanos::from_micros(100);
 
@@ -415,6 +418,17 @@ impl Venue for Streams {
         }
         self.unflushed |= 1 << stream;
         self.links[stream].queue_request(now, method, params)
+    }
+
+    #[inline]
+    fn check(&mut self, now: Nanos, stream: usize, method: Method) -> Result<(), RequestError> {
+        match stream.checked_sub(self.links.len()) {
+            None => self.links[stream].check_request(now, method, ORDER_LEN_MAX),
+            Some(place) => {
+                let entry = self.entries.get(place).ok_or(RequestError::NotReady)?;
+                entry.check_request(now, ORDER_LEN_MAX)
+            }
+        }
     }
 
     #[inline]

@@ -100,6 +100,15 @@ struct Socket {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Some(command) = &args.command else { return run_gateway(&args.flags) };
+    if let Some(flag) = args.flags.of_a_start() {
+        anyhow::bail!(
+            "{flag} is for a gateway that is started, which this command does not do: leave it out"
+        );
+    }
+    let is_offline = matches!(command, Command::Log(_) | Command::Replay { .. } | Command::HashPassword);
+    if let Some(flag) = args.flags.of_a_place().filter(|_| is_offline) {
+        anyhow::bail!("{flag} says which gateway is meant, and this command asks none: leave it out");
+    }
     match command {
         Command::Status(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "status"),
         Command::Kill(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "kill"),

@@ -56,7 +56,7 @@ pub enum AdminError {
         source: io::Error,
     },
     /// Nobody answers: start the gateway, or name its socket.
-    #[error("no gateway answers at {}: {source}: is it running, and is this its admin socket?", path.display())]
+    #[error("no gateway answers at {}: {source}: is it running, and is this its admin socket?", whole(path).display())]
     Call {
         /// The socket.
         path: PathBuf,
@@ -66,6 +66,11 @@ pub enum AdminError {
     /// The gateway refused, in its own words.
     #[error("{0}")]
     Refused(String),
+}
+
+/// A path that says more than where it was said.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// What commands are about.
@@ -239,7 +244,10 @@ impl Gateway {
             ["status"] => Ok(AdminCommand::Status),
             ["kill"] => Ok(AdminCommand::Kill),
             ["release", word] if word == self.standing.name => Ok(AdminCommand::Release),
-            ["release", ..] => Err(format!("to take orders again say release {}", self.standing.name)),
+            ["release", ..] => Err(format!(
+                "to take orders again say release {0}: tickpath gateway release {0} --confirm {0}",
+                self.standing.name
+            )),
             ["limits", account, ref values @ ..] if !values.is_empty() => {
                 let accounts = &self.standing.accounts;
                 let place = accounts.iter().position(|known| known.name == account);
@@ -394,7 +402,10 @@ mod tests {
         assert_eq!((&answer["is_killed"], &answer["open_orders"]), (&json!(true), &json!(3)));
         assert!(site.control.is_killed() && marker.is_there());
         for line in ["release", "release x", "release g g"] {
-            assert_eq!(site.say(line).unwrap_err(), "to take orders again say release g");
+            assert_eq!(
+                site.say(line).unwrap_err(),
+                "to take orders again say release g: tickpath gateway release g --confirm g"
+            );
         }
         assert!(site.control.is_killed());
         assert_eq!(site.say("release g").unwrap()["is_killed"], false);

@@ -12,7 +12,8 @@ pub struct AccountConfig {
     /// The account whose connection asks for market data; one at most. Where none says so, the first by name.
     #[serde(default)]
     pub master: bool,
-    /// Id of the key: itself, `env:NAME` or `file:PATH`.
+    /// Id of the key: itself, `env:NAME` or `file:PATH`. It is no secret, and is shown.
+    #[serde(serialize_with = "Secret::serialize_shown")]
     pub login: Secret,
     /// The key's secret: `env:NAME` or `file:PATH`, or itself in a file that nobody else may read.
     pub secret: Secret,

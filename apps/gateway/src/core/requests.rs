@@ -42,6 +42,13 @@ pub(super) struct Asked {
     pub(super) symbol: u32,
 }
 
+/// The order that was entered last, to be rehearsed.
+#[derive(Clone, Copy)]
+pub(super) struct LastOrder {
+    asked: Asked,
+    body: CreateOrder,
+}
+
 impl Core {
     pub(super) fn take_request(
         &mut self,
@@ -148,35 +155,55 @@ impl Core {
         door: &mut impl Door,
         venue: &mut impl Venue,
     ) {
-        match self.try_create(now, asked, body, door, venue) {
-            Ok(slot) => {
-                let side =
-                    self.orders.get(slot).map_or(EventSide::default(), |order| event_side(order.terms.side));
-                let ack = OrderAck {
-                    order_id: self.orders.get(slot).map_or(0, |order| order.gateway_id),
-                    status: AckStatus::FORWARDED,
-                    side,
-                    ..self.ack(now, asked, AckType::CREATE)
-                };
-                self.send_ack(asked, ack, door);
-                if self.policy.is_dry_run() {
-                    self.reject_order(slot, ErrorCode::DRY_RUN, Cause::default(), door);
-                }
-            }
-            Err(error) => self.refuse(now, asked, AckType::CREATE, body.side, error, door),
+        let kept = self.admit(now, asked.user, false, door);
+        let slot = match kept.and_then(|()| self.keep_order(now, asked, body, venue)) {
+            Ok(slot) => slot,
+            Err(error) => return self.refuse(now, asked, AckType::CREATE, body.side, error, door),
+        };
+        door.send(asked.client, self.forwarded_order(now, asked, body.side, slot));
+        self.accounts[usize::from(asked.account)].open_orders += 1;
+        let user = &mut self.users[usize::from(asked.user)];
+        user.order_id_max = user.order_id_max.max(asked.client_order_id);
+        if let Err(error) = self.enter(now, slot, asked.asker, venue) {
+            self.reject_order(slot, error, Cause::default(), door);
         }
+        self.last_created = Some(LastOrder { asked: *asked, body: *body });
     }
 
-    /// Checks an order, keeps it, and hands it to the connection; its place.
-    fn try_create(
+    /// The acknowledgement of an order that its connection takes.
+    #[inline(never)]
+    fn forwarded_order(&self, now: Nanos, asked: &Asked, side: EventSide, slot: u32) -> Event {
+        let order_id = self.orders.get(slot).map_or(0, |order| order.gateway_id);
+        let status = AckStatus::FORWARDED;
+        self.ack_event(asked, &OrderAck { order_id, status, side, ..self.ack(now, asked, AckType::CREATE) })
+    }
+
+    /// Writes an order for its connection, which has said that it takes it.
+    fn enter(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        asker: Asker,
+        venue: &mut impl Venue,
+    ) -> Result<(), ErrorCode> {
+        if self.policy.is_dry_run() {
+            return Err(ErrorCode::DRY_RUN);
+        }
+        let id = self.place(now, slot, venue).map_err(request_error)?;
+        let account = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?.account;
+        self.push_order(account, id, Purpose::Create { slot }, asker, now);
+        Ok(())
+    }
+
+    /// Checks an order, its connection's room and credits with it, and keeps it; its place.
+    #[inline(never)]
+    fn keep_order(
         &mut self,
         now: Nanos,
         asked: &Asked,
         body: &CreateOrder,
-        door: &mut impl Door,
         venue: &mut impl Venue,
     ) -> Result<u32, ErrorCode> {
-        self.admit(now, asked.user, false, door)?;
         self.check_access(asked)?;
         if !(1..=ORDER_ID_MAX).contains(&asked.client_order_id) {
             return Err(ErrorCode::INVALID_ORDER_ID);
@@ -188,6 +215,10 @@ impl Core {
         self.check_clear(asked.account, asked.symbol)?;
         if self.orders.live_count() >= self.settings.orders_max {
             return Err(ErrorCode::BUSY);
+        }
+        if !self.policy.is_dry_run() {
+            let stream = self.accounts[usize::from(asked.account)].order_stream();
+            venue.check(now, stream, method_of(terms.side)).map_err(request_error)?;
         }
         let valid_until_ms = self.valid_until_ms(now);
         let symbol_name =
@@ -218,54 +249,31 @@ impl Core {
             is_cancel_queued: false,
             session: self.mark.session(),
         };
-        let slot = self.orders.insert(order).map_err(|why| match why {
+        self.orders.insert(order).map_err(|why| match why {
             NoRoom::Full => ErrorCode::BUSY,
             NoRoom::Duplicate => ErrorCode::DUPLICATE_ORDER,
-        })?;
-        if !self.policy.is_dry_run() {
-            match self.place(now, slot, venue) {
-                Ok(id) => self.push_order(asked.account, id, Purpose::Create { slot }, asked.asker, now),
-                Err(error) => {
-                    self.orders.withdraw(slot);
-                    return Err(request_error(error));
-                }
-            }
-        }
-        self.accounts[usize::from(asked.account)].open_orders += 1;
-        self.last_created = Some(slot);
-        let user = &mut self.users[usize::from(asked.user)];
-        user.order_id_max = user.order_id_max.max(asked.client_order_id);
-        Ok(slot)
+        })
     }
 
     /// Goes through the motions of the order that was entered last, as if it came again, so that code and data are in the
-    /// processor's caches when it counts. Changes nothing.
-    pub fn rehearse(&mut self, now: Nanos, venue: &mut impl Venue) {
-        let Some(slot) = self.last_created.filter(|_| !self.policy.is_dry_run()) else { return };
-        let Some(order) = self.orders.get(slot) else { return };
-        let asked = Asked {
-            asker: Asker { client: order.owner, request_id: 0, create_ns: 0 },
-            user: order.user,
-            client: 0,
-            client_order_id: self.users[usize::from(order.user)].order_id_max.saturating_add(1),
-            order_id: 0,
-            account: order.account,
-            symbol: order.symbol,
-        };
-        let terms = order.terms;
-        let checks = (
-            self.check_access(&asked),
-            self.check_steps(asked.symbol, &terms),
-            self.check_policy(&asked, &terms, terms.quantity, 1),
-            self.orders.expect_next(asked.user, asked.client_order_id),
-        );
-        let _ = std::hint::black_box(checks);
+    /// processor's caches when it counts. Leaves everything as it was.
+    pub fn rehearse(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) {
+        let Some(LastOrder { asked, body }) = self.last_created else { return };
+        if self.policy.is_dry_run() || !self.orders.has_free_place() {
+            return;
+        }
+        let client_order_id = self.users[usize::from(asked.user)].order_id_max.saturating_add(1);
+        let asked = Asked { client_order_id, ..asked };
         venue.set_rehearsal(true);
-        let _ = self.place(now, slot, venue);
+        if let Ok(slot) = self.keep_order(now, &asked, &body, venue) {
+            door.rehearse(asked.client, self.forwarded_order(now, &asked, body.side, slot));
+            let _ = self.place(now, slot, venue);
+            self.orders.take_back(slot);
+        }
         venue.set_rehearsal(false);
     }
 
-    // Never inlined, like the checks below: what is done and what is rehearsed is the same code.
+    // Never inlined, like what comes before it: what is done and what is rehearsed is the same code.
     #[inline(never)]
     fn place(&self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
@@ -292,8 +300,7 @@ impl Core {
             valid_until: Some(order.valid_until_ms),
             ..PlaceOrder::market(order.symbol_name.as_str(), decimal(quantity))
         };
-        let method = if side == Side::Buy { Method::Buy } else { Method::Sell };
-        venue.request(now, self.accounts[usize::from(order.account)].stream, method, &params)
+        venue.request(now, self.accounts[usize::from(order.account)].stream, method_of(side), &params)
     }
 
     fn modify(
@@ -685,6 +692,10 @@ impl Core {
     }
 
     fn send_ack(&self, asked: &Asked, ack: OrderAck, door: &mut impl Door) {
+        door.send(asked.client, self.ack_event(asked, &ack));
+    }
+
+    fn ack_event(&self, asked: &Asked, ack: &OrderAck) -> Event {
         let known = self.accounts.get(usize::from(asked.account));
         let about = About {
             stream: known.map_or(0, |account| account.order_stream() as u8 + 1),
@@ -692,7 +703,7 @@ impl Core {
             symbol: asked.symbol,
         };
         let cause = Cause { origin_ns: asked.asker.create_ns, ..Cause::default() };
-        door.send(asked.client, self.stamp.event(&ack, about, cause));
+        self.stamp.event(ack, about, cause)
     }
 
     fn forwarded(&self, now: Nanos, asked: &Asked, request: AckType, slot: u32, door: &mut impl Door) {
@@ -748,6 +759,13 @@ impl Core {
         let ack =
             OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
         self.send_ack(asked, ack, door);
+    }
+}
+
+const fn method_of(side: Side) -> Method {
+    match side {
+        Side::Buy => Method::Buy,
+        Side::Sell => Method::Sell,
     }
 }
 

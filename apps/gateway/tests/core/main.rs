@@ -44,20 +44,22 @@ fn a_lost_reply_of_an_order_that_lives_is_found_by_its_label() {
 #[test]
 fn a_rehearsal_is_noticed_by_nobody() {
     let mut rig = Rig::ready();
-    rig.core.rehearse(rig.now, &mut rig.venue);
+    rig.core.rehearse(rig.now, &mut rig.door, &mut rig.venue);
     assert_eq!(rig.venue.rehearsed, 0, "there was no order yet");
     rig.create(1001);
     let (asked, sent, told) = (rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len());
     let counters = rig.core.counters();
     for _ in 0..100 {
-        rig.core.rehearse(rig.now, &mut rig.venue);
+        rig.core.rehearse(rig.now, &mut rig.door, &mut rig.venue);
     }
     assert_eq!(rig.venue.rehearsed, 100);
     assert_eq!((rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len()), (asked, sent, told));
     assert_eq!((rig.core.counters(), rig.core.orders().live_count()), (counters, 1));
-    // The ids that were looked for are still free.
+    // The ids that were looked for are still free, and the next.
+    let before = rig.core.orders().next_id();
     rig.create(1002);
     assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![FORWARDED], 2));
+    assert!(rig.core.orders().by_gateway_id(before).is_some());
 }
 
 #[test]

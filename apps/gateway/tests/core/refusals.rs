@@ -4,8 +4,8 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadMarketData, ErrorCode, ExecutionFlags,
-    MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, QuoteAck, RateLimitTrigger,
-    Request, RequestKind, Side, TimeInForce, Trigger,
+    MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, OrderUpdate, QuoteAck,
+    RateLimitTrigger, Request, RequestKind, Side, TimeInForce, Trigger,
 };
 
 use crate::rig::{CLIENT, Rig, limit};
@@ -101,6 +101,17 @@ fn the_connections_refusal_is_the_clients_and_the_id_stays_free() {
     assert_eq!((rig.error(), rig.core.orders().live_count()), (ErrorCode::VENUE_RATE_LIMITED, 0));
     rig.create(1001);
     assert_eq!(rig.acks(1001), [AckStatus::REJECTED, AckStatus::FORWARDED]);
+}
+
+#[test]
+fn an_order_that_its_connection_does_not_take_after_all_is_rejected() {
+    let mut rig = Rig::ready();
+    (rig.venue.refusal, rig.venue.is_refusal_late) = (Some(RequestError::NotReady), true);
+    rig.create(1001);
+    assert_eq!(rig.acks(1001), [AckStatus::FORWARDED]);
+    let update = rig.all::<OrderUpdate>().last().unwrap();
+    assert_eq!((update.status, update.error), (OrderStatus::REJECTED, ErrorCode::NOT_READY));
+    assert_eq!((rig.core.accounts()[0].open_orders, rig.core.orders().live_count()), (0, 0));
 }
 
 #[test]

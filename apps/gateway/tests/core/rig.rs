@@ -61,6 +61,8 @@ pub struct FakeVenue {
     pub left: Option<u64>,
     /// What the next request is refused with.
     pub refusal: Option<RequestError>,
+    /// It is refused when it is handed over, though the connection said that it takes it.
+    pub is_refusal_late: bool,
     /// Requests that were rehearsed.
     pub rehearsed: usize,
     is_rehearsal: bool,
@@ -87,6 +89,13 @@ impl Venue for FakeVenue {
         write_request(Id::Number(self.next_id), method, params, &mut out);
         self.asked.push(Asked { stream, id: self.next_id, method, text: String::from_utf8(out).unwrap() });
         Ok(self.next_id)
+    }
+
+    fn check(&mut self, _: Nanos, _: usize, _: Method) -> Result<(), RequestError> {
+        if self.is_refusal_late || self.is_rehearsal {
+            return Ok(());
+        }
+        self.refusal.take().map_or(Ok(()), Err)
     }
 
     fn send_fix<'a>(

@@ -119,7 +119,9 @@ impl Test {
             if ready.scope == ReadyScope::ACCOUNT && header.account == self.account {
                 self.is_account_ready = true;
                 if self.best_bid.is_zero() {
-                    tell("there is no bid yet: waiting for one");
+                    tell(
+                        "nobody bids yet: waiting for a bid (at a venue of one's own enter one, e.g. in tickpath shell)",
+                    );
                 }
             }
         } else if let Some(top) = event.body::<TopOfBook>() {
