@@ -298,7 +298,11 @@ impl Front {
         }
         outcome?;
         if is_of_orders && self.may_wait(account, number) {
-            let (look, asked) = (orders::look_of(message), Asked::Fix(caller));
+            let look = match message.msg_type() {
+                MsgType::ORDER_CANCEL_REPLACE_REQUEST => self.look_of_edit(account, orders::look_of(message)),
+                _ => orders::look_of(message),
+            };
+            let asked = Asked::Fix(caller);
             let queued = self.queue(number, account, look, asked, message.as_bytes());
             if queued.map_err(|fault| refused(SessionRejectReason::OTHER, fault.code.message()))? {
                 return Ok(());
