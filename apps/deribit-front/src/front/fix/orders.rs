@@ -109,8 +109,10 @@ pub(super) fn look_of(message: &Message<'_>) -> Look {
             let reduces = order.exec_inst.is_some_and(|text| text.contains('E'));
             if reduces { Look::All } else { Look::ClientId(order.cl_ord_id.to_owned()) }
         }),
-        MsgType::ORDER_CANCEL_REPLACE_REQUEST => OrderCancelReplaceRequest::decode(message)
-            .map(|replace| of(replace.orig_cl_ord_id, replace.cl_ord_id, replace.label)),
+        MsgType::ORDER_CANCEL_REPLACE_REQUEST => OrderCancelReplaceRequest::decode(message).map(|replace| {
+            let reduces = replace.exec_inst.is_some_and(|text| text.contains('E'));
+            if reduces { Look::All } else { of(replace.orig_cl_ord_id, replace.cl_ord_id, replace.label) }
+        }),
         MsgType::ORDER_CANCEL_REQUEST => OrderCancelRequest::decode(message)
             .map(|cancel| of(cancel.orig_cl_ord_id, cancel.cl_ord_id, cancel.label)),
         MsgType::ORDER_MASS_CANCEL_REQUEST | MsgType::QUOTE_CANCEL | MsgType::ORDER_MASS_STATUS_REQUEST => {
