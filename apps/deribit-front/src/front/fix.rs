@@ -529,7 +529,9 @@ impl Front {
         let reason = self.link(number).and_then(|link| link.session.close_reason());
         if reason.is_some() && self.fix.up.contains_key(&number) {
             match reason {
-                Some(CloseReason::PeerSilent | CloseReason::GapNotFilled) => self.counters.silent_clients.add(1),
+                Some(CloseReason::PeerSilent | CloseReason::GapNotFilled) => {
+                    self.counters.silent_clients.add(1)
+                }
                 Some(CloseReason::OutputFull) => self.counters.slow_clients.add(1),
                 _ => {}
             }
