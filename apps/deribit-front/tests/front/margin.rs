@@ -63,7 +63,7 @@ fn who_buys_must_have_the_fee_as_well() {
     venue.ok(bert, "private/buy", pair(1.665));
     let summary = venue.ok(bert, "private/get_account_summary", json!({ "currency": "USDC" }));
     let left = summary["balance"].as_f64().unwrap();
-    assert!((0.0..1.0).contains(&(left - 0.09)) , "{left}");
+    assert!((0.0..1.0).contains(&(left - 0.09)), "{left}");
 }
 
 #[test]
