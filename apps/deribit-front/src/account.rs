@@ -23,6 +23,8 @@ const FEW_ORDERS: usize = 16;
 
 /// Closed orders that are kept; the oldest goes first.
 const CLOSED_MAX: usize = 10_000;
+/// Requests without the log's word that are remembered after they were given up; the oldest goes first.
+const LATE_MAX: usize = 1_024;
 /// Trades that are kept; the oldest goes first.
 const TRADES_MAX: usize = 20_000;
 
@@ -59,6 +61,8 @@ pub(crate) struct Account {
     pub(crate) next_ref: u32,
     /// What was sent to the engine and is not in the log yet, oldest first.
     pub(crate) pending: VecDeque<Pending>,
+    /// The same given up, as its client was told: the log may still bring it. Oldest first.
+    pub(crate) late: VecDeque<Pending>,
     /// Whether new connections begin with cancel on disconnect.
     pub(crate) cancels_on_disconnect: bool,
     /// Market maker protection.
@@ -134,6 +138,7 @@ impl Account {
             by_ref: HashMap::new(),
             next_ref: 1,
             pending: VecDeque::new(),
+            late: VecDeque::new(),
             cancels_on_disconnect: false,
             guards: Vec::new(),
             mode_replies: VecDeque::new(),
@@ -442,6 +447,15 @@ impl Account {
         self.pending.iter().any(is_cancel)
     }
 
+    /// Keeps a request that is given up: what comes of it later has the connection, the links and the texts that were asked
+    /// for. Nobody is answered any more.
+    pub(crate) fn keep_late(&mut self, pending: Pending) {
+        if self.late.len() == LATE_MAX {
+            self.late.pop_front();
+        }
+        self.late.push_back(Pending { reply: None, group: None, ..pending });
+    }
+
     /// An order that was never meant to be told of.
     pub(crate) fn forget(&mut self, number: u64) {
         self.closed.retain(|order| order.number != number);
@@ -451,6 +465,7 @@ impl Account {
     pub(crate) fn begin_day(&mut self) {
         self.next_ref = 1;
         self.by_ref.clear();
+        self.late.clear();
     }
 }
 
@@ -459,6 +474,11 @@ impl Changes {
         if !self.orders.contains(&number) {
             self.orders.push(number);
         }
+    }
+
+    /// The order of a request of which nothing was done, because it would have traded with one of the same account.
+    pub(crate) fn refused_overlap(&self) -> Option<u64> {
+        self.orders.first().copied().filter(|order| self.overlap == Some(*order) && self.trades.is_empty())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -93,6 +93,8 @@ pub struct FrontCounters {
     pub logins_refused: Counter,
     /// Requests over the rate limit; the connection is closed.
     pub over_rate: Counter,
+    /// Messages by FIX that were longer than any may be: their clients were told so.
+    pub too_long: Counter,
     /// Requests that waited because an order before them was on its way.
     pub waited: Counter,
     /// Clients disconnected because they do not read.
@@ -331,6 +333,7 @@ impl Front {
         if connection.cancels_on_disconnect && connection.transport != Transport::Http {
             self.cancel_on_disconnect_of(number);
         }
+        self.cancel_orphaned_quotes();
     }
 
     fn cancel_on_disconnect_of(&mut self, number: u64) {
@@ -505,6 +508,7 @@ impl Front {
             self.run_heartbeats();
             self.give_up_unanswered();
             self.cancel_for_gone();
+            self.cancel_closed_others();
             self.cancel_frozen();
             self.cancel_orphaned_quotes();
         }
@@ -557,16 +561,17 @@ impl Front {
         for (account, pending) in late {
             self.give_up_queued(account, &pending);
             self.counters.unanswered.add(1);
-            match pending.reply {
+            match &pending.reply {
                 Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
-                    self.give_up_fix(connection, &asked);
+                    self.give_up_fix(*connection, asked);
                 }
-                Some(to) => self.reply(&to, Err(ErrorCode::TimedOut.into())),
+                Some(to) => self.reply(to, Err(ErrorCode::TimedOut.into())),
                 None => {}
             }
             if let Some(group) = pending.group {
                 self.finish_of_group(group, None);
             }
+            self.accounts[account].keep_late(pending);
             self.run_queued(account);
         }
     }

@@ -81,6 +81,8 @@ pub(crate) struct Extra {
     pub(crate) primary_id: String,
     /// Of orders of which one cancels the others: what they have in common.
     pub(crate) oco_ref: String,
+    /// One of them is filled or over: this one goes too, as soon as the log has it.
+    pub(crate) is_other_closed: bool,
     /// What it is to watch once it is let go.
     pub(crate) armed: Option<TriggerTerms>,
     /// How much of it was let go.

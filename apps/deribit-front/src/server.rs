@@ -104,7 +104,7 @@ impl std::fmt::Display for DeribitView {
         write!(
             f,
             "Deribit: {} connections, {} turned away, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
-             malformed, {} waited | {} over the rate, {} too slow, {} silent | {} notifications",
+             malformed, {} waited | {} over the rate, {} too slow, {} silent | {} notifications, {} too long",
             front.connections.read(),
             door.refused.read(),
             door.broken.read(),
@@ -118,6 +118,7 @@ impl std::fmt::Display for DeribitView {
             front.slow_clients.read(),
             front.silent_clients.read(),
             front.notifications.read(),
+            front.too_long.read(),
         )?;
         if let Some(fix) = &self.fix {
             let (made, refused, broken) = (fix.connections.read(), fix.refused.read(), fix.broken.read());
@@ -187,7 +188,8 @@ impl DeribitServer {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
         let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
         let tls = tls.transpose().context("deribit.tls")?;
-        let open_fix = |address| FixDoor::open(address, tls.clone(), settings.max_connections);
+        let open_fix =
+            |address| FixDoor::open(address, tls.clone(), settings.max_connections, settings.per_address);
         let fix = settings.fix_address.map(open_fix).transpose()?;
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;

@@ -16,6 +16,7 @@ use crate::pending::ReplyTo;
 use crate::scope::{Access, Scope};
 
 /// What a private method needs.
+#[derive(Clone, Copy)]
 pub(super) enum Need {
     /// To be authenticated.
     Login,
@@ -245,7 +246,7 @@ impl Front {
         if is_paid { Ok(()) } else { Err(self.send_away(number)) }
     }
 
-    fn send_away(&mut self, number: u64) -> Fault {
+    pub(super) fn send_away(&mut self, number: u64) -> Fault {
         self.counters.over_rate.add(1);
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.end = Some("too_many_requests");

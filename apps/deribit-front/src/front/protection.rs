@@ -232,10 +232,16 @@ impl Front {
         let ResetMmp { index_name, mmp_group } = request.params()?;
         let index = self.index_named(index_name)?;
         let group = mmp_group.map(|group| group.to_cow().into_owned()).unwrap_or_default();
-        self.guard(account, index, &group)
-            .ok_or(Fault::because(ErrorCode::BadArguments, "set_mmp_config was not called for it"))?;
-        self.unfreeze(account, index, &group);
+        self.reset_group(account, index, &group)?;
         Ok(Some(json(&Text::new("ok"))))
+    }
+
+    /// Quoting of a group for which limits are set may go on.
+    pub(super) fn reset_group(&mut self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
+        self.guard(account, index, group)
+            .ok_or(Fault::because(ErrorCode::BadArguments, "no limits are set for it"))?;
+        self.unfreeze(account, index, group);
+        Ok(())
     }
 
     fn freeze_of(&self, account: usize, index: usize, group: &str, until_ms: Option<u64>) -> Record {

@@ -266,6 +266,19 @@ impl Front {
         if !is_pair {
             self.check_not_liquidated(account, intent.listing)?;
         }
+        self.check_held(account, intent, leaves, but)
+    }
+
+    /// The same of what is being closed too: an order that lowers nothing needs its margin.
+    fn check_held(
+        &self,
+        account: usize,
+        intent: &Intent,
+        leaves: Qty,
+        but: Option<u64>,
+    ) -> Result<(), Fault> {
+        let listing = &self.settings.listings[intent.listing];
+        let is_pair = listing.contract.style == tickpath_derivatives::Style::Spot;
         let is_pair_sale = is_pair && intent.side == Side::Sell;
         let currency = if is_pair_sale { &listing.base } else { &listing.settlement };
         let figures = self.figures_of(account, currency, but);
@@ -452,6 +465,14 @@ impl Front {
         if qty <= order.filled {
             return Err(Fault::because(ErrorCode::InvalidAmount, "as much is executed already"));
         }
+        let is_reduce_only = edit.reduce_only || order.terms.is_reduce_only;
+        let qty = match is_reduce_only {
+            true => {
+                let leaves = Qty(qty.0 - order.filled.0);
+                Qty(order.filled.0 + self.reducing(account, listing, order.side, leaves)?.0)
+            }
+            false => qty,
+        };
         if edit.advanced.is_some() && order.terms.advanced.is_none() {
             return Err(ErrorCode::NotAdvOrder.into());
         }
@@ -472,7 +493,7 @@ impl Front {
         let terms = Terms {
             is_post_only: edit.post_only || order.terms.is_post_only,
             rejects_post_only: edit.reject_post_only,
-            is_reduce_only: edit.reduce_only || order.terms.is_reduce_only,
+            is_reduce_only,
             is_protected: edit.mmp || order.terms.is_protected,
             advanced,
             is_auto_replaced: false,
@@ -728,10 +749,29 @@ impl Front {
         }
         let price = self.price_of(listing, side, close.order_type, close.price)?;
         let terms = Terms { order_type: close.order_type, is_reduce_only: true, ..Terms::default() };
-        let qty = Qty(size.unsigned_abs());
+        let left = size.unsigned_abs().saturating_sub(self.closing(account, listing, side));
+        if left == 0 {
+            return Err(Fault::because(ErrorCode::AlreadyClosed, "open orders close the whole position"));
+        }
+        // Of a position above the largest order a further request closes the rest.
+        let qty = Qty(left).min(self.settings.listings[listing].max_qty);
         let intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
+        self.check_held(account, &intent, qty, None)?;
         self.enter(account, intent, Some(to.connection), Some(to.clone()))?;
         Ok(None)
+    }
+
+    /// As much as open orders, and those on their way, close of a position and do nothing else.
+    fn closing(&self, account: usize, listing: usize, side: Side) -> u64 {
+        let known = &self.accounts[account];
+        let is_meant =
+            |place: usize, own: Side, terms: &Terms| (place, own) == (listing, side) && terms.is_reduce_only;
+        let open = known.open.values().filter(|order| is_meant(order.listing, order.side, &order.terms));
+        let pending = known.pending.iter().filter_map(|pending| match pending.work {
+            Work::Place(intent) if is_meant(intent.listing, intent.side, &intent.terms) => Some(intent.qty.0),
+            _ => None,
+        });
+        open.map(|order| order.leaves().0).chain(pending).fold(0, u64::saturating_add)
     }
 
     /// Cancels the orders whose connections are gone: those that were open then, and those that were on their way.
@@ -740,7 +780,7 @@ impl Front {
             return;
         }
         let orders = self.accounts.iter().flat_map(|known| known.open.values().chain(known.waiting.values()));
-        let pending = self.accounts.iter().flat_map(|known| known.pending.iter());
+        let pending = self.accounts.iter().flat_map(|known| known.pending.iter().chain(&known.late));
         let owners: std::collections::HashSet<u64> = orders
             .filter_map(|order| order.connection)
             .chain(pending.filter_map(|pending| pending.connection))

@@ -7,7 +7,7 @@ use tickpath_matching::CommandKind;
 use tickpath_types::OrderRequest;
 
 use crate::fix_client::{Client, decimal, read};
-use crate::support::{Venue, changed};
+use crate::support::{Venue, changed, settings};
 
 const OPTION: &str = "BTC-25DEC26-60000-C";
 
@@ -311,4 +311,36 @@ fn quotes_are_cancelled_by_their_delta_and_stopped_by_their_vega() {
     assert_eq!(venue.ok(anna, "private/get_open_orders", json!({})), json!([]));
     let status = venue.ok(anna, "private/get_mmp_status", json!({}));
     assert_eq!((&status[0]["mmp_group"], &status[0]["frozen_until"]), (&json!("g"), &json!(0)));
+}
+
+#[test]
+fn orders_of_options_wait_for_a_price_of_the_index() {
+    let mut moving = settings();
+    moving.indices[0].2 = 5_000;
+    let mut venue = Venue::of(moving);
+    let anna = venue.login("anna");
+    let stop = |trigger: Value| json!({ "instrument_name": OPTION, "amount": 0.1, "type": "stop_limit", "price": 0.01, "trigger": "index_price", "trigger_price": trigger });
+    for (price, code) in [(json!(0), 10035), (json!(-1), 10035), (json!(60_100.00001), 10044)] {
+        assert_eq!(venue.refused(anna, "private/buy", stop(price.clone())), code, "{price}");
+    }
+    // The option's own prices still have its range.
+    let mut own = stop(json!(60_100));
+    own["trigger"] = json!("mark_price");
+    assert_eq!(venue.refused(anna, "private/buy", own), 10034);
+    let up = venue.ok(anna, "private/buy", stop(json!(60_100)))["order"].clone();
+    assert_eq!((&up["trigger_price"], &up["trigger"]), (&json!(60_100), &json!("index_price")));
+    let mut down = stop(json!(59_900));
+    down["type"] = json!("take_limit");
+    let down = venue.ok(anna, "private/buy", down)["order"]["order_id"].clone();
+    let moved = json!({ "order_id": down, "amount": 0.1, "trigger_price": 59_950.5 });
+    assert_eq!(venue.ok(anna, "private/edit", moved)["order"]["trigger_price"], 59_950.5);
+    let trailing = json!({ "instrument_name": OPTION, "amount": 0.1, "type": "trailing_stop", "trigger": "index_price", "trigger_offset": 5_000 });
+    let trailing = venue.ok(anna, "private/buy", trailing)["order"].clone();
+    assert_eq!(trailing["trigger_price"], 65_000);
+    for _ in 0..200 {
+        venue.wait(1_000_001);
+    }
+    let waiting = venue.ok(anna, "private/get_open_orders", json!({ "type": "trigger_all" }));
+    assert!(waiting.as_array().unwrap().len() < 3, "{waiting}");
+    assert!(venue.engine.open_order_count() > 0);
 }

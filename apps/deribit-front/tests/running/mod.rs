@@ -22,10 +22,10 @@ pub struct Running {
     pub address: SocketAddrV4,
     /// Where clients connect that speak FIX.
     pub fix_address: Option<SocketAddrV4>,
+    /// What it counts.
+    pub view: DeribitView,
     /// Makes things go wrong.
     pub faults: FaultSwitch,
-    /// What its front has done.
-    pub view: DeribitView,
 }
 
 impl Running {
@@ -60,7 +60,7 @@ impl Running {
         let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
         let runner = Runner::start(plan, clock, stop.clone()).unwrap();
         let front = server.start(clock).unwrap();
-        Running { stop, runner, journal, front, address, fix_address, faults, view }
+        Running { stop, runner, journal, front, address, fix_address, view, faults }
     }
 
     /// The address of its WebSocket.
