@@ -694,7 +694,7 @@ impl Front {
     /// The cancelled orders by their instruments.
     fn detailed(&self, group: &Group) -> Vec<u8> {
         let account = &self.accounts[group.account];
-        let orders: Vec<_> = group.cancelled.iter().filter_map(|number| account.order(*number)).collect();
+        let orders = account.orders(&group.cancelled);
         let mut places: Vec<usize> = orders.iter().map(|order| order.listing).collect();
         places.sort_unstable();
         places.dedup();
