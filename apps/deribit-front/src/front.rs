@@ -337,7 +337,9 @@ impl Front {
         if connection.cancels_on_disconnect && connection.transport != Transport::Http {
             self.cancel_on_disconnect_of(number);
         }
-        self.cancel_orphaned_quotes();
+        if connection.account.is_some() && connection.transport != Transport::Http {
+            self.cancel_orphaned_quotes();
+        }
     }
 
     fn cancel_on_disconnect_of(&mut self, number: u64) {
