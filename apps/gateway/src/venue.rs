@@ -304,7 +304,7 @@ impl Streams {
     #[cold]
     fn note_scope(&mut self, stream: usize, now: Nanos, core: &mut Recorded, door: &mut Doorway) {
         let session = self.links[stream].session();
-        let (may_trade, name) = (may_trade(session.scope()), core.stream_name(stream));
+        let (may_trade, name) = (session.may_trade(), core.stream_name(stream));
         if let Some(word) = session.missing_scope() {
             let _ = self.notes.to_print.try_send(format!(
                 "connection {name}: the venue does not grant {word}: give the key that scope, or ask for less of it"
@@ -590,11 +590,6 @@ impl Listener for Ear<'_> {
             _ => {}
         }
     }
-}
-
-/// Whether what was granted allows orders; where the venue does not say what it is believed.
-fn may_trade(scope: &str) -> bool {
-    scope.is_empty() || scope.split_ascii_whitespace().any(|word| word == "trade:read_write")
 }
 
 /// What the time of a message is counted under.
