@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType};
-use tickpath_deribit::credits::{CreditPlan, Credits};
+use tickpath_deribit::credits::{CreditPlan, CreditPool, Credits};
 use tickpath_derivatives::{FundingMeter, Money, Position, Style};
 use tickpath_types::{
     CancelReason as EngineReason, EnterOrder, Liquidity, MatchId, Nanos, OrderEvent, OrderEventKind, Price,
@@ -11,7 +11,7 @@ use tickpath_types::{
 };
 
 use crate::config::AccountSettings;
-use crate::front::{Guard, Handed, Pool};
+use crate::front::{Guard, Handed};
 use crate::ledger::Ledger;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
@@ -64,17 +64,17 @@ pub(crate) struct Account {
     pub(crate) cancels_on_disconnect: bool,
     /// Market maker protection.
     pub(crate) guards: Vec<Guard>,
-    /// Who is answered once the log says what becomes of trades with oneself, oldest first.
-    pub(crate) mode_replies: VecDeque<ReplyTo>,
+    /// Who is answered once the log says what becomes of trades with oneself, and what was asked, oldest first.
+    pub(crate) mode_replies: VecDeque<(ReplyTo, SelfTradePrevention)>,
     /// Until when no quote is taken, in milliseconds since 1970.
     pub(crate) quotes_frozen_ms: u64,
-    pub(crate) matching: Credits,
-    pub(crate) cancel_all: Credits,
-    pub(crate) quotes: Credits,
-    pub(crate) non_matching: Credits,
-    pub(crate) get_instruments: Credits,
-    pub(crate) subscribe: Credits,
-    pub(crate) transaction_log: Credits,
+    matching: Credits,
+    cancel_all: Credits,
+    quotes: Credits,
+    non_matching: Credits,
+    get_instruments: Credits,
+    subscribe: Credits,
+    transaction_log: Credits,
 }
 
 /// What one command did to an account.
@@ -114,6 +114,7 @@ pub(crate) struct Context<'a> {
 
 impl Account {
     pub(crate) fn new(settings: &AccountSettings, (rate, burst): (u64, u64), now: Nanos) -> Account {
+        let plan = |pool: CreditPool| Credits::new(pool.plan(CreditPlan::rate(rate, burst)), now);
         Account {
             name: settings.user.clone(),
             session: settings.session,
@@ -139,13 +140,13 @@ impl Account {
             guards: Vec::new(),
             mode_replies: VecDeque::new(),
             quotes_frozen_ms: 0,
-            matching: Credits::new(CreditPlan::rate(rate, burst), now),
-            cancel_all: Credits::new(CreditPlan::rate(rate, burst), now),
-            quotes: Credits::new(CreditPlan::rate(rate, burst), now),
-            non_matching: Credits::new(CreditPlan::NON_MATCHING, now),
-            get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
-            subscribe: Credits::new(CreditPlan::SUBSCRIBE, now),
-            transaction_log: Credits::new(CreditPlan::TRANSACTION_LOG, now),
+            matching: plan(CreditPool::Matching),
+            cancel_all: plan(CreditPool::CancelAll),
+            quotes: plan(CreditPool::Quotes),
+            non_matching: plan(CreditPool::NonMatching),
+            get_instruments: plan(CreditPool::GetInstruments),
+            subscribe: plan(CreditPool::Subscribe),
+            transaction_log: plan(CreditPool::TransactionLog),
         }
     }
 
@@ -156,15 +157,15 @@ impl Account {
     }
 
     /// The credits that a request takes.
-    pub(crate) const fn credits(&mut self, pool: Pool) -> &mut Credits {
+    pub(crate) const fn credits(&mut self, pool: CreditPool) -> &mut Credits {
         match pool {
-            Pool::NonMatching => &mut self.non_matching,
-            Pool::GetInstruments => &mut self.get_instruments,
-            Pool::Subscribe => &mut self.subscribe,
-            Pool::TransactionLog => &mut self.transaction_log,
-            Pool::Matching => &mut self.matching,
-            Pool::CancelAll => &mut self.cancel_all,
-            Pool::Quotes => &mut self.quotes,
+            CreditPool::NonMatching => &mut self.non_matching,
+            CreditPool::GetInstruments => &mut self.get_instruments,
+            CreditPool::Subscribe => &mut self.subscribe,
+            CreditPool::TransactionLog => &mut self.transaction_log,
+            CreditPool::Matching => &mut self.matching,
+            CreditPool::CancelAll => &mut self.cancel_all,
+            CreditPool::Quotes => &mut self.quotes,
         }
     }
 

@@ -10,6 +10,7 @@ use tickpath_net::{Kernel, Poller};
 use tickpath_types::Nanos;
 use tickpath_web::{ByteAcceptor, ByteConnection, TlsServer};
 
+use crate::config::ConnectionsPerAddress;
 use crate::connection::Transport;
 use crate::faults::Outage;
 use crate::front::{FIX_MESSAGE_MAX, Front};
@@ -58,7 +59,7 @@ pub(crate) struct FixDoor {
     again: Vec<u64>,
     next_key: u64,
     max_connections: usize,
-    max_connections_per_address: usize,
+    per_address: ConnectionsPerAddress,
     counters: Arc<FixCounters>,
 }
 
@@ -67,7 +68,7 @@ impl FixDoor {
         address: SocketAddrV4,
         tls: Option<TlsServer>,
         max_connections: usize,
-        max_connections_per_address: usize,
+        per_address: ConnectionsPerAddress,
     ) -> anyhow::Result<FixDoor> {
         let acceptor = ByteAcceptor::bind(&Kernel, address, tls).context("deribit.fix_address")?;
         let poller = Poller::new(READY_MAX)?;
@@ -79,7 +80,7 @@ impl FixDoor {
             again: Vec::new(),
             next_key: 0,
             max_connections,
-            max_connections_per_address,
+            per_address,
             counters: Arc::default(),
         })
     }
@@ -114,7 +115,7 @@ impl FixDoor {
             // The system knows where all came from that it let in.
             let peer = connection.peer_address().map_or(Ipv4Addr::UNSPECIFIED, |peer| *peer.ip());
             let of_peer = self.clients.values().filter(|client| client.peer == peer).count();
-            if self.clients.len() >= self.max_connections || of_peer >= self.max_connections_per_address {
+            if self.clients.len() >= self.max_connections || of_peer >= self.per_address.max_of(peer) {
                 self.counters.refused.add(1);
                 continue;
             }

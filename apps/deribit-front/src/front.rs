@@ -1,6 +1,7 @@
 //! The front without its sockets: what clients ask, what the log says, what clients are told.
 
 mod account;
+mod advanced;
 mod auth;
 mod calls;
 mod candles;
@@ -44,7 +45,7 @@ use tickpath_types::{MarketEvent, MatchId, Nanos, OrderEvent, Price};
 
 use crate::account::Account;
 use crate::config::FrontSettings;
-use crate::connection::{Connection, Frame, Transport};
+use crate::connection::{Connection, Frame, TOO_SLOW, Transport};
 use crate::fault::Fault;
 use crate::faults::Faults;
 use crate::json::Json;
@@ -54,7 +55,6 @@ use crate::market::{Market, Trade};
 use crate::pending::{Group, ReplyTo, RequestId};
 use crate::record::{MarketPrices, MoneyTerms, Stamped};
 
-pub(crate) use calls::Pool;
 pub(crate) use disturb::MAINTENANCE;
 pub(crate) use fix::{FIX_MESSAGE_MAX, FixLink};
 pub(crate) use handed::Handed;
@@ -146,6 +146,8 @@ pub struct Front {
     token_lines: auth::TokenLines,
     labels: Labels,
     requests: VecDeque<DoorRequest>,
+    /// Cancels that wait for room among them: accounts, orders, groups.
+    unsent: VecDeque<(usize, u64, u64)>,
     /// Requests that wait for others that are on their way, by connection.
     queued: BTreeMap<u64, in_order::InOrder>,
     /// Requests sent to the engine so far.
@@ -157,6 +159,8 @@ pub struct Front {
     channels: channels::Channels,
     faults: Faults,
     fix: fix::FixState,
+    /// Orders whose prices follow the index.
+    followed: advanced::Followed,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
     /// The events of the command that is being told.
@@ -243,6 +247,7 @@ impl Front {
             token_lines: auth::TokenLines::default(),
             labels,
             requests: VecDeque::new(),
+            unsent: VecDeque::new(),
             queued: BTreeMap::new(),
             turns: 0,
             groups: HashMap::new(),
@@ -251,6 +256,7 @@ impl Front {
             channels: channels::Channels::default(),
             faults: Faults::new(settings.faults.clone()),
             fix: fix::FixState::new(&settings, now_us),
+            followed: advanced::Followed::default(),
             gone: VecDeque::new(),
             order_events: Vec::new(),
             market_events: Vec::new(),
@@ -319,6 +325,9 @@ impl Front {
         self.now_us = now_us;
         let Some(connection) = self.connections.remove(&number) else { return };
         self.channels.leave(number, &connection.topics);
+        if connection.transport == Transport::WebSocket && !connection.login.is_empty() {
+            self.auth.forget(number);
+        }
         self.faults.forget(number);
         self.leave_fix(number);
         if connection.cancels_on_disconnect && connection.transport != Transport::Http {
@@ -388,8 +397,14 @@ impl Front {
         connection.end.filter(|_| connection.is_drained())
     }
 
+    /// Why the client is to be closed, whether or not messages still wait for it; none while it is not.
+    pub(crate) fn end(&self, number: u64) -> Option<&'static str> {
+        self.connections.get(&number)?.end
+    }
+
     /// The next request to the venue.
     pub fn poll_request(&mut self) -> Option<DoorRequest> {
+        self.send_unsent();
         self.requests.pop_front()
     }
 
@@ -463,7 +478,7 @@ impl Front {
 
     fn push(&mut self, number: u64, frame: Frame) {
         if let Some(connection) = self.connections.get_mut(&number)
-            && connection.end != Some("connection_too_slow")
+            && connection.end != Some(TOO_SLOW)
             && !connection.push(frame)
         {
             self.counters.slow_clients.add(1);
@@ -520,6 +535,7 @@ impl Front {
         self.run_settlements();
         self.note_prices();
         self.fire_triggers();
+        self.follow_index();
         self.liquidate();
     }
 
@@ -531,6 +547,16 @@ impl Front {
             while known.pending.front().is_some_and(|pending| pending.sent_us < deadline) {
                 late.extend(known.pending.pop_front().map(|pending| (account, pending)));
             }
+        }
+        let mut modes = Vec::new();
+        for known in &mut self.accounts {
+            while let Some(reply) = known.mode_replies.pop_front_if(|(to, _)| to.us_in < deadline) {
+                modes.push(reply);
+            }
+        }
+        for (to, _) in modes {
+            self.counters.unanswered.add(1);
+            self.reply(&to, Err(ErrorCode::TimedOut.into()));
         }
         for (account, pending) in late {
             self.give_up_queued(account, &pending);

@@ -60,6 +60,12 @@ impl LineFile {
         new.write_all(lines)?;
         new.sync_data()?;
         std::fs::rename(&beside, &self.path)?;
+        if self.is_synced
+            && let Some(folder) = self.path.parent()
+        {
+            // Else a power cut may bring the old ones back.
+            File::open(folder)?.sync_all()?;
+        }
         self.file = OpenOptions::new().append(true).open(&self.path)?;
         (self.len, self.is_given_up) = (lines.len() as u64, false);
         self.waiting.clear();

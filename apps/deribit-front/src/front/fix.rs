@@ -16,6 +16,7 @@ mod trades;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use tickpath_deribit::credits::CreditPool;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::Money;
@@ -32,7 +33,7 @@ use tickpath_types::Nanos;
 
 use self::indices::IndexFeed;
 use self::market_data::Feed;
-use super::calls::{Need, Pool, allows};
+use super::calls::{Need, allows};
 use super::in_order::Asked;
 use super::{Front, IDLE_US};
 use crate::account::Changes;
@@ -292,7 +293,7 @@ impl Front {
             )),
         };
         // What is refused costs as well.
-        if !self.charge_fix(number, account, *outcome.as_ref().unwrap_or(&Pool::NonMatching)) {
+        if !self.charge_fix(number, account, *outcome.as_ref().unwrap_or(&CreditPool::NonMatching)) {
             return Ok(());
         }
         outcome?;
@@ -367,7 +368,7 @@ impl Front {
     }
 
     /// Takes credits; as over JSON-RPC a client without any is sent away.
-    fn charge_fix(&mut self, number: u64, account: usize, pool: Pool) -> bool {
+    fn charge_fix(&mut self, number: u64, account: usize, pool: CreditPool) -> bool {
         let is_paid = self.charge(number, Some(account), pool).is_ok();
         if !is_paid {
             self.with_session(number, |session, now, _| {
@@ -382,7 +383,7 @@ impl Front {
         let is_answered =
             [MsgType::TEST_REQUEST, MsgType::RESEND_REQUEST, MsgType::SEQUENCE_RESET].contains(&msg_type);
         if is_answered && let Some((account, _)) = self.fix.up.get(&number).copied() {
-            self.charge_fix(number, account, Pool::NonMatching);
+            self.charge_fix(number, account, CreditPool::NonMatching);
         }
     }
 
@@ -577,24 +578,24 @@ impl Front {
 }
 
 /// What a message needs and costs; none of one that is not taken.
-fn price_of(msg_type: MsgType) -> Option<(Need, Pool)> {
+fn price_of(msg_type: MsgType) -> Option<(Need, CreditPool)> {
     Some(match msg_type {
         MsgType::NEW_ORDER_SINGLE | MsgType::ORDER_CANCEL_REPLACE_REQUEST | MsgType::ORDER_CANCEL_REQUEST => {
-            (Need::Trade(Access::ReadWrite), Pool::Matching)
+            (Need::Trade(Access::ReadWrite), CreditPool::Matching)
         }
-        MsgType::MASS_QUOTE | MsgType::QUOTE_CANCEL => (Need::Trade(Access::ReadWrite), Pool::Quotes),
+        MsgType::MASS_QUOTE | MsgType::QUOTE_CANCEL => (Need::Trade(Access::ReadWrite), CreditPool::Quotes),
         MsgType::PROTECTION_LIMITS | MsgType::PROTECTION_RESET => {
-            (Need::Trade(Access::ReadWrite), Pool::NonMatching)
+            (Need::Trade(Access::ReadWrite), CreditPool::NonMatching)
         }
-        MsgType::ORDER_MASS_CANCEL_REQUEST => (Need::Trade(Access::ReadWrite), Pool::CancelAll),
+        MsgType::ORDER_MASS_CANCEL_REQUEST => (Need::Trade(Access::ReadWrite), CreditPool::CancelAll),
         MsgType::ORDER_MASS_STATUS_REQUEST
         | MsgType::REQUEST_FOR_POSITIONS
-        | MsgType::TRADE_CAPTURE_REQUEST => (Need::Trade(Access::Read), Pool::NonMatching),
-        MsgType::USER_REQUEST => (Need::Account(Access::Read), Pool::NonMatching),
-        MsgType::SECURITY_LIST_REQUEST => (Need::Login, Pool::GetInstruments),
-        MsgType::MARKET_DATA_REQUEST => (Need::Login, Pool::Subscribe),
+        | MsgType::TRADE_CAPTURE_REQUEST => (Need::Trade(Access::Read), CreditPool::NonMatching),
+        MsgType::USER_REQUEST => (Need::Account(Access::Read), CreditPool::NonMatching),
+        MsgType::SECURITY_LIST_REQUEST => (Need::Login, CreditPool::GetInstruments),
+        MsgType::MARKET_DATA_REQUEST => (Need::Login, CreditPool::Subscribe),
         MsgType::SECURITY_STATUS_REQUEST | MsgType::SECURITY_DEFINITION_REQUEST => {
-            (Need::Login, Pool::NonMatching)
+            (Need::Login, CreditPool::NonMatching)
         }
         _ => return None,
     })

@@ -44,6 +44,9 @@ impl LogListener for Front {
         let at_ms = self.time_of(command.ts);
         let (touched, trades) = self.take_market_events(command, at_ms);
         let own = self.by_session.get(&command.session.0).copied();
+        if own.is_some() {
+            self.note_label_of(command);
+        }
         let pending = own.and_then(|account| self.take_pending(account, command));
         let changes = self.take_order_events(own, pending.as_ref(), command, at_ms);
         if let Some(account) = own {
@@ -78,6 +81,9 @@ impl LogListener for Front {
             }
             _ => {}
         }
+        for (account, changes) in &changes {
+            self.note_followed(*account, &changes.orders);
+        }
         self.enter_in_ledgers(&changes);
         if command.kind == CommandKind::EndDay {
             self.accounts.iter_mut().for_each(crate::account::Account::begin_day);
@@ -90,9 +96,12 @@ impl LogListener for Front {
         if self.is_live {
             for (account, changes) in &changes {
                 self.watch_protected(*account, changes);
+            }
+            // What happened is told before what follows from it.
+            self.tell(&touched, &trades, &changes);
+            for (account, changes) in &changes {
                 self.follow_links(*account, changes);
             }
-            self.tell(&touched, &trades, &changes);
             if !trades.is_empty() {
                 self.fire_triggers();
             }
@@ -150,6 +159,18 @@ impl Front {
         }
         self.market_events = events;
         (touched, traded)
+    }
+
+    /// The number of the label that an order of an account has is no other label's.
+    fn note_label_of(&mut self, command: &Command) {
+        let id = match command.kind {
+            CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order) => {
+                order.client_order_id
+            }
+            CommandKind::Order(OrderRequest::Replace(order)) => order.client_order_id,
+            _ => return,
+        };
+        self.labels.note(Terms::decode(&id).label);
     }
 
     /// True for an order that closes a position of an account without enough margin.
@@ -353,7 +374,7 @@ impl Front {
         let sent = moved.and_then(|()| {
             let (reply, extra) = (pending.reply.clone(), pending.extra.clone());
             let Pending { connection, group, turn, .. } = pending;
-            self.enter_as(account, intent, Origin { connection, reply, group, extra, turn })
+            self.enter_as(account, intent, Origin { connection, reply, group, extra, turn, is_forced: false })
         });
         self.follow_bounced(account, intent.terms.trigger, sent.as_ref().ok().map(|()| intent.qty));
         match (sent, &pending.reply, pending.group) {

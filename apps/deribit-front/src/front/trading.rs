@@ -27,6 +27,8 @@ use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, W
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
 const SHOWN_STEPS_MIN: u64 = 100;
 const SHOWN_PART_MIN: u64 = 100;
+/// Cancels that may wait for room in the queue, as many as the orders of two accounts.
+const UNSENT_MAX: usize = 1 << 18;
 
 /// An open order as it is to be.
 pub(super) struct NewTerms {
@@ -108,6 +110,7 @@ impl Front {
             label: self.label_number(account, &label, to.id.client_order_id())?,
             trigger: 0,
             advanced,
+            is_auto_replaced: false,
         };
         if waits(order_type) {
             return self.place_trigger(account, listing, side, order, (qty, terms), to).map(Done::Order);
@@ -307,13 +310,18 @@ impl Front {
 
     pub(super) fn enter_as(&mut self, account: usize, intent: Intent, origin: Origin) -> Result<(), Fault> {
         let order = self.engine_order(account, &intent);
-        let Origin { connection, reply, group, extra, turn } = origin;
+        let Origin { connection, reply, group, extra, turn, is_forced } = origin;
         let sent_us = self.now_us;
         if let Some(extra) = extra.as_ref().filter(|extra| !extra.linked.is_empty()) {
             self.write_links_asked(account, order.user_ref.0, extra);
         }
-        self.send(
+        let ask = match is_forced {
+            true => DoorAsk::Force(order),
+            false => DoorAsk::Order(OrderRequest::Enter(order)),
+        };
+        self.send_as(
             account,
+            ask,
             Pending {
                 request: OrderRequest::Enter(order),
                 work: Work::Place(intent),
@@ -347,22 +355,18 @@ impl Front {
         }
     }
 
-    /// Hands a request to the venue, and remembers it until the log has it.
-    fn send(&mut self, account: usize, mut pending: Pending) -> Result<(), Fault> {
+    /// Hands a user's request to the venue, and remembers it until the log has it.
+    fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
+        self.send_as(account, DoorAsk::Order(pending.request), pending)
+    }
+
+    fn send_as(&mut self, account: usize, ask: DoorAsk, mut pending: Pending) -> Result<(), Fault> {
         // Nobody fills the queue of all; what takes orders away has the room of all.
         let is_crowded = self.accounts[account].pending.len() >= ACCOUNT_REQUESTS_MAX
             && !matches!(pending.work, Work::Cancel { .. });
         if is_crowded || self.requests.len() >= REQUESTS_MAX {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
-        let ask = match (pending.work, pending.request) {
-            (Work::Place(Intent { terms, .. }), OrderRequest::Enter(order))
-                if terms.order_type == OrderType::Liquidation =>
-            {
-                DoorAsk::Force(order)
-            }
-            (_, request) => DoorAsk::Order(request),
-        };
         if pending.turn == 0 {
             self.turns += 1;
             pending.turn = self.turns;
@@ -492,6 +496,7 @@ impl Front {
             is_reduce_only,
             is_protected: edit.mmp || order.terms.is_protected,
             advanced,
+            is_auto_replaced: false,
             ..order.terms
         };
         let new = NewTerms { number, qty, price, terms, display };
@@ -513,7 +518,10 @@ impl Front {
         let order = self.open_order(account, number)?.clone();
         let shown = order.display.unwrap_or(Qty::ZERO);
         let (listing, display) = (order.listing, display.unwrap_or(shown));
-        let is_as_it_was = price == order.price && display == shown && terms == order.terms;
+        // Who moved it last is no change by itself.
+        let is_auto_replaced = order.terms.is_auto_replaced;
+        let same = Terms { is_auto_replaced, ..terms } == order.terms;
+        let is_as_it_was = price == order.price && display == shown && same;
         if is_as_it_was && qty == order.qty {
             return Ok(false);
         }
@@ -539,7 +547,7 @@ impl Front {
                 }
             }
         };
-        let Origin { connection, reply, group, extra, turn } = origin;
+        let Origin { connection, reply, group, extra, turn, .. } = origin;
         let work = Work::Edit { number, intent };
         self.send(account, Pending { request, work, connection, reply, group, sent_us, turn, extra })?;
         Ok(true)
@@ -653,18 +661,29 @@ impl Front {
         if numbers.is_empty() {
             return Ok(Some(group));
         }
-        let number_of_group = self.next_group;
-        self.next_group += 1;
-        for number in numbers {
-            let reason = CancelReason::UserRequest;
-            let sent = self.send_cancel(account, *number, None, Some(number_of_group), reason);
-            group.waiting += usize::from(sent.is_ok());
-        }
-        if group.waiting == 0 {
+        // All of them or none: nobody is to believe that he has no orders left.
+        if self.unsent.len() + numbers.len() > UNSENT_MAX {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
+        let number_of_group = self.next_group;
+        self.next_group += 1;
+        group.waiting = numbers.len();
         self.groups.insert(number_of_group, group);
+        self.unsent.extend(numbers.iter().map(|number| (account, *number, number_of_group)));
+        self.send_unsent();
         Ok(None)
+    }
+
+    /// Sends cancels that waited for room, as far as there is some: the other half of the queue is for other requests.
+    pub(super) fn send_unsent(&mut self) {
+        while self.requests.len() < REQUESTS_MAX / 2
+            && let Some((account, number, group)) = self.unsent.pop_front()
+        {
+            if self.send_cancel(account, number, None, Some(group), CancelReason::UserRequest).is_err() {
+                // It has ended meanwhile.
+                self.finish_of_group(group, None);
+            }
+        }
     }
 
     /// One of many is in the log, or is given up; the last of them answers.
@@ -836,6 +855,10 @@ pub(super) fn check_terms(
     order_type: OrderType,
     time: TimeInForce,
 ) -> Result<(), Fault> {
+    // Of the venue's own orders, which no limit holds back: it is nobody else's to ask for.
+    if order_type == OrderType::Liquidation {
+        return Err(Fault::param("type", "liquidation is the venue's own"));
+    }
     let has_trigger =
         order.trigger.is_some() || order.trigger_price.is_some() || order.trigger_offset.is_some();
     if has_trigger && !waits(order_type) {
