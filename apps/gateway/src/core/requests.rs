@@ -101,23 +101,13 @@ impl Core {
                     self.cancel_quotes(now, &asked, &body, door, venue);
                 }
             }
-            RequestKind::DOWNLOAD_MARKET_DATA => match self.admit(now, user, false, door) {
-                Ok(()) => {
-                    if let Some(client) = self.clients.get_mut(client) {
-                        client.download.again();
-                    }
+            RequestKind::DOWNLOAD_MARKET_DATA => {
+                // Not one of the requests that the user is held to: who reads too slowly asks by itself, and is not to take the
+                // user's cancellations away. A pause between two downloads bounds it.
+                if let Some(client) = self.clients.get_mut(client) {
+                    client.wants_again = true;
                 }
-                Err(error) => {
-                    self.refuse(
-                        now,
-                        &asked,
-                        AckType::DOWNLOAD_MARKET_DATA,
-                        EventSide::default(),
-                        error,
-                        door,
-                    );
-                }
-            },
+            }
             RequestKind::CUSTOM_MESSAGE => {
                 if let Some(body) = request.body::<CustomRequest>() {
                     self.pass_on(now, &asked, &body, door);

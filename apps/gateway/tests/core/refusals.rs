@@ -3,10 +3,11 @@
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadMarketData, ErrorCode, ExecutionFlags,
-    MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, OrderUpdate, QuoteAck,
-    RateLimitTrigger, Request, RequestKind, Side, TimeInForce, Trigger,
+    AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadBegin, DownloadMarketData, ErrorCode,
+    ExecutionFlags, MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, OrderUpdate,
+    QuoteAck, RateLimitTrigger, ReadyScope, Request, RequestKind, Side, TimeInForce, Trigger,
 };
+use tickpath_types::Nanos;
 
 use crate::rig::{CLIENT, Rig, limit};
 
@@ -187,12 +188,11 @@ fn whatever_is_asked_counts_and_is_answered() {
     let ack: OrderAck = rig.all().last().unwrap();
     assert_eq!((ack.request_id, ack.error, ack.status), (7, ErrorCode::MALFORMED, AckStatus::REJECTED));
     for _ in 0..99 {
-        rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+        rig.request(CLIENT, 0, 0, &CustomRequest::default());
     }
     assert_eq!(rig.all::<OrderAck>().count(), 1);
-    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
-    let ack: OrderAck = rig.all().last().unwrap();
-    assert_eq!((ack.request, ack.error), (AckType::DOWNLOAD_MARKET_DATA, ErrorCode::RATE_LIMITED));
+    rig.request(CLIENT, 0, 0, &CustomRequest::default());
+    assert_eq!(rig.error(), ErrorCode::RATE_LIMITED);
     rig.request(CLIENT, 0, 0, &CustomRequest::default());
     let ack: OrderAck = rig.all().last().unwrap();
     assert_eq!((ack.request, ack.error), (AckType::CUSTOM_MESSAGE, ErrorCode::BANNED));
@@ -259,4 +259,36 @@ fn quotes_are_refused_as_what_they_are() {
     rig.request(CLIENT, 0, 1, &MassQuote::default());
     let acks: Vec<QuoteAck> = rig.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect();
     assert_eq!((acks.len(), acks[0].error), (1, ErrorCode::NOT_SUPPORTED));
+}
+
+#[test]
+fn who_lost_market_data_is_told_it_anew_and_never_banned_for_it() {
+    let mut rig = Rig::ready();
+    let begun =
+        |rig: &Rig| rig.all::<DownloadBegin>().filter(|begin| begin.scope == ReadyScope::MARKET_DATA).count();
+    assert_eq!(begun(&rig), 1);
+    // Far more wishes than the user may send requests: one download at once, one more for all others in a moment.
+    for _ in 0..300 {
+        rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    }
+    rig.poll();
+    assert_eq!(begun(&rig), 2);
+    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    rig.poll();
+    assert_eq!(begun(&rig), 2, "the second one waits");
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!(begun(&rig), 3);
+    rig.pass(Nanos::from_secs(10));
+    assert_eq!(begun(&rig), 3);
+    assert_eq!((rig.all::<OrderAck>().count(), rig.all::<RateLimitTrigger>().count()), (0, 0));
+    rig.working(1001);
+    // One that is banned can see the market all the same.
+    for id in 0..101 {
+        rig.cancel(id + 5_000);
+    }
+    rig.create(1002);
+    assert_eq!(rig.error(), ErrorCode::BANNED);
+    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    rig.poll();
+    assert_eq!(begun(&rig), 4);
 }
