@@ -292,3 +292,21 @@ fn who_lost_market_data_is_told_it_anew_and_never_banned_for_it() {
     rig.poll();
     assert_eq!(begun(&rig), 4);
 }
+
+#[test]
+fn a_refusal_that_says_nothing_of_what_was_done_leaves_the_order_in_doubt() {
+    for code in [11_094, 13_008, 13_028, 13_888] {
+        let mut rig = Rig::ready();
+        rig.create(1001);
+        rig.refuse(Method::Buy, code, "who knows");
+        assert_eq!(rig.status(1001), Some(OrderStatus::UNKNOWN), "{code}");
+        assert_eq!(rig.acks(1001), [AckStatus::FORWARDED, AckStatus::TIMEOUT], "{code}");
+        assert_eq!(rig.core.accounts()[0].open_orders, 1, "{code}");
+        let order = rig.order(1001, "open", 0, 1);
+        rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
+        assert_eq!(rig.status(1001), Some(OrderStatus::WORKING), "{code}");
+        rig.cancel(1001);
+        rig.refuse(Method::Cancel, code, "who knows");
+        assert_eq!(rig.count(Method::GetOrderState), 1, "{code}");
+    }
+}
