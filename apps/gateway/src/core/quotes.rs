@@ -110,13 +110,14 @@ impl Quotes {
         self.sent = 0;
     }
 
-    /// Marks what was sent and is not told of, as far as it is meant, to be cancelled then.
-    pub(super) fn want_cancel_of_sent(&mut self, symbol: u32, side: Option<Side>, set: u64) {
+    /// Marks what was asked for, as far as it is meant: whatever is told of it from now on is cancelled then. That may be the
+    /// change of a quote that stands: where the quote traded before, the venue makes another order of the change.
+    pub(super) fn want_cancel_of_coming(&mut self, symbol: u32, side: Option<Side>, set: u64) {
         for ((its_symbol, its_side), known) in &mut self.sides {
             let is_meant = (symbol == 0 || symbol == *its_symbol)
                 && side.is_none_or(|side| side == *its_side)
                 && (set == 0 || set == known.set);
-            known.is_cancel_wanted |= known.is_sent && is_meant;
+            known.is_cancel_wanted |= is_meant;
         }
     }
 }
@@ -292,7 +293,7 @@ impl Core {
         let account = &mut self.accounts[usize::from(asked.account)];
         let id = venue.request(now, account.stream, Method::CancelQuotes, &params).map_err(request_error)?;
         // The venue may cancel what stands when the request comes, and not what is about to.
-        account.quotes.want_cancel_of_sent(symbol, None, set);
+        account.quotes.want_cancel_of_coming(symbol, None, set);
         self.push(asked.account, id, Purpose::CancelQuotes { symbol, set }, asked.asker, now);
         Ok(())
     }
@@ -496,7 +497,7 @@ impl Core {
 
     /// Cancels the quotes that stand of a set, of an instrument, or all, one by one.
     fn want_cancel_of_quotes(&mut self, account: u16, symbol: u32, set: u64) {
-        self.accounts[usize::from(account)].quotes.want_cancel_of_sent(symbol, None, set);
+        self.accounts[usize::from(account)].quotes.want_cancel_of_coming(symbol, None, set);
         for slot in 0..self.orders.used() {
             let Some(order) = self.orders.get(slot) else { continue };
             if !order.is_quote || order.account != account || order.state.is_over() {

@@ -494,7 +494,7 @@ impl Core {
             }
             let quotes = &mut self.accounts[usize::from(asked.account)].quotes;
             if quotes.user == Some(asked.user) {
-                quotes.want_cancel_of_sent(asked.symbol, side_of(side), 0);
+                quotes.want_cancel_of_coming(asked.symbol, side_of(side), 0);
             }
         }
         self.counters.refused += u64::from(refusal.is_some());

@@ -9,7 +9,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, Rig, TRADING, trade_text};
+use crate::rig::{CLIENT, Rig, TRADING, limit, trade_text};
 
 const SYMBOL: u32 = 1;
 const DONE: &str = r#"{"errors":[],"errors_count":0,"orders_count":2,"trades_count":0}"#;
@@ -367,4 +367,33 @@ fn quotes_of_another_group_are_others() {
     let order = quote("Q-1", "buy", 59_000, "open", 0, 1).replace("desk", "hand");
     rig.changes(&order, "[]");
     assert_eq!((updates(&rig).len(), rig.core.counters().foreign_orders), (0, 1));
+}
+
+#[test]
+fn a_quote_that_took_the_place_of_a_filled_one_is_cancelled_as_well() {
+    let mut rig = quoting("");
+    standing(&mut rig);
+    // It is changed while what was there trades, and pulled before anybody has heard of that.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    rig.changes(&quote("Q-1", "buy", 59_000, "filled", 100, 2), "[]");
+    rig.changes(&quote("Q-3", "buy", 59_001, "open", 0, 3), "[]");
+    let is_cancelled =
+        |rig: &Rig, id| rig.venue.asked.iter().any(|it| it.method == Method::Cancel && it.text.contains(id));
+    assert!(is_cancelled(&rig, "Q-3"));
+    rig.changes(&quote("Q-3", "buy", 59_001, "cancelled", 0, 4), "[]");
+
+    // The same where the answer to it was lost.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59002", "61002"));
+    let asked = rig.last(Method::MassQuote);
+    rig.core.handle_unanswered(TRADING, asked.id, false, rig.now, &mut rig.door);
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    rig.changes(&quote("Q-4", "buy", 59_002, "open", 0, 5), "[]");
+    assert!(is_cancelled(&rig, "Q-4"));
+    rig.changes(&quote("Q-4", "buy", 59_002, "cancelled", 0, 6), "[]");
+
+    // The next one stays.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59003", "61003"));
+    rig.changes(&quote("Q-5", "buy", 59_003, "open", 0, 7), "[]");
+    assert!(!is_cancelled(&rig, "Q-5"));
 }
