@@ -430,8 +430,12 @@ impl Core {
         self.check_trader(asked)?;
         let slot = self.find_own(asked)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
-        self.check_ready(order.account)?;
-        self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
+        if self.accounts[usize::from(order.account)].step == Step::Ready {
+            self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
+        } else {
+            // It leaves as soon as a connection can take it; taking risk away does not wait for all the rest to be known.
+            self.want_cancel(slot);
+        }
         Ok(slot)
     }
 

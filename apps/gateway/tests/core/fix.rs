@@ -383,3 +383,17 @@ fn the_websocket_may_be_lost_while_the_session_stands() {
     assert_eq!((rig.core.ready_accounts(), rig.status(1001)), (1, Some(OrderStatus::WORKING)));
     assert_eq!(rig.statuses(1001), [OrderStatus::WORKING]);
 }
+
+#[test]
+fn a_clients_cancellation_goes_by_the_other_connection_while_the_session_is_down() {
+    let mut rig = ready();
+    rig.working_by_fix(1001);
+    rig.lose_entry();
+    let open = rig.order(1001, "open", 0, 5);
+    rig.tell_again(&format!("[{open}]"));
+    assert_eq!(rig.core.ready_accounts(), 0);
+    rig.cancel(1001);
+    rig.poll();
+    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED, FORWARDED]);
+    assert!(rig.last(Method::Cancel).text.contains("V-1001"));
+}

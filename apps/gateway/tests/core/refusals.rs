@@ -310,3 +310,26 @@ fn a_refusal_that_says_nothing_of_what_was_done_leaves_the_order_in_doubt() {
         assert_eq!(rig.count(Method::GetOrderState), 1, "{code}");
     }
 }
+
+#[test]
+fn a_cancellation_is_taken_while_the_account_is_not_ready() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.working(1002);
+    let orders = format!("[{},{}]", rig.order(1001, "open", 0, 1), rig.order(1002, "open", 0, 1));
+    rig.lose(&[]);
+    rig.create(1003);
+    assert_eq!(rig.error(), ErrorCode::NOT_READY);
+    rig.cancel(1001);
+    rig.cancel(1001);
+    let forwarded = [AckStatus::FORWARDED, AckStatus::ACCEPTED, AckStatus::FORWARDED, AckStatus::FORWARDED];
+    assert_eq!((rig.acks(1001), rig.count(Method::Cancel)), (forwarded.to_vec(), 0));
+    rig.log_in(&orders);
+    assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1001")), (1, true));
+    // And while the gateway stops.
+    rig.core.stop();
+    rig.create(1003);
+    assert_eq!(rig.error(), ErrorCode::STOPPING);
+    rig.cancel(1002);
+    assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1002")), (2, true));
+}
