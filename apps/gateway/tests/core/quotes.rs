@@ -397,3 +397,19 @@ fn a_quote_that_took_the_place_of_a_filled_one_is_cancelled_as_well() {
     rig.changes(&quote("Q-5", "buy", 59_003, "open", 0, 7), "[]");
     assert!(!is_cancelled(&rig, "Q-5"));
 }
+
+#[test]
+fn a_quote_on_its_way_is_not_ended_with_the_orders_of_others() {
+    let mut rig = quoting("");
+    let trader = rig.core.user("trader").unwrap();
+    rig.core.handle_join(2, trader, true);
+    for id in 1_001..1_033 {
+        rig.request(2, id, SYMBOL, &limit("100", "59000"));
+        let order = rig.order(id, "open", 0, 1);
+        rig.reply(Method::Buy, &format!(r#"{{"order":{order},"trades":[]}}"#));
+    }
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
+    rig.core.handle_leave(2);
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!((rig.count(Method::CancelAll), rig.count(Method::Cancel)), (0, 32));
+}
