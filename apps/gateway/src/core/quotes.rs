@@ -38,8 +38,8 @@ const ASK: u8 = 2;
 /// What was asked for on one side of an instrument.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quoted {
-    /// The client that asked last.
-    owner: u32,
+    /// The client that asked last; none of a quote that an earlier life of the gateway left.
+    owner: Option<u32>,
     /// Its id of the quotes.
     set: u64,
     /// The gateway's id of the order that it is; 0 before the venue has told of one.
@@ -87,12 +87,19 @@ impl Quotes {
         let known = self.sides.entry(key).or_default();
         self.sent += u32::from(is_new && !known.is_sent);
         *known = Quoted {
-            owner,
+            owner: Some(owner),
             set,
             order_id: known.order_id,
             is_sent: known.is_sent || is_new,
             is_cancel_wanted: false,
         };
+    }
+
+    /// Keeps which order a side is. One that an earlier life left is kept while there is room: it is changed where it is.
+    fn keep(&mut self, key: (u32, Side), order_id: u64) {
+        if self.sides.len() < QUOTED_MAX || self.sides.contains_key(&key) {
+            self.sides.entry(key).or_default().order_id = order_id;
+        }
     }
 
     /// Nothing more will be heard of a side that was sent.
@@ -559,7 +566,9 @@ impl Core {
         let key = (symbol, news.terms.side);
         self.accounts[usize::from(account)].quotes.unsend(key);
         let known = self.accounts[usize::from(account)].quotes.sides.get(&key).copied();
-        let owner = known.map(|known| known.owner).filter(|owner| self.clients.get(*owner).is_some());
+        // One that a client of this life asked for.
+        let known = known.filter(|known| known.owner.is_some());
+        let owner = known.and_then(|known| known.owner).filter(|owner| self.clients.get(*owner).is_some());
         let state = state_of(news.state);
         let order = Order {
             gateway_id: 0,
@@ -574,7 +583,8 @@ impl Core {
             label_id: 0,
             state,
             filled: news.filled,
-            traded: 0,
+            // What was filled in an earlier life is in the position, and not told one by one.
+            traded: if known.is_some() { 0 } else { news.filled },
             average_price: news.average_price,
             updated_ms: news.updated_ms,
             is_by_fix: false,
@@ -593,9 +603,7 @@ impl Core {
             return None;
         };
         let gateway_id = self.orders.get(slot).map_or(0, |order| order.gateway_id);
-        if let Some(known) = self.accounts[usize::from(account)].quotes.sides.get_mut(&key) {
-            known.order_id = gateway_id;
-        }
+        self.accounts[usize::from(account)].quotes.keep(key, gateway_id);
         self.tell_order(slot, super::own_orders::reason_of(news.cancel_reason), cause, door);
         if state.is_over() {
             self.orders.end(slot);

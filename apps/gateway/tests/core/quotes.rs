@@ -413,3 +413,36 @@ fn a_quote_on_its_way_is_not_ended_with_the_orders_of_others() {
     rig.pass(Nanos::from_secs(1));
     assert_eq!((rig.count(Method::CancelAll), rig.count(Method::Cancel)), (0, 32));
 }
+
+#[test]
+fn fills_of_quotes_of_an_earlier_life_are_not_told_as_new() {
+    let resting = format!("[{}]", quote("Q-1", "buy", 59_000, "open", 40, 1));
+    let mut rig = Rig::ready_with("mmp_group = 'desk'\n", &resting);
+    rig.changes(
+        &quote("Q-1", "buy", 59_000, "filled", 100, 2),
+        &format!("[{}]", trade_text("", "Q-1", "T-2", 60)),
+    );
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!((rig.all::<TradeUpdate>().count(), rig.count(Method::GetUserTradesByOrder)), (1, 0));
+
+    // Of one of this life they are asked for.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
+    rig.changes(&quote("Q-2", "buy", 59_000, "filled", 100, 3), "[]");
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!(rig.count(Method::GetUserTradesByOrder), 1);
+}
+
+#[test]
+fn a_quote_of_an_earlier_life_is_changed_where_it_is() {
+    let resting = format!("[{}]", quote("Q-1", "buy", 59_000, "open", 0, 1));
+    let mut rig = Rig::ready_with("mmp_group = 'desk'\n", &resting);
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
+    let orders = [quote("Q-1", "buy", 59_001, "open", 0, 2), quote("Q-2", "sell", 61_001, "open", 0, 2)];
+    rig.changes(&orders.join(","), "[]");
+    rig.reply(Method::MassQuote, DONE);
+    assert_eq!((rig.core.accounts()[0].all_open_orders(), rig.core.accounts()[0].open_orders), (2, 2));
+    // It belongs to who quoted last.
+    rig.core.handle_leave(CLIENT);
+    rig.poll();
+    assert_eq!(rig.count(Method::Cancel), 2);
+}
