@@ -437,7 +437,8 @@ mod tests {
     fn a_gateway_that_hangs_is_told_from_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.admin.sock");
-        let said = |path: &Path| call_within(path, "kill", Duration::from_millis(20)).unwrap_err().to_string();
+        let said =
+            |path: &Path| call_within(path, "kill", Duration::from_millis(20)).unwrap_err().to_string();
         assert!(said(&path).starts_with("no gateway answers at /"));
         let _hanging = std::os::unix::net::UnixListener::bind(&path).unwrap();
         assert!(said(&path).contains("does not answer within"));
