@@ -18,6 +18,9 @@ use crate::market::{Market, Trade};
 use crate::order::{Extra, Order, Terms, UserTrade};
 use crate::pending::{Pending, ReplyTo, Work};
 
+/// Below so many closed orders are looked for one by one.
+const FEW_ORDERS: usize = 16;
+
 /// Closed orders that are kept; the oldest goes first.
 const CLOSED_MAX: usize = 10_000;
 /// Requests without the log's word that are remembered after they were given up; the oldest goes first.
@@ -428,6 +431,16 @@ impl Account {
     }
 
     /// True while a cancel of the order is on its way.
+    /// Orders that are open, or were not long ago, in the order of their numbers here: all of them are looked for at once.
+    pub(crate) fn orders(&self, numbers: &[u64]) -> Vec<&Order> {
+        if numbers.len() < FEW_ORDERS {
+            return numbers.iter().filter_map(|number| self.order(*number)).collect();
+        }
+        let closed: HashMap<u64, &Order> = self.closed.iter().map(|order| (order.number, order)).collect();
+        let live = |number: &u64| self.open.get(number).or_else(|| self.waiting.get(number));
+        numbers.iter().filter_map(|number| live(number).or_else(|| closed.get(number).copied())).collect()
+    }
+
     pub(crate) fn is_cancelling(&self, order: u64) -> bool {
         let is_cancel =
             |pending: &Pending| matches!(pending.work, Work::Cancel { number, .. } if number == order);

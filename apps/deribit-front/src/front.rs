@@ -13,6 +13,7 @@ mod handed;
 mod history;
 mod http;
 mod in_order;
+mod kept;
 mod linked;
 mod liquidation;
 mod log;
@@ -145,6 +146,8 @@ pub struct Front {
     auth: auth::Tokens,
     token_lines: auth::TokenLines,
     labels: Labels,
+    /// What further orders need to be kept beside the log has room.
+    has_storage: bool,
     requests: VecDeque<DoorRequest>,
     /// Cancels that wait for room among them: accounts, orders, groups.
     unsent: VecDeque<(usize, u64, u64)>,
@@ -246,6 +249,7 @@ impl Front {
             auth: auth::Tokens::new(token_key),
             token_lines: auth::TokenLines::default(),
             labels,
+            has_storage: true,
             requests: VecDeque::new(),
             unsent: VecDeque::new(),
             queued: BTreeMap::new(),
@@ -333,7 +337,9 @@ impl Front {
         if connection.cancels_on_disconnect && connection.transport != Transport::Http {
             self.cancel_on_disconnect_of(number);
         }
-        self.cancel_orphaned_quotes();
+        if connection.account.is_some() && connection.transport != Transport::Http {
+            self.cancel_orphaned_quotes();
+        }
     }
 
     fn cancel_on_disconnect_of(&mut self, number: u64) {
@@ -411,6 +417,12 @@ impl Front {
     /// The request could not be handed over: it is the next again.
     pub fn give_back(&mut self, request: DoorRequest) {
         self.requests.push_front(request);
+    }
+
+    /// Whether there is room beside the log for labels and records. While there is none, what needs it is refused: orders
+    /// with new labels, those that wait for a price, and linked ones.
+    pub fn set_storage(&mut self, has_room: bool) {
+        self.has_storage = has_room;
     }
 
     /// Labels that are to be kept before the requests that follow are handed over.

@@ -43,7 +43,7 @@ const COMMANDS_PER_RUN: usize = 1 << 10;
 const REST: Duration = Duration::from_micros(200);
 /// So long after a request was handed to the venue the thread only gives way: the answer is on its way.
 const ANSWER_IN: Nanos = Nanos::from_micros(300);
-/// How often connections are looked at that the poller does not report, for their time-outs.
+/// How often connections are looked at that the poller does not report, for their time-outs, and the disk for its room.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Bytes that the kernel takes for one client at most before it has them.
 const KERNEL_BYTES_MAX: usize = 256 << 10;
@@ -70,6 +70,8 @@ pub struct DoorCounters {
     pub broken: Counter,
     /// Times that what the front decided could not be written down: after a restart it is not known.
     pub records_lost: Counter,
+    /// 1 while the disk has no room for labels or records: orders that need it are refused.
+    pub is_disk_full: Counter,
     /// 1 once the log cannot be followed any more: there is no front until the venue is started again.
     pub has_failed: Counter,
 }
@@ -124,6 +126,9 @@ impl std::fmt::Display for DeribitView {
             let (made, refused, broken) = (fix.connections.read(), fix.refused.read(), fix.broken.read());
             write!(f, " | FIX: {made} connections, {refused} turned away, {broken} broken")?;
         }
+        if door.is_disk_full.read() != 0 {
+            f.write_str(" | orders with new labels, triggers and links are refused: make room on the disk")?;
+        }
         if door.records_lost.read() != 0 {
             f.write_str(" | records cannot be written: make room on the disk")?;
         }
@@ -154,6 +159,7 @@ pub struct DeribitServer {
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
+    disk_at: Nanos,
     /// Until when the thread does not rest.
     awake_until: Nanos,
     counters: Arc<DoorCounters>,
@@ -222,6 +228,7 @@ impl DeribitServer {
             records,
             tokens,
             next_timers: Nanos::ZERO,
+            disk_at: Nanos::ZERO,
             awake_until: Nanos::ZERO,
             counters: Arc::default(),
         })
@@ -299,6 +306,10 @@ impl DeribitServer {
             }
             self.ready_at = None;
             self.front.go_live();
+        }
+        if now >= self.disk_at {
+            self.disk_at = now + TIMER_INTERVAL;
+            self.look_at_disk();
         }
         work += self.read(now);
         if let Some(fix) = &mut self.fix {
@@ -459,11 +470,18 @@ impl DeribitServer {
         }
     }
 
+    /// Looks whether the disk takes what further orders will need, and has those refused if not: what is set aside there is
+    /// enough for all that are on their way.
+    fn look_at_disk(&mut self) {
+        let has_room = self.labels.has_room() & self.records.has_room();
+        self.counters.is_disk_full.set(u64::from(!has_room));
+        self.front.set_storage(has_room);
+    }
+
     /// Gives the venue what the front asks of it, after the labels that belong to it.
     fn hand_over(&mut self) -> usize {
         let labels = self.front.poll_labels();
         if !labels.is_empty() {
-            // A label that is lost is shown as none after a restart: no reason to hold an order back.
             self.labels.append(labels);
         }
         self.keep_records();

@@ -4,6 +4,7 @@
 mod client;
 mod running;
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -27,12 +28,26 @@ struct Door {
 
 impl Door {
     fn plain(folder: &Path) -> Door {
-        Door { venue: start(folder), trust: None }
+        Door { venue: start(folder), trust: None }.opened()
     }
 
     fn tls(folder: &Path) -> Door {
         let (venue, trust) = start_with_tls(folder);
-        Door { venue, trust: Some(trust) }
+        Door { venue, trust: Some(trust) }.opened()
+    }
+
+    /// Once the instruments trade.
+    fn opened(self) -> Door {
+        let target = format!("/api/v2/public/get_instrument?instrument_name={PERPETUAL}");
+        let request = format!("GET {target} HTTP/1.1\r\nConnection: close\r\n\r\n");
+        wait("the market", || {
+            let is_open = self.ask(&request).1["result"]["state"] == "open";
+            if !is_open {
+                std::thread::sleep(client::BETWEEN);
+            }
+            is_open
+        });
+        self
     }
 
     fn target(&self) -> Target {
@@ -308,9 +323,15 @@ fn an_address_has_as_many_connections_as_the_file_says_and_is_told_so() {
     let upgrade = "GET /ws/api/v2 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     assert_eq!(door.ask(upgrade).0, 429);
-    assert_eq!(door.venue.view.door.refused.read(), 2);
+    wait("the count", || door.venue.view.door.refused.read() == 2);
     let _ = first.send("[]");
     assert_eq!(code_of_next(&mut first), -32600, "who is there goes on");
+    // Those that say nothing take nobody's place: a few are waited for, the others closed at once.
+    let silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(door.venue.address).unwrap()).collect();
+    wait("the refusals", || door.venue.view.door.refused.read() == 2 + 12);
+    drop(silent);
+    let ended = &door.venue.view.door;
+    wait("their end", || ended.done.read() + ended.broken.read() >= 8);
     drop(second);
     wait("room", || door.ask("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n").0 == 200);
     door.venue.stop();

@@ -227,6 +227,12 @@ impl<N: Network> FixLink<N> {
         self.state.stage(self.session.is_up(), "logon", |opening| opening.stage())
     }
 
+    /// Requests to the matching engine that may be sent now.
+    #[must_use]
+    pub fn requests_left(&self, now: Nanos) -> u64 {
+        self.credits.requests_left(now)
+    }
+
     /// What was counted.
     #[must_use]
     pub const fn stats(&self) -> LinkStats {

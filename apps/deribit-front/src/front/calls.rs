@@ -161,6 +161,7 @@ impl Front {
             }
             Method::GetFundingRateValue => self.funding_rate(request),
             Method::GetFundingRateHistory => self.funding_history(request),
+            Method::GetTradingviewChartData => self.chart_data(request),
             Method::GetDeliveryPrices => self.delivery_prices(request),
             Method::GetLastSettlementsByInstrument | Method::GetLastSettlementsByCurrency => {
                 self.last_settlements(request)

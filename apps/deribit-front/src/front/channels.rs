@@ -662,8 +662,9 @@ impl Front {
     fn written_orders(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
         let numbers = std::mem::take(&mut topic.orders).in_order;
         let Some(account) = topic.account else { return Vec::new() };
-        let known = numbers.iter().filter_map(|number| self.accounts[account].order(*number));
+        let known = self.accounts[account].orders(&numbers);
         known
+            .into_iter()
             .map(|order| {
                 let mut out = Vec::new();
                 self.write_order(order, &mut out);
@@ -678,8 +679,7 @@ impl Front {
         let trades = std::mem::take(&mut topic.user_trades);
         let positions = std::mem::take(&mut topic.positions);
         let Some(account) = topic.account else { return Vec::new() };
-        let known: Vec<_> =
-            orders.iter().filter_map(|number| self.accounts[account].order(*number)).collect();
+        let known = self.accounts[account].orders(&orders);
         let of_orders = known.iter().map(|order| order.listing);
         let places: BTreeSet<usize> = of_orders
             .chain(trades.iter().map(|trade| trade.listing))

@@ -527,8 +527,12 @@ impl Front {
         use tickpath_fix::session::CloseReason;
         let reason = self.link(number).and_then(|link| link.session.close_reason());
         if reason.is_some() && self.fix.up.contains_key(&number) {
-            if matches!(reason, Some(CloseReason::PeerSilent | CloseReason::GapNotFilled)) {
-                self.counters.silent_clients.add(1);
+            match reason {
+                Some(CloseReason::PeerSilent | CloseReason::GapNotFilled) => {
+                    self.counters.silent_clients.add(1)
+                }
+                Some(CloseReason::OutputFull) => self.counters.slow_clients.add(1),
+                _ => {}
             }
             // What the session says itself may be what there is no room for.
             if matches!(reason, Some(CloseReason::OutputFull | CloseReason::Ended(TOO_SLOW))) {

@@ -87,7 +87,7 @@ impl Front {
         let range = self.range(&request.params()?)?;
         let mut found: Vec<(usize, &Trade)> = Vec::new();
         for (market, place) in self.markets.iter().zip(0..) {
-            if !range.listing.is_none_or(|wanted| wanted == place) {
+            if range.listing.is_some_and(|wanted| wanted != place) {
                 continue;
             }
             let is_wanted = |trade: &&Trade| self.is_in(&range, place, trade);

@@ -88,6 +88,9 @@ impl Front {
         let order_type = order.order_type.unwrap_or(OrderType::Limit);
         let time_in_force = order.time_in_force.unwrap_or(TimeInForce::GoodTilCancelled);
         check_terms(order, order_type, time_in_force)?;
+        if waits(order_type) || extra.is_some() {
+            self.check_storage()?;
+        }
         let label = order.label.map(|label| label.to_cow().into_owned()).unwrap_or_default();
         if label.chars().count() > LABEL_LEN_MAX {
             return Err(Fault::param("label", "at most 64 characters"));
@@ -126,30 +129,6 @@ impl Front {
         let (connection, reply) = (Some(to.connection), Some(to.clone()));
         self.enter_as(account, intent, Origin { connection, reply, extra, ..Origin::default() })?;
         Ok(Done::Later)
-    }
-
-    /// The number of a label, and of what else the client calls the order. An account has so many of them and no more.
-    pub(super) fn label_number(
-        &mut self,
-        account: usize,
-        label: &str,
-        client_id: &str,
-    ) -> Result<u32, Fault> {
-        let known = &self.accounts[account];
-        let is_full = known.labels.len() >= self.settings.max_labels;
-        let number = match self.labels.find(label, client_id) {
-            Some(number) if number == 0 || !is_full || known.labels.contains(&number) => number,
-            _ if is_full => {
-                let reason = "the account has as many labels as it may: use one that it had";
-                return Err(Fault::because(ErrorCode::OtherReject, reason));
-            }
-            _ => {
-                let number = self.labels.number(label, client_id);
-                number.ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?
-            }
-        };
-        self.accounts[account].note_label(number);
-        Ok(number)
     }
 
     pub(super) fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
@@ -715,7 +694,7 @@ impl Front {
     /// The cancelled orders by their instruments.
     fn detailed(&self, group: &Group) -> Vec<u8> {
         let account = &self.accounts[group.account];
-        let orders: Vec<_> = group.cancelled.iter().filter_map(|number| account.order(*number)).collect();
+        let orders = account.orders(&group.cancelled);
         let mut places: Vec<usize> = orders.iter().map(|order| order.listing).collect();
         places.sort_unstable();
         places.dedup();

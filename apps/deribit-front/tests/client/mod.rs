@@ -9,7 +9,7 @@ use serde_json::Value;
 use tickpath_agent::TscClock;
 use tickpath_deribit::envelope::Inbound;
 use tickpath_deribit::field::Field;
-use tickpath_deribit::messages::PlaceOrder;
+use tickpath_deribit::messages::{GetInstrument, PlaceOrder};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Key, Session, SessionConfig, SessionEvent};
 use tickpath_deribit::text::Text;
@@ -21,6 +21,8 @@ use crate::running::Running;
 
 /// How long a machine under load may take for what it does at once.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two questions, so that their rate is no reason to be sent away.
+pub const BETWEEN: Duration = Duration::from_millis(60);
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 
 /// A venue whose clients may be quick.
@@ -82,7 +84,19 @@ impl Client {
         client.wait("login", |client| {
             client.session.is_ready() && client.session.active_channels() == channels.len()
         });
+        client.wait_for_market();
         client
+    }
+
+    /// The instruments open a moment after the start.
+    fn wait_for_market(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        let asked = GetInstrument { instrument_name: Text::new(PERPETUAL) };
+        while self.call(Method::GetInstrument, &asked).unwrap()["state"] != "open" {
+            assert!(Instant::now() < deadline, "the market does not open");
+            let next = Instant::now() + BETWEEN;
+            self.wait("the next question", |_| Instant::now() >= next);
+        }
     }
 
     /// Does what is to be done until something is so.

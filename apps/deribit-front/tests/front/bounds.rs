@@ -196,3 +196,36 @@ fn orders_that_wait_are_cancelled_by_their_type() {
         assert_eq!(venue.ok(anna, "private/cancel_all_by_instrument", params), cancelled, "{filter}");
     }
 }
+
+#[test]
+fn a_full_disk_takes_no_order_that_it_would_have_to_remember() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let with = |changes: Value| {
+        let mut order = order(59_000);
+        order.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        order
+    };
+    let labelled = |label: &str| with(json!({ "label": label }));
+    let waiting = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "mark_price",
+                          "trigger_price": 62_000 });
+    let linked = with(json!({
+        "linked_order_type": "one_triggers_other", "trigger_fill_condition": "first_hit",
+        "otoco_config": [{ "amount": 10, "direction": "sell", "type": "limit", "price": 61_000 }]
+    }));
+    venue.ok(anna, "private/buy", labelled("known"));
+    venue.front.set_storage(false);
+    for order in [labelled("new"), waiting.clone(), linked.clone()] {
+        let reply = venue.call(anna, "private/buy", order);
+        assert_eq!(reply["error"]["code"], 13028, "{reply}");
+        assert!(reply["error"]["data"]["reason"].as_str().unwrap().contains("disk is full"), "{reply}");
+    }
+    // What needs no room goes on.
+    venue.ok(anna, "private/buy", labelled("known"));
+    venue.ok(anna, "private/buy", order(59_000));
+    assert_eq!(venue.ok(anna, "private/cancel_all", json!({})), 3);
+    venue.front.set_storage(true);
+    for order in [labelled("new"), waiting, linked] {
+        venue.ok(anna, "private/buy", order);
+    }
+}

@@ -320,7 +320,7 @@ fn orders_of_options_wait_for_a_price_of_the_index() {
     let mut venue = Venue::of(moving);
     let anna = venue.login("anna");
     let stop = |trigger: Value| json!({ "instrument_name": OPTION, "amount": 0.1, "type": "stop_limit", "price": 0.01, "trigger": "index_price", "trigger_price": trigger });
-    for (price, code) in [(json!(0), 10035), (json!(-1), 10035), (json!(60_100.00001), 10044)] {
+    for (price, code) in [(json!(0), 10035), (json!(-1), 10035), (json!(60_100.000_01), 10044)] {
         assert_eq!(venue.refused(anna, "private/buy", stop(price.clone())), code, "{price}");
     }
     // The option's own prices still have its range.

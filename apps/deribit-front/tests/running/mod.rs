@@ -22,10 +22,10 @@ pub struct Running {
     pub address: SocketAddrV4,
     /// Where clients connect that speak FIX.
     pub fix_address: Option<SocketAddrV4>,
+    /// What it counts.
+    pub view: DeribitView,
     /// Makes things go wrong.
     pub faults: FaultSwitch,
-    /// What its front has done.
-    pub view: DeribitView,
 }
 
 impl Running {

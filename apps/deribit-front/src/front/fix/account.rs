@@ -133,7 +133,6 @@ impl Front {
             raw_data: Some(margins),
             liquidation_price: self.liquidation_price(account, place).map(figure_of),
             size_in_currency: Some(figure_of(Money(sign * coins.0))),
-            ..Position::default()
         }
     }
 

@@ -311,7 +311,7 @@ fn time_of_day(time: &str) -> String {
 
 fn alt_id_of(words: &Words) -> Option<SecurityAltId<'_>> {
     let id = words.multicast_id.as_deref()?;
-    Some(SecurityAltId { id, source: Some(MULTICAST), ..SecurityAltId::default() })
+    Some(SecurityAltId { id, source: Some(MULTICAST) })
 }
 
 fn list_of(id: &str, securities: &[Security<'_>]) -> Option<Outgoing> {

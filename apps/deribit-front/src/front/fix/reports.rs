@@ -378,7 +378,6 @@ impl Front {
             quote_entry_id: quote.and_then(|extra| text(&extra.quote_entry_id)),
             is_liquidation: (order.terms.order_type == OrderType::Liquidation).then_some(true),
             fills: if fills.is_empty() { Group::default() } else { Group::of(&fills) },
-            ..ExecutionReport::default()
         })
     }
 }
