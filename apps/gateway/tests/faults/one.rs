@@ -152,8 +152,8 @@ fn what_the_venue_refuses_is_told_with_its_words_and_not_sent_again() {
     let stays = place.buy("100", "59000");
     place.wait("the order", |place| place.is(stays, OrderStatus::WORKING));
     let words = |place: &Place, id: u64| {
-        let acks = place.trader.all::<OrderAck>().map(|(_, ack)| ack);
-        acks.filter(|ack| ack.client_order_id == id && ack.status != AckStatus::FORWARDED).last()
+        let mut acks = place.trader.all::<OrderAck>().map(|(_, ack)| ack);
+        acks.rfind(|ack| ack.client_order_id == id && ack.status != AckStatus::FORWARDED)
     };
     // As many as there are refusals.
     for count in 1..=6 {
