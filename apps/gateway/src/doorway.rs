@@ -300,7 +300,10 @@ impl Doorway {
         let kind = kind_of(request);
         match (origin, status) {
             (Origin::EXCHANGE, _) => self.metrics.round_trip(kind).record(round_trip_ns),
-            (Origin::GATEWAY, AckStatus::FORWARDED) => self.is_forwarded = error == ErrorCode::default(),
+            // The cancellations of one for all orders leave later.
+            (Origin::GATEWAY, AckStatus::FORWARDED) => {
+                self.is_forwarded = error == ErrorCode::default() && request != AckType::CANCEL_ALL;
+            }
             (Origin::GATEWAY, AckStatus::REJECTED) => self.metrics.count_refusal(error),
             (_, AckStatus::TIMEOUT) => self.metrics.count_exception(Exception::Timeout),
             _ => {}

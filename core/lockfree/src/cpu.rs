@@ -74,10 +74,13 @@ pub fn prefetch_index_write<T>(slice: &mut [T], index: usize) {
     }
 }
 
-/// One bit for each byte, the first one lowest: set where it is no ASCII digit.
+/// One bit for each byte, the first one lowest: set where it is no ASCII digit, and behind the last byte.
+///
+/// For 16, 32, 48 or 64 bytes.
 #[inline(always)]
 #[must_use]
-pub fn non_digits(bytes: &[u8; 64]) -> u64 {
+pub fn non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
+    const { assert!(N.is_multiple_of(16) && N > 0 && N <= 64, "16, 32, 48 or 64 bytes") };
     arch::non_digits(bytes)
 }
 
@@ -100,7 +103,7 @@ fn portable_string_stops(bytes: &[u8; 16]) -> u16 {
 /// [`non_digits`] without special instructions, eight bytes at a time.
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 #[inline]
-fn portable_non_digits(bytes: &[u8; 64]) -> u64 {
+fn portable_non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
     const LEN: usize = size_of::<u64>();
     const ZEROS: u64 = u64::from_ne_bytes([b'0'; LEN]);
     const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; LEN]);
@@ -108,7 +111,7 @@ fn portable_non_digits(bytes: &[u8; 64]) -> u64 {
     const ABOVE_NINE: u64 = u64::from_ne_bytes([0x80 - 10; LEN]);
     /// Times this, the highest bits of eight bytes become the bits of the highest byte.
     const GATHER: u64 = 0x0002_0408_1020_4081;
-    bytes.as_chunks().0.iter().rev().fold(0, |places, word| {
+    bytes.as_chunks().0.iter().rev().fold(!0, |places: u64, word| {
         let values = u64::from_le_bytes(*word) ^ ZEROS;
         let high_bits = (values & LOW_BITS).wrapping_add(ABOVE_NINE) | values;
         places << LEN | (high_bits & !LOW_BITS).wrapping_mul(GATHER) >> (u64::BITS - LEN as u32)
@@ -150,7 +153,7 @@ mod arch {
     }
 
     #[inline(always)]
-    pub(super) fn non_digits(bytes: &[u8; 64]) -> u64 {
+    pub(super) fn non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
         let digits = bytes.as_chunks::<16>().0.iter().rev().fold(0, |places, chunk| {
             // SAFETY: the instructions are part of SSE2, which every x86-64 CPU has, and the load needs no alignment of
             // the sixteen bytes that it reads, which are the chunk's.
@@ -261,6 +264,10 @@ mod tests {
                 let expected = u64::from(!byte.is_ascii_digit()) << place;
                 assert_eq!(non_digits(&bytes), expected, "{byte} at {place}");
                 assert_eq!(portable_non_digits(&bytes), expected, "{byte} at {place}");
+                let (first, behind): (&[u8; 32], u64) = (bytes.first_chunk().unwrap(), !0 << 32);
+                let expected = expected | behind;
+                assert_eq!(non_digits(first), expected, "{byte} at {place} or not");
+                assert_eq!(portable_non_digits(first), expected, "{byte} at {place} or not");
             }
         }
     }

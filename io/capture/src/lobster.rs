@@ -143,7 +143,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let text = text.first_chunk::<USUAL_TEXT_LEN>()?;
     let word = |at: usize| text.get(at..)?.first_chunk::<WORD_LEN>().copied();
     // All ends of columns are found first, so that nothing has to wait for the column before it.
-    let mut others = cpu::non_digits(text.first_chunk()?);
+    let mut others = cpu::non_digits(text.first_chunk::<64>()?);
     let mut next_other = || {
         let at = others.trailing_zeros() as usize;
         others &= others.wrapping_sub(1);

@@ -192,18 +192,39 @@ impl<'a> Inbound<'a> {
     /// # Errors
     /// [`ScanError`] when it is no message of the server, or `visitor` says so.
     pub fn read(mut scanner: Scanner<'a>, visitor: &mut impl Visitor<'a>) -> Result<Inbound<'a>, ScanError> {
+        if scanner.take(NOTIFICATION) {
+            scanner.note_opened(2);
+            return Inbound::read_notification(scanner, visitor);
+        }
         let mut parts = Parts::default();
         scanner.open_object()?;
         parts.read_usual(&mut scanner, visitor)?;
-        while scanner.next_member()? {
-            parts.read_member(&mut scanner, visitor)?;
+        parts.finish(scanner, visitor)
+    }
+
+    /// Reads data of a channel from the name of that on.
+    #[inline]
+    fn read_notification(
+        mut scanner: Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<Inbound<'a>, ScanError> {
+        let channel = scanner.text()?;
+        let mut data = None;
+        if scanner.take(",\"data\":") {
+            let mark = scanner.mark();
+            visitor.on_data(channel, &mut scanner)?;
+            let value = scanner.value_since(mark);
+            if scanner.is_rest("}}") {
+                return Ok(Inbound::Notification(Notification { channel, data: value, label: None }));
+            }
+            data = Some(value);
         }
-        let end = scanner.clone();
-        scanner.finish()?;
-        parts.read_postponed(visitor)?;
-        parts.classify(&end)
+        Parts::read_unusual(channel, data, scanner, visitor)
     }
 }
+
+/// How data of a channel nearly always begins; what is in it is two containers deep.
+const NOTIFICATION: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"subscription\",\"params\":{\"channel\":";
 
 /// The members of a frame.
 #[derive(Default)]
@@ -226,17 +247,28 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Reads the members that are where they nearly always are; whatever follows is left to [`Parts::read_member`].
+    /// Reads data of a channel that has more in its `params`, or behind them, than it nearly always has.
+    #[inline(never)]
+    fn read_unusual(
+        channel: Text<'a>,
+        data: Option<Value<'a>>,
+        mut scanner: Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<Inbound<'a>, ScanError> {
+        let method = Some(Text::new("subscription"));
+        let mut parts = Parts { method, channel: Some(channel), data, ..Parts::default() };
+        parts.read_params_members(&mut scanner, visitor)?;
+        parts.finish(scanner, visitor)
+    }
+
+    /// Reads the members of a reply that are where they nearly always are; whatever follows is left to
+    /// [`Parts::read_member`].
     #[inline]
     fn read_usual(
         &mut self,
         scanner: &mut Scanner<'a>,
         visitor: &mut impl Visitor<'a>,
     ) -> Result<(), ScanError> {
-        if scanner.take("\"jsonrpc\":\"2.0\",\"method\":\"subscription\",\"params\":") {
-            self.method = Some(Text::new("subscription"));
-            return self.read_params(scanner, visitor);
-        }
         if !scanner.take("\"jsonrpc\":\"2.0\",\"id\":") {
             return Ok(());
         }
@@ -251,6 +283,22 @@ impl<'a> Parts<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Reads the members that are left, and says what the frame is.
+    #[inline(always)]
+    fn finish(
+        &mut self,
+        mut scanner: Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<Inbound<'a>, ScanError> {
+        while scanner.next_member()? {
+            self.read_member(&mut scanner, visitor)?;
+        }
+        let end = scanner.clone();
+        scanner.finish()?;
+        self.read_postponed(visitor)?;
+        self.classify(&end)
     }
 
     fn read_member(
@@ -295,12 +343,14 @@ impl<'a> Parts<'a> {
         visitor: &mut impl Visitor<'a>,
     ) -> Result<(), ScanError> {
         scanner.open_object()?;
-        if scanner.take("\"channel\":") {
-            self.channel = Some(scanner.text()?);
-            if scanner.take(",\"data\":") {
-                self.read_data(scanner, visitor)?;
-            }
-        }
+        self.read_params_members(scanner, visitor)
+    }
+
+    fn read_params_members(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), ScanError> {
         while scanner.next_member()? {
             match scanner.key()? {
                 "channel" => self.channel = Some(scanner.text()?),

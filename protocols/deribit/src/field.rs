@@ -500,28 +500,7 @@ macro_rules! message {
                 fn read_any<$life>(
                     scanner: &mut $crate::scan::Scanner<$life>,
                 ) -> Result<$self, $crate::scan::ScanError> {
-                    use $crate::field::Field;
-                    $( let mut $field: Option<$type> = None; )*
-                    let at = scanner.at();
-                    scanner.open_object()?;
-                    while scanner.next_member()? {
-                        match scanner.key()? {
-                            $( $crate::field::message!(@name $field $($wire)?) => {
-                                let name = $crate::field::message!(@name $field $($wire)?);
-                                $crate::field::read_member(scanner, name, &mut $field)?;
-                            } )*
-                            _ => scanner.skip()?,
-                        }
-                    }
-                    let missing =
-                        |name| scanner.error_at(at, $crate::scan::ScanErrorKind::Missing).of_member(name);
-                    Ok($name {
-                        $( $field: match $field {
-                            Some(value) => value,
-                            None => <$type as Field<$life>>::absent()
-                                .ok_or_else(|| missing($crate::field::message!(@name $field $($wire)?)))?,
-                        } ),*
-                    })
+                    $crate::field::message!(@steps [$life] $name scanner { $( $field $($wire)? : $type ),* })
                 }
                 let mut quick = |rest| <Self as $crate::field::Field<$life>>::quick_into(rest, message);
                 if scanner.quick_by(|rest| Some(((), quick(rest)?))).is_none() {
@@ -627,6 +606,29 @@ macro_rules! message {
             }
         }
     };
+    // Reads the members one after the other, in any order and any form.
+    (@steps [$life:lifetime] $name:ident $scanner:ident { $( $field:ident $($wire:literal)? : $type:ty ),* }) => { {
+        $( let mut $field: Option<$type> = None; )*
+        let at = $scanner.at();
+        $scanner.open_object()?;
+        while $scanner.next_member()? {
+            match $scanner.key()? {
+                $( $crate::field::message!(@name $field $($wire)?) => {
+                    let name = $crate::field::message!(@name $field $($wire)?);
+                    $crate::field::read_member($scanner, name, &mut $field)?;
+                } )*
+                _ => $scanner.skip()?,
+            }
+        }
+        let missing = |name| $scanner.error_at(at, $crate::scan::ScanErrorKind::Missing).of_member(name);
+        Ok($name {
+            $( $field: match $field {
+                Some(value) => value,
+                None => <$type as $crate::field::Field<$life>>::absent()
+                    .ok_or_else(|| missing($crate::field::message!(@name $field $($wire)?)))?,
+            } ),*
+        })
+    } };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $wire:literal) => { $wire };
     (@key $field:ident) => { concat!(",\"", stringify!($field), "\":") };
@@ -666,27 +668,7 @@ macro_rules! plain_message {
 
         impl<$life> $crate::field::Field<$life> for $self {
             fn read(scanner: &mut $crate::scan::Scanner<$life>) -> Result<Self, $crate::scan::ScanError> {
-                $( let mut $field: Option<$type> = None; )*
-                let at = scanner.at();
-                scanner.open_object()?;
-                while scanner.next_member()? {
-                    match scanner.key()? {
-                        $( $crate::field::message!(@name $field $($wire)?) => {
-                            let name = $crate::field::message!(@name $field $($wire)?);
-                            $crate::field::read_member(scanner, name, &mut $field)?;
-                        } )*
-                        _ => scanner.skip()?,
-                    }
-                }
-                let missing =
-                    |name| scanner.error_at(at, $crate::scan::ScanErrorKind::Missing).of_member(name);
-                Ok($name {
-                    $( $field: match $field {
-                        Some(value) => value,
-                        None => <$type as $crate::field::Field<$life>>::absent()
-                            .ok_or_else(|| missing($crate::field::message!(@name $field $($wire)?)))?,
-                    } ),*
-                })
+                $crate::field::message!(@steps [$life] $name scanner { $( $field $($wire)? : $type ),* })
             }
 
             fn write(&self, out: &mut Vec<u8>) {

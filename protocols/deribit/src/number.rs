@@ -6,6 +6,10 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+mod pair;
+
+pub(crate) use pair::price_amount;
+
 /// Most digits after the decimal point that a [`Decimal`] has.
 pub const SCALE_MAX: u8 = 18;
 /// Digits that a `u64` holds whatever they are.
@@ -384,8 +388,13 @@ const fn up_to_eight_digits(bytes: &[u8; 8]) -> (u64, usize) {
 /// The number of 1 to 8 digits, 0 to 9 in a byte each, the first one lowest.
 #[inline(always)]
 const fn value_of(digits: u64, count: u32) -> u64 {
-    // The last digit goes into the highest byte, zeros before the first; then pairs, fours and all of them are added.
-    let digits = digits << (64 - 8 * count);
+    value_of_last(digits << (64 - 8 * count))
+}
+
+/// The number whose last digit is in the highest byte, with zeros before the first.
+#[inline(always)]
+const fn value_of_last(digits: u64) -> u64 {
+    // Pairs, fours and all of them are added.
     let pairs = (digits.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(1 + (100 << 16)) >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(1 + (10_000 << 32)) >> 32

@@ -376,6 +376,18 @@ impl<'a> Scanner<'a> {
         true
     }
 
+    /// So many containers were opened by what was [taken](Scanner::take).
+    #[inline(always)]
+    pub(crate) const fn note_opened(&mut self, count: u64) {
+        self.depth += count;
+    }
+
+    /// True when nothing but this is left of the frame.
+    #[inline(always)]
+    pub(crate) fn is_rest(&self, end: &'static str) -> bool {
+        self.frame.as_bytes().get(self.at..) == Some(end.as_bytes())
+    }
+
     /// Takes the next value when it is in the form that servers write.
     #[inline(always)]
     pub(crate) fn quick<T: Field<'a>>(&mut self) -> Option<T> {

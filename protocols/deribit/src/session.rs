@@ -321,6 +321,7 @@ impl Session {
         });
         self.pending.clear();
         self.channels.reset();
+        (self.channels_at, self.channels_pause) = (Nanos::ZERO, PAUSE_MIN);
         self.refresh_token = Zeroizing::default();
         self.refresh_at = Nanos::MAX;
         self.scope.clear();
@@ -393,6 +394,12 @@ impl Session {
     pub fn missing_scope(&self) -> Option<&str> {
         let asked = self.config.scope.as_deref().filter(|_| !self.scope.is_empty())?;
         scope::missing(asked, &self.scope)
+    }
+
+    /// Whether the token allows orders; true before login, and where the server does not say what it allows.
+    #[must_use]
+    pub fn may_trade(&self) -> bool {
+        self.scope.is_empty() || scope::missing(scope::TRADE, &self.scope).is_none()
     }
 
     /// What was counted.
@@ -584,6 +591,17 @@ impl Session {
         false
     }
 
+    /// A request for channels was refused: whether it is to be sent again, after a pause where the venue has trouble.
+    fn refuse_channels(&mut self, method: Method, code: Option<ErrorCode>) -> bool {
+        let is_passing = code.is_some_and(ErrorCode::is_retryable);
+        let is_retryable = self.learn(method, code) || is_passing;
+        if is_passing && code != Some(ErrorCode::TooManyRequests) {
+            self.channels_at = Nanos(self.now.0.saturating_add(self.channels_pause.0));
+            self.channels_pause = Nanos((self.channels_pause.0 * 2).min(PAUSE_MAX.0));
+        }
+        is_retryable
+    }
+
     fn handle_channels<'f>(
         &mut self,
         id: i64,
@@ -592,8 +610,16 @@ impl Session {
     ) -> Option<SessionEvent<'f>> {
         let is_end = matches!(method, Method::PublicUnsubscribe | Method::PrivateUnsubscribe);
         let (accepted, refused) = match response.outcome {
-            _ if is_end => {
+            Ok(_) if is_end => {
                 self.channels.on_unsubscribed(id);
+                return None;
+            }
+            Err(error) if is_end => {
+                // As long as it may be subscribed all the same it is to be ended.
+                match self.refuse_channels(method, error.error_code()) {
+                    true => self.channels.on_timeout(id),
+                    false => self.channels.on_unsubscribed(id),
+                }
                 return None;
             }
             Ok(result) => {
@@ -601,13 +627,7 @@ impl Session {
                 self.channels.on_subscribed(id, &result.parse::<List<'_, Text<'_>>>().unwrap_or_default())
             }
             Err(error) => {
-                let code = error.error_code();
-                let is_passing = code.is_some_and(ErrorCode::is_retryable);
-                let is_retryable = self.learn(method, code) || is_passing;
-                if is_passing && code != Some(ErrorCode::TooManyRequests) {
-                    self.channels_at = Nanos(self.now.0.saturating_add(self.channels_pause.0));
-                    self.channels_pause = Nanos((self.channels_pause.0 * 2).min(PAUSE_MAX.0));
-                }
+                let is_retryable = self.refuse_channels(method, error.error_code());
                 (0, self.channels.on_error(id, is_retryable))
             }
         };

@@ -501,3 +501,35 @@ fn channels_that_are_refused_for_a_while_are_asked_for_after_a_pause() {
     pair.now = Nanos(pair.now.0 + 300_000_000);
     assert!(pair.sent().is_some());
 }
+
+#[test]
+fn an_end_of_a_channel_that_is_refused_is_asked_for_again() {
+    let mut pair = Pair::ready(config(true));
+    pair.session.subscribe(BOOK).unwrap();
+    let asked = pair.sent().unwrap();
+    pair.accept(&asked);
+    pair.session.unsubscribe(BOOK);
+    let end = pair.sent().unwrap();
+    pair.refuse(end.id, ErrorCode::TemporarilyUnavailable);
+    assert_eq!(pair.sent(), None);
+    pair.now = Nanos(pair.now.0 + second(1).0);
+    let end = pair.sent().expect("the channel may be subscribed all the same");
+    assert_eq!(end.method, Method::PrivateUnsubscribe);
+    pair.accept(&end);
+    assert_eq!(pair.sent(), None);
+}
+
+#[test]
+fn a_new_connection_does_not_wait_for_the_pauses_of_the_old_one() {
+    let mut pair = Pair::ready(config(true));
+    pair.session.subscribe(BOOK).unwrap();
+    let asked = pair.sent().unwrap();
+    pair.refuse(asked.id, ErrorCode::SystemMaintenance);
+    assert_eq!(pair.sent(), None);
+    pair.session.start(pair.now, 1, "other");
+    while !pair.session.is_ready() {
+        let sent = pair.sent().unwrap();
+        pair.accept(&sent);
+    }
+    assert_eq!(pair.sent().unwrap().method, Method::PrivateSubscribe);
+}

@@ -13,6 +13,8 @@ use super::seen::scatter;
 
 /// The gateway's first order id.
 pub const FIRST_ORDER_ID: u64 = 10_000_001;
+/// Places of orders at least.
+pub const PLACES_MIN: u32 = 4;
 /// Most characters of a venue's order id.
 pub const EXTERNAL_ID_LEN_MAX: usize = 24;
 
@@ -69,6 +71,8 @@ pub struct Terms {
     pub reject_post_only: bool,
     /// It must not make the position larger.
     pub reduce_only: bool,
+    /// Market maker protection counts it.
+    pub mmp: bool,
 }
 
 /// An order.
@@ -171,7 +175,7 @@ impl Orders {
     /// nobody can choose ids that collide.
     #[must_use]
     pub fn new(max: u32, seed: u64) -> Orders {
-        let max = max.max(4);
+        let max = max.max(PLACES_MIN);
         Orders {
             slots: vec![None; max as usize],
             free: (0..max).rev().collect(),
@@ -392,6 +396,7 @@ mod tests {
                 post_only: false,
                 reject_post_only: false,
                 reduce_only: false,
+                mmp: false,
             },
             external_id: ExternalId::default(),
             label_id: 0,

@@ -67,7 +67,10 @@ impl Core {
             self.tell_order(slot, error, cause, door);
         }
         match (was_over, is_over) {
-            (false, true) => self.orders.end(slot),
+            (false, true) => {
+                self.mass_cancel_ended(slot, cause, door);
+                self.orders.end(slot);
+            }
             (true, false) => {
                 // Its client was told that it never was, and may have sent another: it is not to live beside that one.
                 self.orders.revive(slot);
@@ -210,6 +213,7 @@ impl Core {
         let account = order.account;
         self.count_open(account, false, true);
         self.tell_order(slot, error, cause, door);
+        self.mass_cancel_ended(slot, cause, door);
         self.orders.end(slot);
     }
 

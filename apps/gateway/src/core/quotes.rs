@@ -538,7 +538,8 @@ impl Core {
             ..ack
         };
         let about = About { symbol, ..self.about_account(account) };
-        let cause = Cause { received, origin_ns: asker.create_ns, origin_utc_ns: 0 };
+        let origin_utc_ns = if is_told { self.said_utc_ns } else { 0 };
+        let cause = Cause { received, origin_ns: asker.create_ns, origin_utc_ns };
         let event = Event::of_quote_ack(kind_of(ack.request), &ack);
         door.send(client, self.stamp.stamp(event, about, cause));
     }
@@ -648,6 +649,7 @@ fn sides_of(body: &MassQuote) -> Result<[Option<Terms>; 2], ErrorCode> {
         post_only,
         reject_post_only,
         reduce_only: false,
+        mmp: true,
     };
     let bid = terms(Side::Buy, body.bid_price.0, body.bid_quantity.0);
     let ask = terms(Side::Sell, body.ask_price.0, body.ask_quantity.0);

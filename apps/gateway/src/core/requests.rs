@@ -27,8 +27,10 @@ use super::out::{About, Cause, Door, Venue};
 use super::policy::{OrderFacts, Worth};
 
 /// What an order may be told to do or not to do.
-const KNOWN_FLAGS: ExecutionFlags =
-    ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
+const KNOWN_FLAGS: ExecutionFlags = ExecutionFlags::POST_ONLY
+    .with(ExecutionFlags::REJECT_POST_ONLY)
+    .with(ExecutionFlags::REDUCE_ONLY)
+    .with(ExecutionFlags::MMP);
 
 /// A request with whose it is and what it is about, as far as that is known to be right.
 #[derive(Clone, Copy)]
@@ -199,6 +201,7 @@ impl Core {
             return Err(ErrorCode::INVALID_ORDER_ID);
         }
         let terms = terms_of(body)?;
+        self.check_protection(asked.user, &terms)?;
         self.check_steps(asked.symbol, &terms)?;
         self.check_fix_terms(asked.account, asked.symbol, &terms)?;
         self.check_policy(asked, &terms, terms.quantity, 1)?;
@@ -283,6 +286,7 @@ impl Core {
             post_only: order.terms.post_only,
             reject_post_only: order.terms.reject_post_only,
             reduce_only: order.terms.reduce_only,
+            mmp: order.terms.mmp,
             display_amount: optional(shown),
             trigger: order.terms.trigger,
             trigger_price: if is_trailing { None } else { optional(stop_price) },
@@ -343,8 +347,14 @@ impl Core {
             post_only: flag(ExecutionFlags::POST_ONLY),
             reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
             reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
+            // The venue does not take it back.
+            mmp: order.terms.mmp || flag(ExecutionFlags::MMP),
             ..order.terms
         };
+        if terms.mmp && !has_price(terms.order_type) {
+            return Err(ErrorCode::INVALID_TERMS);
+        }
+        self.check_protection(asked.user, &terms)?;
         self.check_steps(order.symbol, &terms)?;
         self.check_fix_change(&order, &terms)?;
         let left = terms.quantity.saturating_sub(order.filled);
@@ -387,7 +397,7 @@ impl Core {
                 advanced: None,
                 trigger_price: None,
                 trigger_offset: None,
-                mmp: false,
+                mmp: terms.mmp,
                 valid_until,
                 display_amount: optional(terms.shown),
             };
@@ -405,7 +415,7 @@ impl Core {
             advanced: None,
             trigger_price: if is_trailing { None } else { optional(terms.stop_price) },
             trigger_offset: if is_trailing { optional(terms.stop_price) } else { None },
-            mmp: false,
+            mmp: terms.mmp,
             valid_until,
             display_amount: optional(terms.shown),
         };
@@ -430,6 +440,10 @@ impl Core {
         self.check_trader(asked)?;
         let slot = self.find_own(asked)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
+        if self.policy.is_dry_run() {
+            // It is one of an earlier life: those of this one ended as they came.
+            return Err(ErrorCode::DRY_RUN);
+        }
         if self.accounts[usize::from(order.account)].step == Step::Ready {
             self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
         } else {
@@ -481,9 +495,12 @@ impl Core {
         let is_known = side == EventSide::default() || side_of(side).is_some();
         let known = if is_known { Ok(()) } else { Err(ErrorCode::INVALID_TERMS) };
         let admitted = self.admit(now, asked.user, true, door);
-        let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).err();
+        let is_dry_run = self.policy.is_dry_run();
+        let meant = if is_dry_run { Err(ErrorCode::DRY_RUN) } else { Ok(()) };
+        let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).and(meant).err();
         let mut count = 0;
         if refusal.is_none() {
+            let request = self.mass_cancels.begin(asked);
             for slot in 0..self.orders.used() {
                 let Some(order) = self.orders.get(slot) else { continue };
                 let is_meant = order.user == asked.user
@@ -493,8 +510,12 @@ impl Core {
                     && side_of(side).is_none_or(|side| side == order.terms.side);
                 if is_meant {
                     self.want_cancel(slot);
+                    self.mass_cancels.wait_for(request, slot);
                     count += 1;
                 }
+            }
+            if count == 0 {
+                self.mass_cancels.drop_empty(request);
             }
             let quotes = &mut self.accounts[usize::from(asked.account)].quotes;
             if quotes.user == Some(asked.user) {
@@ -507,7 +528,12 @@ impl Core {
             round_trip_ns: self.round_trip(now, asked.asker.create_ns),
             done: count,
             origin: Origin::GATEWAY,
-            status: if refusal.is_some() { AckStatus::REJECTED } else { AckStatus::FORWARDED },
+            status: match refusal {
+                Some(_) => AckStatus::REJECTED,
+                // There is nothing that the venue could answer.
+                None if count == 0 => AckStatus::ACCEPTED,
+                None => AckStatus::FORWARDED,
+            },
             request: AckType::CANCEL_ALL,
             error: refusal.unwrap_or_default(),
             ..QuoteAck::default()
@@ -558,12 +584,22 @@ impl Core {
         self.check_ready(asked.account)
     }
 
+    /// Whether the user may have market maker protection count its orders: what trips it ends those of all users of the account.
+    #[inline]
+    fn check_protection(&self, user: u16, terms: &Terms) -> Result<(), ErrorCode> {
+        if terms.mmp && !self.users[usize::from(user)].has_mmp {
+            return Err(ErrorCode::NOT_PERMITTED);
+        }
+        Ok(())
+    }
+
     pub(super) fn check_ready(&self, account: u16) -> Result<(), ErrorCode> {
         if self.is_stopping {
             return Err(ErrorCode::STOPPING);
         }
         let account = &self.accounts[usize::from(account)];
         match account.step {
+            Step::Ready if !account.may_trade => Err(ErrorCode::NOT_PERMITTED),
             Step::Ready if account.has_order_room() => Ok(()),
             Step::Ready => Err(ErrorCode::BUSY),
             _ => Err(ErrorCode::NOT_READY),
@@ -794,6 +830,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         post_only: flag(ExecutionFlags::POST_ONLY),
         reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
         reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
+        mmp: flag(ExecutionFlags::MMP),
     };
     let is_whole = KNOWN_FLAGS.contains(body.execution)
         && has_trigger(order_type) == terms.trigger.is_some()
@@ -801,6 +838,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         && (has_trigger(order_type) || terms.stop_price == 0)
         // Without a price the venue is told no time: one that would mean something is not left out in silence.
         && (has_price(order_type) || !matches!(terms.time_in_force, VenueTime::GoodTilDay | VenueTime::FillOrKill))
-        && (terms.post_only || !terms.reject_post_only);
+        && (terms.post_only || !terms.reject_post_only)
+        && (!terms.mmp || order_type == tickpath_deribit::codes::OrderType::Limit);
     if is_whole { Ok(terms) } else { Err(ErrorCode::INVALID_TERMS) }
 }

@@ -252,3 +252,23 @@ fn orders_of_a_later_life_are_anothers() {
     rig.pass(Nanos::from_secs(100));
     assert_eq!(rig.count(Method::Cancel), 0);
 }
+
+#[test]
+fn a_dry_run_cancels_nothing_but_by_the_kill_switch() {
+    let mut rig = Rig::dry_at("dry_run = true\n", &format!("[{}]", open(1_001, "V-1")));
+    assert_eq!(rig.core.orders().live_count(), 1);
+    rig.cancel(1_001);
+    assert_eq!(rig.error(), ErrorCode::DRY_RUN);
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    assert_eq!(rig.quote_acks()[0].error, ErrorCode::DRY_RUN);
+    rig.core.handle_leave(CLIENT);
+    rig.pass(Nanos::from_secs(100));
+    rig.lose(&[]);
+    rig.log_in(&format!("[{}]", open(1_001, "V-1")));
+    rig.pass(Nanos::from_secs(100));
+    assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelAll)), (0, 0));
+    assert!(!rig.core.has_cancels());
+    rig.control.set_killed(true);
+    rig.poll();
+    assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelAll)), (0, 1));
+}

@@ -5,7 +5,7 @@ use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadBegin, DownloadMarketData, ErrorCode,
     ExecutionFlags, MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, OrderUpdate,
-    QuoteAck, RateLimitTrigger, ReadyScope, Request, RequestKind, Side, TimeInForce, Trigger,
+    RateLimitTrigger, ReadyScope, Request, RequestKind, Side, TimeInForce, Trigger,
 };
 use tickpath_types::Nanos;
 
@@ -66,9 +66,7 @@ fn an_id_is_used_once_and_an_order_is_its_users_alone() {
     rig.poll();
     rig.request(3, 1, 1, &limit("10", "59000"));
     assert_eq!(rig.error(), ErrorCode::NOT_PERMITTED);
-    let trader = rig.core.user("trader").unwrap();
-    rig.core.handle_join(4, trader, false);
-    rig.poll();
+    rig.join(4, "trader", false);
     rig.request(4, 1001, 1, &tickpath_gateway_protocol::CancelOrder::default());
     assert_eq!((rig.error(), rig.count(Method::Cancel)), (ErrorCode::NOT_PERMITTED, 0));
     let change = limit("200", "59000");
@@ -156,6 +154,21 @@ fn a_sale_is_worth_what_the_market_pays_for_it() {
     assert_eq!(rig.count(Method::Sell), 1);
     rig.request(CLIENT, 1002, 2, &limit("1", "900"));
     assert_eq!(rig.count(Method::Buy), 1);
+}
+
+#[test]
+fn caps_are_not_checked_with_prices_of_another_time() {
+    let mut rig = Rig::ready_with("[limits]\nnotional_max = '1000'\n", "[]");
+    let ticker =
+        r#"{"timestamp":1,"instrument_name":"ETH_USDC-PERPETUAL","mark_price":3000,"index_price":3000}"#;
+    let sell = CreateOrder { side: Side::SELL, ..limit("0.1", "0.05") };
+    rig.news(0, "ticker.ETH_USDC-PERPETUAL.100ms", ticker);
+    rig.core.handle_lost(0, rig.now, &mut rig.door);
+    rig.request(CLIENT, 1001, 2, &sell);
+    assert_eq!((rig.error(), rig.count(Method::Sell)), (ErrorCode::NO_REFERENCE_PRICE, 0));
+    rig.news(0, "ticker.ETH_USDC-PERPETUAL.100ms", ticker);
+    rig.request(CLIENT, 1001, 2, &sell);
+    assert_eq!(rig.count(Method::Sell), 1);
 }
 
 #[test]
@@ -249,7 +262,7 @@ fn flags_and_sides_that_nobody_knows_are_refused() {
     assert_eq!((rig.error(), rig.count(Method::Edit)), (ErrorCode::INVALID_TERMS, 0));
     rig.request(CLIENT, 0, 0, &CancelAll { side: Side(9), ..CancelAll::default() });
     rig.poll();
-    let ack = rig.door.sent.iter().rev().find_map(|(_, event)| event.quote_ack()).unwrap();
+    let ack = *rig.quote_acks().last().unwrap();
     assert_eq!((ack.error, rig.count(Method::Cancel)), (ErrorCode::INVALID_TERMS, 0));
 }
 
@@ -257,7 +270,7 @@ fn flags_and_sides_that_nobody_knows_are_refused() {
 fn quotes_are_refused_as_what_they_are() {
     let mut rig = Rig::ready();
     rig.request(CLIENT, 0, 1, &MassQuote::default());
-    let acks: Vec<QuoteAck> = rig.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect();
+    let acks = rig.quote_acks();
     assert_eq!((acks.len(), acks[0].error), (1, ErrorCode::NOT_SUPPORTED));
 }
 
@@ -332,4 +345,66 @@ fn a_cancellation_is_taken_while_the_account_is_not_ready() {
     assert_eq!(rig.error(), ErrorCode::STOPPING);
     rig.cancel(1002);
     assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1002")), (2, true));
+}
+
+#[test]
+fn market_maker_protection_is_for_who_may_have_it() {
+    let order = CreateOrder { execution: ExecutionFlags::MMP, ..limit("100", "59000") };
+    let mut rig = Rig::ready();
+    rig.request(CLIENT, 1001, 1, &order);
+    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::NOT_PERMITTED, 0));
+    let mut rig = Rig::ready_with("mmp = true\n", "[]");
+    let market = CreateOrder { order_type: OrderType::MARKET, ..order };
+    let market = CreateOrder { price: limit("1", "0").price, ..market };
+    rig.request(CLIENT, 1001, 1, &market);
+    assert_eq!(rig.error(), ErrorCode::INVALID_TERMS);
+    rig.request(CLIENT, 1001, 1, &order);
+    assert!(rig.last(Method::Buy).text.contains("\"mmp\":true"));
+    let open = rig.order(1001, "open", 0, 1).replace("\"mmp\":false", "\"mmp\":true");
+    rig.reply(Method::Buy, &format!(r#"{{"order":{open},"trades":[]}}"#));
+    let told = rig.all::<tickpath_gateway_protocol::OrderUpdate>().last().unwrap();
+    assert_eq!(told.execution, ExecutionFlags::MMP);
+    // It stays where a change does not say it.
+    rig.modify(1001, "200", "59000");
+    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
+    rig.working(1002);
+    let change = ModifyOrder {
+        price: order.price,
+        quantity: order.quantity,
+        execution: ExecutionFlags::MMP,
+        ..ModifyOrder::default()
+    };
+    rig.request(CLIENT, 1002, 1, &change);
+    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
+}
+
+#[test]
+fn refusals_of_the_venue_are_told_as_what_they_are() {
+    let cases = [
+        (10047, "matching_engine_queue_full", ErrorCode::VENUE_RATE_LIMITED),
+        (10028, "too_many_requests", ErrorCode::VENUE_RATE_LIMITED),
+        (11021, "post_only_price_modification_not_possible", ErrorCode::WOULD_TAKE),
+        (11054, "post_only_reject", ErrorCode::WOULD_TAKE),
+        (13901, "no_more_oto_orders", ErrorCode::VENUE),
+    ];
+    let mut rig = Rig::ready();
+    for (id, (code, message, error)) in (1001..).zip(cases) {
+        rig.create(id);
+        rig.refuse(Method::Buy, code, message);
+        let ack: OrderAck = rig.all().last().unwrap();
+        let text = format!("{message} ({code})");
+        assert_eq!((ack.error, ack.status), (error, AckStatus::REJECTED));
+        assert!(
+            text.starts_with(ack.text.as_str()) && ack.text.as_str().len() >= 40.min(text.len()),
+            "{}",
+            ack.text
+        );
+        assert_eq!(rig.status(id), Some(OrderStatus::REJECTED));
+    }
+    assert_eq!(rig.all::<RateLimitTrigger>().count(), 2);
+    // Of a change the order stays as it is.
+    rig.working(2001);
+    rig.modify(2001, "200", "59000.5");
+    rig.refuse(Method::Edit, 11021, "post_only_price_modification_not_possible");
+    assert_eq!((rig.error(), rig.status(2001)), (ErrorCode::WOULD_TAKE, Some(OrderStatus::WORKING)));
 }

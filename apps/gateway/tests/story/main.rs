@@ -11,6 +11,7 @@ mod running;
 mod standing;
 mod stop;
 mod support;
+mod tls;
 mod ways;
 
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The order book: the channel's snapshots and changes, and their levels.
 
 use crate::field::{Field, List, codes, message};
-use crate::number::Decimal;
+use crate::number::{Decimal, price_amount};
 use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner};
 use crate::text::Text;
 
@@ -55,15 +55,12 @@ impl<'a> Field<'a> for BookLevel {
 
     #[inline(always)]
     fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
-        let rest = rest.open("[")?;
-        let (action, rest) = match () {
-            () if let Some(rest) = rest.after("\"change\",") => (LevelAction::Change, rest),
-            () if let Some(rest) = rest.after("\"new\",") => (LevelAction::New, rest),
-            () if let Some(rest) = rest.after("\"delete\",") => (LevelAction::Delete, rest),
-            () => (LevelAction::New, rest),
-        };
-        let (PriceAmount { price, amount }, rest) = quick_pair(rest)?;
-        Some((BookLevel { action, price, amount }, rest))
+        // A level opens a container.
+        rest.open("[")?;
+        let frame = rest.frame();
+        let at = rest.at();
+        let (level, end) = quick_level(frame, at)?;
+        Some((level, rest.skip(end - at)?))
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -99,12 +96,50 @@ fn expect_end(scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
     if scanner.next_element()? { Err(scanner.error(ScanErrorKind::WrongType)) } else { Ok(()) }
 }
 
-/// The price and the amount that end a level.
+/// The level at `at` and where it ends.
 #[inline(always)]
-fn quick_pair(rest: Rest<'_>) -> Option<(PriceAmount, Rest<'_>)> {
-    let (price, rest) = rest.decimal()?;
-    let (amount, rest) = rest.after(",")?.decimal()?;
-    Some((PriceAmount { price, amount }, rest.after("]")?.close()))
+fn quick_level(frame: &str, at: usize) -> Option<(BookLevel, usize)> {
+    let (action, at) = quick_action(frame.as_bytes(), at)?;
+    let (price, amount, end) = quick_pair(frame, at)?;
+    Some((BookLevel { action, price, amount }, end))
+}
+
+/// What becomes of the level at `at`, and where its price is.
+#[inline(always)]
+fn quick_action(frame: &[u8], at: usize) -> Option<(LevelAction, usize)> {
+    const CHANGE: u64 = u64::from_le_bytes(*b"[\"change");
+    const DELETE: u64 = u64::from_le_bytes(*b"[\"delete");
+    const NEW: u64 = u64::from_le_bytes(*b"[\"new\",\0");
+    let head: &[u8; 10] = frame.get(at..)?.first_chunk()?;
+    let [a, b, c, d, e, f, g, h, end @ ..] = *head;
+    let (word, is_end) = (u64::from_le_bytes([a, b, c, d, e, f, g, h]), end == *b"\",");
+    match word {
+        CHANGE if is_end => Some((LevelAction::Change, at + 10)),
+        _ if word << 8 == NEW << 8 => Some((LevelAction::New, at + 7)),
+        DELETE if is_end => Some((LevelAction::Delete, at + 10)),
+        // Only levels are given; or it is something else, which is no price.
+        _ => (a == b'[').then_some((LevelAction::New, at + 1)),
+    }
+}
+
+/// The price and the amount that end a level, and where it ends.
+#[inline(always)]
+fn quick_pair(frame: &str, at: usize) -> Option<(Decimal, Decimal, usize)> {
+    match price_amount(frame.as_bytes(), at) {
+        Some(pair) => Some(pair),
+        None => unusual_pair(frame, at),
+    }
+}
+
+/// [`quick_pair`] of numbers that are whole, long or negative.
+#[inline(never)]
+fn unusual_pair(frame: &str, at: usize) -> Option<(Decimal, Decimal, usize)> {
+    let bytes = frame.as_bytes();
+    let (price, len) = Decimal::read_shared(bytes.get(at..)?)?;
+    let at = at + len;
+    let (amount, len) = Decimal::read_shared(bytes.get(at..)?.strip_prefix(b",")?)?;
+    let at = at + 1 + len;
+    (*bytes.get(at)? == b']').then_some((price, amount, at + 1))
 }
 
 /// A price and its amount: `[5042.0,950.0]`, of books of the best levels.
@@ -129,7 +164,10 @@ impl<'a> Field<'a> for PriceAmount {
 
     #[inline]
     fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
-        quick_pair(rest.open("[")?)
+        let inner = rest.open("[")?;
+        let at = inner.at();
+        let (price, amount, end) = quick_pair(inner.frame(), at)?;
+        Some((PriceAmount { price, amount }, inner.skip(end - at)?.close()))
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -297,16 +335,24 @@ fn optional_member<'a, T: Field<'a>>(rest: Rest<'a>, name: &'static str) -> Opti
 /// Takes all levels of a side when they are in the form that servers write, and not too many.
 #[inline(never)]
 fn quick_levels<'a>(rest: Rest<'a>, levels: &mut Vec<BookLevel>) -> Option<Rest<'a>> {
-    let mut rest = rest.open("[")?;
-    if let Some(end) = rest.after("]") {
+    let inner = rest.open("[")?;
+    if let Some(end) = inner.after("]") {
         return Some(end.close());
     }
+    // Each level opens a container.
+    if !inner.has_room() {
+        return None;
+    }
+    let (frame, start) = (inner.frame(), inner.at());
+    let mut at = start;
     while levels.len() < LEVELS_MAX {
-        let (level, end) = BookLevel::quick(rest)?;
+        let (level, end) = quick_level(frame, at)?;
         levels.push(level);
-        match end.after(",") {
-            Some(next) => rest = next,
-            None => return Some(end.after("]")?.close()),
+        at = end + 1;
+        match frame.as_bytes().get(end)? {
+            b',' => {}
+            b']' => return Some(inner.skip(at - start)?.close()),
+            _ => return None,
         }
     }
     None

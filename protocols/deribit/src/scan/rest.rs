@@ -3,7 +3,7 @@
 use tickpath_lockfree::cpu::string_stops;
 
 use super::{DEPTH_MAX, Scanner, Value};
-use crate::number::{Decimal, number_len};
+use crate::number::number_len;
 use crate::text::Text;
 
 /// What of a frame is still to be read, for readers of the form that servers write: plain names and strings, no spaces.
@@ -36,9 +36,21 @@ impl<'a> Rest<'a> {
         self.bytes
     }
 
+    /// The whole frame.
+    #[inline(always)]
+    pub(crate) const fn frame(&self) -> &'a str {
+        self.frame
+    }
+
+    /// True when a container may be opened.
+    #[inline(always)]
+    pub(crate) const fn has_room(&self) -> bool {
+        self.room > 0
+    }
+
     /// Bytes of the frame before it.
     #[inline(always)]
-    pub(super) const fn at(&self) -> usize {
+    pub(crate) const fn at(&self) -> usize {
         self.frame.len() - self.bytes.len()
     }
 
@@ -104,13 +116,6 @@ impl<'a> Rest<'a> {
         let (len, has_escapes) = string_len(self.frame, at);
         let text = self.frame.get(at + 1..(at + len).checked_sub(1)?)?;
         Some((Text::borrowed(text, has_escapes), self.skip(len)?))
-    }
-
-    /// A number, read here.
-    #[inline(always)]
-    pub(crate) fn decimal(self) -> Option<(Decimal, Rest<'a>)> {
-        let (decimal, len) = Decimal::read_quick(self.bytes())?;
-        Some((decimal, self.skip(len)?))
     }
 
     /// The name of a member, and the rest behind its colon.

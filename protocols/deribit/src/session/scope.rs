@@ -1,5 +1,8 @@
 //! What a token allows, as far as a client cares.
 
+/// The word without which no order is taken.
+pub(super) const TRADE: &str = "trade:read_write";
+
 /// Whether what was granted has a word that was asked for, or a stronger one of the same kind.
 fn has(granted: &str, asked: &str) -> bool {
     let mut words = granted.split_ascii_whitespace();
@@ -31,6 +34,6 @@ mod tests {
         }
         assert_eq!(missing("trade:read_write account:read_write", granted), Some("account:read_write"));
         assert_eq!(missing("wallet:read", granted), Some("wallet:read"));
-        assert_eq!(missing("trade:read_write", "trade:read"), Some("trade:read_write"));
+        assert_eq!(missing(TRADE, "connection trade:read account:read_write"), Some(TRADE));
     }
 }
