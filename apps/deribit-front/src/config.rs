@@ -47,8 +47,9 @@ pub struct DeribitConfig {
     /// Connections at a time, and as many by FIX; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
-    /// Connections of one address at a time; a further one is answered with status 429 and closed, as many by FIX. 32 when absent, and
-    /// then of other machines alone: what runs on the venue's own has no bound but `max_connections`.
+    /// Connections of one address at a time; a further one is answered with status 429 and closed. 32 when absent, and
+    /// then of other machines alone: what runs on the venue's own has no bound but `max_connections`. As many by FIX,
+    /// where further ones are closed at once.
     pub max_connections_per_address: Option<usize>,
     /// What the replies say of the venue.
     #[serde(default = "yes")]
