@@ -275,6 +275,68 @@ fn quotes_are_refused_as_what_they_are() {
 }
 
 #[test]
+fn market_maker_protection_is_for_who_may_have_it() {
+    let order = CreateOrder { execution: ExecutionFlags::MMP, ..limit("100", "59000") };
+    let mut rig = Rig::ready();
+    rig.request(CLIENT, 1001, 1, &order);
+    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::NOT_PERMITTED, 0));
+    let mut rig = Rig::ready_with("mmp = true\n", "[]");
+    let market = CreateOrder { order_type: OrderType::MARKET, ..order };
+    let market = CreateOrder { price: limit("1", "0").price, ..market };
+    rig.request(CLIENT, 1001, 1, &market);
+    assert_eq!(rig.error(), ErrorCode::INVALID_TERMS);
+    rig.request(CLIENT, 1001, 1, &order);
+    assert!(rig.last(Method::Buy).text.contains("\"mmp\":true"));
+    let open = rig.order(1001, "open", 0, 1).replace("\"mmp\":false", "\"mmp\":true");
+    rig.reply(Method::Buy, &format!(r#"{{"order":{open},"trades":[]}}"#));
+    let told = rig.all::<tickpath_gateway_protocol::OrderUpdate>().last().unwrap();
+    assert_eq!(told.execution, ExecutionFlags::MMP);
+    // It stays where a change does not say it.
+    rig.modify(1001, "200", "59000");
+    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
+    rig.working(1002);
+    let change = ModifyOrder {
+        price: order.price,
+        quantity: order.quantity,
+        execution: ExecutionFlags::MMP,
+        ..ModifyOrder::default()
+    };
+    rig.request(CLIENT, 1002, 1, &change);
+    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
+}
+
+#[test]
+fn refusals_of_the_venue_are_told_as_what_they_are() {
+    let cases = [
+        (10047, "matching_engine_queue_full", ErrorCode::VENUE_RATE_LIMITED),
+        (10028, "too_many_requests", ErrorCode::VENUE_RATE_LIMITED),
+        (11021, "post_only_price_modification_not_possible", ErrorCode::WOULD_TAKE),
+        (11054, "post_only_reject", ErrorCode::WOULD_TAKE),
+        (13901, "no_more_oto_orders", ErrorCode::VENUE),
+    ];
+    let mut rig = Rig::ready();
+    for (id, (code, message, error)) in (1001..).zip(cases) {
+        rig.create(id);
+        rig.refuse(Method::Buy, code, message);
+        let ack: OrderAck = rig.all().last().unwrap();
+        let text = format!("{message} ({code})");
+        assert_eq!((ack.error, ack.status), (error, AckStatus::REJECTED));
+        assert!(
+            text.starts_with(ack.text.as_str()) && ack.text.as_str().len() >= 40.min(text.len()),
+            "{}",
+            ack.text
+        );
+        assert_eq!(rig.status(id), Some(OrderStatus::REJECTED));
+    }
+    assert_eq!(rig.all::<RateLimitTrigger>().count(), 2);
+    // Of a change the order stays as it is.
+    rig.working(2001);
+    rig.modify(2001, "200", "59000.5");
+    rig.refuse(Method::Edit, 11021, "post_only_price_modification_not_possible");
+    assert_eq!((rig.error(), rig.status(2001)), (ErrorCode::WOULD_TAKE, Some(OrderStatus::WORKING)));
+}
+
+#[test]
 fn who_lost_market_data_is_told_it_anew_and_never_banned_for_it() {
     let mut rig = Rig::ready();
     let begun =
@@ -345,66 +407,4 @@ fn a_cancellation_is_taken_while_the_account_is_not_ready() {
     assert_eq!(rig.error(), ErrorCode::STOPPING);
     rig.cancel(1002);
     assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1002")), (2, true));
-}
-
-#[test]
-fn market_maker_protection_is_for_who_may_have_it() {
-    let order = CreateOrder { execution: ExecutionFlags::MMP, ..limit("100", "59000") };
-    let mut rig = Rig::ready();
-    rig.request(CLIENT, 1001, 1, &order);
-    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::NOT_PERMITTED, 0));
-    let mut rig = Rig::ready_with("mmp = true\n", "[]");
-    let market = CreateOrder { order_type: OrderType::MARKET, ..order };
-    let market = CreateOrder { price: limit("1", "0").price, ..market };
-    rig.request(CLIENT, 1001, 1, &market);
-    assert_eq!(rig.error(), ErrorCode::INVALID_TERMS);
-    rig.request(CLIENT, 1001, 1, &order);
-    assert!(rig.last(Method::Buy).text.contains("\"mmp\":true"));
-    let open = rig.order(1001, "open", 0, 1).replace("\"mmp\":false", "\"mmp\":true");
-    rig.reply(Method::Buy, &format!(r#"{{"order":{open},"trades":[]}}"#));
-    let told = rig.all::<tickpath_gateway_protocol::OrderUpdate>().last().unwrap();
-    assert_eq!(told.execution, ExecutionFlags::MMP);
-    // It stays where a change does not say it.
-    rig.modify(1001, "200", "59000");
-    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
-    rig.working(1002);
-    let change = ModifyOrder {
-        price: order.price,
-        quantity: order.quantity,
-        execution: ExecutionFlags::MMP,
-        ..ModifyOrder::default()
-    };
-    rig.request(CLIENT, 1002, 1, &change);
-    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
-}
-
-#[test]
-fn refusals_of_the_venue_are_told_as_what_they_are() {
-    let cases = [
-        (10047, "matching_engine_queue_full", ErrorCode::VENUE_RATE_LIMITED),
-        (10028, "too_many_requests", ErrorCode::VENUE_RATE_LIMITED),
-        (11021, "post_only_price_modification_not_possible", ErrorCode::WOULD_TAKE),
-        (11054, "post_only_reject", ErrorCode::WOULD_TAKE),
-        (13901, "no_more_oto_orders", ErrorCode::VENUE),
-    ];
-    let mut rig = Rig::ready();
-    for (id, (code, message, error)) in (1001..).zip(cases) {
-        rig.create(id);
-        rig.refuse(Method::Buy, code, message);
-        let ack: OrderAck = rig.all().last().unwrap();
-        let text = format!("{message} ({code})");
-        assert_eq!((ack.error, ack.status), (error, AckStatus::REJECTED));
-        assert!(
-            text.starts_with(ack.text.as_str()) && ack.text.as_str().len() >= 40.min(text.len()),
-            "{}",
-            ack.text
-        );
-        assert_eq!(rig.status(id), Some(OrderStatus::REJECTED));
-    }
-    assert_eq!(rig.all::<RateLimitTrigger>().count(), 2);
-    // Of a change the order stays as it is.
-    rig.working(2001);
-    rig.modify(2001, "200", "59000.5");
-    rig.refuse(Method::Edit, 11021, "post_only_price_modification_not_possible");
-    assert_eq!((rig.error(), rig.status(2001)), (ErrorCode::WOULD_TAKE, Some(OrderStatus::WORKING)));
 }
