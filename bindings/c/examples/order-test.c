@@ -82,6 +82,9 @@ static void modify(tp_gateway_client *client, uint64_t order) {
     send_it(client, &request);
 }
 
+/* Quotes have the client order id 0, which is none of ours. */
+static int is_it(uint64_t client_order_id, uint64_t order) { return order > 0 && client_order_id == order; }
+
 int main(int argc, char **argv) {
     options by = read_options(argc, argv, "order-test-c", "SYMBOL [REST_MS] [--enable_trading]", 3);
     tp_gateway_client *client = connect_by(&by);
@@ -114,16 +117,21 @@ int main(int argc, char **argv) {
             order = tp_gateway_client_next_order_id(client);
             create(client, order);
             step = CREATING;
-        } else if (event.header.kind == TP_EVENT_ORDER_ACK && event.body.order_ack.client_order_id == order) {
+        } else if (event.header.kind == TP_EVENT_ORDER_ACK && is_it(event.body.order_ack.client_order_id, order)) {
             const tp_order_ack *ack = &event.body.order_ack;
             show(&event);
             if (ack->status == TP_ACK_STATUS_REJECTED)
                 return 1;
-            if (step == MODIFYING && ack->origin == TP_ORIGIN_EXCHANGE) {
+            if (step == MODIFYING && ack->status == TP_ACK_STATUS_ACCEPTED) {
                 until = tp_monotonic_ns() + rest_ns;
                 step = RESTING;
+            } else if (step == MODIFYING && ack->status == TP_ACK_STATUS_TIMEOUT) {
+                /* Whether it was changed is not known, and it is not left so. */
+                until = tp_monotonic_ns();
+                step = RESTING;
             }
-        } else if (event.header.kind == TP_EVENT_ORDER_UPDATE && event.body.order_update.client_order_id == order) {
+        } else if (event.header.kind == TP_EVENT_ORDER_UPDATE &&
+                   is_it(event.body.order_update.client_order_id, order)) {
             uint8_t status = event.body.order_update.status;
             show(&event);
             if (step == CREATING && status == TP_ORDER_STATUS_WORKING) {

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use examples::{
-    WHO, check_all, check_no_order, check_order, check_other_venue, check_wrong_password, run, success,
+    WHO, check_all, check_lost_change, check_no_order, check_order, check_other_venue, check_refused_order,
+    check_wrong_password, run, success,
 };
-use rehearsal::{Rehearsal, SYMBOL};
+use rehearsal::{Manner, Rehearsal, SYMBOL};
 use tempfile::TempDir;
 
 fn root() -> &'static Path {
@@ -66,6 +67,23 @@ fn the_examples_in_c_hear_everything_and_trade() {
         check_wrong_password(Command::new(&order_test), &gateway, &[WHO, SYMBOL]);
         check_other_venue(Command::new(&subscribe_all), &gateway, &[WHO, "40"]);
         check_other_venue(Command::new(&order_test), &gateway, &[WHO, SYMBOL]);
+    }
+}
+
+#[test]
+fn order_tests_end_when_their_order_does_and_when_an_answer_is_lost() {
+    let place = tempfile::tempdir().unwrap();
+    let program = build(&place, "order-test", false);
+    let flags = [WHO, SYMBOL, "10", "--enable_trading"];
+    let in_c = || Some(Command::new(&program));
+    let in_python = || python("examples/order_test.py");
+    let languages: [&dyn Fn() -> Option<Command>; 2] = [&in_c, &in_python];
+    for command in languages {
+        let (Some(first), Some(second)) = (command(), command()) else { continue };
+        let refusing = Rehearsal::with(Manner::Refusing);
+        check_refused_order(&run(first, &refusing, &flags));
+        let silent = Rehearsal::with(Manner::Silent);
+        check_lost_change(&run(second, &silent, &flags), &silent);
     }
 }
 

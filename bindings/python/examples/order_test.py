@@ -20,12 +20,13 @@ from tickpath_gateway import (
     ModifyOrderRequest,
     OrderStatus,
     OrderType,
-    Origin,
     ReadyScope,
     Side,
     TimeInForce,
     record,
 )
+
+ENDS = (OrderStatus.COMPLETED, OrderStatus.CANCELED, OrderStatus.REJECTED, OrderStatus.EXPIRED)
 
 
 def order_test(client, wanted, rest_ns, exchange, is_enabled):
@@ -52,13 +53,16 @@ def order_test(client, wanted, rest_ns, exchange, is_enabled):
             best_bid = body.bid_price
         elif event.kind == EventKind.DISCONNECTED:
             raise GatewayError("the gateway is gone; the order may still rest")
-        elif event.kind == EventKind.ORDER_ACK and body.client_order_id == order:
+        elif event.kind == EventKind.ORDER_ACK and order and body.client_order_id == order:
             print(event)
             if body.status == AckStatus.REJECTED:
                 raise GatewayError(f"the order was refused: {body.text}")
-            if step == "modifying" and body.origin == Origin.EXCHANGE:
+            if step == "modifying" and body.status == AckStatus.ACCEPTED:
                 step, until = "resting", time.monotonic_ns() + rest_ns
-        elif event.kind == EventKind.ORDER_UPDATE and body.client_order_id == order:
+            elif step == "modifying" and body.status == AckStatus.TIMEOUT:
+                # Whether it was changed is not known, and it is not left so.
+                step, until = "resting", time.monotonic_ns()
+        elif event.kind == EventKind.ORDER_UPDATE and order and body.client_order_id == order:
             print(event)
             if step == "creating" and body.status == OrderStatus.WORKING:
                 change = record(ModifyOrderRequest, price=best_bid, quantity=quantity, execution=Execution.POST_ONLY)
@@ -66,7 +70,7 @@ def order_test(client, wanted, rest_ns, exchange, is_enabled):
                 step = "modifying"
             elif step == "cancelling" and body.status == OrderStatus.CANCELED:
                 return
-            elif body.status in (OrderStatus.COMPLETED, OrderStatus.CANCELED, OrderStatus.EXPIRED):
+            elif body.status in ENDS:
                 raise GatewayError("the order has ended and was not to")
         if step == "waiting" and best_bid and not is_enabled:
             print(f"would buy {quantity.normalize():f} at {(best_bid - 5 * tick).normalize():f}: give --enable_trading")

@@ -9,9 +9,10 @@ mod rehearsal;
 use std::process::{Command, Output};
 
 use examples::{
-    WHO, check_all, check_no_order, check_order, check_other_venue, check_wrong_password, failure, text,
+    WHO, check_all, check_lost_change, check_no_order, check_order, check_other_venue, check_refused_order,
+    check_wrong_password, failure, text,
 };
-use rehearsal::{PASSWORD, Rehearsal, SYMBOL};
+use rehearsal::{Manner, PASSWORD, Rehearsal, SYMBOL};
 
 fn run(program: &str, gateway: &Rehearsal, args: &[&str]) -> Output {
     examples::run(Command::new(program), gateway, &[&["--user", WHO], args].concat())
@@ -35,6 +36,15 @@ fn order_test_enters_modifies_and_cancels() {
     let gateway = Rehearsal::start();
     let flags = ["--symbols", SYMBOL, "--enable_trading", "--rest", "10ms", "--wait", "1ms"];
     check_order(&run(ORDER_TEST, &gateway, &flags), &gateway);
+}
+
+#[test]
+fn order_test_ends_when_its_order_does_and_when_an_answer_is_lost() {
+    let flags = ["--symbols", SYMBOL, "--enable_trading", "--rest", "10ms"];
+    let refusing = Rehearsal::with(Manner::Refusing);
+    check_refused_order(&run(ORDER_TEST, &refusing, &flags));
+    let silent = Rehearsal::with(Manner::Silent);
+    check_lost_change(&run(ORDER_TEST, &silent, &flags), &silent);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use tickpath_config::{Duration, say, tell};
 use tickpath_gateway_io::{Client, monotonic};
 use tickpath_gateway_protocol::{
     AccountReference, AckStatus, CancelOrder, CreateOrder, DownloadEnd, Event, EventKind, ExecutionFlags,
-    Fixed, ModifyOrder, OrderAck, OrderStatus, OrderType, OrderUpdate, Origin, Ready, ReadyScope,
-    ReferenceData, Side, TimeInForce, TopOfBook,
+    Fixed, ModifyOrder, OrderAck, OrderStatus, OrderType, OrderUpdate, Ready, ReadyScope, ReferenceData,
+    Side, TimeInForce, TopOfBook,
 };
 use tickpath_types::Nanos;
 
@@ -84,11 +84,15 @@ impl Test {
             if ack.status == AckStatus::REJECTED {
                 bail!("the {} was refused by the {}: {} {}", ack.request, ack.origin, ack.error, ack.text);
             }
-            if ack.origin == Origin::EXCHANGE
-                && ack.status == AckStatus::ACCEPTED
-                && self.step == Step::Modifying
-            {
-                self.step = Step::Resting { until: monotonic() + self.flags.rest.0 };
+            if self.step == Step::Modifying {
+                match ack.status {
+                    AckStatus::ACCEPTED => {
+                        self.step = Step::Resting { until: monotonic() + self.flags.rest.0 };
+                    }
+                    // Whether it was changed is not known, and it is not left so.
+                    AckStatus::TIMEOUT => self.step = Step::Resting { until: monotonic() },
+                    _ => {}
+                }
             }
         }
         if let Some(update) = event

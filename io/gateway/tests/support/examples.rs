@@ -79,6 +79,23 @@ pub fn check_order(ran: &Output, gateway: &Rehearsal) {
     assert!(out.lines().last().unwrap().contains("status=canceled"), "{out}");
 }
 
+/// An order that is acknowledged, and over before it was at the venue.
+pub fn check_refused_order(ran: &Output) {
+    let out = text(&ran.stdout);
+    assert!(ran.status.code() == Some(1) && failure(ran).contains("was not to"), "{out}");
+    assert!(out.lines().last().unwrap().contains("status=rejected"), "{out}");
+}
+
+/// An order whose change had no answer is cancelled, and not left where it is.
+pub fn check_lost_change(ran: &Output, gateway: &Rehearsal) {
+    let out = success(ran);
+    let requests = gateway.requests();
+    let kinds: Vec<_> = requests.iter().map(|request| request.split_whitespace().next().unwrap()).collect();
+    assert_eq!(kinds, ["create_order", "modify_order", "cancel_order"]);
+    assert!(out.contains("origin=gateway status=timeout"), "{out}");
+    assert!(out.lines().last().unwrap().contains("status=canceled"), "{out}");
+}
+
 /// Without leave nothing is sent, and it is said what would be.
 pub fn check_no_order(ran: &Output, gateway: &Rehearsal) {
     assert_eq!(success(ran), "would buy 10 at 64248: give --enable_trading\n");

@@ -25,6 +25,18 @@ pub const SYMBOL: &str = "BTC-PERPETUAL";
 /// The best bid; the best ask is a tick, 0.5, above.
 pub const BEST_BID: &str = "64250.5";
 
+/// What its venue does with orders.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// What it is told.
+    Obliging,
+    /// It takes none, as one that is behind a dry run: an order is acknowledged, and is over then.
+    Refusing,
+    /// It is silent about changes until the gateway has given up waiting, and leaves the order as it was. There are quotes of the
+    /// user, too, whose client order id is 0.
+    Silent,
+}
+
 pub struct Rehearsal {
     place: TempDir,
     stop: Arc<AtomicBool>,
@@ -34,6 +46,10 @@ pub struct Rehearsal {
 
 impl Rehearsal {
     pub fn start() -> Rehearsal {
+        Rehearsal::with(Manner::Obliging)
+    }
+
+    pub fn with(manner: Manner) -> Rehearsal {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::create(&place.path().join("shm")).unwrap();
         let mut config =
@@ -44,8 +60,8 @@ impl Rehearsal {
         config.handshake_timeout = Nanos::from_secs(120);
         let door = Door::open(config).unwrap();
         let (stop, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let mut venue =
-            Venue { door, requests: requests.clone(), orders: Vec::new(), trades: 0, tells: Nanos::ZERO };
+        let (orders, tells) = (Vec::new(), Nanos::ZERO);
+        let mut venue = Venue { door, manner, requests: requests.clone(), orders, trades: 0, tells };
         let stopped = stop.clone();
         let thread = thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
@@ -82,6 +98,7 @@ struct Order {
 
 struct Venue {
     door: Door,
+    manner: Manner,
     requests: Arc<Mutex<Vec<String>>>,
     orders: Vec<Order>,
     trades: u64,
@@ -157,6 +174,10 @@ impl Venue {
             AccountReference { name: Text::cut("A1"), may_trade: 1, ..AccountReference::default() };
         self.tell(client, (1, 0), &reference);
         self.tell(client, (1, 0), &DownloadBegin { scope, ..DownloadBegin::default() });
+        if self.manner == Manner::Silent {
+            let status = OrderStatus::CANCELED;
+            self.tell(client, (1, 1), &OrderUpdate { order_id: 9, status, ..OrderUpdate::default() });
+        }
         self.tell(client, (1, 0), &DownloadEnd { scope, max_order_id: 1_000, ..DownloadEnd::default() });
         self.tell(client, (1, 0), &Ready { scope, ..Ready::default() });
     }
@@ -179,6 +200,11 @@ impl Venue {
             return;
         }
         self.orders.push(Order { id: request.header.client_order_id, order });
+        if self.manner == Manner::Refusing {
+            self.ack(client, request, Origin::GATEWAY, AckStatus::FORWARDED, ErrorCode(0));
+            self.update(client, self.orders.len() - 1, OrderStatus::REJECTED);
+            return;
+        }
         self.acks(client, request);
         self.update(client, self.orders.len() - 1, OrderStatus::WORKING);
     }
@@ -189,14 +215,23 @@ impl Venue {
             self.ack(client, request, Origin::GATEWAY, AckStatus::REJECTED, ErrorCode::UNKNOWN_ORDER);
             return;
         };
-        self.acks(client, request);
         match request.body::<ModifyOrder>() {
+            Some(_) if self.manner == Manner::Silent => {
+                self.ack(client, request, Origin::GATEWAY, AckStatus::FORWARDED, ErrorCode(0));
+                self.ack(client, request, Origin::GATEWAY, AckStatus::TIMEOUT, ErrorCode::TIMEOUT);
+                self.update(client, place, OrderStatus::UNKNOWN);
+                self.update(client, place, OrderStatus::WORKING);
+            }
             Some(modified) => {
+                self.acks(client, request);
                 let order = &mut self.orders[place].order;
                 (order.price, order.quantity) = (modified.price, modified.quantity);
                 self.update(client, place, OrderStatus::WORKING);
             }
-            None => self.update(client, place, OrderStatus::CANCELED),
+            None => {
+                self.acks(client, request);
+                self.update(client, place, OrderStatus::CANCELED);
+            }
         }
     }
 
