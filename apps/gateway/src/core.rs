@@ -464,7 +464,9 @@ impl Core {
     /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
     /// [`poll`](Core::poll) on.
     pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
-        self.clients.join(Client { number, user, download: Download::begin(), may_trade });
+        let download = Download::begin();
+        let (wants_again, again_at) = (false, Nanos::ZERO);
+        self.clients.join(Client { number, user, download, may_trade, wants_again, again_at });
         if may_trade {
             self.users[usize::from(user)].absent_since = None;
         }
@@ -619,7 +621,7 @@ impl Core {
         }
         self.poll_kill_switch(door);
         work += self.poll_leavers(now);
-        work += self.poll_downloads(door);
+        work += self.poll_downloads(now, door);
         work += self.poll_pings(now, venue);
         work += self.poll_rate_limits(now, door, venue);
         self.poll_state(door);

@@ -49,6 +49,8 @@ use crate::scope::Access;
 pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
 /// Bytes of a request's id that is kept, at most.
 const ID_LEN_MAX: usize = 128;
+/// To a client that does not read.
+const TOO_SLOW: &str = "connection_too_slow";
 /// Where the first try to write a message ends.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
 /// Longest message without its header, which is added later, in bytes.
@@ -418,15 +420,12 @@ impl Front {
         let sent = self.with_session(number, |session, now, _| {
             let sent = session.send_with(now, msg_type, |writer| writer.fields(&fields));
             if sent == Err(SendError::Full) {
-                session.end_with_reject(now, "connection_too_slow");
+                session.end_with_reject(now, TOO_SLOW);
             }
             sent.err()
         });
         match sent {
-            Some(SendError::Full) => {
-                self.counters.slow_clients.add(1);
-                self.drop_fix_when_over(number);
-            }
+            Some(SendError::Full) => self.drop_fix_when_over(number),
             Some(_) => {}
             None => self.counters.notifications.add(1),
         }
@@ -534,6 +533,10 @@ impl Front {
                 }
                 Some(CloseReason::OutputFull) => self.counters.slow_clients.add(1),
                 _ => {}
+            }
+            // What the session says itself may be what there is no room for.
+            if matches!(reason, Some(CloseReason::OutputFull | CloseReason::Ended(TOO_SLOW))) {
+                self.counters.slow_clients.add(1);
             }
             self.leave_fix(number);
         }

@@ -47,6 +47,10 @@ pub struct Client {
     pub download: Download,
     /// It may send orders, and wants to.
     pub may_trade: bool,
+    /// It wants the market data anew.
+    pub wants_again: bool,
+    /// Its market data are told anew not before this time.
+    pub again_at: tickpath_types::Nanos,
 }
 
 /// All clients that are connected.

@@ -198,10 +198,7 @@ pub(super) fn venue_error(error: &ErrorBody<'_>) -> ErrorCode {
 
 /// Whether a refusal leaves it open if the request was carried out: the order is to be asked for.
 pub(super) fn is_uncertain(error: &ErrorBody<'_>) -> bool {
-    matches!(
-        error.error_code(),
-        Some(VenueError::TimedOut | VenueError::InternalServerError | VenueError::TemporarilyUnavailable)
-    )
+    error.error_code().is_some_and(|code| code.is_unsure() || code == VenueError::TemporarilyUnavailable)
 }
 
 /// Whether a refusal says that the order is not as it was thought to be.

@@ -13,6 +13,9 @@ use super::out::{About, Cause, Door};
 
 /// Events sent to one client by one call, besides those that belong together.
 const EVENTS_PER_CYCLE: usize = 64;
+/// How long after one wish of a client for market data anew the next one is followed. A client that reads too slowly wishes it
+/// again and again, and is to slow nobody else down.
+const AGAIN_PAUSE: Nanos = Nanos::from_secs(1);
 /// Room that is left in a client's ring for what happens meanwhile.
 const ROOM_LEFT: usize = 16;
 /// Events of an instrument besides its book and its figures.
@@ -92,9 +95,10 @@ impl Download {
 
 impl Core {
     /// Goes on with the downloads of all clients.
-    pub(super) fn poll_downloads(&mut self, door: &mut impl Door) -> usize {
+    pub(super) fn poll_downloads(&mut self, now: Nanos, door: &mut impl Door) -> usize {
         let mut work = 0;
         for place in 0..self.clients.all().len() {
+            work += self.begin_again(place, now);
             let client = self.clients.all()[place];
             let (mut download, number, user) = (client.download, client.number, client.user);
             let mut sent = 0;
@@ -111,6 +115,17 @@ impl Core {
             }
         }
         work
+    }
+
+    /// Follows a client's wish for market data anew, however many there were, once its time has come; how much was done.
+    fn begin_again(&mut self, place: usize, now: Nanos) -> usize {
+        let client = &mut self.clients.all_mut()[place];
+        if !client.wants_again || now < client.again_at {
+            return 0;
+        }
+        (client.wants_again, client.again_at) = (false, now + AGAIN_PAUSE);
+        client.download.again();
+        1
     }
 
     /// One step; how many events it took, 0 when there is nothing or no room.

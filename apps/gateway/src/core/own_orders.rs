@@ -133,7 +133,8 @@ impl Core {
             return self.adopt_quote(account, user, news, cause, door);
         }
         let label = news.label;
-        let parts = self.mark.read(label.as_str());
+        // A later life is no earlier one: another gateway of this name is at work, and its orders are its own.
+        let parts = self.mark.read(label.as_str()).filter(|parts| parts.session <= self.mark.session());
         let user = parts.and_then(|parts| self.users.iter().position(|user| user.tag == parts.user));
         let (Some(parts), Some(user)) = (parts, user) else {
             self.note_foreign(account, news);

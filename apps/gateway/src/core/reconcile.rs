@@ -372,12 +372,13 @@ impl Core {
     }
 
     /// Where many cancellations wait, and they are about every order of the account, one request does for all of them: one by
-    /// one the venue's limits would take minutes. No order of others is touched.
+    /// one the venue's limits would take minutes. No order of others that is known is touched, nor a quote on its way.
     fn cancel_waiting(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let known = &self.accounts[usize::from(account)];
         let may_be_all = known.cancels.len() >= TOGETHER_MIN
             && known.cancels.len() >= known.open_orders as usize
-            && known.foreign.count() == 0;
+            && known.foreign.count() == 0
+            && known.quotes.sent() == 0;
         if !may_be_all || now < known.cancel_at || !known.has_room() {
             return 0;
         }

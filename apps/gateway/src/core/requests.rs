@@ -103,23 +103,13 @@ impl Core {
                     self.cancel_quotes(now, &asked, &body, door, venue);
                 }
             }
-            RequestKind::DOWNLOAD_MARKET_DATA => match self.admit(now, user, false, door) {
-                Ok(()) => {
-                    if let Some(client) = self.clients.get_mut(client) {
-                        client.download.again();
-                    }
+            RequestKind::DOWNLOAD_MARKET_DATA => {
+                // Not one of the requests that the user is held to: who reads too slowly asks by itself, and is not to take the
+                // user's cancellations away. A pause between two downloads bounds it.
+                if let Some(client) = self.clients.get_mut(client) {
+                    client.wants_again = true;
                 }
-                Err(error) => {
-                    self.refuse(
-                        now,
-                        &asked,
-                        AckType::DOWNLOAD_MARKET_DATA,
-                        EventSide::default(),
-                        error,
-                        door,
-                    );
-                }
-            },
+            }
             RequestKind::CUSTOM_MESSAGE => {
                 if let Some(body) = request.body::<CustomRequest>() {
                     self.pass_on(now, &asked, &body, door);
@@ -450,12 +440,16 @@ impl Core {
         self.check_trader(asked)?;
         let slot = self.find_own(asked)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
-        self.check_ready(order.account)?;
         if self.policy.is_dry_run() {
             // It is one of an earlier life: those of this one ended as they came.
             return Err(ErrorCode::DRY_RUN);
         }
-        self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
+        if self.accounts[usize::from(order.account)].step == Step::Ready {
+            self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
+        } else {
+            // It leaves as soon as a connection can take it; taking risk away does not wait for all the rest to be known.
+            self.want_cancel(slot);
+        }
         Ok(slot)
     }
 
@@ -525,7 +519,7 @@ impl Core {
             }
             let quotes = &mut self.accounts[usize::from(asked.account)].quotes;
             if quotes.user == Some(asked.user) {
-                quotes.want_cancel_of_sent(asked.symbol, side_of(side), 0);
+                quotes.want_cancel_of_coming(asked.symbol, side_of(side), 0);
             }
         }
         self.counters.refused += u64::from(refusal.is_some());

@@ -431,3 +431,17 @@ fn what_is_left_of_the_venues_credits_is_that_of_the_session() {
     let of_venue = |it: &RateLimitsUpdate| it.limit == RateLimitKind::VENUE;
     assert_eq!(rig.all::<RateLimitsUpdate>().filter(of_venue).last().unwrap().available, 7);
 }
+
+#[test]
+fn a_clients_cancellation_goes_by_the_other_connection_while_the_session_is_down() {
+    let mut rig = ready();
+    rig.working_by_fix(1001);
+    rig.lose_entry();
+    let open = rig.order(1001, "open", 0, 5);
+    rig.tell_again(&format!("[{open}]"));
+    assert_eq!(rig.core.ready_accounts(), 0);
+    rig.cancel(1001);
+    rig.poll();
+    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED, FORWARDED]);
+    assert!(rig.last(Method::Cancel).text.contains("V-1001"));
+}

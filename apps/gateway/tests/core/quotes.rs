@@ -9,7 +9,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, Rig, TRADING, trade_text};
+use crate::rig::{CLIENT, Rig, TRADING, limit, trade_text};
 
 const SYMBOL: u32 = 1;
 const DONE: &str = r#"{"errors":[],"errors_count":0,"orders_count":2,"trades_count":0}"#;
@@ -363,4 +363,82 @@ fn quotes_of_another_group_are_others() {
     let order = quote("Q-1", "buy", 59_000, "open", 0, 1).replace("desk", "hand");
     rig.changes(&order, "[]");
     assert_eq!((updates(&rig).len(), rig.core.counters().foreign_orders), (0, 1));
+}
+
+#[test]
+fn a_quote_that_took_the_place_of_a_filled_one_is_cancelled_as_well() {
+    let mut rig = quoting("");
+    standing(&mut rig);
+    // It is changed while what was there trades, and pulled before anybody has heard of that.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    rig.changes(&quote("Q-1", "buy", 59_000, "filled", 100, 2), "[]");
+    rig.changes(&quote("Q-3", "buy", 59_001, "open", 0, 3), "[]");
+    let is_cancelled =
+        |rig: &Rig, id| rig.venue.asked.iter().any(|it| it.method == Method::Cancel && it.text.contains(id));
+    assert!(is_cancelled(&rig, "Q-3"));
+    rig.changes(&quote("Q-3", "buy", 59_001, "cancelled", 0, 4), "[]");
+
+    // The same where the answer to it was lost.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59002", "61002"));
+    let asked = rig.last(Method::MassQuote);
+    rig.core.handle_unanswered(TRADING, asked.id, false, rig.now, &mut rig.door);
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    rig.changes(&quote("Q-4", "buy", 59_002, "open", 0, 5), "[]");
+    assert!(is_cancelled(&rig, "Q-4"));
+    rig.changes(&quote("Q-4", "buy", 59_002, "cancelled", 0, 6), "[]");
+
+    // The next one stays.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59003", "61003"));
+    rig.changes(&quote("Q-5", "buy", 59_003, "open", 0, 7), "[]");
+    assert!(!is_cancelled(&rig, "Q-5"));
+}
+
+#[test]
+fn a_quote_on_its_way_is_not_ended_with_the_orders_of_others() {
+    let mut rig = quoting("");
+    let trader = rig.core.user("trader").unwrap();
+    rig.core.handle_join(2, trader, true);
+    for id in 1_001..1_033 {
+        rig.request(2, id, SYMBOL, &limit("100", "59000"));
+        let order = rig.order(id, "open", 0, 1);
+        rig.reply(Method::Buy, &format!(r#"{{"order":{order},"trades":[]}}"#));
+    }
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
+    rig.core.handle_leave(2);
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!((rig.count(Method::CancelAll), rig.count(Method::Cancel)), (0, 32));
+}
+
+#[test]
+fn fills_of_quotes_of_an_earlier_life_are_not_told_as_new() {
+    let resting = format!("[{}]", quote("Q-1", "buy", 59_000, "open", 40, 1));
+    let mut rig = Rig::ready_with("mmp_group = 'desk'\n", &resting);
+    rig.changes(
+        &quote("Q-1", "buy", 59_000, "filled", 100, 2),
+        &format!("[{}]", trade_text("", "Q-1", "T-2", 60)),
+    );
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!((rig.all::<TradeUpdate>().count(), rig.count(Method::GetUserTradesByOrder)), (1, 0));
+
+    // Of one of this life they are asked for.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
+    rig.changes(&quote("Q-2", "buy", 59_000, "filled", 100, 3), "[]");
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!(rig.count(Method::GetUserTradesByOrder), 1);
+}
+
+#[test]
+fn a_quote_of_an_earlier_life_is_changed_where_it_is() {
+    let resting = format!("[{}]", quote("Q-1", "buy", 59_000, "open", 0, 1));
+    let mut rig = Rig::ready_with("mmp_group = 'desk'\n", &resting);
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
+    let orders = [quote("Q-1", "buy", 59_001, "open", 0, 2), quote("Q-2", "sell", 61_001, "open", 0, 2)];
+    rig.changes(&orders.join(","), "[]");
+    rig.reply(Method::MassQuote, DONE);
+    assert_eq!((rig.core.accounts()[0].all_open_orders(), rig.core.accounts()[0].open_orders), (2, 2));
+    // It belongs to who quoted last.
+    rig.core.handle_leave(CLIENT);
+    rig.poll();
+    assert_eq!(rig.count(Method::Cancel), 2);
 }

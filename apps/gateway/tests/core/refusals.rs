@@ -3,10 +3,11 @@
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadMarketData, ErrorCode, ExecutionFlags,
-    MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, OrderUpdate, RateLimitTrigger,
-    Request, RequestKind, Side, TimeInForce, Trigger,
+    AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadBegin, DownloadMarketData, ErrorCode,
+    ExecutionFlags, MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, OrderUpdate,
+    RateLimitTrigger, ReadyScope, Request, RequestKind, Side, TimeInForce, Trigger,
 };
+use tickpath_types::Nanos;
 
 use crate::rig::{CLIENT, Rig, limit};
 
@@ -200,12 +201,11 @@ fn whatever_is_asked_counts_and_is_answered() {
     let ack: OrderAck = rig.all().last().unwrap();
     assert_eq!((ack.request_id, ack.error, ack.status), (7, ErrorCode::MALFORMED, AckStatus::REJECTED));
     for _ in 0..99 {
-        rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+        rig.request(CLIENT, 0, 0, &CustomRequest::default());
     }
     assert_eq!(rig.all::<OrderAck>().count(), 1);
-    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
-    let ack: OrderAck = rig.all().last().unwrap();
-    assert_eq!((ack.request, ack.error), (AckType::DOWNLOAD_MARKET_DATA, ErrorCode::RATE_LIMITED));
+    rig.request(CLIENT, 0, 0, &CustomRequest::default());
+    assert_eq!(rig.error(), ErrorCode::RATE_LIMITED);
     rig.request(CLIENT, 0, 0, &CustomRequest::default());
     let ack: OrderAck = rig.all().last().unwrap();
     assert_eq!((ack.request, ack.error), (AckType::CUSTOM_MESSAGE, ErrorCode::BANNED));
@@ -334,4 +334,77 @@ fn refusals_of_the_venue_are_told_as_what_they_are() {
     rig.modify(2001, "200", "59000.5");
     rig.refuse(Method::Edit, 11021, "post_only_price_modification_not_possible");
     assert_eq!((rig.error(), rig.status(2001)), (ErrorCode::WOULD_TAKE, Some(OrderStatus::WORKING)));
+}
+
+#[test]
+fn who_lost_market_data_is_told_it_anew_and_never_banned_for_it() {
+    let mut rig = Rig::ready();
+    let begun =
+        |rig: &Rig| rig.all::<DownloadBegin>().filter(|begin| begin.scope == ReadyScope::MARKET_DATA).count();
+    assert_eq!(begun(&rig), 1);
+    // Far more wishes than the user may send requests: one download at once, one more for all others in a moment.
+    for _ in 0..300 {
+        rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    }
+    rig.poll();
+    assert_eq!(begun(&rig), 2);
+    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    rig.poll();
+    assert_eq!(begun(&rig), 2, "the second one waits");
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!(begun(&rig), 3);
+    rig.pass(Nanos::from_secs(10));
+    assert_eq!(begun(&rig), 3);
+    assert_eq!((rig.all::<OrderAck>().count(), rig.all::<RateLimitTrigger>().count()), (0, 0));
+    rig.working(1001);
+    // One that is banned can see the market all the same.
+    for id in 0..101 {
+        rig.cancel(id + 5_000);
+    }
+    rig.create(1002);
+    assert_eq!(rig.error(), ErrorCode::BANNED);
+    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    rig.poll();
+    assert_eq!(begun(&rig), 4);
+}
+
+#[test]
+fn a_refusal_that_says_nothing_of_what_was_done_leaves_the_order_in_doubt() {
+    for code in [11_094, 13_008, 13_028, 13_888] {
+        let mut rig = Rig::ready();
+        rig.create(1001);
+        rig.refuse(Method::Buy, code, "who knows");
+        assert_eq!(rig.status(1001), Some(OrderStatus::UNKNOWN), "{code}");
+        assert_eq!(rig.acks(1001), [AckStatus::FORWARDED, AckStatus::TIMEOUT], "{code}");
+        assert_eq!(rig.core.accounts()[0].open_orders, 1, "{code}");
+        let order = rig.order(1001, "open", 0, 1);
+        rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
+        assert_eq!(rig.status(1001), Some(OrderStatus::WORKING), "{code}");
+        rig.cancel(1001);
+        rig.refuse(Method::Cancel, code, "who knows");
+        assert_eq!(rig.count(Method::GetOrderState), 1, "{code}");
+    }
+}
+
+#[test]
+fn a_cancellation_is_taken_while_the_account_is_not_ready() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.working(1002);
+    let orders = format!("[{},{}]", rig.order(1001, "open", 0, 1), rig.order(1002, "open", 0, 1));
+    rig.lose(&[]);
+    rig.create(1003);
+    assert_eq!(rig.error(), ErrorCode::NOT_READY);
+    rig.cancel(1001);
+    rig.cancel(1001);
+    let forwarded = [AckStatus::FORWARDED, AckStatus::ACCEPTED, AckStatus::FORWARDED, AckStatus::FORWARDED];
+    assert_eq!((rig.acks(1001), rig.count(Method::Cancel)), (forwarded.to_vec(), 0));
+    rig.log_in(&orders);
+    assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1001")), (1, true));
+    // And while the gateway stops.
+    rig.core.stop();
+    rig.create(1003);
+    assert_eq!(rig.error(), ErrorCode::STOPPING);
+    rig.cancel(1002);
+    assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1002")), (2, true));
 }

@@ -8,6 +8,7 @@ mod quotes;
 mod relay;
 #[path = "../../../deribit-front/tests/running/mod.rs"]
 mod running;
+mod slow;
 mod standing;
 mod stop;
 mod support;
