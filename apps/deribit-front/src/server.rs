@@ -18,7 +18,7 @@ use tickpath_web::{
 };
 
 use crate::config::{ConnectionsPerAddress, FrontSettings};
-use crate::connection::{Frame, TOO_SLOW, Transport};
+use crate::connection::{Frame, Transport};
 use crate::faults::{FaultSwitch, Outage};
 use crate::fix_door::{FixCounters, FixDoor};
 use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
@@ -560,9 +560,8 @@ impl DeribitServer {
     /// what waits for it. Returns how many ended.
     fn outwait(&mut self, key: u64, now: Nanos) -> usize {
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
-        let Some(reason) = client.number.and_then(|number| self.front.end(number)) else { return 0 };
-        let patience = if reason == TOO_SLOW { Nanos::ZERO } else { END_PATIENCE };
-        if now < *client.end_by.get_or_insert(now + patience) {
+        let is_to_end = client.number.is_some_and(|number| self.front.end(number).is_some());
+        if !is_to_end || now < *client.end_by.get_or_insert(now + END_PATIENCE) {
             return 0;
         }
         self.counters.broken.add(1);
