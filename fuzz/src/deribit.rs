@@ -8,7 +8,7 @@ use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
     AccessLog, AccountSummaries, AccountSummary, Auth, Book, BookLevels, BookSummary, BookUpdate,
-    CancelAllByKindOrType, CancelQuotes, CancelReport, Candle, Currency, DeliveryPrices, EditByLabel,
+    CancelAllByKindOrType, CancelQuotes, CancelReport, Candle, ChartData, Currency, DeliveryPrices, EditByLabel,
     EditOrder, EstimatedExpirationPrice, FundingRate, GetOrderHistoryByCurrency, GetSettlementsByCurrency,
     GetTransactionLog, GetUserTradesByInstrument, Instrument, Links, Margins, MassQuote, MassQuoteResult,
     MmpConfig, MmpStatus, OptionMarkPrice, Order, OrderBook, OrderHistory, OrderReply, PerpetualState,
@@ -71,6 +71,7 @@ fn messages(value: Value<'_>) {
     message::<List<'_, CancelReport<'_>>>(value, out());
     message::<PerpetualState<'_>>(value, out());
     message::<Candle<'_>>(value, out());
+    message::<ChartData<'_>>(value, out());
     message::<EstimatedExpirationPrice<'_>>(value, out());
     message::<List<'_, OptionMarkPrice<'_>>>(value, out());
     message::<UserLock<'_>>(value, out());

@@ -1,6 +1,6 @@
 //! What can be wrong with a configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A configuration that cannot be used, said in one line with what to do.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,15 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// The same with the file that a value stands in, where it does not name one.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> ConfigError {
+        match self {
+            ConfigError::Value(message) => ConfigError::Value(format!("{}: {message}", path.display())),
+            named => named,
+        }
+    }
+
     /// A [`ConfigError::Value`].
     pub fn value(message: impl Into<String>) -> ConfigError {
         ConfigError::Value(message.into())

@@ -15,10 +15,13 @@ pub const TEST_PASSWORD: &str = "test";
 /// to set this variable.
 pub const HIDDEN_PASSWORD: &str = "env:TICKPATH_PASSWORD_NOT_SHOWN";
 
+/// What a password's argon2 hash begins with.
+const HASH_MARK: &str = "$argon2";
+
 /// A secret named in a configuration: `env:NAME`, `file:PATH`, or itself.
 ///
 /// A secret written out in a configuration is accepted only when nobody else can read that file; the
-/// public [`TEST_PASSWORD`] is accepted anywhere. Never printed.
+/// public [`TEST_PASSWORD`] and a password's argon2 hash are accepted anywhere. Never printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -47,10 +50,21 @@ impl Secret {
                 .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
             return Ok(text.trim_end().to_owned());
         }
-        if let Some(config) = config.filter(|_| self.0 != TEST_PASSWORD) {
+        let is_public = self.0 == TEST_PASSWORD || self.0.starts_with(HASH_MARK);
+        if let Some(config) = config.filter(|_| !is_public) {
             require_private(config)?;
         }
         Ok(self.0.clone())
+    }
+}
+
+impl Secret {
+    /// Writes it as it stands in the configuration: of what may be kept elsewhere as secrets are, and is none.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn serialize_shown<S: Serializer>(shown: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&shown.0)
     }
 }
 
@@ -98,6 +112,7 @@ mod tests {
         let error = Secret::new("hunter2").resolve(Some(&config)).unwrap_err().to_string();
         assert!(error.contains("chmod 600") && !error.contains("hunter2"), "{error}");
         assert_eq!(Secret::new(TEST_PASSWORD).resolve(Some(&config)).unwrap(), TEST_PASSWORD);
+        assert!(Secret::new("$argon2id$v=19$x").resolve(Some(&config)).is_ok());
         let file = Secret::new(format!("file:{}", config.display()));
         assert!(file.resolve(None).is_err());
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType};
-use tickpath_deribit::credits::{CreditPlan, Credits};
+use tickpath_deribit::credits::{CreditPlan, CreditPool, Credits};
 use tickpath_derivatives::{FundingMeter, Money, Position, Style};
 use tickpath_types::{
     CancelReason as EngineReason, EnterOrder, Liquidity, MatchId, Nanos, OrderEvent, OrderEventKind, Price,
@@ -11,15 +11,20 @@ use tickpath_types::{
 };
 
 use crate::config::AccountSettings;
-use crate::front::{Guard, Handed, Pool};
+use crate::front::{Guard, Handed};
 use crate::ledger::Ledger;
 use crate::listing::Listing;
 use crate::market::{Market, Trade};
 use crate::order::{Extra, Order, Terms, UserTrade};
 use crate::pending::{Pending, ReplyTo, Work};
 
+/// Below so many closed orders are looked for one by one.
+const FEW_ORDERS: usize = 16;
+
 /// Closed orders that are kept; the oldest goes first.
 const CLOSED_MAX: usize = 10_000;
+/// Requests without the log's word that are remembered after they were given up; the oldest goes first.
+const LATE_MAX: usize = 1_024;
 /// Trades that are kept; the oldest goes first.
 const TRADES_MAX: usize = 20_000;
 
@@ -56,21 +61,23 @@ pub(crate) struct Account {
     pub(crate) next_ref: u32,
     /// What was sent to the engine and is not in the log yet, oldest first.
     pub(crate) pending: VecDeque<Pending>,
+    /// The same given up, as its client was told: the log may still bring it. Oldest first.
+    pub(crate) late: VecDeque<Pending>,
     /// Whether new connections begin with cancel on disconnect.
     pub(crate) cancels_on_disconnect: bool,
     /// Market maker protection.
     pub(crate) guards: Vec<Guard>,
-    /// Who is answered once the log says what becomes of trades with oneself, oldest first.
-    pub(crate) mode_replies: VecDeque<ReplyTo>,
+    /// Who is answered once the log says what becomes of trades with oneself, and what was asked, oldest first.
+    pub(crate) mode_replies: VecDeque<(ReplyTo, SelfTradePrevention)>,
     /// Until when no quote is taken, in milliseconds since 1970.
     pub(crate) quotes_frozen_ms: u64,
-    pub(crate) matching: Credits,
-    pub(crate) cancel_all: Credits,
-    pub(crate) quotes: Credits,
-    pub(crate) non_matching: Credits,
-    pub(crate) get_instruments: Credits,
-    pub(crate) subscribe: Credits,
-    pub(crate) transaction_log: Credits,
+    matching: Credits,
+    cancel_all: Credits,
+    quotes: Credits,
+    non_matching: Credits,
+    get_instruments: Credits,
+    subscribe: Credits,
+    transaction_log: Credits,
 }
 
 /// What one command did to an account.
@@ -110,6 +117,7 @@ pub(crate) struct Context<'a> {
 
 impl Account {
     pub(crate) fn new(settings: &AccountSettings, (rate, burst): (u64, u64), now: Nanos) -> Account {
+        let plan = |pool: CreditPool| Credits::new(pool.plan(CreditPlan::rate(rate, burst)), now);
         Account {
             name: settings.user.clone(),
             session: settings.session,
@@ -130,17 +138,18 @@ impl Account {
             by_ref: HashMap::new(),
             next_ref: 1,
             pending: VecDeque::new(),
+            late: VecDeque::new(),
             cancels_on_disconnect: false,
             guards: Vec::new(),
             mode_replies: VecDeque::new(),
             quotes_frozen_ms: 0,
-            matching: Credits::new(CreditPlan::rate(rate, burst), now),
-            cancel_all: Credits::new(CreditPlan::rate(rate, burst), now),
-            quotes: Credits::new(CreditPlan::rate(rate, burst), now),
-            non_matching: Credits::new(CreditPlan::NON_MATCHING, now),
-            get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
-            subscribe: Credits::new(CreditPlan::SUBSCRIBE, now),
-            transaction_log: Credits::new(CreditPlan::TRANSACTION_LOG, now),
+            matching: plan(CreditPool::Matching),
+            cancel_all: plan(CreditPool::CancelAll),
+            quotes: plan(CreditPool::Quotes),
+            non_matching: plan(CreditPool::NonMatching),
+            get_instruments: plan(CreditPool::GetInstruments),
+            subscribe: plan(CreditPool::Subscribe),
+            transaction_log: plan(CreditPool::TransactionLog),
         }
     }
 
@@ -151,15 +160,15 @@ impl Account {
     }
 
     /// The credits that a request takes.
-    pub(crate) const fn credits(&mut self, pool: Pool) -> &mut Credits {
+    pub(crate) const fn credits(&mut self, pool: CreditPool) -> &mut Credits {
         match pool {
-            Pool::NonMatching => &mut self.non_matching,
-            Pool::GetInstruments => &mut self.get_instruments,
-            Pool::Subscribe => &mut self.subscribe,
-            Pool::TransactionLog => &mut self.transaction_log,
-            Pool::Matching => &mut self.matching,
-            Pool::CancelAll => &mut self.cancel_all,
-            Pool::Quotes => &mut self.quotes,
+            CreditPool::NonMatching => &mut self.non_matching,
+            CreditPool::GetInstruments => &mut self.get_instruments,
+            CreditPool::Subscribe => &mut self.subscribe,
+            CreditPool::TransactionLog => &mut self.transaction_log,
+            CreditPool::Matching => &mut self.matching,
+            CreditPool::CancelAll => &mut self.cancel_all,
+            CreditPool::Quotes => &mut self.quotes,
         }
     }
 
@@ -422,10 +431,29 @@ impl Account {
     }
 
     /// True while a cancel of the order is on its way.
+    /// Orders that are open, or were not long ago, in the order of their numbers here: all of them are looked for at once.
+    pub(crate) fn orders(&self, numbers: &[u64]) -> Vec<&Order> {
+        if numbers.len() < FEW_ORDERS {
+            return numbers.iter().filter_map(|number| self.order(*number)).collect();
+        }
+        let closed: HashMap<u64, &Order> = self.closed.iter().map(|order| (order.number, order)).collect();
+        let live = |number: &u64| self.open.get(number).or_else(|| self.waiting.get(number));
+        numbers.iter().filter_map(|number| live(number).or_else(|| closed.get(number).copied())).collect()
+    }
+
     pub(crate) fn is_cancelling(&self, order: u64) -> bool {
         let is_cancel =
             |pending: &Pending| matches!(pending.work, Work::Cancel { number, .. } if number == order);
         self.pending.iter().any(is_cancel)
+    }
+
+    /// Keeps a request that is given up: what comes of it later has the connection, the links and the texts that were asked
+    /// for. Nobody is answered any more.
+    pub(crate) fn keep_late(&mut self, pending: Pending) {
+        if self.late.len() == LATE_MAX {
+            self.late.pop_front();
+        }
+        self.late.push_back(Pending { reply: None, group: None, ..pending });
     }
 
     /// An order that was never meant to be told of.
@@ -437,6 +465,7 @@ impl Account {
     pub(crate) fn begin_day(&mut self) {
         self.next_ref = 1;
         self.by_ref.clear();
+        self.late.clear();
     }
 }
 
@@ -445,6 +474,11 @@ impl Changes {
         if !self.orders.contains(&number) {
             self.orders.push(number);
         }
+    }
+
+    /// The order of a request of which nothing was done, because it would have traded with one of the same account.
+    pub(crate) fn refused_overlap(&self) -> Option<u64> {
+        self.orders.first().copied().filter(|order| self.overlap == Some(*order) && self.trades.is_empty())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

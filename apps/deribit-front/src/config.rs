@@ -1,6 +1,7 @@
 //! The table `[deribit]` of a venue's configuration.
 
 mod faults;
+mod per_address;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -15,7 +16,9 @@ use tickpath_exchange::VenueSettings;
 use tickpath_types::{Price, SessionId, Symbol};
 
 pub use self::faults::FaultsConfig;
+pub use self::per_address::ConnectionsPerAddress;
 use crate::faults::FaultPlan;
+use crate::labels::LABELS_MAX;
 use crate::listing::Listing;
 use crate::scope::Scope;
 
@@ -44,9 +47,10 @@ pub struct DeribitConfig {
     /// Connections at a time, and as many by FIX; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
-    /// Connections of one address at a time; a further one is answered with status 429 and closed.
-    #[serde(default = "default_connections_per_address")]
-    pub max_connections_per_address: usize,
+    /// Connections of one address at a time; a further one is answered with status 429 and closed. 32 when absent, and
+    /// then of other machines alone: what runs on the venue's own has no bound but `max_connections`. As many by FIX,
+    /// where further ones are closed at once.
+    pub max_connections_per_address: Option<usize>,
     /// What the replies say of the venue.
     #[serde(default = "yes")]
     pub testnet: bool,
@@ -243,10 +247,6 @@ fn default_connections() -> usize {
     64
 }
 
-fn default_connections_per_address() -> usize {
-    32
-}
-
 fn yes() -> bool {
     true
 }
@@ -311,7 +311,7 @@ pub struct FrontSettings {
     /// Connections at a time, and as many by FIX.
     pub max_connections: usize,
     /// Connections of one address at a time.
-    pub max_connections_per_address: usize,
+    pub per_address: ConnectionsPerAddress,
     /// What the replies say of the venue.
     pub testnet: bool,
     /// Of the simulated indices.
@@ -386,13 +386,16 @@ impl DeribitConfig {
         if !(1..=CONNECTIONS_MAX).contains(&self.max_connections) {
             return Err(value(format!("max_connections must be 1 to {CONNECTIONS_MAX}")));
         }
-        if self.max_connections_per_address == 0 {
+        if self.max_connections_per_address == Some(0) {
             return Err(value("max_connections_per_address must be above 0".to_owned()));
         }
         if self.matching_rate == 0 || self.matching_burst == 0 || self.token_expires_s == 0 {
             return Err(value(
                 "matching_rate, matching_burst and token_expires_s must be above 0".to_owned(),
             ));
+        }
+        if !(1..=LABELS_MAX).contains(&self.max_labels) {
+            return Err(value(format!("max_labels must be 1 to {LABELS_MAX}")));
         }
         let band_ppm = ppm("band", &self.band)?;
         if !(1..1_000_000).contains(&band_ppm) {
@@ -419,7 +422,7 @@ impl DeribitConfig {
                 (folder.join(&tls.certificate), folder.join(&tls.private_key))
             }),
             max_connections: self.max_connections,
-            max_connections_per_address: self.max_connections_per_address,
+            per_address: ConnectionsPerAddress::of(self.max_connections_per_address),
             testnet: self.testnet,
             seed: self.seed,
             band_ppm: band_ppm as u32,

@@ -1,6 +1,6 @@
 //! One client's connection, without its socket.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 use tickpath_types::Nanos;
@@ -10,6 +10,9 @@ use crate::scope::Scope;
 
 /// Bytes that may wait for a client that does not read; beyond them it is disconnected.
 pub(crate) const OUT_BYTES_MAX: usize = 4 << 20;
+
+/// Why one is disconnected that does not read: Deribit's word.
+pub(crate) const TOO_SLOW: &str = "connection_too_slow";
 
 /// How a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) login_until_us: u64,
     /// Digest of the access token that it is; empty where it logged in without one.
     pub(crate) login: String,
+    /// Digests of access tokens that channels of accounts were joined by, by the account.
+    pub(crate) shown: BTreeMap<usize, String>,
     pub(crate) heartbeat: Option<Heartbeat>,
     /// When something came last, in microseconds since 1970.
     pub(crate) last_in_us: u64,
@@ -73,6 +78,7 @@ impl Connection {
             account: None,
             login_until_us: 0,
             login: String::new(),
+            shown: BTreeMap::new(),
             scope: Scope::default(),
             heartbeat: None,
             last_in_us: now_us,
@@ -90,7 +96,7 @@ impl Connection {
     pub(crate) fn push(&mut self, frame: Frame) -> bool {
         if self.out_bytes + frame.bytes.len() > OUT_BYTES_MAX {
             self.out.clear();
-            self.end = Some("connection_too_slow");
+            self.end = Some(TOO_SLOW);
             return false;
         }
         self.out_bytes += frame.bytes.len();

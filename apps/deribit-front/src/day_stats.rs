@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tickpath_derivatives::Money;
-use tickpath_types::Price;
+use tickpath_types::{Price, Qty, Side};
 
 const MINUTE_MS: u64 = 60_000;
 /// Minutes that are looked at: the running one, and those of 24 hours before it.
@@ -20,6 +20,21 @@ pub(crate) struct Stats {
     pub(crate) volume: Money,
     /// In the quote currency.
     pub(crate) notional: Money,
+    /// What incoming orders bought and sold, by [`Side::index`].
+    pub(crate) taken: [Qty; 2],
+}
+
+/// One trade, as it is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    /// In milliseconds since 1970.
+    pub(crate) at_ms: u64,
+    pub(crate) price: Price,
+    pub(crate) volume: Money,
+    pub(crate) notional: Money,
+    /// Of the incoming order.
+    pub(crate) side: Side,
+    pub(crate) qty: Qty,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +46,7 @@ struct Minute {
     first: Price,
     volume: Money,
     notional: Money,
+    taken: [Qty; 2],
 }
 
 /// The minutes in which something was traded.
@@ -46,14 +62,18 @@ impl DayStats {
     }
 
     /// Takes a trade.
-    pub(crate) fn note(&mut self, at_ms: u64, price: Price, volume: Money, notional: Money) {
+    pub(crate) fn note(&mut self, trade: Counted) {
+        let Counted { at_ms, price, volume, notional, side, qty } = trade;
         let number = at_ms / MINUTE_MS;
+        let mut taken = [Qty::ZERO; 2];
+        taken[side.index()] = qty;
         match self.minutes.back_mut() {
             // The clock may have been set back.
             Some(last) if last.number >= number => {
                 (last.high, last.low) = (last.high.max(price), last.low.min(price));
                 last.volume += volume;
                 last.notional += notional;
+                last.taken[side.index()].0 += qty.0;
             }
             _ => self.minutes.push_back(Minute {
                 number,
@@ -62,6 +82,7 @@ impl DayStats {
                 first: price,
                 volume,
                 notional,
+                taken,
             }),
         }
         let Stats { high, low, first, .. } = self.stats;
@@ -70,6 +91,7 @@ impl DayStats {
         self.stats.first = first.or(Some(price));
         self.stats.volume += volume;
         self.stats.notional += notional;
+        self.stats.taken[side.index()].0 += qty.0;
         self.roll(at_ms);
     }
 
@@ -80,6 +102,7 @@ impl DayStats {
         while let Some(minute) = self.minutes.pop_front_if(|minute| minute.number < oldest) {
             self.stats.volume -= minute.volume;
             self.stats.notional -= minute.notional;
+            self.stats.taken.iter_mut().zip(minute.taken).for_each(|(sum, gone)| sum.0 -= gone.0);
             is_rolled = true;
         }
         if is_rolled {
@@ -101,11 +124,14 @@ mod tests {
         let one = Money::ONE;
         // A trade each ten seconds, for two days: 8641 of them are within a day and the running minute.
         for step in 0..17_280_u64 {
-            day.note(step * 10_000, Price(step as i64), one, one);
+            let side = if step % 2 == 0 { Side::Buy } else { Side::Sell };
+            let (at_ms, price) = (step * 10_000, Price(step as i64));
+            day.note(Counted { at_ms, price, volume: one, notional: one, side, qty: Qty(2) });
         }
         let Stats { high, low, first, volume, .. } = day.stats();
         assert_eq!((high, low, first), (Some(Price(17_279)), Some(Price(8_634)), Some(Price(8_634))));
         assert_eq!((volume, day.minutes.len()), (Money(8_646 * one.0), 1_441));
+        assert_eq!(day.stats().taken, [Qty(8_646), Qty(8_646)]);
         day.roll(17_280 * 10_000 + 86_400_000 + 60_000);
         assert_eq!(day.stats(), Stats::default());
     }

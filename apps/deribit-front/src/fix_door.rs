@@ -1,7 +1,7 @@
 //! The sockets of clients that speak FIX.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,6 +10,7 @@ use tickpath_net::{Kernel, Poller};
 use tickpath_types::Nanos;
 use tickpath_web::{ByteAcceptor, ByteConnection, TlsServer};
 
+use crate::config::ConnectionsPerAddress;
 use crate::connection::Transport;
 use crate::faults::Outage;
 use crate::front::{FIX_MESSAGE_MAX, Front};
@@ -30,7 +31,7 @@ const LINGER: Nanos = Nanos::from_secs(1);
 pub struct FixCounters {
     /// Connections made.
     pub connections: Counter,
-    /// Connections turned away because there were as many as there may be.
+    /// Connections turned away because there were as many as there may be, or as there may be of their address.
     pub refused: Counter,
     /// Connections that broke, or were made to.
     pub broken: Counter,
@@ -38,6 +39,8 @@ pub struct FixCounters {
 
 struct Client {
     connection: ByteConnection,
+    /// Where it comes from.
+    peer: Ipv4Addr,
     /// The front's number.
     number: u64,
     received: Box<[u8]>,
@@ -56,6 +59,7 @@ pub(crate) struct FixDoor {
     again: Vec<u64>,
     next_key: u64,
     max_connections: usize,
+    per_address: ConnectionsPerAddress,
     counters: Arc<FixCounters>,
 }
 
@@ -64,6 +68,7 @@ impl FixDoor {
         address: SocketAddrV4,
         tls: Option<TlsServer>,
         max_connections: usize,
+        per_address: ConnectionsPerAddress,
     ) -> anyhow::Result<FixDoor> {
         let acceptor = ByteAcceptor::bind(&Kernel, address, tls).context("deribit.fix_address")?;
         let poller = Poller::new(READY_MAX)?;
@@ -75,6 +80,7 @@ impl FixDoor {
             again: Vec::new(),
             next_key: 0,
             max_connections,
+            per_address,
             counters: Arc::default(),
         })
     }
@@ -106,7 +112,10 @@ impl FixDoor {
     fn accept(&mut self, front: &mut Front, now: Nanos) -> usize {
         for count in 0..ACCEPTS_PER_RUN {
             let Ok(Some(connection)) = self.acceptor.accept() else { return count };
-            if self.clients.len() >= self.max_connections {
+            // The system knows where all came from that it let in.
+            let peer = connection.peer_address().map_or(Ipv4Addr::UNSPECIFIED, |peer| *peer.ip());
+            let of_peer = self.clients.values().filter(|client| client.peer == peer).count();
+            if self.clients.len() >= self.max_connections || of_peer >= self.per_address.max_of(peer) {
                 self.counters.refused.add(1);
                 continue;
             }
@@ -119,8 +128,9 @@ impl FixDoor {
             }
             self.counters.connections.add(1);
             let client = Client {
+                peer,
                 connection,
-                number: front.open(Transport::Fix, now.0 / 1_000),
+                number: front.open_from(peer, Transport::Fix, now.0 / 1_000),
                 received: vec![0; FIX_MESSAGE_MAX].into_boxed_slice(),
                 received_len: 0,
                 closes_at: None,

@@ -1,6 +1,7 @@
 //! The front without its sockets: what clients ask, what the log says, what clients are told.
 
 mod account;
+mod advanced;
 mod auth;
 mod calls;
 mod candles;
@@ -12,6 +13,7 @@ mod handed;
 mod history;
 mod http;
 mod in_order;
+mod kept;
 mod linked;
 mod liquidation;
 mod log;
@@ -44,7 +46,7 @@ use tickpath_types::{MarketEvent, MatchId, Nanos, OrderEvent, Price};
 
 use crate::account::Account;
 use crate::config::FrontSettings;
-use crate::connection::{Connection, Frame, Transport};
+use crate::connection::{Connection, Frame, TOO_SLOW, Transport};
 use crate::fault::Fault;
 use crate::faults::Faults;
 use crate::json::Json;
@@ -54,7 +56,6 @@ use crate::market::{Market, Trade};
 use crate::pending::{Group, ReplyTo, RequestId};
 use crate::record::{MarketPrices, MoneyTerms, Stamped};
 
-pub(crate) use calls::Pool;
 pub(crate) use disturb::MAINTENANCE;
 pub(crate) use fix::{FIX_MESSAGE_MAX, FixLink};
 pub(crate) use handed::Handed;
@@ -93,6 +94,8 @@ pub struct FrontCounters {
     pub logins_refused: Counter,
     /// Requests over the rate limit; the connection is closed.
     pub over_rate: Counter,
+    /// Messages by FIX that were longer than any may be: their clients were told so.
+    pub too_long: Counter,
     /// Requests that waited because an order before them was on its way.
     pub waited: Counter,
     /// Clients disconnected because they do not read.
@@ -143,7 +146,11 @@ pub struct Front {
     auth: auth::Tokens,
     token_lines: auth::TokenLines,
     labels: Labels,
+    /// What further orders need to be kept beside the log has room.
+    has_storage: bool,
     requests: VecDeque<DoorRequest>,
+    /// Cancels that wait for room among them: accounts, orders, groups.
+    unsent: VecDeque<(usize, u64, u64)>,
     /// Requests that wait for others that are on their way, by connection.
     queued: BTreeMap<u64, in_order::InOrder>,
     /// Requests sent to the engine so far.
@@ -155,6 +162,8 @@ pub struct Front {
     channels: channels::Channels,
     faults: Faults,
     fix: fix::FixState,
+    /// Orders whose prices follow the index.
+    followed: advanced::Followed,
     /// Connections that are gone, whose orders go too.
     gone: VecDeque<u64>,
     /// The events of the command that is being told.
@@ -240,7 +249,9 @@ impl Front {
             auth: auth::Tokens::new(token_key),
             token_lines: auth::TokenLines::default(),
             labels,
+            has_storage: true,
             requests: VecDeque::new(),
+            unsent: VecDeque::new(),
             queued: BTreeMap::new(),
             turns: 0,
             groups: HashMap::new(),
@@ -249,6 +260,7 @@ impl Front {
             channels: channels::Channels::default(),
             faults: Faults::new(settings.faults.clone()),
             fix: fix::FixState::new(&settings, now_us),
+            followed: advanced::Followed::default(),
             gone: VecDeque::new(),
             order_events: Vec::new(),
             market_events: Vec::new(),
@@ -317,10 +329,16 @@ impl Front {
         self.now_us = now_us;
         let Some(connection) = self.connections.remove(&number) else { return };
         self.channels.leave(number, &connection.topics);
+        if connection.transport == Transport::WebSocket && !connection.login.is_empty() {
+            self.auth.forget(number);
+        }
         self.faults.forget(number);
         self.leave_fix(number);
         if connection.cancels_on_disconnect && connection.transport != Transport::Http {
             self.cancel_on_disconnect_of(number);
+        }
+        if connection.account.is_some() && connection.transport != Transport::Http {
+            self.cancel_orphaned_quotes();
         }
     }
 
@@ -385,14 +403,26 @@ impl Front {
         connection.end.filter(|_| connection.is_drained())
     }
 
+    /// Why the client is to be closed, whether or not messages still wait for it; none while it is not.
+    pub(crate) fn end(&self, number: u64) -> Option<&'static str> {
+        self.connections.get(&number)?.end
+    }
+
     /// The next request to the venue.
     pub fn poll_request(&mut self) -> Option<DoorRequest> {
+        self.send_unsent();
         self.requests.pop_front()
     }
 
     /// The request could not be handed over: it is the next again.
     pub fn give_back(&mut self, request: DoorRequest) {
         self.requests.push_front(request);
+    }
+
+    /// Whether there is room beside the log for labels and records. While there is none, what needs it is refused: orders
+    /// with new labels, those that wait for a price, and linked ones.
+    pub fn set_storage(&mut self, has_room: bool) {
+        self.has_storage = has_room;
     }
 
     /// Labels that are to be kept before the requests that follow are handed over.
@@ -460,7 +490,7 @@ impl Front {
 
     fn push(&mut self, number: u64, frame: Frame) {
         if let Some(connection) = self.connections.get_mut(&number)
-            && connection.end != Some("connection_too_slow")
+            && connection.end != Some(TOO_SLOW)
             && !connection.push(frame)
         {
             self.counters.slow_clients.add(1);
@@ -490,6 +520,7 @@ impl Front {
             self.run_heartbeats();
             self.give_up_unanswered();
             self.cancel_for_gone();
+            self.cancel_closed_others();
             self.cancel_frozen();
             self.cancel_orphaned_quotes();
         }
@@ -516,6 +547,7 @@ impl Front {
         self.run_settlements();
         self.note_prices();
         self.fire_triggers();
+        self.follow_index();
         self.liquidate();
     }
 
@@ -528,19 +560,30 @@ impl Front {
                 late.extend(known.pending.pop_front().map(|pending| (account, pending)));
             }
         }
+        let mut modes = Vec::new();
+        for known in &mut self.accounts {
+            while let Some(reply) = known.mode_replies.pop_front_if(|(to, _)| to.us_in < deadline) {
+                modes.push(reply);
+            }
+        }
+        for (to, _) in modes {
+            self.counters.unanswered.add(1);
+            self.reply(&to, Err(ErrorCode::TimedOut.into()));
+        }
         for (account, pending) in late {
             self.give_up_queued(account, &pending);
             self.counters.unanswered.add(1);
-            match pending.reply {
+            match &pending.reply {
                 Some(ReplyTo { connection, id: RequestId::Fix(asked), .. }) => {
-                    self.give_up_fix(connection, &asked);
+                    self.give_up_fix(*connection, asked);
                 }
-                Some(to) => self.reply(&to, Err(ErrorCode::TimedOut.into())),
+                Some(to) => self.reply(to, Err(ErrorCode::TimedOut.into())),
                 None => {}
             }
             if let Some(group) = pending.group {
                 self.finish_of_group(group, None);
             }
+            self.accounts[account].keep_late(pending);
             self.run_queued(account);
         }
     }

@@ -30,6 +30,11 @@ impl LabelFile {
         Ok((LabelFile(file), Labels::restored(names)))
     }
 
+    /// As [`LineFile::has_room`].
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.0.has_room()
+    }
+
     /// Adds labels. Those that cannot be written now are written before the next ones: a label's place is its number.
     pub(crate) fn append(&mut self, labels: &[String]) {
         let mut bytes = Vec::new();

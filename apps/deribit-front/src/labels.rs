@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Different labels at most: as many as the log's text has digits for. How many an account may have is its own bound.
-const LABELS_MAX: usize = (1 << 30) - 1;
+pub(crate) const LABELS_MAX: usize = (1 << 29) - 1;
+/// Numbers of the log at most that are above all known ones: more were never lost.
+const LOST_MAX: usize = 1 << 22;
 /// Characters of a label at most.
 pub(crate) const LABEL_LEN_MAX: usize = 64;
 
@@ -53,6 +55,14 @@ impl Labels {
         let number = self.names.len() as u32;
         self.by_name.insert(name, number);
         Some(number)
+    }
+
+    /// A number that the log has: it is never given again, although its label may be lost.
+    pub(crate) fn note(&mut self, number: u32) {
+        let number = number as usize;
+        if number > self.names.len() && number - self.names.len() <= LOST_MAX {
+            self.names.resize_with(number, String::new);
+        }
     }
 
     /// The label of a number; empty for 0 and for one that was lost.
@@ -104,5 +114,12 @@ mod tests {
         let mut again = Labels::restored(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!((again.name(2), again.name(3), again.name(0)), ("b", "", ""));
         assert_eq!((again.number("c", ""), again.take_new()), (Some(3), &["c".to_owned()][..]));
+        // The log knows of five, of which two were lost: their numbers are nobody else's.
+        again.note(5);
+        again.note(2);
+        assert_eq!((again.number("d", ""), again.name(5), again.name(6)), (Some(6), "", "d"));
+        assert_eq!(again.take_new(), ["", "", "d"]);
+        again.note(u32::MAX);
+        assert_eq!(again.number("e", ""), Some(7), "that is no number of a label");
     }
 }

@@ -29,8 +29,8 @@ mod scope;
 mod server;
 
 pub use config::{
-    AccountConfig, AccountSettings, BeyondBand, DeribitConfig, FaultsConfig, FrontSettings, IndexConfig,
-    KeyConfig, KeySettings, KindConfig, ListingConfig, TickStepConfig, TlsConfig,
+    AccountConfig, AccountSettings, BeyondBand, ConnectionsPerAddress, DeribitConfig, FaultsConfig,
+    FrontSettings, IndexConfig, KeyConfig, KeySettings, KindConfig, ListingConfig, TickStepConfig, TlsConfig,
 };
 pub use connection::{Frame, Transport};
 pub use faults::{FaultKind, FaultPlan, FaultSwitch, Outage};

@@ -4,9 +4,15 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
+
 /// Bytes that may wait for the file to take them. Once there are more, nothing is added any more: what is in the file stays
 /// what was first.
 const WAITING_MAX: usize = 16 << 20;
+
+/// Bytes that are set aside on the disk for further lines: a full disk is noticed before a line needs what is not there.
+const ROOM: u64 = 4 << 20;
 
 /// The file, open at its end.
 pub(crate) struct LineFile {
@@ -18,6 +24,8 @@ pub(crate) struct LineFile {
     /// Lines that the file did not take, whole: they come before all that follow, as their places mean something.
     waiting: Vec<u8>,
     is_given_up: bool,
+    /// The disk has room for the file up to here.
+    room_to: u64,
 }
 
 impl LineFile {
@@ -42,6 +50,7 @@ impl LineFile {
             len: whole as u64,
             waiting: Vec::new(),
             is_given_up: false,
+            room_to: 0,
         };
         Ok((file, bytes))
     }
@@ -60,10 +69,30 @@ impl LineFile {
         new.write_all(lines)?;
         new.sync_data()?;
         std::fs::rename(&beside, &self.path)?;
+        if self.is_synced
+            && let Some(folder) = self.path.parent()
+        {
+            // Else a power cut may bring the old ones back.
+            File::open(folder)?.sync_all()?;
+        }
         self.file = OpenOptions::new().append(true).open(&self.path)?;
-        (self.len, self.is_given_up) = (lines.len() as u64, false);
+        (self.len, self.room_to, self.is_given_up) = (lines.len() as u64, 0, false);
         self.waiting.clear();
         Ok(())
+    }
+
+    /// Whether further lines will be taken, as many as come in some time: sets room aside for them where there is less than
+    /// half of it left. A file system that cannot do that is believed until it refuses a line.
+    pub(crate) fn has_room(&mut self) -> bool {
+        if self.room_to < self.len + ROOM / 2 {
+            match fallocate(&self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, self.len as i64, ROOM as i64) {
+                Ok(()) => self.room_to = self.len + ROOM,
+                Err(Errno::EOPNOTSUPP | Errno::EINTR) => {}
+                Err(_) => return false,
+            }
+        }
+        // What was refused is tried again.
+        self.waiting.is_empty() || self.append(b"")
     }
 
     /// Adds whole lines; false when they could not be written. They are tried again with the next, in their order.
@@ -97,8 +126,9 @@ mod tests {
         // A file that cannot be written, as one on a full disk.
         let good = std::mem::replace(&mut file.file, File::open(&path).unwrap());
         assert!(!file.append(b"2\n"));
-        (file.file, file.is_given_up) = (good, false);
-        assert!(file.append(b"3\n"));
+        assert!(!file.has_room(), "what waits is refused still");
+        (file.file, file.is_given_up, file.room_to) = (good, false, 0);
+        assert!(file.has_room() && file.append(b"3\n"));
         assert_eq!(LineFile::open(&path, false).unwrap().1, b"1\n2\n3\n");
         assert!(file.replace(b"4\n") && file.append(b"5\n"));
         assert_eq!(LineFile::open(&path, false).unwrap().1, b"4\n5\n");

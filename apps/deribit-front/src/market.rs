@@ -10,7 +10,7 @@ use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, FundingMeter, Money, Style};
 use tickpath_types::{MarketEventKind, MatchId, OrderId, Price, Qty, Side, TradingState};
 
-use crate::day_stats::{DayStats, Stats};
+use crate::day_stats::{Counted, DayStats, Stats};
 use crate::json::whole;
 use crate::listing::{Listing, decimal_money, figure};
 use crate::options::{Black, as_float};
@@ -266,7 +266,8 @@ impl Market {
         let (amount, value) = (contract.amount(trade.qty), contract.value(trade.qty, trade.price));
         let is_inverse = contract.style == Style::Inverse;
         let (volume, notional) = if is_inverse { (value, amount) } else { (amount, value) };
-        self.day.note(trade.at_ms, trade.price, volume, notional);
+        let Trade { at_ms, price, direction: side, qty, .. } = *trade;
+        self.day.note(Counted { at_ms, price, volume, notional, side, qty });
     }
 
     /// The last trade of a command had to be: a side was forced to it.

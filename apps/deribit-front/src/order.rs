@@ -81,6 +81,8 @@ pub(crate) struct Extra {
     pub(crate) primary_id: String,
     /// Of orders of which one cancels the others: what they have in common.
     pub(crate) oco_ref: String,
+    /// One of them is filled or over: this one goes too, as soon as the log has it.
+    pub(crate) is_other_closed: bool,
     /// What it is to watch once it is let go.
     pub(crate) armed: Option<TriggerTerms>,
     /// How much of it was let go.
@@ -91,7 +93,7 @@ pub(crate) struct Extra {
 pub(crate) const TRIGGER_BIT: u64 = 1 << 63;
 
 /// As much of their number as the text in the log has.
-const TRIGGER_TEXT_MAX: u64 = (1 << 20) - 1;
+const TRIGGER_TEXT_MAX: u64 = (1 << 29) - 1;
 
 /// What an order waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,11 +125,15 @@ pub(crate) struct Terms {
     pub(crate) label: u32,
     /// Number of the trigger order that made it; 0 for none.
     pub(crate) trigger: u32,
-    /// Of options: what its price followed from when it was entered, in hundredths of a dollar or of a percent.
+    /// Of options: what its price follows from, in hundredths of a dollar or of a percent.
     pub(crate) advanced: Option<PricedBy>,
+    /// Of those: its price is the last that followed, not the one of a request.
+    pub(crate) is_auto_replaced: bool,
 }
 
-const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// Greatest number that the text has: of labels, orders that wait, and what prices follow from.
+pub(crate) const TEXT_NUMBER_MAX: u32 = (1 << 29) - 1;
 const TYPES: [OrderType; 9] = [
     OrderType::Limit,
     OrderType::Market,
@@ -161,21 +167,24 @@ impl Default for Terms {
             label: 0,
             trigger: 0,
             advanced: None,
+            is_auto_replaced: false,
         }
     }
 }
 
 impl Terms {
-    /// `E`, the type, the time in force and how it is priced, flags, and in base 32 the label in 4 digits and the trigger,
-    /// or what it is priced by, in 6. With `D` before it, as older logs have it, the label has 6 and the trigger 4.
+    /// `F`, the type, the time in force with how it is priced and whether that followed the index, flags, and in base 62 the label and
+    /// the trigger, or what it is priced by, in 5 digits each. Older logs have base 32: with `E` before them 4 and 6 digits, with
+    /// `D` 6 and 4.
     pub(crate) fn encode(&self) -> ClientOrderId {
         let place = |found: Option<usize>| DIGITS[found.unwrap_or(0)];
         let mut text = [b'0'; 14];
-        text[0] = b'E';
+        text[0] = b'F';
         text[1] = place(TYPES.iter().position(|order_type| *order_type == self.order_type));
         let time = TIMES.iter().position(|time| *time == self.time_in_force).unwrap_or(0);
         let way = self.advanced.and_then(|(way, _)| WAYS.iter().position(|known| *known == way));
-        text[2] = DIGITS[time + TIMES.len() * way.map_or(0, |way| way + 1)];
+        let auto = if self.is_auto_replaced { WAYS.len() } else { 0 };
+        text[2] = DIGITS[time + TIMES.len() * way.map_or(0, |way| way + 1 + auto)];
         let flags = [
             self.is_post_only,
             self.rejects_post_only,
@@ -185,8 +194,8 @@ impl Terms {
         ];
         text[3] =
             DIGITS[flags.iter().enumerate().map(|(bit, flag)| usize::from(*flag) << bit).sum::<usize>()];
-        write_digits(self.label, &mut text[4..8]);
-        write_digits(self.advanced.map_or(self.trigger, |(_, value)| value), &mut text[8..14]);
+        write_digits(self.label, &mut text[4..9]);
+        write_digits(self.advanced.map_or(self.trigger, |(_, value)| value), &mut text[9..14]);
         ClientOrderId(text)
     }
 
@@ -199,20 +208,24 @@ impl Terms {
     pub(crate) fn decode(id: &ClientOrderId) -> Terms {
         let digit = |byte: u8| DIGITS.iter().position(|digit| *digit == byte);
         let text = &id.0;
-        let number = |part: &[u8]| {
-            part.iter().try_fold(0_u64, |value, byte| Some(value * 32 + digit(*byte)? as u64)).unwrap_or(0)
-                as u32
+        let number = |part: &[u8], base: u64| {
+            let more = |value: u64, byte: &u8| Some(value * base + digit(*byte)? as u64);
+            let value = part.iter().try_fold(0, more).unwrap_or(0);
+            u32::try_from(value).unwrap_or(0)
         };
         let (Some(order_type), Some(time), Some(flags)) = (digit(text[1]), digit(text[2]), digit(text[3]))
         else {
             return Terms::default();
         };
-        let label_end = match text[0] {
-            b'D' => 10,
-            b'E' => 8,
+        let (label_end, base) = match text[0] {
+            b'D' => (10, 32),
+            b'E' => (8, 32),
+            b'F' => (9, 62),
             _ => return Terms::default(),
         };
-        let (way, last) = (time / TIMES.len(), number(&text[label_end..14]));
+        let (way, last) = (time / TIMES.len(), number(&text[label_end..14], base));
+        let is_auto_replaced = way > WAYS.len();
+        let way = if is_auto_replaced { way - WAYS.len() } else { way };
         let advanced = way.checked_sub(1).and_then(|way| WAYS.get(way)).map(|way| (*way, last));
         Terms {
             order_type: TYPES.get(order_type).copied().unwrap_or(OrderType::Limit),
@@ -222,17 +235,19 @@ impl Terms {
             is_reduce_only: flags & 4 != 0,
             is_protected: flags & 8 != 0,
             is_quote: flags & 16 != 0,
-            label: number(&text[4..label_end]),
+            label: number(&text[4..label_end], base),
             trigger: if advanced.is_some() { 0 } else { last },
             advanced,
+            is_auto_replaced: is_auto_replaced && advanced.is_some(),
         }
     }
 }
 
 fn write_digits(mut value: u32, out: &mut [u8]) {
+    debug_assert!(value <= TEXT_NUMBER_MAX, "the text has no digits for {value}");
     for byte in out.iter_mut().rev() {
-        *byte = DIGITS[(value % 32) as usize];
-        value /= 32;
+        *byte = DIGITS[(value % 62) as usize];
+        value /= 62;
     }
 }
 
@@ -346,6 +361,7 @@ impl Order {
             display_amount: self.display.map(|display| listing.amount(display)),
             refresh_amount: self.display.map(|display| listing.amount(display)),
             advanced: self.terms.advanced.map(|(way, _)| way),
+            auto_replaced: self.terms.advanced.map(|_| self.terms.is_auto_replaced),
             implv: by(Advanced::ImpliedVolatility),
             usd: by(Advanced::Usd),
             mmp: self.terms.is_protected,
@@ -515,12 +531,14 @@ mod tests {
                         is_reduce_only: flags & 4 != 0,
                         is_protected: flags & 8 != 0,
                         is_quote: flags & 16 != 0,
-                        label: (1 << 20) - 1 - flags,
-                        trigger: (1 << 30) - 1 - flags,
+                        label: TEXT_NUMBER_MAX - flags,
+                        trigger: TEXT_NUMBER_MAX - flags,
                         advanced: None,
+                        is_auto_replaced: false,
                     };
                     let priced = WAYS.map(|way| Terms { trigger: 0, advanced: Some((way, flags)), ..terms });
-                    for terms in [terms, priced[0], priced[1]] {
+                    let followed = priced.map(|terms| Terms { is_auto_replaced: true, ..terms });
+                    for terms in [terms].into_iter().chain(priced).chain(followed) {
                         assert_eq!(Terms::decode(&terms.encode()), terms);
                         assert!(terms.encode().0.iter().all(u8::is_ascii_alphanumeric));
                     }
@@ -529,6 +547,9 @@ mod tests {
         }
         assert_eq!(Terms::decode(&ClientOrderId::default()), Terms::default());
         assert_eq!(Terms::decode(&ClientOrderId(*b"some-other-one")), Terms::default());
+        assert_eq!(Terms::trigger_of(TRIGGER_BIT | u64::from(TEXT_NUMBER_MAX)), TEXT_NUMBER_MAX);
+        let before = Terms::decode(&ClientOrderId(*b"E0310012000034"));
+        assert_eq!((before.label, before.trigger, before.is_post_only), (34, 100, true));
         let older = Terms::decode(&ClientOrderId(*b"D0310000120034"));
         assert_eq!((older.label, older.trigger, older.is_post_only), (34, 100, true));
     }

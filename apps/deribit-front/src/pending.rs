@@ -164,6 +164,8 @@ pub(crate) struct Origin {
     pub(crate) extra: Option<Box<Extra>>,
     /// The turn of the request that it goes on with; 0 where it is new.
     pub(crate) turn: u64,
+    /// The venue's own order: no limit of the user holds it back.
+    pub(crate) is_forced: bool,
 }
 
 /// Many requests that are answered as one: cancels, or quotes.

@@ -231,6 +231,11 @@ impl RecordFile {
         self.0.replace(lines)
     }
 
+    /// As [`LineFile::has_room`].
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.0.has_room()
+    }
+
     /// Adds lines; false when they could not be written.
     pub(crate) fn append(&mut self, lines: &[u8]) -> bool {
         self.0.append(lines)

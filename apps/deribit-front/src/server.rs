@@ -17,8 +17,8 @@ use tickpath_web::{
     EndCause, HttpResponse, ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent, WebLimits,
 };
 
-use crate::config::FrontSettings;
-use crate::connection::{Frame, Transport};
+use crate::config::{ConnectionsPerAddress, FrontSettings};
+use crate::connection::{Frame, TOO_SLOW, Transport};
 use crate::faults::{FaultSwitch, Outage};
 use crate::fix_door::{FixCounters, FixDoor};
 use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
@@ -33,6 +33,8 @@ const ACCEPTOR_KEY: u64 = u64::MAX;
 const READY_MAX: usize = 64;
 /// Connections accepted or turned away by one run at most.
 const ACCEPTS_PER_RUN: usize = 8;
+/// Connections that are told at a time that their address has as many as it may; further ones are closed without a word.
+const EXCESS_MAX: usize = 8;
 /// Messages of one connection that one run takes at most.
 const MESSAGES_PER_RUN: usize = 16;
 /// Commands of the log that one run takes at most.
@@ -41,10 +43,12 @@ const COMMANDS_PER_RUN: usize = 1 << 10;
 const REST: Duration = Duration::from_micros(200);
 /// So long after a request was handed to the venue the thread only gives way: the answer is on its way.
 const ANSWER_IN: Nanos = Nanos::from_micros(300);
-/// How often connections are looked at that the poller does not report, for their time-outs.
+/// How often connections are looked at that the poller does not report, for their time-outs, and the disk for its room.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Bytes that the kernel takes for one client at most before it has them.
 const KERNEL_BYTES_MAX: usize = 256 << 10;
+/// Who is to be closed and takes nothing of what waits for it has so long.
+const END_PATIENCE: Nanos = Nanos::from_secs(5);
 /// Close codes of WebSockets (RFC 6455, 7.4.1): normal, going away, against the rules.
 const CLOSE_NORMAL: u16 = 1000;
 const CLOSE_GOING_AWAY: u16 = 1001;
@@ -66,6 +70,8 @@ pub struct DoorCounters {
     pub broken: Counter,
     /// Times that what the front decided could not be written down: after a restart it is not known.
     pub records_lost: Counter,
+    /// 1 while the disk has no room for labels or records: orders that need it are refused.
+    pub is_disk_full: Counter,
     /// 1 once the log cannot be followed any more: there is no front until the venue is started again.
     pub has_failed: Counter,
 }
@@ -77,6 +83,8 @@ struct Client {
     is_closing: bool,
     /// Its address has as many as it may: it is told so, and no more.
     is_excess: bool,
+    /// Its connection is to end, and takes nothing: so long it may before it is dropped.
+    end_by: Option<Nanos>,
 }
 
 /// What a front has done, to be shown.
@@ -98,7 +106,7 @@ impl std::fmt::Display for DeribitView {
         write!(
             f,
             "Deribit: {} connections, {} turned away, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
-             malformed | {} over the rate, {} too slow, {} silent | {} notifications",
+             malformed, {} waited | {} over the rate, {} too slow, {} silent | {} notifications, {} too long",
             front.connections.read(),
             door.refused.read(),
             door.broken.read(),
@@ -107,14 +115,19 @@ impl std::fmt::Display for DeribitView {
             front.requests.read(),
             front.refused.read(),
             front.malformed.read(),
+            front.waited.read(),
             front.over_rate.read(),
             front.slow_clients.read(),
             front.silent_clients.read(),
             front.notifications.read(),
+            front.too_long.read(),
         )?;
         if let Some(fix) = &self.fix {
             let (made, refused, broken) = (fix.connections.read(), fix.refused.read(), fix.broken.read());
             write!(f, " | FIX: {made} connections, {refused} turned away, {broken} broken")?;
+        }
+        if door.is_disk_full.read() != 0 {
+            f.write_str(" | orders with new labels, triggers and links are refused: make room on the disk")?;
         }
         if door.records_lost.read() != 0 {
             f.write_str(" | records cannot be written: make room on the disk")?;
@@ -139,13 +152,14 @@ pub struct DeribitServer {
     clients: BTreeMap<u64, Client>,
     next_key: u64,
     max_connections: usize,
-    max_connections_per_address: usize,
+    per_address: ConnectionsPerAddress,
     labels: LabelFile,
     records: RecordFile,
     tokens: RecordFile,
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
+    disk_at: Nanos,
     /// Until when the thread does not rest.
     awake_until: Nanos,
     counters: Arc<DoorCounters>,
@@ -180,7 +194,8 @@ impl DeribitServer {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
         let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
         let tls = tls.transpose().context("deribit.tls")?;
-        let open_fix = |address| FixDoor::open(address, tls.clone(), settings.max_connections);
+        let open_fix =
+            |address| FixDoor::open(address, tls.clone(), settings.max_connections, settings.per_address);
         let fix = settings.fix_address.map(open_fix).transpose()?;
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
@@ -188,7 +203,7 @@ impl DeribitServer {
         let (labels, known) = LabelFile::open(store)
             .with_context(|| format!("the Deribit front's labels in {}", store.path.display()))?;
         let max_connections = settings.max_connections;
-        let max_connections_per_address = settings.max_connections_per_address;
+        let per_address = settings.per_address;
         let records_of = || format!("the Deribit front's records beside {}", store.path.display());
         let (records, recalled) = RecordFile::open(store, &door.log.session()).with_context(records_of)?;
         let now_us = clock.now().0 / 1_000;
@@ -208,11 +223,12 @@ impl DeribitServer {
             clients: BTreeMap::new(),
             next_key: 0,
             max_connections,
-            max_connections_per_address,
+            per_address,
             labels,
             records,
             tokens,
             next_timers: Nanos::ZERO,
+            disk_at: Nanos::ZERO,
             awake_until: Nanos::ZERO,
             counters: Arc::default(),
         })
@@ -245,7 +261,8 @@ impl DeribitServer {
     /// Switches faults on and off while it runs, for tests; none where others than this machine reach the front.
     #[must_use]
     pub fn faults(&self) -> Option<FaultSwitch> {
-        self.acceptor.local_address().ip().is_loopback().then(|| self.front.faults())
+        let mut addresses = [Some(self.local_address()), self.fix_address()].into_iter().flatten();
+        addresses.all(|address| address.ip().is_loopback()).then(|| self.front.faults())
     }
 
     /// Starts the thread.
@@ -256,6 +273,7 @@ impl DeribitServer {
         let stop = StopSignal::new();
         let stopped = stop.clone();
         let handle = thread::Builder::new().name("deribit-front".to_owned()).spawn(move || {
+            let _told = ToldOfPanic(Arc::clone(&self.counters));
             while !stopped.is_stopped() {
                 match self.run_once(clock.now()) {
                     Ok(0) if clock.now() < self.awake_until => thread::yield_now(),
@@ -288,6 +306,10 @@ impl DeribitServer {
             }
             self.ready_at = None;
             self.front.go_live();
+        }
+        if now >= self.disk_at {
+            self.disk_at = now + TIMER_INTERVAL;
+            self.look_at_disk();
         }
         work += self.read(now);
         if let Some(fix) = &mut self.fix {
@@ -328,18 +350,24 @@ impl DeribitServer {
     fn accept(&mut self, now: Nanos) -> usize {
         for count in 0..ACCEPTS_PER_RUN {
             let Ok(Some(web)) = self.acceptor.accept(now) else { return count };
-            if self.clients.len() >= self.max_connections {
+            let peer = *web.peer_address().ip();
+            let is_of_peer = |client: &&Client| *client.web.peer_address().ip() == peer && !client.is_excess;
+            let is_excess = self.clients.values().filter(is_of_peer).count() >= self.per_address.max_of(peer);
+            let excess = self.clients.values().filter(|client| client.is_excess).count();
+            // Those that are in excess take nobody's place.
+            let is_full = match is_excess {
+                true => excess >= EXCESS_MAX,
+                false => self.clients.len() - excess >= self.max_connections,
+            };
+            if is_full {
                 self.counters.refused.add(1);
                 continue;
             }
             let key = self.next_key;
             self.next_key += 1;
-            let peer = *web.peer_address().ip();
-            let is_of_peer = |client: &&Client| *client.web.peer_address().ip() == peer;
-            let is_excess =
-                self.clients.values().filter(is_of_peer).count() >= self.max_connections_per_address;
             if web.limit_send_buffer(KERNEL_BYTES_MAX).is_ok() && web.watch(&self.poller, key).is_ok() {
-                self.clients.insert(key, Client { web, number: None, is_closing: false, is_excess });
+                self.clients
+                    .insert(key, Client { web, number: None, is_closing: false, is_excess, end_by: None });
             }
         }
         ACCEPTS_PER_RUN
@@ -388,8 +416,8 @@ impl DeribitServer {
                         client.web.accept_upgrade();
                         client.number = Some(self.front.open_from(peer, Transport::WebSocket, now_us));
                     } else {
-                        let frame = Front::not_found();
-                        client.web.respond(now, &HttpResponse::json(404, &frame.bytes));
+                        let frame = self.front.no_websocket(peer, now_us);
+                        client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
                     }
                 }
                 Some(ServerEvent::Request(request)) => {
@@ -442,11 +470,18 @@ impl DeribitServer {
         }
     }
 
+    /// Looks whether the disk takes what further orders will need, and has those refused if not: what is set aside there is
+    /// enough for all that are on their way.
+    fn look_at_disk(&mut self) {
+        let has_room = self.labels.has_room() & self.records.has_room();
+        self.counters.is_disk_full.set(u64::from(!has_room));
+        self.front.set_storage(has_room);
+    }
+
     /// Gives the venue what the front asks of it, after the labels that belong to it.
     fn hand_over(&mut self) -> usize {
         let labels = self.front.poll_labels();
         if !labels.is_empty() {
-            // A label that is lost is shown as none after a restart: no reason to hold an order back.
             self.labels.append(labels);
         }
         self.keep_records();
@@ -474,7 +509,7 @@ impl DeribitServer {
             }
         }
         if client.web.has_pending() && client.web.flush() == SendOutcome::Pending {
-            return 0;
+            return self.outwait(key, now);
         }
         let Some(number) = client.number else { return 0 };
         let mut count = 0;
@@ -521,6 +556,20 @@ impl DeribitServer {
         count
     }
 
+    /// A client that takes nothing now, although its connection may be over: who does not read is never told so, and would keep
+    /// what waits for it. Returns how many ended.
+    fn outwait(&mut self, key: u64, now: Nanos) -> usize {
+        let Some(client) = self.clients.get_mut(&key) else { return 0 };
+        let Some(reason) = client.number.and_then(|number| self.front.end(number)) else { return 0 };
+        let patience = if reason == TOO_SLOW { Nanos::ZERO } else { END_PATIENCE };
+        if now < *client.end_by.get_or_insert(now + patience) {
+            return 0;
+        }
+        self.counters.broken.add(1);
+        self.forget(key, now);
+        1
+    }
+
     /// The last words of the front, before its thread ends.
     fn close_all(&mut self, now: Nanos) {
         self.front.finish();
@@ -541,16 +590,29 @@ impl DeribitThread {
     ///
     /// # Errors
     /// [`LogFeedError`] that ended it before.
+    ///
+    /// # Panics
+    /// As the thread did: what ended by a panic has not ended well.
     pub fn join(mut self) -> Result<(), LogFeedError> {
-        self.end()
+        self.end().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    fn end(&mut self) -> Result<(), LogFeedError> {
+    fn end(&mut self) -> thread::Result<Result<(), LogFeedError>> {
         self.stop.stop();
-        let Some(handle) = self.handle.take() else { return Ok(()) };
+        let Some(handle) = self.handle.take() else { return Ok(Ok(())) };
         handle.thread().unpark();
-        // A panic there has been told there.
-        handle.join().unwrap_or(Ok(()))
+        handle.join()
+    }
+}
+
+/// Says that the front has failed where its thread ends by a panic.
+struct ToldOfPanic(Arc<DoorCounters>);
+
+impl Drop for ToldOfPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.has_failed.set(1);
+        }
     }
 }
 

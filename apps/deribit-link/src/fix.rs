@@ -15,11 +15,12 @@ use tickpath_net::{Kernel, Network};
 use tickpath_types::Nanos;
 use tickpath_web::{ByteClient, ByteConnection, ByteTarget, TlsClient, WebError};
 
-use crate::link::{LinkStats, Standing};
-use crate::lookup::{Lookup, NameService, Resolver};
+use crate::link::LinkStats;
+use crate::lookup::{NameService, Resolver};
 use crate::loss::Loss;
 use crate::pauses::Pauses;
 use crate::route::Proxy;
+use crate::state::{Standing, State};
 
 /// Bytes that one duty cycle takes at most.
 const READ_MAX: usize = 16 << 10;
@@ -29,6 +30,8 @@ const REJECT_LEN_MAX: usize = 1 << 10;
 const REHEARSED_LEN_MAX: usize = 1 << 10;
 /// What a venue says of a Logon that no other attempt will make right.
 const BAD_KEY: &str = "invalid_credentials";
+/// What our venue says where somebody else has our name now: to take it back at once would only go on and on.
+const ANOTHER_LOGON: &str = "another Logon";
 
 /// Where the venue's FIX door is, and by which way.
 #[derive(Clone, Debug)]
@@ -60,7 +63,7 @@ pub struct FixLinkConfig {
     pub connect_timeout: Nanos,
     /// The first pause before connecting again; each further one is twice as long.
     pub pause_min: Nanos,
-    /// The longest pause; also that after a Logon that was refused for good.
+    /// The longest pause; also that after a Logon that was refused for good, and when another has our name.
     pub pause_max: Nanos,
     /// Of the parts that pauses are shortened by.
     pub seed: u64,
@@ -139,22 +142,6 @@ pub trait FixListener {
     fn on_change(&mut self, at: Nanos, change: FixChange<'_>);
 }
 
-/// How far a connection is.
-#[derive(Debug)]
-enum State<N: Network> {
-    Off,
-    /// A pause before the next connection.
-    Pausing {
-        until: Nanos,
-    },
-    /// The address is being looked up.
-    Looking {
-        deadline: Nanos,
-    },
-    Opening(Box<ByteClient<N>>),
-    Open(Box<ByteConnection<N>>),
-}
-
 /// A FIX session with a venue that is made again when it is lost.
 ///
 /// Sequence numbers begin at 1 with each connection and nothing is ever sent again, as Deribit has it: what was sent and
@@ -169,7 +156,7 @@ pub struct FixLink<N: Network = Kernel> {
     session: Session<NoStore>,
     logons: LogonClock,
     credits: Credits,
-    state: State<N>,
+    state: State<Box<ByteClient<N>>, Box<ByteConnection<N>>>,
     received: Box<[u8]>,
     received_len: usize,
     /// A Reject, until the session has checked it.
@@ -231,24 +218,19 @@ impl<N: Network> FixLink<N> {
     /// Where it stands.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        match &self.state {
-            State::Off => Standing::Off,
-            State::Open(_) if self.session.is_up() && self.broken.is_none() => Standing::Ready,
-            _ => Standing::Connecting,
-        }
+        self.state.standing(self.session.is_up() && self.broken.is_none())
     }
 
     /// What is being waited for, in words.
     #[must_use]
     pub fn stage(&self) -> &'static str {
-        match &self.state {
-            State::Off => "off",
-            State::Pausing { .. } => "pause before the next connection",
-            State::Looking { .. } => "name service",
-            State::Opening(opening) => opening.stage(),
-            State::Open(_) if self.session.is_up() => "ready",
-            State::Open(_) => "logon",
-        }
+        self.state.stage(self.session.is_up(), "logon", |opening| opening.stage())
+    }
+
+    /// Requests to the matching engine that may be sent now.
+    #[must_use]
+    pub fn requests_left(&self, now: Nanos) -> u64 {
+        self.credits.requests_left(now)
     }
 
     /// What was counted.
@@ -265,9 +247,8 @@ impl<N: Network> FixLink<N> {
 
     /// Wants a connection, from now on and at once.
     pub fn connect(&mut self, now: Nanos) {
-        if matches!(self.state, State::Off | State::Pausing { .. }) {
+        if self.state.want(now) {
             self.pauses.reset();
-            self.state = State::Pausing { until: now };
         }
     }
 
@@ -298,6 +279,24 @@ impl<N: Network> FixLink<N> {
             SendError::BadValue { .. } => RequestError::TooLarge,
             _ => RequestError::NotReady,
         })
+    }
+
+    /// Whether [`send`](FixLink::send) would take a request of up to `len` bytes now.
+    ///
+    /// # Errors
+    /// As [`send`](FixLink::send).
+    #[inline]
+    pub fn check_request(&self, now: Nanos, len: usize) -> Result<(), RequestError> {
+        if !self.session.is_up() || self.broken.is_some() {
+            return Err(RequestError::NotReady);
+        }
+        if !self.session.has_room(len) {
+            return Err(RequestError::TooManyPending);
+        }
+        match self.credits.wait_ns(now) {
+            0 => Ok(()),
+            wait_ns => Err(RequestError::RateLimit { wait_ns }),
+        }
     }
 
     /// Goes through the motions of writing a request, so that code and data are in the processor's caches when it counts:
@@ -358,17 +357,7 @@ impl<N: Network> FixLink<N> {
         let result = match &mut self.state {
             State::Off | State::Open(_) => return 0,
             State::Pausing { until } if now < *until => return 0,
-            State::Pausing { .. } => {
-                let (host, port) = self.config.route.first_hop();
-                let lookup = self.names.ask(host, port);
-                self.state = State::Looking { deadline: now + self.config.connect_timeout };
-                self.go_on(now, lookup)
-            }
-            State::Looking { .. } => {
-                let (host, port) = self.config.route.first_hop();
-                let lookup = self.names.poll(host, port);
-                self.go_on(now, lookup)
-            }
+            State::Pausing { .. } | State::Looking { .. } => self.look_up(now),
             State::Opening(opening) => match opening.poll_open(now) {
                 Ok(None) => Ok(0),
                 Ok(Some(connection)) => self.open(now, connection, listener),
@@ -379,10 +368,9 @@ impl<N: Network> FixLink<N> {
     }
 
     /// With what the name service says.
-    fn go_on(&mut self, now: Nanos, lookup: Lookup) -> Result<usize, Loss> {
-        let (host, port) = self.config.route.first_hop();
-        let is_late = matches!(self.state, State::Looking { deadline } if now >= deadline);
-        let Some(address) = self.names.settle(lookup, host, port, is_late)? else { return Ok(0) };
+    fn look_up(&mut self, now: Nanos) -> Result<usize, Loss> {
+        let (timeout, hop) = (self.config.connect_timeout, self.config.route.first_hop());
+        let Some(address) = self.state.look_up(now, timeout, &mut self.names, hop)? else { return Ok(0) };
         let FixRoute { host, port, proxy, tls } = self.config.route.clone();
         let target = ByteTarget { host, port, address, is_proxy: proxy.is_some(), tls };
         let opening = ByteClient::start(&self.network, now, target, self.config.connect_timeout)?;
@@ -451,9 +439,10 @@ impl<N: Network> FixLink<N> {
         self.received_len += count;
         let at = listener.now(cycle);
         let before = self.session.stats().received;
-        let FixLink { session, received, received_len, reject, farewell, .. } = self;
+        let FixLink { session, received, received_len, reject, farewell, stats, .. } = self;
         let was_up = session.is_up();
-        let mut ear = Ear { listener, at, reject, farewell, was_up, is_up: false };
+        let mut ear =
+            Ear { listener, at, reject, farewell, was_up, is_up: false, unreadable: &mut stats.unreadable };
         let done = session.handle_bytes(at, &received[..*received_len], &mut ear);
         let is_up = ear.is_up;
         received.copy_within(done..*received_len, 0);
@@ -480,7 +469,11 @@ impl<N: Network> FixLink<N> {
         self.stats.losses += 1;
         self.pauses.note_end(now, self.ready_at);
         self.close(now);
-        let is_for_good = matches!(&loss, Loss::Refused { why, .. } if why.contains(BAD_KEY));
+        let is_for_good = match &loss {
+            Loss::Refused { why, .. } => why.contains(BAD_KEY),
+            Loss::Fix { text, .. } => text.starts_with(ANOTHER_LOGON),
+            _ => false,
+        };
         let pause = if is_for_good { self.pauses.longest() } else { self.pauses.next(now) };
         let again_at = now + pause;
         self.state = State::Pausing { until: again_at };
@@ -530,6 +523,7 @@ struct Ear<'a, L> {
     farewell: &'a mut String,
     was_up: bool,
     is_up: bool,
+    unreadable: &'a mut u64,
 }
 
 impl<L: FixListener> SessionListener for Ear<'_, L> {
@@ -545,8 +539,10 @@ impl<L: FixListener> SessionListener for Ear<'_, L> {
             return self.listener.on_session_message(self.at, message);
         }
         self.reject.clear();
-        if message.as_bytes().len() <= REJECT_LEN_MAX {
-            self.reject.extend_from_slice(message.as_bytes());
+        match message.as_bytes().len() <= REJECT_LEN_MAX {
+            true => self.reject.extend_from_slice(message.as_bytes()),
+            // What it answers has no answer, and is given up when its time is over.
+            false => *self.unreadable += 1,
         }
     }
 

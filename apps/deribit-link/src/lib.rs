@@ -43,10 +43,12 @@ mod lookup;
 mod loss;
 mod pauses;
 mod route;
+mod state;
 
 pub use fix::{FixChange, FixLink, FixLinkConfig, FixListener, FixRoute};
-pub use link::{Link, LinkConfig, LinkStats, Standing};
+pub use link::{Link, LinkConfig, LinkStats};
 pub use listener::{Change, Listener, Received, Unanswered};
 pub use lookup::Resolver;
 pub use loss::Loss;
 pub use route::{Proxy, ProxyError, Route};
+pub use state::Standing;

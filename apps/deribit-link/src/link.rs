@@ -14,10 +14,11 @@ use tickpath_types::Nanos;
 use tickpath_web::{Target, WebEvent, WebLimits, WebSocketClient};
 
 use crate::listener::{Change, Listener, Received, Unanswered};
-use crate::lookup::{Lookup, NameService, Resolver};
+use crate::lookup::{NameService, Resolver};
 use crate::loss::Loss;
 use crate::pauses::Pauses;
 use crate::route::Route;
+use crate::state::{Standing, State};
 
 /// The close code of a client that leaves (RFC 6455, 7.4.1).
 const CLOSE_GOING_AWAY: u16 = 1001;
@@ -64,17 +65,6 @@ impl LinkConfig {
     }
 }
 
-/// Whether there is a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// No connection is wanted.
-    Off,
-    /// It is being made, or made again.
-    Connecting,
-    /// Requests may be sent.
-    Ready,
-}
-
 /// What a link counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
@@ -94,22 +84,6 @@ pub struct LinkStats {
     pub lost: u64,
 }
 
-/// How far a connection is.
-#[derive(Debug)]
-enum State<N: Network> {
-    Off,
-    /// A pause before the next connection.
-    Pausing {
-        until: Nanos,
-    },
-    /// The address is being looked up.
-    Looking {
-        deadline: Nanos,
-    },
-    Opening(WebSocketClient<N>),
-    Open(WebSocketClient<N>),
-}
-
 /// A connection to a venue that is made again when it is lost.
 #[derive(Debug)]
 pub struct Link<N: Network = Kernel> {
@@ -117,7 +91,7 @@ pub struct Link<N: Network = Kernel> {
     network: N,
     names: NameService,
     session: Session,
-    state: State<N>,
+    state: State<WebSocketClient<N>, WebSocketClient<N>>,
     pauses: Pauses,
     ready_at: Option<Nanos>,
     /// What ended the connection between two duty cycles.
@@ -168,24 +142,13 @@ impl<N: Network> Link<N> {
     /// Where it stands.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        match &self.state {
-            State::Off => Standing::Off,
-            State::Open(_) if self.session.is_ready() && self.broken.is_none() => Standing::Ready,
-            _ => Standing::Connecting,
-        }
+        self.state.standing(self.session.is_ready() && self.broken.is_none())
     }
 
     /// What is being waited for, in words.
     #[must_use]
     pub fn stage(&self) -> &'static str {
-        match &self.state {
-            State::Off => "off",
-            State::Pausing { .. } => "pause before the next connection",
-            State::Looking { .. } => "name service",
-            State::Opening(socket) => socket.stage(),
-            State::Open(_) if self.session.is_ready() => "ready",
-            State::Open(_) => "login",
-        }
+        self.state.stage(self.session.is_ready(), "login", WebSocketClient::stage)
     }
 
     /// Whether the connection stands; the login may still be on its way.
@@ -232,10 +195,9 @@ impl<N: Network> Link<N> {
 
     /// Wants a connection, from now on and at once.
     pub fn connect(&mut self, now: Nanos) {
-        if matches!(self.state, State::Off | State::Pausing { .. }) {
+        if self.state.want(now) {
             self.is_refused = false;
             self.pauses.reset();
-            self.state = State::Pausing { until: now };
         }
     }
 
@@ -288,6 +250,20 @@ impl<N: Network> Link<N> {
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
         self.send_request(now, method, params, WebSocketClient::queue)
+    }
+
+    /// Whether [`queue_request`](Link::queue_request) would take a request of up to `len` bytes now.
+    ///
+    /// # Errors
+    /// As [`request`](Link::request).
+    #[inline]
+    pub fn check_request(&self, now: Nanos, method: Method, len: usize) -> Result<(), RequestError> {
+        match &self.state {
+            State::Open(socket) if self.broken.is_none() && socket.has_room(len) => {
+                self.session.check_request(now, method)
+            }
+            _ => Err(RequestError::NotReady),
+        }
     }
 
     /// Goes through the motions of [`queue_request`](Link::queue_request), so that its code is in the processor's caches
@@ -370,17 +346,10 @@ impl<N: Network> Link<N> {
             State::Off | State::Open(_) => return 0,
             State::Pausing { until } if now < *until => return 0,
             State::Pausing { .. } => {
-                let (host, port) = self.config.route.first_hop();
-                let lookup = self.names.ask(host, port);
-                self.state = State::Looking { deadline: now + self.config.limits.connect_timeout };
                 listener.on_change(now, Change::Begun);
-                self.go_on(now, lookup)
+                self.look_up(now)
             }
-            State::Looking { .. } => {
-                let (host, port) = self.config.route.first_hop();
-                let lookup = self.names.poll(host, port);
-                self.go_on(now, lookup)
-            }
+            State::Looking { .. } => self.look_up(now),
             State::Opening(socket) => match socket.poll_open(now) {
                 Ok(false) => Ok(0),
                 Ok(true) => Ok(self.open(now, listener)),
@@ -391,10 +360,9 @@ impl<N: Network> Link<N> {
     }
 
     /// With what the name service says.
-    fn go_on(&mut self, now: Nanos, lookup: Lookup) -> Result<usize, Loss> {
-        let (host, port) = self.config.route.first_hop();
-        let is_late = matches!(self.state, State::Looking { deadline } if now >= deadline);
-        let Some(address) = self.names.settle(lookup, host, port, is_late)? else { return Ok(0) };
+    fn look_up(&mut self, now: Nanos) -> Result<usize, Loss> {
+        let (timeout, hop) = (self.config.limits.connect_timeout, self.config.route.first_hop());
+        let Some(address) = self.state.look_up(now, timeout, &mut self.names, hop)? else { return Ok(0) };
         let Route { url, proxy, tls } = &self.config.route;
         let target = Target { url: url.clone(), address, is_proxy: proxy.is_some(), tls: tls.clone() };
         let socket = WebSocketClient::start(&self.network, now, target, self.config.limits)?;

@@ -347,7 +347,7 @@ impl Venue {
             clock,
             tracers.order_server,
         )
-        .context("order entry")?;
+        .map_err(order_entry_error)?;
         let matcher = Matcher::new(
             *engine,
             commands_out,
@@ -548,6 +548,15 @@ fn opening(
         Some(_) => day.open_more(&mut emit),
     }
     opening
+}
+
+fn order_entry_error(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(NetError::AddressInUse { address }) => {
+            anyhow::anyhow!("order entry: address {address} is in use: another venue? choose --port")
+        }
+        _ => error.context("order entry"),
+    }
 }
 
 /// Another port for orders is no remedy here: a second venue needs market data addresses of its own.

@@ -20,6 +20,7 @@
 
 mod accounts;
 mod amount;
+mod feeds;
 mod flags;
 mod logging;
 mod patterns;
@@ -36,15 +37,16 @@ use serde::{Deserialize, Serialize};
 use tickpath_config::{ConfigError, Duration, IdleConfig};
 use tickpath_types::Nanos;
 
-pub use accounts::{AccountConfig, Caps};
+pub use accounts::{AccountConfig, Caps, Grant};
 pub use amount::{AMOUNT_SCALE, Amount};
+pub use feeds::{FeedsConfig, Resolution};
 pub use flags::{Overrides, metrics_address};
 pub use logging::EventLogConfig;
 pub use patterns::{Matcher, Patterns};
 pub use symbols::{SymbolFilter, SymbolsConfig};
 pub use test::TestSwitches;
 pub use users::UserConfig;
-pub use venue::{FeedsConfig, FixUri, Interval, Transport, VenueConfig};
+pub use venue::{FixUri, Interval, Transport, VenueConfig};
 
 /// Accounts at most.
 pub const ACCOUNTS_MAX: usize = 64;
@@ -199,7 +201,7 @@ impl GatewayConfig {
     pub fn load_with(path: &Path, overrides: &Overrides) -> Result<GatewayConfig, ConfigError> {
         let mut config: GatewayConfig = tickpath_config::load(path).map_err(without_venue_ports)?;
         overrides.apply(&mut config);
-        config.checked()
+        config.checked().map_err(|error| error.in_file(path))
     }
 
     /// Reads and checks `text`, naming it `file` in errors.
@@ -276,12 +278,18 @@ impl GatewayConfig {
     /// What comes at once in a download must fit a client's ring.
     fn check_downloads(&self) -> Result<(), ConfigError> {
         let (levels, accounts) = (self.venue.depth, self.accounts.len());
-        let least = crate::core::ring_needed(levels as usize, accounts);
+        let candles = self.venue.feeds.candles_max();
+        let least = crate::core::ring_needed(levels as usize, candles, accounts);
         if self.clients.events_max as usize >= least {
             return Ok(());
         }
+        let of_candles = if candles > 0 {
+            format!(", {candles} candles (venue.feeds.time_series)")
+        } else {
+            String::new()
+        };
         Err(ConfigError::value(format!(
-            "clients.events_max is {}: write {least} at least, for {levels} levels (venue.depth) and {accounts} accounts",
+            "clients.events_max is {}: write {least} at least, for {levels} levels (venue.depth){of_candles} and {accounts} accounts",
             self.clients.events_max
         )))
     }

@@ -7,6 +7,7 @@
 pub mod account;
 mod batch;
 pub mod book;
+pub mod candles;
 pub mod clients;
 mod convert;
 mod download;
@@ -17,6 +18,7 @@ pub mod label;
 mod leavers;
 pub mod market;
 mod market_data;
+mod mass_cancels;
 pub mod news;
 pub mod orders;
 pub mod out;
@@ -147,15 +149,21 @@ pub struct Core {
     listing: Listing,
     /// The list was there once.
     is_listed: bool,
+    /// An instrument came to be while the list was on its way.
+    is_listing_old: bool,
     listing_at: Nanos,
     /// The place of the next instrument whose channels are to be wanted.
     subscribe_next: usize,
     /// Channels of each connection for market data.
     channels: [usize; MARKET_STREAMS_MAX],
+    /// Instruments that have a place on each.
+    members: [usize; MARKET_STREAMS_MAX],
     /// Books whose channels are to be subscribed anew, and when.
     lost_books: std::collections::VecDeque<(Nanos, u32)>,
     /// Books that are waited for, and until when; the first to be given up first.
     awaited_books: std::collections::VecDeque<(Nanos, u32)>,
+    /// Candles that are asked for.
+    charts: candles::Charts,
     streams: Vec<Stream>,
     accounts: Vec<Account>,
     users: Vec<User>,
@@ -164,13 +172,14 @@ pub struct Core {
     account_symbols: Vec<Vec<bool>>,
     clients: Clients,
     leavers: Leavers,
+    mass_cancels: mass_cancels::MassCancels,
     /// Some user has a time in `absent_since`.
     has_absent: bool,
     orders: Orders,
     seen: Seen,
     policy: Policy,
     /// The place of the order that was entered last.
-    last_created: Option<u32>,
+    last_created: Option<requests::LastOrder>,
     /// The kill switch was on when it was looked at last.
     was_killed: bool,
     scratch: Scratch,
@@ -179,6 +188,8 @@ pub struct Core {
     /// Places of orders that a list names.
     scratch_marks: Vec<u32>,
     counters: CoreCounters,
+    /// When the venue made the message that is being taken, in nanoseconds since 1970; 0 when it does not say.
+    said_utc_ns: u64,
     /// What the venue's clock is ahead of ours, in ms.
     venue_ahead_ms: i64,
     state: GatewayState,
@@ -203,7 +214,8 @@ struct CoreSettings {
     account_patterns: Vec<Matcher>,
     feeds: crate::config::FeedsConfig,
     depth: usize,
-    subscriptions_max: usize,
+    /// Instruments that share a connection for market data.
+    instruments_of_one: usize,
     /// Of books and trades, and of tickers.
     interval: &'static str,
     ticker_interval: &'static str,
@@ -229,6 +241,8 @@ impl Core {
     /// [`ConfigError`] with a pattern that is none.
     pub fn new(config: &GatewayConfig, life: Life, policy: Policy) -> Result<Core, ConfigError> {
         let orders_max = config.clients.orders_max;
+        // Those that are over have places too.
+        let places = orders_max.saturating_mul(2).max(orders::PLACES_MIN);
         let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
@@ -282,9 +296,12 @@ impl Core {
                     .iter()
                     .map(|(name, account)| account.symbols.compile(&format!("accounts.{name}.symbols")))
                     .collect::<Result<_, _>>()?,
-                feeds: config.venue.feeds,
+                feeds: config.venue.feeds.clone(),
                 depth: config.venue.depth as usize,
-                subscriptions_max: config.venue.subscriptions_max as usize,
+                instruments_of_one: market_data::instruments_of_one(
+                    config.venue.subscriptions_max as usize,
+                    &config.venue.feeds,
+                ),
                 interval: config.venue.book_interval.name(),
                 ticker_interval: config.venue.ticker_interval.name(),
                 book_timeout: config.venue.book_timeout.0,
@@ -299,11 +316,14 @@ impl Core {
             instruments: Instruments::default(),
             listing: Listing::Wanted,
             is_listed: false,
+            is_listing_old: false,
             listing_at: Nanos::ZERO,
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
+            members: [0; MARKET_STREAMS_MAX],
             lost_books: std::collections::VecDeque::with_capacity(1_024),
             awaited_books: std::collections::VecDeque::with_capacity(1_024),
+            charts: candles::Charts::default(),
             streams: market.chain(trading).chain(entries).collect(),
             accounts: names
                 .iter()
@@ -325,6 +345,7 @@ impl Core {
                     name: name.clone(),
                     tag: user_tag(name),
                     accounts: user.accounts.iter().map(bit).fold(0, |all, bit| all | bit),
+                    has_mmp: user.mmp || user.mmp_group.is_some(),
                     mmp_group: user.mmp_group.as_deref().map_or(Text::EMPTY, Text::cut),
                     order_id_max: 0,
                     told_left: RateLimitsUpdate::default(),
@@ -335,8 +356,9 @@ impl Core {
             account_symbols: vec![Vec::new(); config.accounts.len()],
             clients: Clients::new(),
             leavers: Leavers::new(),
+            mass_cancels: mass_cancels::MassCancels::new(places),
             has_absent: false,
-            orders: Orders::new(orders_max.saturating_mul(2), life.seed),
+            orders: Orders::new(places, life.seed),
             seen: Seen::new(TRADES_MAX, life.seed),
             policy,
             last_created: None,
@@ -345,6 +367,7 @@ impl Core {
             held: Held::new(),
             scratch_marks: Vec::with_capacity(1_024),
             counters: CoreCounters::default(),
+            said_utc_ns: 0,
             venue_ahead_ms: 0,
             state: GatewayState::DISCONNECTED,
             told_ready: 0,
@@ -441,7 +464,9 @@ impl Core {
     /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
     /// [`poll`](Core::poll) on.
     pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
-        self.clients.join(Client { number, user, download: Download::begin(), may_trade });
+        let download = Download::begin();
+        let (wants_again, again_at) = (false, Nanos::ZERO);
+        self.clients.join(Client { number, user, download, may_trade, wants_again, again_at });
         if may_trade {
             self.users[usize::from(user)].absent_since = None;
         }
@@ -500,6 +525,7 @@ impl Core {
         match event {
             SessionEvent::Ready => self.handle_ready(stream, received, door),
             SessionEvent::Reply { id, response, .. } => {
+                self.said_utc_ns = response.server_time.us_out.saturating_mul(1_000);
                 self.note_venue_time(received, response.server_time.us_out);
                 match self.streams[stream].account {
                     Some(account) => self.handle_account_reply(account, id, &response, received, door),
@@ -508,7 +534,7 @@ impl Core {
             }
             SessionEvent::Notification(notification) => match self.streams[stream].account {
                 Some(account) => self.handle_account_news(account, &notification, received, door),
-                None => self.handle_market_news(stream, &notification, received, door),
+                None => self.handle_market_news(&notification, received, door),
             },
             SessionEvent::Subscribed { refused, .. } => self.counters.channels_refused += refused as u64,
             _ => {}
@@ -543,10 +569,26 @@ impl Core {
                 if stream == 0 {
                     (self.listing, self.listing_at) = (Listing::Wanted, now);
                 }
+                self.want_candles_of(stream);
                 ConnectionStatus::READY
             }
         };
         self.set_stream(stream, status, now, door);
+    }
+
+    /// What the login of an account's connection allows: where it may not trade, orders are refused here. Orders by FIX go by
+    /// another login.
+    pub fn handle_scope(&mut self, stream: usize, now: Nanos, may_trade: bool, door: &mut impl Door) {
+        let Some(account) = self.streams[stream].account else { return };
+        let known = &mut self.accounts[usize::from(account)];
+        let may_trade = may_trade || known.entry.is_some();
+        if std::mem::replace(&mut known.may_trade, may_trade) == may_trade {
+            return;
+        }
+        let body =
+            AccountReference { name: known.name, may_trade: may_trade.into(), ..AccountReference::default() };
+        let cause = Cause { received: now, ..Cause::default() };
+        self.tell_account(account, &body, self.about_account(account), cause, door);
     }
 
     /// A connection is being made.
@@ -579,10 +621,10 @@ impl Core {
         }
         self.poll_kill_switch(door);
         work += self.poll_leavers(now);
-        work += self.poll_downloads(door);
+        work += self.poll_downloads(now, door);
         work += self.poll_pings(now, venue);
         work += self.poll_rate_limits(now, door, venue);
-        self.poll_state(now, door);
+        self.poll_state(door);
         work
     }
 
@@ -594,8 +636,9 @@ impl Core {
             return;
         }
         self.was_killed = is_killed;
-        if is_killed {
-            self.accounts.iter_mut().for_each(|account| account.is_cancel_all_wanted = true);
+        for account in &mut self.accounts {
+            account.is_cancel_all_wanted = is_killed;
+            account.is_cancel_all_due = is_killed && account.step < Step::Entry;
         }
         (0..self.accounts.len() as u16).for_each(|account| self.tell_limits(account, door));
     }
@@ -628,13 +671,12 @@ impl Core {
     }
 
     /// Tells how the gateway stands when that has changed.
-    fn poll_state(&mut self, now: Nanos, door: &mut impl Door) {
+    fn poll_state(&mut self, door: &mut impl Door) {
         let (state, ready) = (self.state_now(), self.ready_accounts());
         if state != self.state || ready != self.told_ready {
             (self.state, self.told_ready) = (state, ready);
             let event = self.stamp.event(&self.gateway_status(), About::default(), Cause::default());
             door.broadcast(event);
-            let _ = now;
         }
     }
 
@@ -715,8 +757,8 @@ impl Core {
     }
 
     fn account_reference(&self, user: u16, account: u16) -> AccountReference {
-        let name = self.accounts[usize::from(account)].name;
-        let may_trade = u8::from(self.users[usize::from(user)].has(account));
+        let Account { name, may_trade, .. } = self.accounts[usize::from(account)];
+        let may_trade = u8::from(self.users[usize::from(user)].has(account) && may_trade);
         AccountReference { name, may_trade, ..AccountReference::default() }
     }
 

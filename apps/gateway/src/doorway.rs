@@ -8,8 +8,7 @@ use tickpath_agent::TscClock;
 use tickpath_gateway_io::{ClientId, Door as LocalDoor, DoorEvent, LeaveReason, Login, LoginId};
 use tickpath_gateway_protocol::frame::{RefusalReason, capability};
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, ErrorCode, Event, EventKind, ExternalLatency, OrderAck, Origin, Request, RequestKind,
-    Text,
+    AckStatus, AckType, ErrorCode, Event, EventKind, ExternalLatency, OrderAck, Origin, RequestKind, Text,
 };
 use tickpath_types::Nanos;
 
@@ -32,13 +31,18 @@ struct Checked {
     wants_trading: bool,
 }
 
-/// A request on its way to the kernel.
+/// A request of this duty cycle: what is measured of it is recorded when it has left.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    /// What it is.
-    pub kind: RequestKind,
+struct Taken {
+    kind: RequestKind,
+    /// When its client made it, by the monotonic clock; 0 when it does not say.
+    create_ns: u64,
     /// When it was taken out of its ring.
-    pub at: Nanos,
+    at: Nanos,
+    /// When it had been dealt with.
+    done: Nanos,
+    /// It was handed to the venue's connection.
+    is_forwarded: bool,
 }
 
 /// What every client may do, as far as that follows from the configuration.
@@ -103,11 +107,20 @@ impl Doorway {
         &self.metrics
     }
 
-    /// The requests of this duty cycle have left.
+    /// The requests of this duty cycle have left: records what they took, which none of them had to wait for.
     #[inline]
     pub fn note_written(&mut self, now: Nanos) {
-        for taken in self.taken.drain(..) {
-            self.metrics.request_latency(taken.kind).record(now.since(taken.at).0);
+        let metrics = &self.metrics;
+        for Taken { kind, create_ns, at, done, is_forwarded } in self.taken.drain(..) {
+            metrics.count_request(kind);
+            metrics.profile(Function::Request).record(done.since(at).0);
+            if create_ns != 0 {
+                let taken_ns = at.0.saturating_sub(self.ahead_ns);
+                metrics.inter_process.record(taken_ns.saturating_sub(create_ns));
+            }
+            if is_forwarded {
+                metrics.request_latency(kind).record(now.since(at).0);
+            }
         }
     }
 
@@ -132,16 +145,6 @@ impl Doorway {
             self.metrics.set_door(what, count);
         }
         self.metrics.set_exceptions(Exception::LoginRefused, counters.refused);
-    }
-
-    #[inline]
-    fn take(&mut self, request: &Request, now: Nanos) {
-        let header = &request.header;
-        self.metrics.count_request(header.kind);
-        let made = header.create_ns;
-        if made != 0 {
-            self.metrics.inter_process.record(now.0.saturating_sub(self.ahead_ns).saturating_sub(made));
-        }
     }
 
     /// The door itself.
@@ -169,13 +172,15 @@ impl Doorway {
             match event {
                 DoorEvent::Request(client, request) => {
                     let at = clock.now();
-                    self.take(&request, at);
                     self.is_forwarded = false;
                     core.handle_request(at, client.number(), &request, self, venue);
-                    if self.is_forwarded && !self.capabilities.is_dry_run {
-                        self.taken.push(Taken { kind: request.header.kind, at });
-                    }
-                    self.metrics.profile(Function::Request).record(clock.now().since(at).0);
+                    self.taken.push(Taken {
+                        kind: request.header.kind,
+                        create_ns: request.header.create_ns,
+                        at,
+                        done: clock.now(),
+                        is_forwarded: self.is_forwarded && !self.capabilities.is_dry_run,
+                    });
                 }
                 DoorEvent::Login(login) => self.check(&login),
                 DoorEvent::Left(client, reason) => self.leave(now, client, reason, core),
@@ -295,7 +300,10 @@ impl Doorway {
         let kind = kind_of(request);
         match (origin, status) {
             (Origin::EXCHANGE, _) => self.metrics.round_trip(kind).record(round_trip_ns),
-            (Origin::GATEWAY, AckStatus::FORWARDED) => self.is_forwarded = error == ErrorCode::default(),
+            // The cancellations of one for all orders leave later.
+            (Origin::GATEWAY, AckStatus::FORWARDED) => {
+                self.is_forwarded = error == ErrorCode::default() && request != AckType::CANCEL_ALL;
+            }
             (Origin::GATEWAY, AckStatus::REJECTED) => self.metrics.count_refusal(error),
             (_, AckStatus::TIMEOUT) => self.metrics.count_exception(Exception::Timeout),
             _ => {}
@@ -329,6 +337,12 @@ impl Door for Doorway {
             && self.door.send(*id, &mut event)
         {
             self.note(&event);
+        }
+    }
+
+    fn rehearse(&mut self, client: u32, mut event: Event) {
+        if let Some(id) = self.clients.get(&client) {
+            self.door.rehearse(*id, &mut event);
         }
     }
 

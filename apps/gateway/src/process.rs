@@ -33,8 +33,11 @@ pub const REHEARSE_INTERVAL: Nanos = Nanos::from_micros(20);
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
 /// How often what the gateway does is shown, and commands are taken.
 const SHOW_INTERVAL: Nanos = Nanos(1_000_000);
+/// How often the venue's sockets are looked at while there is nothing on them: a look costs a system call, in which a client's
+/// request waits. What has come over a network is microseconds old by then.
+const LOOK_INTERVAL: Nanos = Nanos(500);
 /// How long a look at the venue's sockets may wait while clients have requests.
-const READ_DELAY_MAX: Nanos = Nanos(10_000);
+const LOOK_DELAY_MAX: Nanos = Nanos(10_000);
 /// How long the cancellation of clients' orders may take once the gateway's thread ends; what takes longer is waited for before.
 const STOP_PATIENCE: Nanos = Nanos(1_500_000_000);
 
@@ -48,7 +51,7 @@ pub struct GatewayAgent {
     clocks_at: Nanos,
     timer_interval: Nanos,
     timer_at: Nanos,
-    read_at: Nanos,
+    look_at: Nanos,
     show_at: Nanos,
     view: Arc<GatewayView>,
     admin: AdminPort,
@@ -168,7 +171,7 @@ impl Gateway {
             clocks_at: Nanos::ZERO,
             timer_interval: config.duty_cycle.timer_interval.0,
             timer_at: Nanos::ZERO,
-            read_at: Nanos::ZERO,
+            look_at: Nanos::ZERO,
             show_at: Nanos::ZERO,
             view: Arc::clone(&view),
             admin: port,
@@ -330,13 +333,15 @@ impl GatewayAgent {
             let begun = clock.now();
             streams.flush();
             let written = clock.now();
-            doorway.metrics().profile(Function::Write).record(written.since(begun).0);
             doorway.note_written(written);
+            doorway.metrics().profile(Function::Write).record(written.since(begun).0);
         }
         let mut work = asked;
-        if asked == 0 || now >= self.read_at {
-            self.read_at = now + READ_DELAY_MAX;
-            work += streams.poll(now, *clock, core, doorway);
+        let patience = if asked > 0 { LOOK_DELAY_MAX } else { Nanos::ZERO };
+        if now >= self.look_at + patience {
+            let found = streams.poll(now, *clock, core, doorway);
+            self.look_at = if found > 0 { now } else { now + LOOK_INTERVAL };
+            work += found;
         }
         if work > 0 || now >= self.timer_at {
             self.timer_at = now + self.timer_interval;
@@ -371,7 +376,7 @@ impl Agent for GatewayAgent {
     }
 
     fn rehearse(&mut self, now: Nanos) {
-        self.core.rehearse(now, &mut self.streams);
+        self.core.rehearse(now, &mut self.doorway, &mut self.streams);
     }
 
     fn role_name(&self) -> &'static str {

@@ -39,6 +39,8 @@ pub(crate) mod link {
     pub(crate) const BEGUN: &[u8] = b"begun";
     /// The connection stands.
     pub(crate) const OPENED: &[u8] = b"opened";
+    /// The login may trade: the record's origin time is 1, or 0 where it may not.
+    pub(crate) const SCOPE: &[u8] = b"scope";
     /// The connection was lost.
     pub(crate) const LOST: &[u8] = b"lost";
     /// The request whose number stands in the record's origin time has no reply: it came too late.
@@ -180,8 +182,8 @@ impl Recorded {
     }
 
     /// As [`Core::rehearse`]: nothing happens, so nothing is recorded.
-    pub fn rehearse(&mut self, now: Nanos, venue: &mut impl Venue) {
-        self.core.rehearse(now, venue);
+    pub fn rehearse(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) {
+        self.core.rehearse(now, door, venue);
     }
 
     /// As [`Core::read`].
@@ -289,6 +291,13 @@ impl Recorded {
     pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.link(stream, now, 0, link::OPENED);
         self.core.handle_opened(stream, now, &mut TapedDoor::new(door, &self.tape));
+        self.tape.get_mut().settle();
+    }
+
+    /// As [`Core::handle_scope`].
+    pub fn handle_scope(&mut self, stream: usize, now: Nanos, may_trade: bool, door: &mut impl Door) {
+        self.link(stream, now, may_trade.into(), link::SCOPE);
+        self.core.handle_scope(stream, now, may_trade, &mut TapedDoor::new(door, &self.tape));
         self.tape.get_mut().settle();
     }
 

@@ -160,6 +160,9 @@ impl Venue for Nobody {
     ) -> Result<i64, RequestError> {
         Err(RequestError::NotReady)
     }
+    fn check(&mut self, _: Nanos, _: usize, _: Method) -> Result<(), RequestError> {
+        Err(RequestError::NotReady)
+    }
     fn send_fix<'a>(
         &mut self,
         _: Nanos,
@@ -373,6 +376,7 @@ impl Machine {
                 }
                 link::BEGUN => core.handle_begun(stream, time, &mut door),
                 link::OPENED => core.handle_opened(stream, time, &mut door),
+                link::SCOPE => core.handle_scope(stream, time, number.0 == 1, &mut door),
                 link::LOST => core.handle_lost(stream, time, &mut door),
                 link::UNANSWERED => core.handle_unanswered(stream, number.0 as i64, false, time, &mut door),
                 link::UNANSWERED_LOST => {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use tickpath_agent::{StopSignal, TscClock};
 use tickpath_config::{Console, tell};
 use tickpath_gateway_protocol::GatewayState;
@@ -42,7 +43,8 @@ pub fn run(
     let served = config
         .metrics_listen_address
         .map(|address| MetricsServer::start(address, metrics, samplers))
-        .transpose()?;
+        .transpose()
+        .context("metrics_listen_address")?;
     let threads_stop = StopSignal::new();
     let runner = agent.start(config, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));

@@ -16,7 +16,7 @@ use tickpath_deribit::envelope::Inbound;
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::ScanError;
-use tickpath_deribit::session::{Key, RequestError, SessionConfig, SessionEvent};
+use tickpath_deribit::session::{Grant, Key, RequestError, SessionConfig, SessionEvent};
 use tickpath_deribit_link::{
     Change, FixLink, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
 };
@@ -34,6 +34,9 @@ use crate::view::LossText;
 
 /// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
 const MESSAGES_MAX: usize = 16;
+
+/// Room that a connection must have for a request about an order, in bytes.
+const ORDER_LEN_MAX: usize = 2 << 10;
 
 /// How often connections are looked at that the poller does not report: those that are being made, and what times out.
 const VISIT_INTERVAL: Nanos = Nanos::from_micros(100);
@@ -81,6 +84,8 @@ struct Notes {
     losses: Arc<[LossText]>,
     /// The venue has just refused channels.
     has_refused: Cell<bool>,
+    /// A login was just done.
+    has_login: Cell<bool>,
 }
 
 impl Notes {
@@ -95,10 +100,15 @@ impl Notes {
     }
 }
 
-/// The key of one account.
+/// The key of one account, and how it is used.
+#[derive(Clone)]
 pub struct AccountKey {
     /// Its id and its secret.
     pub key: Key,
+    /// How it is shown.
+    pub grant: Grant,
+    /// What its login is to allow; all that it may do when none.
+    pub scope: Option<String>,
     /// It is the one that market data is asked for with.
     pub is_master: bool,
 }
@@ -114,7 +124,12 @@ pub fn keys(config: &GatewayConfig, file: Option<&std::path::Path>) -> anyhow::R
         let login = account.login.resolve(None).with_context(|| format!("accounts.{name}.login"))?;
         let secret = account.secret.resolve(file).with_context(|| format!("accounts.{name}.secret"))?;
         let key = Key::new(login, secret);
-        Ok(AccountKey { key, is_master: master.as_ref() == Some(name) })
+        let grant = match account.grant {
+            crate::config::Grant::ClientSignature => Grant::Signature,
+            crate::config::Grant::ClientCredentials => Grant::Credentials,
+        };
+        let is_master = master.as_ref() == Some(name);
+        Ok(AccountKey { key, grant, scope: account.scope.clone(), is_master })
     };
     config.accounts.iter().map(of_account).collect()
 }
@@ -138,11 +153,16 @@ impl Streams {
         let proxy = config.venue.proxy.as_ref().map(|proxy| proxy.parse()).transpose()?;
         let route = Route { url, proxy, tls };
         let master = keys.iter().find(|key| key.is_master).or_else(|| keys.first());
-        let market = master.map(|master| master.key.clone());
+        let market = master.cloned();
         let by_fix = config.venue.transport == Transport::Fix;
-        let of_key = |key: Option<Key>, is_trading: bool| {
+        let of_key = |key: Option<AccountKey>, is_trading: bool| {
             let venue = &config.venue;
+            let grant = key.as_ref().map_or(Grant::default(), |key| key.grant);
+            let scope = key.as_ref().and_then(|key| key.scope.clone());
+            let key = key.map(|key| key.key);
             let session = SessionConfig {
+                grant,
+                scope,
                 cancel_on_disconnect: is_trading && !by_fix && venue.cancel_on_disconnect,
                 request_timeout: venue.request_timeout.0,
                 pending_max: PENDING_MAX,
@@ -159,14 +179,15 @@ impl Streams {
             Link::new(link)
         };
         let mut links: Vec<Link> = (0..MARKET_STREAMS_MAX).map(|_| of_key(market.clone(), false)).collect();
-        links.extend(keys.iter().map(|key| of_key(Some(key.key.clone()), true)));
+        links.extend(keys.iter().map(|key| of_key(Some(key.clone()), true)));
         let wanted = vec![BTreeSet::new(); links.len()];
-        let mut all = vec![market; MARKET_STREAMS_MAX];
+        let mut all = vec![market.map(|market| market.key); MARKET_STREAMS_MAX];
         all.extend(keys.iter().map(|key| Some(key.key.clone())));
         let entries = fix::links(config, keys)?;
         let count = links.len() + entries.len();
         let losses = (0..count).map(|_| LossText::default()).collect();
-        let notes = Notes { to_print: notes, losses, has_refused: Cell::new(false) };
+        let notes =
+            Notes { to_print: notes, losses, has_refused: Cell::new(false), has_login: Cell::new(false) };
         let poller = Poller::new(count).context("venue: the system gives no poller for its connections")?;
         Ok(Streams {
             watched: vec![0; count],
@@ -255,6 +276,9 @@ impl Streams {
         let notes = &self.notes;
         let work = self.links[stream].do_work(now, &mut Ear { core, door, clock, stream, notes });
         self.due |= u128::from(work > 0) << stream;
+        if self.notes.has_login.take() {
+            self.note_scope(stream, now, core, door);
+        }
         if self.notes.has_refused.take() {
             self.tell_refused(stream, core);
         }
@@ -274,6 +298,28 @@ impl Streams {
         let work = self.entries[place].do_work(now, &mut Ear { core, door, clock, stream, notes });
         self.due_entries |= u64::from(work > 0) << place;
         work
+    }
+
+    /// Tells the core whether an account's login may trade, and says where it may not, or less than was asked for.
+    #[cold]
+    fn note_scope(&mut self, stream: usize, now: Nanos, core: &mut Recorded, door: &mut Doorway) {
+        let session = self.links[stream].session();
+        let (may_trade, name) = (may_trade(session.scope()), core.stream_name(stream));
+        if let Some(word) = session.missing_scope() {
+            let _ = self.notes.to_print.try_send(format!(
+                "connection {name}: the venue does not grant {word}: give the key that scope, or ask for less of it"
+            ));
+        }
+        if stream < MARKET_STREAMS_MAX {
+            return;
+        }
+        core.handle_scope(stream, now, may_trade, door);
+        if !may_trade && self.entries.is_empty() {
+            let _ = self.notes.to_print.try_send(format!(
+                "connection {name}: its login may not trade (granted: {}), orders are refused: give the key the scope trade:read_write",
+                session.scope()
+            ));
+        }
     }
 
     /// Says which channels the venue refuses: of what they would have told nobody is told.
@@ -418,6 +464,17 @@ impl Venue for Streams {
     }
 
     #[inline]
+    fn check(&mut self, now: Nanos, stream: usize, method: Method) -> Result<(), RequestError> {
+        match stream.checked_sub(self.links.len()) {
+            None => self.links[stream].check_request(now, method, ORDER_LEN_MAX),
+            Some(place) => {
+                let entry = self.entries.get(place).ok_or(RequestError::NotReady)?;
+                entry.check_request(now, ORDER_LEN_MAX)
+            }
+        }
+    }
+
+    #[inline]
     fn send_fix<'a>(
         &mut self,
         now: Nanos,
@@ -460,7 +517,10 @@ impl Venue for Streams {
     }
 
     fn requests_left(&self, stream: usize, now: Nanos) -> Option<u64> {
-        Some(self.links[stream].session().matching_requests_left(now))
+        match self.links.get(stream) {
+            Some(link) => Some(link.session().matching_requests_left(now)),
+            None => self.entries.get(stream - self.links.len()).map(|entry| entry.requests_left(now)),
+        }
     }
 
     fn settled_channels(&self, stream: usize) -> Option<usize> {
@@ -504,6 +564,9 @@ impl Listener for Ear<'_> {
     #[inline]
     fn on_event(&mut self, at: Received, event: SessionEvent<'_>) {
         let function = function_of(&event);
+        if matches!(event, SessionEvent::Ready) {
+            self.notes.has_login.set(true);
+        }
         if matches!(event, SessionEvent::Subscribed { refused, .. } if refused > 0) {
             self.notes.has_refused.set(true);
         }
@@ -527,6 +590,11 @@ impl Listener for Ear<'_> {
             _ => {}
         }
     }
+}
+
+/// Whether what was granted allows orders; where the venue does not say what it is believed.
+fn may_trade(scope: &str) -> bool {
+    scope.is_empty() || scope.split_ascii_whitespace().any(|word| word == "trade:read_write")
 }
 
 /// What the time of a message is counted under.

@@ -66,6 +66,8 @@ pub struct AccountView {
     pub name: String,
     /// How far it is: the place in [`Step::ALL`].
     step: Counter,
+    /// 1 where the venue does not let its login trade.
+    pub watches: Counter,
     /// Its orders that are not over.
     pub open_orders: Counter,
 }
@@ -125,6 +127,7 @@ impl GatewayView {
         self.text.set(core.why().as_str());
         for (view, account) in self.accounts.iter().zip(core.accounts()) {
             view.step.set(account.step as u64);
+            view.watches.set((!account.may_trade).into());
             view.open_orders.set(account.open_orders.into());
         }
         for (place, view) in self.connections.iter().enumerate() {

@@ -855,14 +855,16 @@ typedef struct tp_risk_limits {
     uint32_t max_open_orders;
     uint32_t open_orders;
     uint8_t is_killed;
-    uint8_t reserved[7];
+    uint8_t caps;
+    uint8_t reserved[6];
 } tp_risk_limits;
 TP_LAYOUT(sizeof(tp_risk_limits) == 40);
 TP_LAYOUT(offsetof(tp_risk_limits, max_order_notional) == 8);
 TP_LAYOUT(offsetof(tp_risk_limits, max_open_orders) == 24);
 TP_LAYOUT(offsetof(tp_risk_limits, open_orders) == 28);
 TP_LAYOUT(offsetof(tp_risk_limits, is_killed) == 32);
-TP_LAYOUT(offsetof(tp_risk_limits, reserved) == 33);
+TP_LAYOUT(offsetof(tp_risk_limits, caps) == 33);
+TP_LAYOUT(offsetof(tp_risk_limits, reserved) == 34);
 
 typedef struct tp_custom_message {
     uint32_t client;

@@ -532,7 +532,8 @@ class RiskLimitsEvent(Record):
         ("max_open_orders", c_uint32),
         ("open_orders", c_uint32),
         ("is_killed", c_uint8),
-        ("reserved", c_uint8 * 7),
+        ("caps", c_uint8),
+        ("reserved", c_uint8 * 6),
     ]
     fixed = ("max_order_quantity",)
 

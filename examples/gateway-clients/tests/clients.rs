@@ -50,6 +50,11 @@ fn what_goes_wrong_is_said_in_one_line() {
     check_other_venue(Command::new(ORDER_TEST), &gateway, &["--user", WHO]);
     let ran = run(SUBSCRIBE_ALL, &gateway, &["--password", "literal"]);
     assert_eq!(failure(&ran), "--password says where the password is: env:NAME or file:PATH");
+    // What is not there is not waited for.
+    let ran = run(ORDER_TEST, &gateway, &["--symbols", "NOPE"]);
+    assert!(failure(&ran).starts_with("the gateway has no instrument NOPE: "));
+    let ran = run(ORDER_TEST, &gateway, &["--symbols", SYMBOL, "--account", "B1"]);
+    assert_eq!(failure(&ran), format!("the user {WHO} has no account B1: it has A1"));
     let (socket, requests) = (gateway.socket(), gateway.requests());
     drop(gateway);
     assert!(requests.is_empty());

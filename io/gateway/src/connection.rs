@@ -83,7 +83,7 @@ impl Connection {
                 Ok(Some(event)) => self.held = Some(event),
                 Ok(None) => return Received::Nothing,
                 Err(Lagged(lost)) => {
-                    self.joined.clear();
+                    self.joined.lose(self.broadcast.position());
                     return Received::Lapped(lost);
                 }
             }

@@ -16,16 +16,19 @@ const NOT_YET: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Joined {
     upto: Vec<u64>,
+    /// Broadcast events up to this number were lost: a state of before does not cover them.
+    lost: u64,
 }
 
 impl Joined {
     /// No instrument is ready. The room for all of them is taken now, and costs memory as far as it is used.
     pub(crate) fn new() -> Joined {
-        Joined { upto: Vec::with_capacity(SYMBOLS_MAX as usize) }
+        Joined { upto: Vec::with_capacity(SYMBOLS_MAX as usize), lost: 0 }
     }
 
-    /// No instrument is ready: at the start, and after broadcast events were lost.
-    pub(crate) fn clear(&mut self) {
+    /// Broadcast events up to this number were lost: no instrument is ready.
+    pub(crate) fn lose(&mut self, lost: u64) {
+        self.lost = lost;
         self.upto.fill(NOT_YET);
     }
 
@@ -43,7 +46,8 @@ impl Joined {
         let Some(ready) = event.body::<Ready>().filter(|ready| ready.scope == ReadyScope::INSTRUMENT) else {
             return;
         };
-        if symbol >= SYMBOLS_MAX {
+        // One that was put into the ring before the loss, and seen after it, says nothing of what was lost.
+        if symbol >= SYMBOLS_MAX || ready.broadcast_sequence < self.lost {
             return;
         }
         if symbol as usize >= self.upto.len() {
@@ -89,7 +93,17 @@ mod tests {
         assert!(!joined.follows(&broadcast(2, 10)) && !joined.follows(&broadcast(u32::MAX, 10)));
         joined.note(&ready(u32::MAX, ReadyScope::INSTRUMENT, 0));
         assert_eq!(joined.upto.len(), 4, "a number beyond the bound takes no memory");
-        joined.clear();
-        assert!(!joined.follows(&broadcast(3, 10)));
+    }
+
+    #[test]
+    fn after_a_loss_a_state_of_before_leads_nowhere() {
+        let mut joined = Joined::new();
+        joined.note(&ready(3, ReadyScope::INSTRUMENT, 9));
+        joined.lose(50);
+        assert!(!joined.follows(&broadcast(3, 51)));
+        joined.note(&ready(3, ReadyScope::INSTRUMENT, 49));
+        assert!(!joined.follows(&broadcast(3, 51)), "the 50th is missing");
+        joined.note(&ready(3, ReadyScope::INSTRUMENT, 50));
+        assert!(joined.follows(&broadcast(3, 51)));
     }
 }

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 #[non_exhaustive]
 pub enum NetError {
     /// Another socket has the address: end the program that has it, or choose another port.
-    #[error("address {address} is in use: another venue? choose --port")]
+    #[error("address {address} is in use: is it running already? choose another")]
     AddressInUse {
         /// The address asked for.
         address: SocketAddrV4,

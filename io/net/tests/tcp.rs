@@ -181,7 +181,10 @@ fn an_address_in_use_is_named_with_the_remedy() {
     let first = acceptor(SMALL);
     let error = TcpAcceptor::bind(first.local_address(), SMALL).unwrap_err();
     let address = first.local_address();
-    assert_eq!(error.to_string(), format!("address {address} is in use: another venue? choose --port"));
+    assert_eq!(
+        error.to_string(),
+        format!("address {address} is in use: is it running already? choose another")
+    );
     let nowhere = SocketAddrV4::new(Ipv4Addr::new(203, 0, 113, 1), 0);
     assert!(matches!(TcpAcceptor::bind(nowhere, SMALL), Err(NetError::Bind { .. })));
     drop(first);

@@ -44,9 +44,9 @@ impl<N: Network> ByteAcceptor<N> {
         use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
         match self.socket.accept() {
             Ok((_, None)) => Ok(None),
-            Ok((socket, Some(_))) => {
+            Ok((socket, Some(peer))) => {
                 let tls = self.tls.as_ref().map(TlsServer::accept).transpose().map_err(io::Error::other)?;
-                Ok(Some(ByteConnection { stream: Stream::new(socket, tls) }))
+                Ok(Some(ByteConnection { stream: Stream::new(socket, tls), peer_address: Some(peer) }))
             }
             Err(error) if matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted) => Ok(None),
             Err(error) => Err(error),
@@ -72,11 +72,18 @@ impl<N: Network> ByteAcceptor<N> {
 #[derive(Debug)]
 pub struct ByteConnection<N: Network = Kernel> {
     stream: Stream<N::Socket>,
+    peer_address: Option<SocketAddrV4>,
 }
 
 impl<N: Network> ByteConnection<N> {
     pub(crate) fn new(stream: Stream<N::Socket>) -> ByteConnection<N> {
-        ByteConnection { stream }
+        ByteConnection { stream, peer_address: None }
+    }
+
+    /// Where a connection that was accepted comes from; `None` for one that was made from here.
+    #[must_use]
+    pub const fn peer_address(&self) -> Option<SocketAddrV4> {
+        self.peer_address
     }
 
     /// Reads once; `None` when nothing is there.

@@ -121,6 +121,12 @@ impl<S: StreamSocket> Channel<S> {
         self.is_pending
     }
 
+    /// Whether a text message of `len` bytes would be kept now.
+    #[inline]
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        !self.is_closed && self.stream().kept() + len + FRAME_HEADER <= self.pending_max
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }

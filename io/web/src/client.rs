@@ -260,6 +260,13 @@ impl<N: Network> WebSocketClient<N> {
         matches!(&self.state, State::Open(channel) if channel.has_pending())
     }
 
+    /// Whether a text message of `len` bytes would be taken now; it may still turn out that the connection is lost.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self, len: usize) -> bool {
+        matches!(&self.state, State::Open(channel) if channel.has_room(len))
+    }
+
     /// Asks the other end to close, e.g. with 1000 or, when this program ends, 1001. Go on receiving until it did, or
     /// drop it when that takes too long ([`WebLimits::close_timeout`]).
     pub fn close(&mut self, code: u16, reason: &str) {

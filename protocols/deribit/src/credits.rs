@@ -106,30 +106,46 @@ impl Credits {
     /// # Errors
     /// How many nanoseconds to wait, `u64::MAX` where waiting does not help.
     pub fn try_take(&mut self, now: Nanos) -> Result<(), u64> {
-        let elapsed = now.0.saturating_sub(self.refilled_at.0);
-        let refill = u128::from(elapsed) * u128::from(self.plan.refill_per_s);
-        self.available = (self.available + refill).min(u128::from(self.plan.pool) * NANOS_PER_S);
+        self.available = self.available_at(now);
         self.refilled_at = Nanos(self.refilled_at.0.max(now.0));
-        let cost = u128::from(self.plan.cost) * NANOS_PER_S;
-        if cost <= self.available {
-            self.available -= cost;
-            return Ok(());
+        match self.wait_ns(now) {
+            0 => {
+                self.available -= self.cost();
+                Ok(())
+            }
+            wait => Err(wait),
+        }
+    }
+
+    /// How long until a request could be sent, in nanoseconds: 0 when that is now, the greatest number when it is never.
+    #[must_use]
+    #[inline]
+    pub fn wait_ns(&self, now: Nanos) -> u64 {
+        let (cost, available) = (self.cost(), self.available_at(now));
+        if cost <= available {
+            return 0;
         }
         if self.plan.refill_per_s == 0 || self.plan.cost > self.plan.pool {
-            return Err(u64::MAX);
+            return u64::MAX;
         }
-        let wait = (cost - self.available).div_ceil(u128::from(self.plan.refill_per_s));
-        Err(u64::try_from(wait).unwrap_or(u64::MAX))
+        let wait = (cost - available).div_ceil(u128::from(self.plan.refill_per_s));
+        u64::try_from(wait).unwrap_or(u64::MAX)
+    }
+
+    fn cost(&self) -> u128 {
+        u128::from(self.plan.cost) * NANOS_PER_S
+    }
+
+    fn available_at(&self, now: Nanos) -> u128 {
+        let elapsed = now.0.saturating_sub(self.refilled_at.0);
+        let refill = u128::from(elapsed) * u128::from(self.plan.refill_per_s);
+        (self.available + refill).min(u128::from(self.plan.pool) * NANOS_PER_S)
     }
 
     /// How many requests could be sent now, one after another.
     #[must_use]
     pub fn requests_left(&self, now: Nanos) -> u64 {
-        let elapsed = now.0.saturating_sub(self.refilled_at.0);
-        let refill = u128::from(elapsed) * u128::from(self.plan.refill_per_s);
-        let available = (self.available + refill).min(u128::from(self.plan.pool) * NANOS_PER_S);
-        let cost = u128::from(self.plan.cost.max(1)) * NANOS_PER_S;
-        u64::try_from(available / cost).unwrap_or(u64::MAX)
+        u64::try_from(self.available_at(now) / self.cost().max(NANOS_PER_S)).unwrap_or(u64::MAX)
     }
 
     /// None are left now: the server says so.

@@ -51,6 +51,7 @@ pub use statements::{
     LinkedOrder, Links, Margins, OrderHistory, Settlement, Settlements, Transaction, TransactionLog,
 };
 pub use states::{
-    AccessLog, Candle, EstimatedExpirationPrice, ExchangeToken, ForkToken, GetOrderBookByInstrumentId,
-    OptionMarkPrice, PerpetualState, PublicMethodsState, Status, UserLock,
+    AccessLog, Candle, ChartData, EstimatedExpirationPrice, ExchangeToken, ForkToken,
+    GetOrderBookByInstrumentId, GetTradingviewChartData, OptionMarkPrice, PerpetualState, PublicMethodsState,
+    Status, UserLock,
 };

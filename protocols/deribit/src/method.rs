@@ -75,6 +75,7 @@ methods! {
     GetBookSummaryByInstrument = "public/get_book_summary_by_instrument",
     GetFundingRateValue = "public/get_funding_rate_value",
     GetFundingRateHistory = "public/get_funding_rate_history",
+    GetTradingviewChartData = "public/get_tradingview_chart_data",
     GetDeliveryPrices = "public/get_delivery_prices",
     GetLastSettlementsByInstrument = "public/get_last_settlements_by_instrument",
     GetLastSettlementsByCurrency = "public/get_last_settlements_by_currency",

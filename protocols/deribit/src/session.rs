@@ -462,15 +462,7 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Result<i64, RequestError> {
         self.now = self.now.max(now);
-        if self.step != Step::Ready {
-            return Err(RequestError::NotReady);
-        }
-        if method.is_private() && self.config.key.is_none() {
-            return Err(RequestError::NoKey);
-        }
-        if self.pending.len() >= self.config.pending_max {
-            return Err(RequestError::TooManyPending);
-        }
+        self.check_step(method)?;
         let start = out.len();
         write_request(Id::Number(self.next_id), method, params, out);
         if out.len() - start > REQUEST_LEN_MAX {
@@ -488,6 +480,34 @@ impl Session {
             return Ok(self.next_id - 1);
         }
         Ok(self.expect_reply(method, Purpose::Owner))
+    }
+
+    /// Whether a request could be made now, as far as that does not depend on its length. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`request`](Session::request).
+    #[inline]
+    pub fn check_request(&self, now: Nanos, method: Method) -> Result<(), RequestError> {
+        self.check_step(method)?;
+        let wait = |pool: CreditPool| self.credits[pool as usize].wait_ns(self.now.max(now));
+        let also = if method == Method::CancelByLabel { wait(CreditPool::CancelAll) } else { 0 };
+        match wait(CreditPool::of(method)).max(also) {
+            0 => Ok(()),
+            wait_ns => Err(RequestError::RateLimit { wait_ns }),
+        }
+    }
+
+    fn check_step(&self, method: Method) -> Result<(), RequestError> {
+        if self.step != Step::Ready {
+            return Err(RequestError::NotReady);
+        }
+        if method.is_private() && self.config.key.is_none() {
+            return Err(RequestError::NoKey);
+        }
+        if self.pending.len() >= self.config.pending_max {
+            return Err(RequestError::TooManyPending);
+        }
+        Ok(())
     }
 
     /// Appends what [`request`](Session::request) would, and changes nothing, so that its code is in the processor's caches

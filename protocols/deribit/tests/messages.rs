@@ -7,15 +7,15 @@ use tickpath_deribit::codes::{Advanced, Kind};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::messages::{
     AccessLog, AccountSummaries, AccountSummary, BookSummary, BookUpdateKind, CancelQuotes, CancelReport,
-    Candle, ContractSize, Currency, DeliveryPrices, EstimatedExpirationPrice, ExchangeToken, ForkToken,
-    FundingRate, GetAccountSummaries, GetBookSummaryByCurrency, GetBookSummaryByInstrument,
+    Candle, ChartData, ContractSize, Currency, DeliveryPrices, EstimatedExpirationPrice, ExchangeToken,
+    ForkToken, FundingRate, GetAccountSummaries, GetBookSummaryByCurrency, GetBookSummaryByInstrument,
     GetDeliveryPrices, GetFundingRate, GetLastTradesByCurrency, GetMargins, GetMmp,
     GetOrderBookByInstrumentId, GetOrderHistoryByCurrency, GetOrderHistoryByInstrument,
-    GetSettlementsByCurrency, GetSettlementsByInstrument, GetTransactionLog, LinkedOrder, Links, Margins,
-    MassQuote, MassQuoteResult, MmpConfig, MmpStatus, OptionMarkPrice, Order, OrderBook, OrderHistory,
-    PerpetualState, PublicMethodsState, PublicTrade, QuoteRefusal, ResetMmp, SetMmpConfig,
-    SetSelfTradingConfig, Settlement, Settlements, Status, Ticker, Transaction, TransactionLog, UserLock,
-    UserTrade,
+    GetSettlementsByCurrency, GetSettlementsByInstrument, GetTradingviewChartData, GetTransactionLog,
+    LinkedOrder, Links, Margins, MassQuote, MassQuoteResult, MmpConfig, MmpStatus, OptionMarkPrice, Order,
+    OrderBook, OrderHistory, PerpetualState, PublicMethodsState, PublicTrade, QuoteRefusal, ResetMmp,
+    SetMmpConfig, SetSelfTradingConfig, Settlement, Settlements, Status, Ticker, Transaction, TransactionLog,
+    UserLock, UserTrade,
 };
 use tickpath_deribit::scan::Scanner;
 
@@ -138,6 +138,13 @@ fn results_are_written_as_they_were_read() {
 fn data_of_channels_is_written_as_it_was_read() {
     golden::<PerpetualState<'_>>(r#"{"timestamp":5,"interest":0.004,"index_price":60000.5}"#);
     golden::<Candle<'_>>(r#"{"tick":60000,"open":1,"high":3,"low":0.5,"close":2,"volume":10.5,"cost":21}"#);
+    golden::<GetTradingviewChartData<'_>>(
+        r#"{"instrument_name":"A","start_timestamp":60000,"end_timestamp":120000,"resolution":"1D"}"#,
+    );
+    let data = golden::<ChartData<'_>>(
+        r#"{"status":"ok","ticks":[60000,120000],"open":[1,2],"high":[3,2],"low":[0.5,2],"close":[2,2],"volume":[10.5,0],"cost":[21,0]}"#,
+    );
+    assert_eq!(data.ticks.iter().map(Result::unwrap).collect::<Vec<u64>>(), [60_000, 120_000]);
     golden::<EstimatedExpirationPrice<'_>>(r#"{"is_estimated":true,"price":60000.5,"seconds":120}"#);
     golden::<OptionMarkPrice<'_>>(r#"{"timestamp":5,"instrument_name":"A","mark_price":0.05,"iv":0.605}"#);
     golden::<PublicMethodsState>(r#"{"allow_unauthenticated_public_requests":true}"#);

@@ -122,14 +122,6 @@ impl Decimal {
         (scale <= SCALE_MAX).then_some(Decimal { mantissa, scale })
     }
 
-    /// How often `unit` goes into the number, when that is a whole number of times.
-    #[must_use]
-    pub fn whole_times(self, unit: Decimal) -> Option<Decimal> {
-        let (a, b) = (self.widened(unit), unit.widened(self));
-        let is_whole = b != 0 && a % b == 0;
-        is_whole.then(|| i64::try_from(a / b).ok()).flatten().map(|mantissa| Decimal { mantissa, scale: 0 })
-    }
-
     /// The mantissa at the larger of the two scales: below 2^63 * 10^18, which fits.
     fn widened(self, other: Decimal) -> i128 {
         let up = other.scale.saturating_sub(self.scale);
@@ -240,8 +232,5 @@ mod tests {
         assert_eq!(decimal("9223372036854775807").at_scale(1), None);
         assert_eq!(decimal("10.50").times(decimal("0.2")), Some(decimal("2.1")));
         assert_eq!(decimal("4000000000").times(decimal("4000000000")), None);
-        assert_eq!(decimal("1000").whole_times(decimal("10.0")), Some(decimal("100")));
-        assert_eq!(decimal("1005").whole_times(decimal("10")), None);
-        assert_eq!(decimal("5").whole_times(Decimal::ZERO), None);
     }
 }

@@ -1,5 +1,7 @@
 //! Messages into a caller's buffer: BodyLength and CheckSum are set at the end, nothing is allocated.
 
+use std::ops::Range;
+
 use tickpath_types::Nanos;
 
 use crate::decimal::{DECIMAL_LEN_MAX, Decimal};
@@ -31,6 +33,8 @@ const BODY_START: usize = BEGIN.len() + LENGTH_DIGITS + 1;
 pub struct Writer<'b> {
     buffer: &'b mut [u8],
     len: usize,
+    /// Where the fields behind MsgType begin.
+    fields_at: usize,
     error: Option<WriteError>,
 }
 
@@ -39,12 +43,13 @@ impl<'b> Writer<'b> {
     #[inline]
     #[must_use]
     pub fn new(buffer: &'b mut [u8], msg_type: MsgType) -> Writer<'b> {
-        let mut writer = Writer { buffer, len: BODY_START, error: None };
+        let mut writer = Writer { buffer, len: BODY_START, fields_at: BODY_START, error: None };
         match writer.buffer.get_mut(..BEGIN.len()) {
             Some(begin) => begin.copy_from_slice(BEGIN),
             None => writer.error = Some(WriteError::BufferTooShort { len: writer.buffer.len() }),
         }
         writer.field(tag::MSG_TYPE, msg_type.as_bytes());
+        writer.fields_at = writer.len;
         writer
     }
 
@@ -62,6 +67,26 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn copy(&mut self, field: Field<'_>) {
         self.push(field.tag, field.value);
+    }
+
+    /// Adds fields that another writer [ended](Writer::into_fields).
+    #[inline]
+    pub fn fields(&mut self, fields: &[u8]) {
+        let buffer_len = self.buffer.len();
+        let Some(room) = self.buffer.get_mut(self.len..).and_then(|rest| rest.get_mut(..fields.len())) else {
+            return self.fail(WriteError::BufferTooShort { len: buffer_len });
+        };
+        room.copy_from_slice(fields);
+        self.len += fields.len();
+    }
+
+    /// Ends what is to become part of a message by [`fields`](Writer::fields): where in the buffer the fields behind
+    /// MsgType are.
+    ///
+    /// # Errors
+    /// [`WriteError`] when they do not fit or a value was wrong.
+    pub fn into_fields(self) -> Result<Range<usize>, WriteError> {
+        self.error.map_or(Ok(self.fields_at..self.len), Err)
     }
 
     /// Adds a value that writes itself.

@@ -282,7 +282,7 @@ codes! {
         SET_RISK_LIMITS = 7 "set_risk_limits",
         /// [`RequestKind::CUSTOM_MESSAGE`]; acknowledged only where it is refused.
         CUSTOM_MESSAGE = 8 "custom_message",
-        /// [`RequestKind::DOWNLOAD_MARKET_DATA`]; acknowledged only where it is refused.
+        /// [`RequestKind::DOWNLOAD_MARKET_DATA`]; this gateway neither acknowledges nor refuses it.
         DOWNLOAD_MARKET_DATA = 9 "download_market_data",
     }
 

@@ -27,8 +27,6 @@ def credentials(name):
         "apiKey": name,
         "secret": "test",
         "enableRateLimit": False,
-        # The venue knows no currency's deposits.
-        "has": {"fetchCurrencies": False},
     }
 
 
@@ -40,6 +38,10 @@ def over_http():
     bert.load_markets()
     step("markets", PERPETUAL in markets and markets[PERPETUAL]["inverse"], list(markets))
     step("option", any(market["option"] for market in markets.values()), list(markets))
+    currencies = anna.fetch_currencies()
+    step("currencies", {"BTC", "ETH", "USDC"} <= set(currencies) == set(anna.currencies), list(currencies))
+    status = anna.fetch_status()
+    step("status", status["status"] == "ok", status)
     step("time", anna.fetch_time() > 1_700_000_000_000, anna.fetch_time())
     sold = anna.create_order(PERPETUAL, "limit", "sell", 100, 60100, {"label": "ccxt"})
     step("create limit", sold["status"] == "open" and sold["remaining"] == 100, sold)
@@ -101,7 +103,7 @@ async def over_websocket():
         await asyncio.gather(anna.load_markets(), bert.load_markets())
         watched = asyncio.gather(
             anna.watch_order_book(PERPETUAL), anna.watch_trades(PERPETUAL), anna.watch_ticker(PERPETUAL),
-            bert.watch_orders(PERPETUAL), bert.watch_my_trades(PERPETUAL),
+            bert.watch_orders(PERPETUAL), bert.watch_my_trades(PERPETUAL), bert.watch_balance(),
         )
         for _ in range(100):
             sold = await anna.create_order(PERPETUAL, "limit", "sell", 30, 60050)
@@ -110,12 +112,13 @@ async def over_websocket():
             done, _ = await asyncio.wait([watched], timeout=0.3)
             if done:
                 break
-        book, trades, ticker, orders, mine = await asyncio.wait_for(watched, 60)
+        book, trades, ticker, orders, mine, balance = await asyncio.wait_for(watched, 60)
         step("watch order book", book["symbol"] == PERPETUAL, book)
         step("watch trades", trades[0]["amount"] == 20, trades)
         step("watch ticker", ticker["symbol"] == PERPETUAL, ticker)
         step("watch orders", orders[0]["side"] == "buy", orders)
         step("watch my trades", mine[0]["amount"] == 20, mine)
+        step("watch balance", float(balance["info"]["equity"]) > 9, balance)
     finally:
         await asyncio.gather(anna.close(), bert.close())
 

@@ -142,7 +142,9 @@ fn open_deribit(
     clock: TscClock,
 ) -> anyhow::Result<DeribitServer> {
     let table = config.deribit.as_ref().context("deribit: the table is missing")?;
-    let settings = DeribitConfig::from_table(table)?.settings(venue, Some(&args.config))?;
+    let settings = DeribitConfig::from_table(table)
+        .and_then(|deribit| deribit.settings(venue, Some(&args.config)))
+        .map_err(|error| error.in_file(&args.config))?;
     let journal = venue.journal.as_ref().context("deribit: it follows the log: choose a journal.policy")?;
     let mut path = journal.folder.clone().into_os_string();
     path.push(".deribit-labels");

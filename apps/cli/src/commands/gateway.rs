@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
+use nix::sys::termios::{self, LocalFlags, SetArg, Termios};
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{PasswordHash, say, tell, thousands};
@@ -100,6 +101,15 @@ struct Socket {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Some(command) = &args.command else { return run_gateway(&args.flags) };
+    if let Some(flag) = args.flags.of_a_start() {
+        anyhow::bail!(
+            "{flag} is for a gateway that is started, which this command does not do: leave it out"
+        );
+    }
+    let is_offline = matches!(command, Command::Log(_) | Command::Replay { .. } | Command::HashPassword);
+    if let Some(flag) = args.flags.of_a_place().filter(|_| is_offline) {
+        anyhow::bail!("{flag} says which gateway is meant, and this command asks none: leave it out");
+    }
     match command {
         Command::Status(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "status"),
         Command::Kill(place) => tell_gateway(&args.flags, place.name.as_deref(), &place.socket, "kill"),
@@ -114,7 +124,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Command::Log(args) => log::run(args),
         Command::Replay { files, json } => replay_log(files, json.as_deref()),
-        Command::HashPassword => hash_password(stdin().lock()),
+        Command::HashPassword => {
+            let _hidden = HiddenInput::begin();
+            hash_password(stdin().lock())
+        }
     }
 }
 
@@ -197,6 +210,28 @@ fn replay_log(files: &[PathBuf], json_file: Option<&Path>) -> anyhow::Result<Exi
         say(format_args!("{counts}: the same, byte for byte{end}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// While it lives a terminal does not show what is typed.
+struct HiddenInput(Termios);
+
+impl HiddenInput {
+    /// Asks for the password; `None` where the input is no terminal.
+    fn begin() -> Option<HiddenInput> {
+        let shown = termios::tcgetattr(stdin()).ok()?;
+        let mut hidden = shown.clone();
+        hidden.local_flags.remove(LocalFlags::ECHO);
+        hidden.local_flags.insert(LocalFlags::ECHONL);
+        termios::tcsetattr(stdin(), SetArg::TCSADRAIN, &hidden).ok()?;
+        tell("password, which is not shown, then Enter:");
+        Some(HiddenInput(shown))
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        let _ = termios::tcsetattr(stdin(), SetArg::TCSADRAIN, &self.0);
+    }
 }
 
 /// Reads the first line of the input; a password on the command line would be seen by others.

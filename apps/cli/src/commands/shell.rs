@@ -19,7 +19,7 @@ use super::{INTERRUPTED, json};
 #[command(after_help = "\
 Examples:
   tickpath shell                                       at test.deribit.com; help lists the commands
-  tickpath shell --url ws://127.0.0.1:26480/ws/api/v2 -c 'ticker BTC-PERPETUAL; book BTC-PERPETUAL 10'
+  tickpath shell --url ws://127.0.0.1:26420/ws/api/v2 -c 'ticker BTC-PERPETUAL; book BTC-PERPETUAL 10'
   tickpath shell --key-file keys.toml -c 'buy BTC-PERPETUAL 10 50000 post_only; orders; cancel_all'
   tickpath shell --dry-run -c 'sell BTC-PERPETUAL 10' --json -
   tickpath shell --config configs/shell-native.toml -c 'buy ALPHA 100 99.50; orders; positions'

@@ -3,18 +3,21 @@
 use std::collections::HashMap;
 
 use tickpath_deribit::codes::{Direction, Kind};
+use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit::field::Field;
-use tickpath_deribit::messages::{AccountSummary, GetAccountSummary, GetPosition, GetPositions, Position};
+use tickpath_deribit::messages::{
+    AccountSummary, GetAccountSummaries, GetAccountSummary, GetMargins, GetPosition, GetPositions, Position,
+};
 use tickpath_deribit::number::Number;
 use tickpath_deribit::request::Request;
-use tickpath_deribit::scan::{Scanner, Value};
+use tickpath_deribit::scan::Scanner;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Money, Style};
 use tickpath_types::{Price, Qty, Side};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, list, param, text_param};
+use crate::json::{Json, Object, list};
 use crate::listing::figure;
 use crate::order::Order;
 use crate::pending::{Intent, Work};
@@ -192,14 +195,18 @@ impl Front {
     }
 
     /// What an order that lowers nothing holds of a currency: margin of a future, the premium of an option that is bought, the
-    /// other side of a pair.
+    /// other side of a pair; with what is paid the fee of one that takes, so that nobody owes it.
     pub(super) fn held_for(&self, currency: &str, order: &Wanted) -> Money {
         let Wanted { listing: place, side, qty, price } = *order;
         let (listing, market) = self.listed(place);
         let contract = &listing.contract;
+        let paid = || {
+            let fee = contract.fee(qty, price, false, market.index).max(Money::ZERO);
+            contract.value(qty, price) + fee
+        };
         if contract.style == Style::Spot {
             return match side {
-                Side::Buy if listing.settlement == currency => contract.value(qty, price),
+                Side::Buy if listing.settlement == currency => paid(),
                 Side::Sell if listing.base == currency => contract.amount(qty),
                 _ => Money::ZERO,
             };
@@ -208,7 +215,7 @@ impl Front {
             return Money::ZERO;
         }
         match (contract.is_option(), side) {
-            (true, Side::Buy) => contract.value(qty, price),
+            (true, Side::Buy) => paid(),
             (true, Side::Sell) => contract.margin(-(qty.0 as i64), market.mark, market.index).0,
             _ => contract.margin(qty.0 as i64, price, market.index).0,
         }
@@ -372,10 +379,9 @@ impl Front {
     }
 
     pub(super) fn account_summaries(&self, account: usize, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let is_extended = param::<bool>(&params, "extended")?.unwrap_or(false);
+        let GetAccountSummaries { extended, .. } = request.params()?;
         let summaries = list(self.currencies_of(account), |currency, out| {
-            self.write_summary_of(account, &currency, is_extended, out);
+            self.write_summary_of(account, &currency, extended == Some(true), out);
         });
         let summary = Object::new()
             .with("id", u64::from(self.accounts[account].session.0))
@@ -388,8 +394,10 @@ impl Front {
     fn limits(&self) -> String {
         let (rate, burst) = self.settings.matching;
         let pool = format!("{{\"burst\":{burst},\"rate\":{rate}}}");
+        let CreditPlan { cost, pool: credits, refill_per_s } = CreditPlan::NON_MATCHING;
+        let (others, others_rate) = (credits / cost, refill_per_s / cost);
         format!(
-            "{{\"limits_per_currency\":false,\"non_matching_engine\":{{\"burst\":100,\"rate\":20}},\
+            "{{\"limits_per_currency\":false,\"non_matching_engine\":{{\"burst\":{others},\"rate\":{others_rate}}},\
              \"matching_engine\":{{\"trading\":{{\"total\":{pool}}},\"quotes\":{pool},\"cancel_all\":{pool}}}}}"
         )
     }
@@ -490,14 +498,10 @@ impl Front {
         .write(out);
     }
 
-    pub(super) fn margins(&self, _account: usize, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let name = text_param(&params, "instrument_name")?
-            .ok_or(Fault::param("instrument_name", "value required"))?;
-        let place = self.find_listing(&name)?;
+    pub(super) fn margins(&self, request: &Request<'_>) -> Answer {
+        let GetMargins { instrument_name, amount, price } = request.params()?;
+        let place = self.find_listing(&instrument_name.to_cow())?;
         let (listing, market) = self.listed(place);
-        let amount = param(&params, "amount")?.ok_or(Fault::param("amount", "value required"))?;
-        let price = param(&params, "price")?.ok_or(Fault::param("price", "value required"))?;
         let (qty, price) = (listing.qty(amount)?, listing.parse_price(price)?);
         let contract = &listing.contract;
         let buy = match contract.style {

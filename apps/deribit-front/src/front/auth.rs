@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use tickpath_deribit::codes::GrantType;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::List;
-use tickpath_deribit::messages::{Auth, AuthResult};
+use tickpath_deribit::messages::{Auth, AuthResult, ExchangeToken, ForkToken};
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::sign::{
@@ -17,7 +17,7 @@ use super::peers::PublicPool;
 use super::{Answer, Front};
 use crate::connection::Transport;
 use crate::fault::Fault;
-use crate::json::{get, json, text_of};
+use crate::json::{json, text_of};
 use crate::record::{Record, RecordError, Stamped, Token};
 use crate::scope::Scope;
 
@@ -86,20 +86,33 @@ impl Tokens {
         client_signature(&self.key, self.given, kind, "").as_str().to_owned()
     }
 
-    fn keep(&mut self, digest: String, grant: Grant) {
+    /// Keeps a token; false when there are as many as there may be, and none of the same key or that is over makes room.
+    fn keep(&mut self, digest: String, grant: Grant, now_us: u64) -> bool {
         if self.order.len() == TOKENS_MAX {
+            self.grants.retain(|_, grant| grant.expires_us > now_us);
             let grants = &self.grants;
             self.order.retain(|digest| grants.contains_key(digest));
         }
         if self.order.len() == TOKENS_MAX {
             let is_own = |digest: &String| self.grants.get(digest).is_some_and(|own| own.key == grant.key);
-            let oldest = self.order.iter().position(is_own).unwrap_or(0);
+            let Some(oldest) = self.order.iter().position(is_own) else { return false };
             if let Some(oldest) = self.order.remove(oldest) {
                 self.grants.remove(&oldest);
             }
         }
         self.order.push_back(digest.clone());
         self.grants.insert(digest, grant);
+        true
+    }
+
+    /// Tokens that die with a connection, which is over.
+    pub(super) fn forget(&mut self, connection: u64) {
+        self.grants.retain(|_, grant| grant.connection != Some(connection));
+    }
+
+    /// Whether the token of a digest is good.
+    fn is_good(&self, digest: &str, now_us: u64) -> bool {
+        self.grants.get(digest).is_some_and(|grant| !grant.is_refresh && grant.expires_us > now_us)
     }
 
     /// What a token grants at this time to a connection.
@@ -152,12 +165,11 @@ impl Front {
             Some(before) => before,
             None => allowed.narrowed(&asked),
         };
-        self.counters.logins.add(1);
-        Ok(Some(self.grant(number, key, scope, auth.state)))
+        self.grant(number, key, scope, auth.state)
     }
 
     /// Gives out tokens, and lets the connection act for the account.
-    fn grant(&mut self, number: u64, key: usize, scope: Scope, state: Option<Text<'_>>) -> Vec<u8> {
+    fn grant(&mut self, number: u64, key: usize, scope: Scope, state: Option<Text<'_>>) -> Answer {
         let account = self.settings.keys[key].account;
         let expires_s = scope.expires_s.unwrap_or(u64::MAX).min(self.settings.token_expires_s);
         let is_http =
@@ -179,23 +191,30 @@ impl Front {
         let login = digests[0].clone();
         let grants = [grant(&digests[1], false), grant(&digests[0], true)];
         for (digest, grant) in digests.into_iter().zip(grants) {
-            if grant.connection.is_none() {
+            let lasts = grant.connection.is_none();
+            if !self.auth.keep(digest.clone(), grant.clone(), now_us) {
+                self.auth.end(&login);
+                let reason = "there are as many tokens as may be: log in again later";
+                return Err(Fault::because(ErrorCode::TooManyConcurrentRequests, reason));
+            }
+            if lasts {
                 self.write_token(&Record::Token(self.token_record(&digest, &grant)));
             }
-            self.auth.keep(digest, grant);
         }
+        self.counters.logins.add(1);
         // What another account was told is not told to this one.
-        self.leave_private(number, Some(account));
+        self.leave_private(number, |own| own == account);
         let cancels = self.accounts[account].cancels_on_disconnect;
         let text = scope.to_string();
         if let Some(connection) = self.connections.get_mut(&number) {
+            // Who renews his login has said meanwhile what becomes of his orders.
+            connection.cancels_on_disconnect |= cancels && connection.account != Some(account);
             connection.account = Some(account);
             connection.login = login;
             connection.login_until_us = now_us.saturating_add(expires_s.saturating_mul(1_000_000));
-            connection.cancels_on_disconnect |= cancels;
             connection.scope = scope;
         }
-        json(&AuthResult {
+        Ok(Some(json(&AuthResult {
             access_token: Secret::new(&access),
             token_type: Some(Text::new("bearer")),
             expires_in: expires_s,
@@ -204,7 +223,7 @@ impl Front {
             enabled_features: Some(List::new(&[])),
             sid: None,
             state,
-        })
+        })))
     }
 
     /// The connection acts for nobody any more; with `and_renewal` its tokens cannot be renewed either.
@@ -214,19 +233,35 @@ impl Front {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.account = None;
         }
-        self.leave_private(number, None);
+        self.leave_private(number, |_| false);
     }
 
-    /// Logins that are over: their accounts are not told of any more.
+    /// Logins that are over, and tokens that channels were joined by: their accounts are not told of any more.
     pub(super) fn end_expired_logins(&mut self) {
         let now_us = self.now_us;
-        let over = self.connections.iter().filter(|(_, connection)| {
-            connection.account.is_some()
-                && now_us >= connection.login_until_us
-                && !connection.topics.is_empty()
-        });
-        let over: Vec<u64> = over.map(|(number, _)| *number).collect();
-        over.into_iter().for_each(|number| self.leave_private(number, None));
+        let mut over = Vec::new();
+        for (number, connection) in &self.connections {
+            let is_over = connection.account.is_some() && now_us >= connection.login_until_us;
+            if is_over && !connection.topics.is_empty() {
+                over.push((*number, connection.account));
+            }
+            let ended = connection.shown.iter().filter(|(_, digest)| !self.auth.is_good(digest, now_us));
+            // What its own login lets it hear it goes on to hear.
+            let ended = ended.filter(|(account, _)| is_over || connection.account != Some(**account));
+            over.extend(ended.map(|(account, _)| (*number, Some(*account))));
+        }
+        for (number, account) in over {
+            self.leave_private(number, |own| Some(own) != account);
+        }
+    }
+
+    /// A connection has joined channels of an account by a token, which may end before it does.
+    pub(super) fn note_shown(&mut self, number: u64, account: usize, request: &Request<'_>) {
+        let params: Option<Value<'_>> = request.params().ok();
+        let Some(token) = params.and_then(|params| text_of(&params, "access_token")) else { return };
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.shown.insert(account, digest_of(&token));
+        }
     }
 
     fn find_key(&self, client_id: Option<Text<'_>>) -> Result<usize, Fault> {
@@ -393,43 +428,36 @@ impl Front {
             other: token.other.clone(),
             is_refresh: token.is_refresh,
         };
-        self.auth.keep(token.digest.clone(), grant);
+        self.auth.keep(token.digest.clone(), grant, self.now_us);
     }
 
     /// `public/fork_token`: tokens for another session of the same name's owner.
     pub(super) fn fork_token(&mut self, number: u64, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let session =
-            text_of(&params, "session_name").ok_or(Fault::param("session_name", "value required"))?;
-        let grant = self.refreshable(number, &params)?;
+        let ForkToken { refresh_token, session_name } = request.params()?;
+        let session = session_name.to_cow().into_owned();
+        let grant = self.refreshable(number, refresh_token)?;
         if grant.scope.session.is_none() || session.is_empty() || session.contains(char::is_whitespace) {
             return Err(Fault::because(ErrorCode::Unauthorized, "only tokens of sessions can be forked"));
         }
         let scope = Scope { session: Some(session), ..grant.scope };
-        self.counters.logins.add(1);
-        Ok(Some(self.grant(number, grant.key, scope, None)))
+        self.grant(number, grant.key, scope, None)
     }
 
     /// `public/exchange_token`: tokens for another account of the same owner, of which there is only its own.
     pub(super) fn exchange_token(&mut self, number: u64, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let subject =
-            get::<u64>(&params, "subject_id").ok_or(Fault::param("subject_id", "value required"))?;
-        let grant = self.refreshable(number, &params)?;
-        if subject != u64::from(self.accounts[grant.account].session.0) {
+        let ExchangeToken { refresh_token, subject_id, scope } = request.params()?;
+        let grant = self.refreshable(number, refresh_token)?;
+        if subject_id != u64::from(self.accounts[grant.account].session.0) {
             return Err(Fault::because(ErrorCode::Forbidden, "the account has no subaccount of this id"));
         }
-        let asked = text_of(&params, "scope").map(|scope| Scope::parse(&scope));
+        let asked = scope.map(|scope| Scope::parse(&scope.to_cow()));
         let scope = asked.map_or(grant.scope.clone(), |asked| grant.scope.narrowed(&asked));
-        self.counters.logins.add(1);
-        Ok(Some(self.grant(number, grant.key, scope, None)))
+        self.grant(number, grant.key, scope, None)
     }
 
-    /// What the refresh token among the params stands for; it stays good.
-    fn refreshable(&self, number: u64, params: &Value<'_>) -> Result<Grant, Fault> {
-        let token =
-            text_of(params, "refresh_token").ok_or(Fault::param("refresh_token", "value required"))?;
-        let grant = self.auth.find(&token, true, number, self.now_us);
+    /// What a refresh token stands for; it stays good.
+    fn refreshable(&self, number: u64, token: Secret<'_>) -> Result<Grant, Fault> {
+        let grant = self.auth.find(&token.expose().to_cow(), true, number, self.now_us);
         grant.cloned().ok_or(Fault::because(ErrorCode::Unauthorized, "invalid or expired token"))
     }
 
@@ -445,7 +473,13 @@ impl Front {
             let login = self.connections.get(&number).map(|connection| connection.login.clone());
             if let Some(digest) = shown.or(login).filter(|digest| self.auth.grants.contains_key(digest)) {
                 self.auth.end(&digest);
+                // Who is logged in by it elsewhere is not any more.
+                let others = self.connections.iter().filter(|(other, _)| **other != number);
+                let ended = others.filter(|(_, connection)| connection.login == digest);
+                let ended: Vec<u64> = ended.map(|(other, _)| *other).collect();
+                ended.into_iter().for_each(|other| self.end_login(other, true));
                 self.write_token(&Record::TokenEnds { digest });
+                self.end_expired_logins();
             }
         }
         if let Some(connection) = self.connections.get_mut(&number) {
@@ -544,16 +578,28 @@ mod tests {
             is_refresh: false,
         };
         let mut tokens = Tokens::new([0; 32]);
-        tokens.keep(digest_of("first"), grant(0));
+        assert!(tokens.keep(digest_of("first"), grant(0), 0));
         for number in 0..=TOKENS_MAX {
-            tokens.keep(number.to_string(), grant(1));
+            assert!(tokens.keep(number.to_string(), grant(1), 0));
         }
         assert!(tokens.find("first", false, 1, 0).is_some());
         assert_eq!((tokens.order.len(), tokens.grants.len()), (TOKENS_MAX, TOKENS_MAX));
         assert!(!tokens.grants.contains_key("0"), "its own oldest went");
         // Those that are good no more make room first.
         tokens.end("5");
-        tokens.keep("another".to_owned(), grant(1));
+        assert!(tokens.keep("another".to_owned(), grant(1), 0));
         assert!(tokens.grants.contains_key("2"));
+        // A key that has none takes nobody's place, but for those that are over, and whose connections are.
+        assert!(!tokens.keep("third".to_owned(), grant(2), 0));
+        if let Some(grant) = tokens.grants.get_mut("7") {
+            grant.expires_us = 5;
+        }
+        assert!(!tokens.keep("third".to_owned(), grant(2), 4));
+        assert!(tokens.keep("third".to_owned(), grant(2), 5) && !tokens.grants.contains_key("7"));
+        if let Some(grant) = tokens.grants.get_mut("8") {
+            grant.connection = Some(3);
+        }
+        tokens.forget(3);
+        assert!(tokens.keep("fourth".to_owned(), grant(2), 5) && !tokens.grants.contains_key("8"));
     }
 }

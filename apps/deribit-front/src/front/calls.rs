@@ -1,5 +1,6 @@
 //! Requests by their methods: who may call them, what they cost, who answers them.
 
+use tickpath_deribit::credits::CreditPool;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::request::Request;
@@ -15,23 +16,12 @@ use crate::pending::ReplyTo;
 use crate::scope::{Access, Scope};
 
 /// What a private method needs.
+#[derive(Clone, Copy)]
 pub(super) enum Need {
     /// To be authenticated.
     Login,
     Account(Access),
     Trade(Access),
-}
-
-/// Which credits a method takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pool {
-    NonMatching,
-    GetInstruments,
-    Subscribe,
-    TransactionLog,
-    Matching,
-    CancelAll,
-    Quotes,
 }
 
 fn need(method: Method) -> Need {
@@ -53,18 +43,6 @@ fn need(method: Method) -> Need {
     }
 }
 
-fn pool(method: Method) -> Pool {
-    match method {
-        Method::GetInstruments => Pool::GetInstruments,
-        Method::PublicSubscribe | Method::PrivateSubscribe => Pool::Subscribe,
-        Method::GetTransactionLog => Pool::TransactionLog,
-        Method::CancelAll => Pool::CancelAll,
-        Method::MassQuote | Method::CancelQuotes => Pool::Quotes,
-        method if method.is_matching() => Pool::Matching,
-        _ => Pool::NonMatching,
-    }
-}
-
 impl Front {
     /// Does what a request asks, if its client may.
     pub(super) fn call(&mut self, number: u64, request: &Request<'_>, frame: &[u8], to: &ReplyTo) -> Answer {
@@ -80,8 +58,8 @@ impl Front {
             }
         };
         let pool = match method {
-            Method::CancelByLabel if !names_currency(request) => Pool::CancelAll,
-            method => pool(method),
+            Method::CancelByLabel if !names_currency(request) => CreditPool::CancelAll,
+            method => CreditPool::of(method),
         };
         self.charge(number, caller, pool)?;
         let Some(account) = caller.filter(|_| method.is_private()) else {
@@ -152,7 +130,7 @@ impl Front {
             Method::GetPositions => self.positions(account, request),
             Method::GetAccountSummary => self.account_summary(account, request),
             Method::GetAccountSummaries => self.account_summaries(account, request),
-            Method::GetMargins => self.margins(account, request),
+            Method::GetMargins => self.margins(request),
             _ => Err(ErrorCode::MethodNotFound.into()),
         }
     }
@@ -183,6 +161,7 @@ impl Front {
             }
             Method::GetFundingRateValue => self.funding_rate(request),
             Method::GetFundingRateHistory => self.funding_history(request),
+            Method::GetTradingviewChartData => self.chart_data(request),
             Method::GetDeliveryPrices => self.delivery_prices(request),
             Method::GetLastSettlementsByInstrument | Method::GetLastSettlementsByCurrency => {
                 self.last_settlements(request)
@@ -236,11 +215,16 @@ impl Front {
     }
 
     /// Takes credits; a client without any is sent away.
-    pub(super) fn charge(&mut self, number: u64, caller: Option<usize>, pool: Pool) -> Result<(), Fault> {
+    pub(super) fn charge(
+        &mut self,
+        number: u64,
+        caller: Option<usize>,
+        pool: CreditPool,
+    ) -> Result<(), Fault> {
         let now = self.now();
         let Some(connection) = self.connections.get(&number) else { return Ok(()) };
         let is_paid = match (caller, pool) {
-            (None, Pool::GetInstruments) => {
+            (None, CreditPool::GetInstruments) => {
                 self.peers.try_take(connection.peer, PublicPool::GetInstruments, now)
             }
             (None, _) => self.peers.try_take(connection.peer, PublicPool::Any, now),
@@ -256,14 +240,14 @@ impl Front {
         let Some(connection) = self.connections.get(&number) else { return Ok(()) };
         let is_paid = match (connection.account, pool) {
             (Some(account), PublicPool::Any) => {
-                self.accounts[account].credits(Pool::NonMatching).try_take(now).is_ok()
+                self.accounts[account].credits(CreditPool::NonMatching).try_take(now).is_ok()
             }
             _ => self.peers.try_take(connection.peer, pool, now),
         };
         if is_paid { Ok(()) } else { Err(self.send_away(number)) }
     }
 
-    fn send_away(&mut self, number: u64) -> Fault {
+    pub(super) fn send_away(&mut self, number: u64) -> Fault {
         self.counters.over_rate.add(1);
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.end = Some("too_many_requests");

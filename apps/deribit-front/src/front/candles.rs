@@ -1,16 +1,24 @@
 //! Candles: what an instrument traded at in equal spans of time.
 
-use tickpath_deribit::messages::Candle as CandleMessage;
+use tickpath_deribit::field::List;
+use tickpath_deribit::messages::{Candle as CandleMessage, ChartData};
 use tickpath_deribit::number::Number;
+use tickpath_deribit::request::Request;
+use tickpath_deribit::scan::Value;
+use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, Money, Style};
 use tickpath_types::Price;
 
-use crate::json::json;
+use super::{Answer, Front};
+use crate::fault::Fault;
+use crate::json::{json, param, text_param};
 use crate::listing::{Listing, figure};
 use crate::market::{Market, Trade};
 
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 86_400_000;
+/// Candles of one answer at most: the latest of those that were asked for.
+const CANDLES_MAX: u64 = 5_000;
 /// Spans that can be asked for, in minutes.
 const RESOLUTIONS: [u64; 11] = [1, 3, 5, 10, 15, 30, 60, 120, 180, 360, 720];
 
@@ -70,6 +78,28 @@ impl Candle {
         *candle = Some(now);
     }
 
+    /// The candles that begin from `first` to `last`, both begins of spans. A span without a trade has one of the price before
+    /// it; before the first trade there is none.
+    fn all(market: &Market, contract: &Contract, span_ms: u64, first: u64, last: u64) -> Vec<Candle> {
+        let mut place = market.trades.partition_point(|trade| trade.at_ms < first);
+        let mut close = place.checked_sub(1).map(|before| market.trades[before].price);
+        let mut all = Vec::new();
+        let mut begin_ms = first;
+        while begin_ms <= last {
+            let mut traded = None;
+            while let Some(trade) = market.trades.get(place).filter(|trade| trade.at_ms < begin_ms + span_ms)
+            {
+                Candle::take(&mut traded, trade, contract, span_ms);
+                place += 1;
+            }
+            let candle = traded.or_else(|| close.map(|price| Candle::begin(begin_ms, price)));
+            close = candle.map(|candle| candle.close);
+            all.extend(candle);
+            begin_ms += span_ms;
+        }
+        all
+    }
+
     /// The candle as its channel tells it.
     pub(super) fn written(&self, listing: &Listing) -> Vec<u8> {
         let [volume, cost] = [self.volume, self.cost].map(|money| figure(money).to_string());
@@ -84,6 +114,54 @@ impl Candle {
             cost: number(&cost),
         })
     }
+}
+
+impl Front {
+    /// The candles of a time.
+    pub(super) fn chart_data(&self, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let place = self.find_named(&params)?;
+        let required = |name| param::<u64>(&params, name)?.ok_or(Fault::param(name, "value required"));
+        let (from, to) = (required("start_timestamp")?, required("end_timestamp")?);
+        let span_ms = text_param(&params, "resolution")?.as_deref().and_then(span_of).ok_or(Fault::param(
+            "resolution",
+            "value must be 1, 3, 5, 10, 15, 30, 60, 120, 180, 360, 720 or 1D",
+        ))?;
+        let last = to.min(self.now_ms()) / span_ms * span_ms;
+        let earliest = last.saturating_sub((CANDLES_MAX - 1) * span_ms);
+        let first = from.div_ceil(span_ms).saturating_mul(span_ms).max(earliest);
+        let listing = &self.settings.listings[place];
+        let candles = Candle::all(&self.markets[place], &listing.contract, span_ms, first, last);
+        Ok(Some(chart(&candles, listing)))
+    }
+}
+
+fn numbers(texts: &[String]) -> Vec<Number<'_>> {
+    texts.iter().map(|text| Number::new(text).expect("money is written as a number")).collect()
+}
+
+/// Candles as the answer to who asked for those of a time.
+fn chart(candles: &[Candle], listing: &Listing) -> Vec<u8> {
+    let ticks: Vec<u64> = candles.iter().map(|candle| candle.begin_ms).collect();
+    let prices = |of: fn(&Candle) -> Price| -> Vec<_> {
+        candles.iter().map(|candle| listing.price(of(candle))).collect()
+    };
+    let texts = |of: fn(&Candle) -> Money| -> Vec<String> {
+        candles.iter().map(|candle| figure(of(candle)).to_string()).collect()
+    };
+    let [open, high, low, close] =
+        [prices(|it| it.open), prices(|it| it.high), prices(|it| it.low), prices(|it| it.close)];
+    let (volume, cost) = (texts(|it| it.volume), texts(|it| it.cost));
+    json(&ChartData {
+        status: Text::new(if candles.is_empty() { "no_data" } else { "ok" }),
+        ticks: List::new(&ticks),
+        open: List::new(&open),
+        high: List::new(&high),
+        low: List::new(&low),
+        close: List::new(&close),
+        volume: List::new(&numbers(&volume)),
+        cost: List::new(&numbers(&cost)),
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Channels: who listens to what, and what is new for them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tickpath_deribit::channel::{Channel, Interval, Selector};
 use tickpath_deribit::codes::{InstrumentState, Kind};
@@ -92,7 +92,7 @@ struct Topic {
     /// Of candles: the present one.
     candle: Option<Candle>,
     trades: Vec<(usize, Trade)>,
-    orders: Vec<u64>,
+    orders: Numbers,
     user_trades: Vec<UserTrade>,
     positions: BTreeSet<usize>,
     is_changed: bool,
@@ -136,6 +136,21 @@ impl Channels {
     }
 }
 
+/// Orders that changed, each once, as they first did.
+#[derive(Default)]
+struct Numbers {
+    in_order: Vec<u64>,
+    known: HashSet<u64>,
+}
+
+impl Numbers {
+    fn add(&mut self, number: u64) {
+        if self.known.insert(number) {
+            self.in_order.push(number);
+        }
+    }
+}
+
 impl Topic {
     fn new(name: &str, account: Option<usize>, what: What, interval: Interval) -> Topic {
         Topic {
@@ -151,7 +166,7 @@ impl Topic {
             told: BTreeSet::new(),
             candle: None,
             trades: Vec::new(),
-            orders: Vec::new(),
+            orders: Numbers::default(),
             user_trades: Vec::new(),
             positions: BTreeSet::new(),
             is_changed: false,
@@ -192,6 +207,9 @@ impl Front {
             }
             let Some((what, interval)) = self.meaning(&channel) else { continue };
             if self.join(number, &name, account, what, interval, label.clone()) {
+                if let Some(account) = account {
+                    self.note_shown(number, account, request);
+                }
                 subscribed.push(name);
             }
         }
@@ -310,15 +328,15 @@ impl Front {
         Ok(Some(list(left, |name, out| Text::new(&name).write(out))))
     }
 
-    /// The connection is told of no account any more, but for one.
-    pub(super) fn leave_private(&mut self, number: u64, but: Option<usize>) {
+    /// The connection is told of no account any more, but for those that are meant.
+    pub(super) fn leave_private(&mut self, number: u64, stays: impl Fn(usize) -> bool) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
+        connection.shown.retain(|account, _| stays(*account));
         let topics = &self.channels.topics;
-        let stays = |place: &usize| {
-            topics[*place].as_ref().is_none_or(|topic| topic.account.is_none() || topic.account == but)
-        };
-        let (stay, leave): (Vec<usize>, Vec<usize>) =
-            std::mem::take(&mut connection.topics).into_iter().partition(stays);
+        let account = |place: &usize| topics[*place].as_ref().and_then(|topic| topic.account);
+        let (stay, leave): (Vec<usize>, Vec<usize>) = std::mem::take(&mut connection.topics)
+            .into_iter()
+            .partition(|place| account(place).is_none_or(&stays));
         connection.topics = stay;
         self.channels.leave(number, &leave);
     }
@@ -494,10 +512,8 @@ impl Front {
                 };
                 for number in &changes.orders {
                     let order = self.accounts[account].order(*number);
-                    if order.is_some_and(|order| self.is_of(of, order.listing))
-                        && !topic.orders.contains(number)
-                    {
-                        topic.orders.push(*number);
+                    if order.is_some_and(|order| self.is_of(of, order.listing)) {
+                        topic.orders.add(*number);
                     }
                 }
                 let new: Vec<_> =
@@ -512,8 +528,8 @@ impl Front {
                 topic.user_trades.drain(..excess);
                 topic.is_changed = match topic.what {
                     What::UserTrades(_) => !topic.user_trades.is_empty(),
-                    What::UserChanges(_) => !(topic.orders.is_empty() && topic.positions.is_empty()),
-                    _ => !topic.orders.is_empty() || !topic.user_trades.is_empty(),
+                    What::UserChanges(_) => !(topic.orders.in_order.is_empty() && topic.positions.is_empty()),
+                    _ => !topic.orders.in_order.is_empty() || !topic.user_trades.is_empty(),
                 };
             }
             What::Portfolio(_) => {
@@ -623,7 +639,7 @@ impl Front {
                 }
             }
             What::UserTrades(_) => {
-                topic.orders.clear();
+                topic.orders = Numbers::default();
                 let trades = std::mem::take(&mut topic.user_trades);
                 let pages = trades.chunks(ELEMENTS_MAX);
                 pages.map(|page| list(page, |trade, out| self.write_user_trade(trade, out))).collect()
@@ -644,10 +660,11 @@ impl Front {
     }
 
     fn written_orders(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
-        let numbers = std::mem::take(&mut topic.orders);
+        let numbers = std::mem::take(&mut topic.orders).in_order;
         let Some(account) = topic.account else { return Vec::new() };
-        let known = numbers.iter().filter_map(|number| self.accounts[account].order(*number));
+        let known = self.accounts[account].orders(&numbers);
         known
+            .into_iter()
             .map(|order| {
                 let mut out = Vec::new();
                 self.write_order(order, &mut out);
@@ -658,12 +675,11 @@ impl Front {
 
     /// A message for each instrument.
     fn user_changes(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
-        let orders = std::mem::take(&mut topic.orders);
+        let orders = std::mem::take(&mut topic.orders).in_order;
         let trades = std::mem::take(&mut topic.user_trades);
         let positions = std::mem::take(&mut topic.positions);
         let Some(account) = topic.account else { return Vec::new() };
-        let known: Vec<_> =
-            orders.iter().filter_map(|number| self.accounts[account].order(*number)).collect();
+        let known = self.accounts[account].orders(&orders);
         let of_orders = known.iter().map(|order| order.listing);
         let places: BTreeSet<usize> = of_orders
             .chain(trades.iter().map(|trade| trade.listing))

@@ -5,6 +5,7 @@
 
 mod account;
 mod faults;
+mod indices;
 mod listing;
 mod logon;
 mod market_data;
@@ -15,22 +16,24 @@ mod trades;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use tickpath_deribit::credits::CreditPool;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::Money;
 use tickpath_fix::deribit::LogonClock;
 use tickpath_fix::session::{
-    CompId, Header, Listener, LogonDecision, LogonRequest, NoStore, Refusal, Reject, SendError, Session,
-    SessionConfig,
+    BusinessReject, CompId, Header, Listener, LogonDecision, LogonRequest, NoStore, Refusal, Reject,
+    SendError, Session, SessionConfig,
 };
 use tickpath_fix::{
     Body, Decimal as FixDecimal, FieldError, MESSAGE_LEN_MAX, Message, MsgType, Parsed, SessionRejectReason,
-    WriteError,
+    WriteError, Writer,
 };
 use tickpath_types::Nanos;
 
+use self::indices::IndexFeed;
 use self::market_data::Feed;
-use super::calls::{Need, Pool, allows};
+use super::calls::{Need, allows};
 use super::in_order::Asked;
 use super::{Front, IDLE_US};
 use crate::account::Changes;
@@ -46,8 +49,12 @@ use crate::scope::Access;
 pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
 /// Bytes of a request's id that is kept, at most.
 const ID_LEN_MAX: usize = 128;
+/// To a client that does not read.
+const TOO_SLOW: &str = "connection_too_slow";
 /// Where the first try to write a message ends.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
+/// Longest message without its header, which is added later, in bytes.
+const BODY_LEN_MAX: usize = MESSAGE_LEN_MAX - (1 << 10);
 
 /// Who asks something.
 #[derive(Clone, Copy)]
@@ -82,7 +89,10 @@ impl FixDone<'_> {
 /// What the front knows of a client by FIX.
 pub(crate) struct FixLink {
     session: Session<NoStore>,
+    /// Place of the key that logged on.
+    key: usize,
     feeds: Vec<Feed>,
+    index_feeds: Vec<IndexFeed>,
     /// Id of the request whose client is told of states of instruments.
     securities: Option<String>,
     /// The same of one instrument.
@@ -111,7 +121,9 @@ impl FixLink {
         session.accept(now).expect("a new session has no connection");
         FixLink {
             session,
+            key: usize::MAX,
             feeds: Vec::new(),
+            index_feeds: Vec::new(),
             securities: None,
             statuses: Vec::new(),
             positions: None,
@@ -137,6 +149,8 @@ pub(super) struct FixState {
     answered: Option<(u64, u64)>,
     /// Reports written, for their ids.
     reports: u64,
+    /// The request that is being done: its connection, MsgSeqNum and type.
+    asking: Option<(u64, u64, MsgType)>,
     /// What is sent now is a reply that a fault makes late.
     is_late: bool,
     /// Messages that leave later, in the order of their times, in microseconds since 1970, and whose they are.
@@ -151,6 +165,7 @@ impl FixState {
             published: HashMap::new(),
             states: BTreeMap::new(),
             answered: None,
+            asking: None,
             reports: 0,
             is_late: false,
             delayed: VecDeque::new(),
@@ -185,7 +200,14 @@ impl Listener for Inbox {
 /// A message on its way out, without its header.
 pub(super) struct Outgoing {
     msg_type: MsgType,
-    bytes: Vec<u8>,
+    /// None where they are longer than any message may be.
+    fields: Option<Vec<u8>>,
+}
+
+impl Outgoing {
+    const fn is_too_long(&self) -> bool {
+        self.fields.is_none()
+    }
 }
 
 impl Front {
@@ -262,26 +284,38 @@ impl Front {
         let caller = Caller { number, account, sequence };
         let refused =
             |reason, text| Refusal::Field { error: FieldError { tag: 0, reason }, text: Some(text) };
-        let (need, pool) = price_of(message.msg_type()).ok_or(refused(
-            SessionRejectReason::INVALID_MSG_TYPE,
-            "the venue does not take messages of this type",
-        ))?;
-        let is_of_orders = matches!(need, Need::Trade(_));
-        let is_allowed = self.connections.get(&number).is_some_and(|own| allows(&own.scope, need));
-        if !is_allowed {
-            return Err(refused(SessionRejectReason::OTHER, ErrorCode::Forbidden.message()));
-        }
-        if !self.charge_fix(number, account, pool) {
+        let price = price_of(message.msg_type());
+        let is_of_orders = matches!(price, Some((Need::Trade(_), _)));
+        let outcome = match price {
+            Some((need, pool)) if self.is_fix_allowed(number, need) => Ok(pool),
+            Some(_) => Err(refused(SessionRejectReason::OTHER, ErrorCode::Forbidden.message())),
+            None => Err(refused(
+                SessionRejectReason::INVALID_MSG_TYPE,
+                "the venue does not take messages of this type",
+            )),
+        };
+        // What is refused costs as well.
+        if !self.charge_fix(number, account, *outcome.as_ref().unwrap_or(&CreditPool::NonMatching)) {
             return Ok(());
         }
+        outcome?;
         if is_of_orders && self.may_wait(account, number) {
-            let (look, asked) = (orders::look_of(message), Asked::Fix(caller));
+            let look = match message.msg_type() {
+                MsgType::ORDER_CANCEL_REPLACE_REQUEST => self.look_of_edit(account, orders::look_of(message)),
+                _ => orders::look_of(message),
+            };
+            let asked = Asked::Fix(caller);
             let queued = self.queue(number, account, look, asked, message.as_bytes());
             if queued.map_err(|fault| refused(SessionRejectReason::OTHER, fault.code.message()))? {
                 return Ok(());
             }
         }
         self.act_by_fix(caller, message)
+    }
+
+    /// Whether the key that logged on may do something.
+    fn is_fix_allowed(&self, number: u64, need: Need) -> bool {
+        self.connections.get(&number).is_some_and(|own| allows(&own.scope, need))
     }
 
     /// Does what a request asks that waited for others.
@@ -306,6 +340,13 @@ impl Front {
     }
 
     fn act_by_fix(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
+        self.fix.asking = Some((caller.number, caller.sequence, message.msg_type()));
+        let done = self.act_on(caller, message);
+        self.fix.asking = None;
+        done
+    }
+
+    fn act_on(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let Caller { number, account, .. } = caller;
         match message.msg_type() {
             MsgType::NEW_ORDER_SINGLE => self.enter_by_fix(caller, message)?,
@@ -329,7 +370,7 @@ impl Front {
     }
 
     /// Takes credits; as over JSON-RPC a client without any is sent away.
-    fn charge_fix(&mut self, number: u64, account: usize, pool: Pool) -> bool {
+    fn charge_fix(&mut self, number: u64, account: usize, pool: CreditPool) -> bool {
         let is_paid = self.charge(number, Some(account), pool).is_ok();
         if !is_paid {
             self.with_session(number, |session, now, _| {
@@ -344,7 +385,7 @@ impl Front {
         let is_answered =
             [MsgType::TEST_REQUEST, MsgType::RESEND_REQUEST, MsgType::SEQUENCE_RESET].contains(&msg_type);
         if is_answered && let Some((account, _)) = self.fix.up.get(&number).copied() {
-            self.charge_fix(number, account, Pool::NonMatching);
+            self.charge_fix(number, account, CreditPool::NonMatching);
         }
     }
 
@@ -369,25 +410,46 @@ impl Front {
     /// Sends a message; a client that does not read until there is no room is given up.
     fn send_fix(&mut self, number: u64, outgoing: Option<Outgoing>) {
         let Some(outgoing) = outgoing else { return };
-        let Some(Outgoing { msg_type, bytes }) = self.delay_fix(number, outgoing) else { return };
-        let Parsed::Complete { message, .. } = Message::parse(&bytes) else { return };
+        let outgoing = match outgoing.is_too_long() {
+            true => self.too_long(number, outgoing.msg_type),
+            false => Some(outgoing),
+        };
+        let Some(outgoing) = outgoing else { return };
+        let Some(Outgoing { msg_type, fields }) = self.delay_fix(number, outgoing) else { return };
+        let Some(fields) = fields else { return };
         let sent = self.with_session(number, |session, now, _| {
-            let sent = session.send_with(now, msg_type, |writer| {
-                message.fields().map_while(Result::ok).skip(1).for_each(|field| writer.copy(field));
-            });
+            let sent = session.send_with(now, msg_type, |writer| writer.fields(&fields));
             if sent == Err(SendError::Full) {
-                session.end_with_reject(now, "connection_too_slow");
+                session.end_with_reject(now, TOO_SLOW);
             }
             sent.err()
         });
         match sent {
-            Some(SendError::Full) => {
-                self.counters.slow_clients.add(1);
-                self.drop_fix_when_over(number);
-            }
+            Some(SendError::Full) => self.drop_fix_when_over(number),
             Some(_) => {}
             None => self.counters.notifications.add(1),
         }
+    }
+
+    /// What is sent in the place of a message that is longer than any may be: whoever goes on without it would not know.
+    fn too_long(&mut self, number: u64, msg_type: MsgType) -> Option<Outgoing> {
+        self.counters.too_long.add(1);
+        let Some((_, sequence, asked)) = self.fix.asking.filter(|(own, ..)| *own == number) else {
+            return written(&BusinessReject {
+                ref_msg_type: msg_type.as_str(),
+                reason: 0,
+                ref_seq_num: None,
+                ref_id: None,
+                text: Some("what was to be told is longer than 1 MiB and is left out: ask for the state"),
+            });
+        };
+        written(&Reject {
+            ref_seq_num: sequence,
+            ref_tag_id: None,
+            ref_msg_type: Some(asked.as_str()),
+            reason: Some(u64::from(SessionRejectReason::OTHER.0)),
+            text: Some("the answer is longer than 1 MiB: ask for less at a time"),
+        })
     }
 
     /// What waits to be sent to a client by FIX.
@@ -465,8 +527,16 @@ impl Front {
         use tickpath_fix::session::CloseReason;
         let reason = self.link(number).and_then(|link| link.session.close_reason());
         if reason.is_some() && self.fix.up.contains_key(&number) {
-            if matches!(reason, Some(CloseReason::PeerSilent | CloseReason::GapNotFilled)) {
-                self.counters.silent_clients.add(1);
+            match reason {
+                Some(CloseReason::PeerSilent | CloseReason::GapNotFilled) => {
+                    self.counters.silent_clients.add(1)
+                }
+                Some(CloseReason::OutputFull) => self.counters.slow_clients.add(1),
+                _ => {}
+            }
+            // What the session says itself may be what there is no room for.
+            if matches!(reason, Some(CloseReason::OutputFull | CloseReason::Ended(TOO_SLOW))) {
+                self.counters.slow_clients.add(1);
             }
             self.leave_fix(number);
         }
@@ -478,6 +548,7 @@ impl Front {
         if let Some(link) = self.link(number) {
             (link.securities, link.positions) = (None, None);
             link.feeds.clear();
+            link.index_feeds.clear();
             link.captures.clear();
             link.statuses.clear();
         }
@@ -500,6 +571,10 @@ impl Front {
         let clients: Vec<(u64, usize)> =
             self.fix.up.iter().map(|(number, (account, _))| (*number, *account)).collect();
         for (number, account) in clients {
+            // Who may not ask for orders is not told of them.
+            if !self.is_fix_allowed(number, Need::Trade(Access::Read)) {
+                continue;
+            }
             if let Some(changes) = changes.get(&account).filter(|changes| !changes.is_empty()) {
                 self.tell_reports(number, account, changes, answered);
                 self.tell_captures(number, changes);
@@ -510,42 +585,47 @@ impl Front {
 }
 
 /// What a message needs and costs; none of one that is not taken.
-fn price_of(msg_type: MsgType) -> Option<(Need, Pool)> {
+fn price_of(msg_type: MsgType) -> Option<(Need, CreditPool)> {
     Some(match msg_type {
-        MsgType::NEW_ORDER_SINGLE
-        | MsgType::ORDER_CANCEL_REPLACE_REQUEST
-        | MsgType::ORDER_CANCEL_REQUEST
-        | MsgType::MASS_QUOTE
-        | MsgType::QUOTE_CANCEL => (Need::Trade(Access::ReadWrite), Pool::Matching),
-        MsgType::PROTECTION_LIMITS | MsgType::PROTECTION_RESET => {
-            (Need::Trade(Access::ReadWrite), Pool::NonMatching)
+        MsgType::NEW_ORDER_SINGLE | MsgType::ORDER_CANCEL_REPLACE_REQUEST | MsgType::ORDER_CANCEL_REQUEST => {
+            (Need::Trade(Access::ReadWrite), CreditPool::Matching)
         }
-        MsgType::ORDER_MASS_CANCEL_REQUEST => (Need::Trade(Access::ReadWrite), Pool::CancelAll),
+        MsgType::MASS_QUOTE | MsgType::QUOTE_CANCEL => (Need::Trade(Access::ReadWrite), CreditPool::Quotes),
+        MsgType::PROTECTION_LIMITS | MsgType::PROTECTION_RESET => {
+            (Need::Trade(Access::ReadWrite), CreditPool::NonMatching)
+        }
+        MsgType::ORDER_MASS_CANCEL_REQUEST => (Need::Trade(Access::ReadWrite), CreditPool::CancelAll),
         MsgType::ORDER_MASS_STATUS_REQUEST
         | MsgType::REQUEST_FOR_POSITIONS
-        | MsgType::TRADE_CAPTURE_REQUEST => (Need::Trade(Access::Read), Pool::NonMatching),
-        MsgType::USER_REQUEST => (Need::Account(Access::Read), Pool::NonMatching),
-        MsgType::SECURITY_LIST_REQUEST => (Need::Login, Pool::GetInstruments),
-        MsgType::MARKET_DATA_REQUEST => (Need::Login, Pool::Subscribe),
+        | MsgType::TRADE_CAPTURE_REQUEST => (Need::Trade(Access::Read), CreditPool::NonMatching),
+        MsgType::USER_REQUEST => (Need::Account(Access::Read), CreditPool::NonMatching),
+        MsgType::SECURITY_LIST_REQUEST => (Need::Login, CreditPool::GetInstruments),
+        MsgType::MARKET_DATA_REQUEST => (Need::Login, CreditPool::Subscribe),
         MsgType::SECURITY_STATUS_REQUEST | MsgType::SECURITY_DEFINITION_REQUEST => {
-            (Need::Login, Pool::NonMatching)
+            (Need::Login, CreditPool::NonMatching)
         }
         _ => return None,
     })
 }
 
-/// A message without its header; none when it is longer than any message may be, or a text of it has a separator.
+/// A message without its header, [too long](Outgoing::is_too_long) where no message may be as long; none when a text of it
+/// has a separator.
 fn written<'a, B: Body<'a>>(body: &B) -> Option<Outgoing> {
     let mut len = MESSAGE_LEN_FIRST;
     loop {
         let mut bytes = vec![0; len];
-        match body.write_bare(&mut bytes) {
-            Ok(end) => {
-                bytes.truncate(end);
-                return Some(Outgoing { msg_type: B::MSG_TYPE, bytes });
+        let mut writer = Writer::new(&mut bytes, B::MSG_TYPE);
+        body.encode(&mut writer);
+        match writer.into_fields() {
+            Ok(found) => {
+                bytes.truncate(found.end);
+                bytes.drain(..found.start);
+                return Some(Outgoing { msg_type: B::MSG_TYPE, fields: Some(bytes) });
             }
-            // The header that is added later takes some.
-            Err(WriteError::BufferTooShort { .. }) if len < MESSAGE_LEN_MAX / 2 => len *= 4,
+            Err(WriteError::BufferTooShort { .. }) if len < BODY_LEN_MAX => len = (len * 4).min(BODY_LEN_MAX),
+            Err(WriteError::BufferTooShort { .. }) => {
+                return Some(Outgoing { msg_type: B::MSG_TYPE, fields: None });
+            }
             Err(_) => return None,
         }
     }

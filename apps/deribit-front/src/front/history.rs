@@ -85,12 +85,19 @@ impl Front {
 
     pub(super) fn last_trades(&self, request: &Request<'_>) -> Answer {
         let range = self.range(&request.params()?)?;
-        let markets = self.markets.iter().zip(0..);
-        let mut found: Vec<(usize, &Trade)> = markets
-            .filter(|(_, place)| range.listing.is_none_or(|wanted| wanted == *place))
-            .flat_map(|(market, place)| market.trades.iter().map(move |trade| (place, trade)))
-            .filter(|(place, trade)| self.is_in(&range, *place, trade))
-            .collect();
+        let mut found: Vec<(usize, &Trade)> = Vec::new();
+        for (market, place) in self.markets.iter().zip(0..) {
+            if range.listing.is_some_and(|wanted| wanted != place) {
+                continue;
+            }
+            let is_wanted = |trade: &&Trade| self.is_in(&range, place, trade);
+            // No page has more of one instrument.
+            let trades: Vec<&Trade> = match range.is_ascending {
+                true => market.trades.iter().filter(is_wanted).take(range.count + 1).collect(),
+                false => market.trades.iter().rev().filter(is_wanted).take(range.count + 1).collect(),
+            };
+            found.extend(trades.into_iter().map(|trade| (place, trade)));
+        }
         found.sort_by_key(|(_, trade)| trade.match_id);
         Ok(Some(page(found, &range, |(place, trade), out| trade.write(&self.settings.listings[place], out))))
     }

@@ -1,5 +1,7 @@
 //! Requests over HTTP: one each, by GET with a query or by POST with a body.
 
+use std::net::Ipv4Addr;
+
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::sign::HttpRequest;
 use tickpath_deribit::text::Text;
@@ -69,9 +71,10 @@ impl Front {
             }
         }
         if !matches!(call.method, "GET" | "POST") {
-            let to = ReplyTo { connection: number, id: RequestId::Number(0), us_in: now_us };
+            // What is refused costs as well.
+            let charged = self.charge_refused(number, PublicPool::Any);
             let fault = Fault::because(ErrorCode::MethodNotFound, "GET with a query, or POST with a body");
-            return self.reply(&to, Err(fault));
+            return self.refuse_http(number, charged.err().unwrap_or(fault));
         }
         match call.path.strip_prefix(BASE) {
             // The body names the method; one in the path is the same.
@@ -82,8 +85,27 @@ impl Front {
                 self.handle_frame(number, call.body, now_us);
             }
             Some(method) => self.handle_frame(number, &request_of(method, &call.query), now_us),
-            None => self.push(number, Front::not_found()),
+            None => match self.charge_refused(number, PublicPool::Any) {
+                Ok(()) => {
+                    self.counters.refused.add(1);
+                    self.push(number, not_found());
+                }
+                Err(fault) => self.refuse_http(number, fault),
+            },
         }
+    }
+
+    /// What is answered where an address asks for a WebSocket at a path that has none; it costs as other requests do.
+    pub fn no_websocket(&mut self, peer: Ipv4Addr, now_us: u64) -> Frame {
+        self.now_us = now_us;
+        self.counters.refused.add(1);
+        let now = self.now();
+        if self.peers.try_take(peer, PublicPool::Any, now) {
+            return not_found();
+        }
+        self.counters.over_rate.add(1);
+        let code = ErrorCode::TooManyRequests;
+        error_frame(code.code(), code.message(), None)
     }
 
     fn refuse_http(&mut self, number: u64, fault: Fault) {
@@ -95,22 +117,20 @@ impl Front {
     #[must_use]
     pub fn too_many_connections() -> Frame {
         let code = ErrorCode::TooManyRequests;
-        let data = Object::new().with("reason", Text::new("the address has as many connections as it may"));
-        let error = Object::new()
-            .with("code", code.code())
-            .with("message", Text::new(code.message()))
-            .with("data", data.json());
-        let bytes = Object::new().with("jsonrpc", Text::new("2.0")).with("error", error.json()).end();
-        Frame { bytes, error: Some(code.code()) }
+        error_frame(code.code(), code.message(), Some("the address has as many connections as it may"))
     }
+}
 
-    /// What is answered where a path is no method's.
-    #[must_use]
-    pub fn not_found() -> Frame {
-        let error = Object::new().with("code", 13_020_u64).with("message", Text::new("not_found"));
-        let bytes = Object::new().with("jsonrpc", Text::new("2.0")).with("error", error.json()).end();
-        Frame { bytes, error: Some(13_020) }
-    }
+/// What is answered where a path is no method's.
+fn not_found() -> Frame {
+    error_frame(ErrorCode::NotFound.code(), ErrorCode::NotFound.message(), None)
+}
+
+fn error_frame(code: i64, message: &str, reason: Option<&str>) -> Frame {
+    let data = reason.map(|reason| Object::new().with("reason", Text::new(reason)).json());
+    let error = Object::new().with("code", code).with("message", Text::new(message)).with("data", data);
+    let bytes = Object::new().with("jsonrpc", Text::new("2.0")).with("error", error.json()).end();
+    Frame { bytes, error: Some(code) }
 }
 
 /// The request that a query stands for.

@@ -16,6 +16,7 @@ use super::fix::Caller;
 use super::history::number_of;
 use crate::fault::Fault;
 use crate::json::{param, text_of};
+use crate::order::Terms;
 use crate::pending::{Pending, ReplyTo, Work};
 
 /// Requests of one connection that may wait; a further one is refused with `matching_engine_queue_full`.
@@ -63,6 +64,12 @@ pub(super) fn look_of(request: &Request<'_>) -> Look {
     let Ok(params) = request.params::<Value<'_>>() else { return Look::Nothing };
     let label = || text_of(&params, "label").map_or(Look::All, Look::Label);
     match request.method {
+        // How much reduces the position is known once the others are done.
+        Method::Buy | Method::Sell | Method::Edit | Method::EditByLabel
+            if param(&params, "reduce_only").ok().flatten() == Some(true) =>
+        {
+            Look::All
+        }
         Method::Edit | Method::Cancel | Method::GetOrderState => {
             let number = text_of(&params, "order_id").and_then(|id| number_of(&id));
             number.map_or(Look::Nothing, Look::Order)
@@ -71,8 +78,6 @@ pub(super) fn look_of(request: &Request<'_>) -> Look {
         | Method::CancelByLabel
         | Method::GetOrderStateByLabel
         | Method::GetOpenOrdersByLabel => label(),
-        // How much reduces the position is known once the others are done.
-        Method::Buy | Method::Sell if param(&params, "reduce_only").ok().flatten() == Some(true) => Look::All,
         Method::CancelAll
         | Method::CancelAllByInstrument
         | Method::CancelAllByCurrency
@@ -104,7 +109,31 @@ impl Front {
         if is_apart(request.method) || !self.may_wait(account, to.connection) {
             return Ok(false);
         }
-        self.queue(to.connection, account, look_of(request), Asked::JsonRpc(to.clone()), frame)
+        let look = match request.method {
+            Method::Edit | Method::EditByLabel => self.look_of_edit(account, look_of(request)),
+            _ => look_of(request),
+        };
+        self.queue(to.connection, account, look, Asked::JsonRpc(to.clone()), frame)
+    }
+
+    /// How much an order that only reduces may be is known once all others are done.
+    pub(super) fn look_of_edit(&self, account: usize, look: Look) -> Look {
+        let known = &self.accounts[account];
+        let is_meant = |number: Option<u64>, terms: &Terms| match &look {
+            Look::Order(wanted) => number == Some(*wanted),
+            Look::Label(wanted) => self.labels.name(terms.label) == wanted,
+            Look::ClientId(wanted) => self.labels.client_id(terms.label) == wanted,
+            Look::Nothing | Look::All => false,
+        };
+        let open = known.open.values().map(|order| (Some(order.number), order.terms));
+        let pending = known.pending.iter().filter_map(|pending| match pending.work {
+            Work::Place(intent) => Some((None, intent.terms)),
+            Work::Edit { number, intent } => Some((Some(number), intent.terms)),
+            Work::Cancel { .. } => None,
+        });
+        let reduces =
+            |(number, terms): (Option<u64>, Terms)| terms.is_reduce_only && is_meant(number, &terms);
+        if open.chain(pending).any(reduces) { Look::All } else { look }
     }
 
     /// True where something is on its way, or waits.

@@ -75,10 +75,17 @@ impl Front {
         if linked.len() != count {
             return Err(Fault::param("otoco_config", "one order, or two of one_triggers_one_cancels_other"));
         }
-        if self.accounts[account].waiting.len() + count > WAITING_MAX {
+        if self.waiting_count(account) + count > WAITING_MAX {
             return Err(ErrorCode::NoMoreOtoOrders.into());
         }
         Ok(Some(Box::new(Extra { linked, triggers, cancels, condition, ..Extra::default() })))
+    }
+
+    /// Orders of an account that wait, with those that orders on their way will bring.
+    pub(super) fn waiting_count(&self, account: usize) -> usize {
+        let known = &self.accounts[account];
+        let brought = known.pending.iter().chain(&known.late).filter_map(|pending| pending.extra.as_ref());
+        known.waiting.len() + brought.map(|extra| extra.linked.len()).sum::<usize>()
     }
 
     /// An order as an element of `otoco_config` describes it.
@@ -179,8 +186,8 @@ impl Front {
         let given = given.ok_or(Fault::param(name, "value required"))?;
         let is_trailing = order_type == OrderType::TrailingStop;
         let given = match is_trailing {
-            true => self.on_offset_tick(listing, given)?,
-            false => self.on_trigger_tick(listing, given)?,
+            true => self.on_offset_tick((listing, watched), given)?,
+            false => self.on_trigger_tick((listing, watched), given)?,
         };
         let offset = is_trailing.then_some(given.0);
         Ok(TriggerTerms { watched, price: given, offset, reference: given })
@@ -191,6 +198,7 @@ impl Front {
         let Some(order) = self.accounts[account].order_mut(number) else { return };
         let connection = order.connection;
         let (listing, id) = (order.listing, number.to_string());
+        let is_decided = !order.filled.is_zero() || is_over(order);
         let Some(extra) = &mut order.extra else { return };
         let linked = std::mem::take(&mut extra.linked);
         if linked.is_empty() {
@@ -231,6 +239,11 @@ impl Front {
         self.write_link(account, number);
         if triggers {
             numbers.into_iter().for_each(|number| self.tell_of(account, number));
+        } else if is_decided {
+            // The first has traded, or is over: the others have nothing to wait for.
+            let reason = Some(CancelReason::OcoOtherClosed);
+            let state = OrderState::Cancelled;
+            numbers.into_iter().for_each(|number| self.end_trigger(account, number, state, reason));
         } else {
             numbers.into_iter().for_each(|number| self.release(account, number, Qty(u64::MAX)));
         }
@@ -249,8 +262,12 @@ impl Front {
         let Some(extra) = order.extra.clone() else { return };
         let (filled, reason, is_over) = (order.filled, order.cancel_reason, is_over(order));
         let is_first = self.is_live && reason != Some(CancelReason::OcoOtherClosed);
-        if !extra.oco_ref.is_empty() && is_first && (is_over || !filled.is_zero()) {
+        let ends_others = !filled.is_zero() || (is_over && !extra.is_other_closed);
+        if !extra.oco_ref.is_empty() && is_first && ends_others {
             self.cancel_others(account, number, &extra.oco_ref);
+        }
+        if extra.is_other_closed {
+            self.cancel_other(account, number);
         }
     }
 
@@ -278,26 +295,44 @@ impl Front {
         }
     }
 
-    /// Cancels the other orders of which one cancels the others.
+    /// Cancels the other orders of which one cancels the others; those on their way go as soon as the log has them.
     pub(super) fn cancel_others(&mut self, account: usize, number: u64, oco_ref: &str) {
-        let known = &self.accounts[account];
-        let is_other = |order: &&Order| {
-            order.number != number && order.extra.as_ref().is_some_and(|extra| extra.oco_ref == oco_ref)
-        };
-        let waiting: Vec<u64> = known.waiting.values().filter(is_other).map(|order| order.number).collect();
-        let open: Vec<u64> = known
-            .open
-            .values()
-            .filter(is_other)
-            .map(|order| order.number)
-            .filter(|number| !known.is_cancelling(*number))
-            .collect();
-        let reason = CancelReason::OcoOtherClosed;
-        for other in waiting {
-            self.end_trigger(account, other, OrderState::Cancelled, Some(reason));
+        let known = &mut self.accounts[account];
+        let is_linked = |extra: &&mut Box<Extra>| extra.oco_ref == oco_ref;
+        let on_their_way = known.pending.iter_mut().chain(&mut known.late);
+        let on_their_way = on_their_way.filter_map(|pending| pending.extra.as_mut());
+        on_their_way.filter(is_linked).for_each(|extra| extra.is_other_closed = true);
+        let mut open = Vec::new();
+        for order in known.open.values_mut().filter(|order| order.number != number) {
+            if let Some(extra) = order.extra.as_mut().filter(is_linked) {
+                extra.is_other_closed = true;
+                open.push(order.number);
+            }
         }
-        for other in open {
-            let _ = self.send_cancel(account, other, None, None, reason);
+        let is_linked = |order: &&Order| order.extra.as_ref().is_some_and(|extra| extra.oco_ref == oco_ref);
+        let waiting = known.waiting.values().filter(is_linked).map(|order| order.number);
+        let waiting: Vec<u64> = waiting.filter(|other| *other != number).collect();
+        for other in waiting {
+            self.end_trigger(account, other, OrderState::Cancelled, Some(CancelReason::OcoOtherClosed));
+        }
+        open.into_iter().for_each(|other| self.cancel_other(account, other));
+    }
+
+    /// Cancels an open order because another is filled or over. Where the queue is full it is tried again a little later.
+    fn cancel_other(&mut self, account: usize, number: u64) {
+        let known = &self.accounts[account];
+        if known.open.contains_key(&number) && !known.is_cancelling(number) {
+            let _ = self.send_cancel(account, number, None, None, CancelReason::OcoOtherClosed);
+        }
+    }
+
+    /// The same of all that could not be sent yet.
+    pub(super) fn cancel_closed_others(&mut self) {
+        for account in 0..self.accounts.len() {
+            let open = self.accounts[account].open.values();
+            let is_meant = |order: &&Order| order.extra.as_ref().is_some_and(|extra| extra.is_other_closed);
+            let due: Vec<u64> = open.filter(is_meant).map(|order| order.number).collect();
+            due.into_iter().for_each(|number| self.cancel_other(account, number));
         }
     }
 
@@ -397,21 +432,15 @@ impl Front {
         }
     }
 
-    /// Before the log is read to its end: an order that others are to be linked with is there.
-    pub(super) fn see_links(
-        &mut self,
-        account: usize,
-        command: &Command,
-        entered: Option<u64>,
-        is_bounced: bool,
-    ) {
+    /// Before the log is read to its end: an order that others are to be linked with is there, or none that stands.
+    pub(super) fn see_links(&mut self, account: usize, command: &Command, entered: Option<u64>) {
         let user_ref = match command.kind {
             CommandKind::Order(OrderRequest::Enter(order)) => order.user_ref,
             CommandKind::Refuse { user_ref, .. } => user_ref,
             _ => return,
         };
         let known = &mut self.accounts[account];
-        let Some(extra) = known.links_asked.remove(&user_ref.0).filter(|_| !is_bounced) else { return };
+        let Some(extra) = known.links_asked.remove(&user_ref.0) else { return };
         if let Some(order) = entered.and_then(|number| known.order_mut(number)) {
             order.extra = Some(extra);
         }

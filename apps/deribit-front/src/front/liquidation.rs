@@ -6,7 +6,7 @@ use tickpath_types::{Qty, Side};
 
 use super::Front;
 use crate::order::Terms;
-use crate::pending::Intent;
+use crate::pending::{Intent, Origin};
 
 /// Of a position so much is closed at once: a part of so many.
 const PIECES: u64 = 4;
@@ -88,7 +88,7 @@ impl Front {
             ..Terms::default()
         };
         let intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
-        if self.enter(account, intent, None, None).is_ok() {
+        if self.enter_as(account, intent, Origin { is_forced: true, ..Origin::default() }).is_ok() {
             self.counters.liquidations.add(1);
         }
     }

@@ -1,6 +1,6 @@
 //! What the log says: markets and accounts follow it, requests are answered by it, channels tell of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use tickpath_deribit::codes::{CancelReason, Liquidity, OrderState, OrderType};
 use tickpath_deribit::error_code::ErrorCode;
@@ -44,6 +44,9 @@ impl LogListener for Front {
         let at_ms = self.time_of(command.ts);
         let (touched, trades) = self.take_market_events(command, at_ms);
         let own = self.by_session.get(&command.session.0).copied();
+        if own.is_some() {
+            self.note_label_of(command);
+        }
         let pending = own.and_then(|account| self.take_pending(account, command));
         let changes = self.take_order_events(own, pending.as_ref(), command, at_ms);
         if let Some(account) = own {
@@ -53,9 +56,10 @@ impl LogListener for Front {
         if let Some(account) = own {
             let own = changes.get(&account);
             let is_bounced = own.is_some_and(|changes| changes.post_only.is_some());
+            let is_refused = own.is_some_and(|changes| changes.refused_overlap().is_some());
             let entered = own.and_then(|changes| changes.orders.first().copied());
             self.see_handed(account, command, entered, is_bounced);
-            self.see_links(account, command, entered, is_bounced);
+            self.see_links(account, command, entered.filter(|_| !is_bounced && !is_refused));
         }
         // Numbers of trigger orders that fired before a restart are not given again.
         for order in changes.values().flat_map(|changes| &changes.orders) {
@@ -77,6 +81,9 @@ impl LogListener for Front {
             }
             _ => {}
         }
+        for (account, changes) in &changes {
+            self.note_followed(*account, &changes.orders);
+        }
         self.enter_in_ledgers(&changes);
         if command.kind == CommandKind::EndDay {
             self.accounts.iter_mut().for_each(crate::account::Account::begin_day);
@@ -89,9 +96,12 @@ impl LogListener for Front {
         if self.is_live {
             for (account, changes) in &changes {
                 self.watch_protected(*account, changes);
+            }
+            // What happened is told before what follows from it.
+            self.tell(&touched, &trades, &changes);
+            for (account, changes) in &changes {
                 self.follow_links(*account, changes);
             }
-            self.tell(&touched, &trades, &changes);
             if !trades.is_empty() {
                 self.fire_triggers();
             }
@@ -151,6 +161,18 @@ impl Front {
         (touched, traded)
     }
 
+    /// The number of the label that an order of an account has is no other label's.
+    fn note_label_of(&mut self, command: &Command) {
+        let id = match command.kind {
+            CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order) => {
+                order.client_order_id
+            }
+            CommandKind::Order(OrderRequest::Replace(order)) => order.client_order_id,
+            _ => return,
+        };
+        self.labels.note(Terms::decode(&id).label);
+    }
+
     /// True for an order that closes a position of an account without enough margin.
     fn is_forced(&self, command: &Command) -> bool {
         match command.kind {
@@ -208,18 +230,11 @@ impl Front {
 
     /// Which of the account's requests the command is.
     fn take_pending(&mut self, account: usize, command: &Command) -> Option<Pending> {
-        let pending = &mut self.accounts[account].pending;
-        let place = match &command.kind {
-            CommandKind::Order(request) => pending.iter().position(|pending| pending.request == *request),
-            CommandKind::Force(order) => {
-                pending.iter().position(|pending| pending.request == OrderRequest::Enter(*order))
-            }
-            CommandKind::Refuse { user_ref, .. } => pending.iter().position(|pending| {
-                pending.request.is_new_order() && pending.request.user_ref() == *user_ref
-            }),
-            _ => None,
-        };
-        pending.remove(place?)
+        let known = &mut self.accounts[account];
+        if let Some(place) = place_of(&known.pending, command) {
+            return known.pending.remove(place);
+        }
+        known.late.remove(place_of(&known.late, command)?)
     }
 
     fn take_order_events(
@@ -263,18 +278,21 @@ impl Front {
 
     /// Answers the request that the command was.
     fn answer(&mut self, account: usize, pending: Pending, changes: &mut Changes) {
-        if let (Work::Place(_), Some(number)) = (pending.work, changes.orders.first())
+        let made = match pending.work {
+            Work::Place(_) => changes.orders.first().copied(),
+            Work::Edit { number, .. } => Some(number).filter(|number| changes.orders.contains(number)),
+            Work::Cancel { .. } => None,
+        };
+        if let (Some(number), None) = (made, changes.rejected)
             && let Some(extra) = &pending.extra
-            && let Some(order) = self.accounts[account].order_mut(*number)
+            && let Some(order) = self.accounts[account].order_mut(number)
         {
             order.extra = Some(extra.clone());
             if let Some(quote) = extra.quote() {
                 let known = self.accounts[account].trades.iter_mut().rev();
-                let own = known.take_while(|trade| trade.order == *number).chain(changes.trades.iter_mut());
-                own.filter(|trade| trade.order == *number)
-                    .for_each(|trade| trade.quote = Some(quote.clone()));
+                let own = known.take_while(|trade| trade.order == number).chain(changes.trades.iter_mut());
+                own.filter(|trade| trade.order == number).for_each(|trade| trade.quote = Some(quote.clone()));
             }
-            self.begin_links(account, *number);
         }
         let quoting =
             pending.group.filter(|group| self.groups.get(group).is_some_and(|group| group.quoting.is_some()));
@@ -291,11 +309,7 @@ impl Front {
                     return self.answer_post_only(account, pending, intent, number, changes);
                 }
                 // Nothing of it was done: Deribit refuses it.
-                if let Some(order) = changes.orders.first()
-                    && changes.overlap == Some(*order)
-                    && changes.trades.is_empty()
-                {
-                    let number = *order;
+                if let Some(number) = changes.refused_overlap() {
                     self.accounts[account].forget(number);
                     changes.orders.retain(|order| *order != number);
                     if let Some(to) = &pending.reply {
@@ -304,7 +318,10 @@ impl Front {
                     return;
                 }
                 match changes.orders.first() {
-                    Some(number) => Ok(self.order_reply(account, *number, &own_trades(changes, *number))),
+                    Some(number) => {
+                        self.begin_links(account, *number);
+                        Ok(self.order_reply(account, *number, &own_trades(changes, *number)))
+                    }
                     None => Err(Fault::new(ErrorCode::InternalServerError)),
                 }
             }
@@ -348,7 +365,8 @@ impl Front {
         self.accounts[account].forget(number);
         changes.orders.retain(|order| *order != number);
         intent.moves += 1;
-        let moved = if intent.moves > MOVES_MAX {
+        let is_other_closed = pending.extra.as_ref().is_some_and(|extra| extra.is_other_closed);
+        let moved = if is_other_closed || intent.moves > MOVES_MAX {
             Err(ErrorCode::PostOnlyPriceModificationNotPossible.into())
         } else {
             self.keep_off_the_book(&mut intent)
@@ -356,7 +374,7 @@ impl Front {
         let sent = moved.and_then(|()| {
             let (reply, extra) = (pending.reply.clone(), pending.extra.clone());
             let Pending { connection, group, turn, .. } = pending;
-            self.enter_as(account, intent, Origin { connection, reply, group, extra, turn })
+            self.enter_as(account, intent, Origin { connection, reply, group, extra, turn, is_forced: false })
         });
         self.follow_bounced(account, intent.terms.trigger, sent.as_ref().ok().map(|()| intent.qty));
         match (sent, &pending.reply, pending.group) {
@@ -382,6 +400,13 @@ impl Front {
                 Some(number) => Ok(Some(*number)),
                 None => Err(ErrorCode::InternalServerError.into()),
             },
+            // It would have taken, as the book is now: the engine let it go.
+            (Work::Edit { number, intent }, None) if changes.post_only == Some(number) => {
+                Err(match intent.terms.rejects_post_only {
+                    true => ErrorCode::PostOnlyReject.into(),
+                    false => ErrorCode::PostOnlyPriceModificationNotPossible.into(),
+                })
+            }
             (Work::Edit { number, .. }, None) if changes.orders.contains(&number) => Ok(Some(number)),
             (Work::Edit { number, .. }, None) => Err(self.why_closed(account, number)),
             (Work::Cancel { .. }, None) => Ok(None),
@@ -394,6 +419,19 @@ impl Front {
             Some(_) => ErrorCode::NotOpenOrder.into(),
             None => ErrorCode::OrderNotFound.into(),
         }
+    }
+}
+
+fn place_of(requests: &VecDeque<Pending>, command: &Command) -> Option<usize> {
+    match &command.kind {
+        CommandKind::Order(request) => requests.iter().position(|pending| pending.request == *request),
+        CommandKind::Force(order) => {
+            requests.iter().position(|pending| pending.request == OrderRequest::Enter(*order))
+        }
+        CommandKind::Refuse { user_ref, .. } => requests
+            .iter()
+            .position(|pending| pending.request.is_new_order() && pending.request.user_ref() == *user_ref),
+        _ => None,
     }
 }
 

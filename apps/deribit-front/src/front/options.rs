@@ -15,10 +15,10 @@ use crate::fault::Fault;
 use crate::json::list;
 use crate::listing::decimal_money;
 use crate::options::{Black, Sensitivities, as_float};
-use crate::order::PricedBy;
+use crate::order::{PricedBy, TEXT_NUMBER_MAX};
 
 /// Greatest value of an order's `usd` or `implv`, in hundredths: what the log keeps of it.
-const ADVANCED_MAX: i64 = (1 << 30) - 1;
+const ADVANCED_MAX: i64 = TEXT_NUMBER_MAX as i64;
 
 /// What is reckoned of an option, as text; empty where it cannot be.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +112,8 @@ impl Front {
         })
     }
 
-    /// A sensitivity of a position, as money: rounded once, and only shown.
+    /// A sensitivity of a position, as money: rounded once. It is shown, and summed by market maker protection, which stops quotes
+    /// by it; nothing is paid by it.
     pub(super) fn of_position(&self, place: usize, size: i64, sensitivity: f64) -> Money {
         let amount = self.settings.listings[place].contract.amount(Qty(size.unsigned_abs()));
         Money((amount.0 as f64 * sensitivity) as i128 * i128::from(size.signum()))

@@ -56,6 +56,15 @@ impl Peers {
 
     /// Takes credits; false when there are none.
     pub(super) fn try_take(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> bool {
+        self.credits(address, pool, now).try_take(now).is_ok()
+    }
+
+    /// Whether there are credits, of which none are taken.
+    pub(super) fn has_any(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> bool {
+        self.credits(address, pool, now).requests_left(now) > 0
+    }
+
+    fn credits(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> &mut Credits {
         let is_full = self.known.len() >= PEERS_MAX && !self.known.contains_key(&address);
         if is_full && now.0 >= self.swept.0 + 1_000_000_000 {
             self.swept = now;
@@ -67,12 +76,11 @@ impl Peers {
             false => self.known.entry(address).or_insert_with(|| Peer::new(now)),
         };
         peer.seen = now;
-        let credits = match pool {
+        match pool {
             PublicPool::Any => &mut peer.public,
             PublicPool::GetInstruments => &mut peer.get_instruments,
             PublicPool::RefusedLogin => &mut peer.refused_logins,
-        };
-        credits.try_take(now).is_ok()
+        }
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use tickpath_deribit::codes::CancelReason;
 use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::messages::{GetMmp, ResetMmp, SetMmpConfig, SetSelfTradingConfig};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
-use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Money, Style};
 use tickpath_exchange::{DoorAsk, DoorRequest};
@@ -15,7 +15,7 @@ use tickpath_types::SelfTradePrevention;
 use super::{Answer, Front, REQUESTS_MAX};
 use crate::account::Changes;
 use crate::fault::Fault;
-use crate::json::{Json, Object, json, list, param, text_param};
+use crate::json::{Json, Object, json, list};
 use crate::listing::{decimal_money, figure};
 use crate::order::UserTrade;
 use crate::pending::ReplyTo;
@@ -96,37 +96,40 @@ impl Guard {
     }
 }
 
+/// Whether a guard is the one of an index and a group, of any where they are not named.
+fn is_of(guard: &Guard, index: Option<usize>, group: Option<Text<'_>>) -> bool {
+    index.is_none_or(|index| guard.index == index) && group.is_none_or(|group| group == guard.group.as_str())
+}
+
 impl Front {
-    fn named_index(&self, params: &Value<'_>) -> Result<Option<usize>, Fault> {
-        let Some(name) = text_param(params, "index_name")? else { return Ok(None) };
-        let place = self.indices.iter().position(|index| index.name == name);
-        place.map(Some).ok_or(Fault::param("index_name", "no index has this name"))
+    fn index_named(&self, name: Text<'_>) -> Result<usize, Fault> {
+        let place = self.indices.iter().position(|index| name == index.name.as_str());
+        place.ok_or(Fault::param("index_name", "no index has this name"))
     }
 
     pub(super) fn set_protection(&mut self, account: usize, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let index = self.named_index(&params)?.ok_or(Fault::param("index_name", "value required"))?;
-        let seconds = |name| match param::<u64>(&params, name)? {
-            Some(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
-            Some(_) => Err(Fault::param(name, "value must be at most 86400")),
-            None => Err(Fault::param(name, "value required")),
+        let asked: SetMmpConfig<'_> = request.params()?;
+        let index = self.index_named(asked.index_name)?;
+        let seconds = |name, seconds: u32| match u64::from(seconds) {
+            seconds @ 0..=SECONDS_MAX => Ok(seconds),
+            _ => Err(Fault::param(name, "value must be at most 86400")),
         };
-        let limit = |name| match param::<Decimal>(&params, name)? {
+        let limit = |name, limit: Option<Decimal>| match limit {
             Some(limit) if limit.is_negative() => Err(Fault::param(name, "value must not be below 0")),
             limit => Ok(limit.filter(|limit| !limit.is_zero()).map(|limit| decimal_money(limit).to_string())),
         };
-        let group = text_param(&params, "mmp_group")?.unwrap_or_default();
+        let group = asked.mmp_group.map(|group| group.to_cow().into_owned()).unwrap_or_default();
         self.check_groups(account, index, &group)?;
         let protection = Protection {
             account: self.accounts[account].name.clone(),
             index: self.indices[index].name.clone(),
             group,
-            interval_s: seconds("interval")?,
-            frozen_s: seconds("frozen_time")?,
-            quantity: limit("quantity_limit")?,
-            delta: limit("delta_limit")?,
-            vega: limit("vega_limit")?,
-            quote_quantity: limit("max_quote_quantity")?,
+            interval_s: seconds("interval", asked.interval)?,
+            frozen_s: seconds("frozen_time", asked.frozen_time)?,
+            quantity: limit("quantity_limit", asked.quantity_limit)?,
+            delta: limit("delta_limit", asked.delta_limit)?,
+            vega: limit("vega_limit", asked.vega_limit)?,
+            quote_quantity: limit("max_quote_quantity", asked.max_quote_quantity)?,
         };
         let group = protection.group.clone();
         self.protect(account, index, protection);
@@ -198,25 +201,20 @@ impl Front {
     }
 
     pub(super) fn protection(&self, account: usize, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let (index, group) = (self.named_index(&params)?, text_param(&params, "mmp_group")?);
-        let guards = self.accounts[account].guards.iter().filter(|guard| {
-            index.is_none_or(|index| guard.index == index)
-                && group.as_ref().is_none_or(|group| guard.group == *group)
-        });
+        let meant: GetMmp<'_> = request.params()?;
+        let index = meant.index_name.map(|name| self.index_named(name)).transpose()?;
+        let guards =
+            self.accounts[account].guards.iter().filter(|guard| is_of(guard, index, meant.mmp_group));
         Ok(Some(list(guards, |guard, out| guard.write(&self.indices[guard.index].name, out))))
     }
 
     /// What is frozen now.
     pub(super) fn protection_status(&self, account: usize, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let (index, group) = (self.named_index(&params)?, text_param(&params, "mmp_group")?);
+        let meant: GetMmp<'_> = request.params()?;
+        let index = meant.index_name.map(|name| self.index_named(name)).transpose()?;
         let now_ms = self.now_ms();
-        let frozen = self.accounts[account].guards.iter().filter(|guard| {
-            guard.is_frozen(now_ms)
-                && index.is_none_or(|index| guard.index == index)
-                && group.as_ref().is_none_or(|group| guard.group == *group)
-        });
+        let guards = self.accounts[account].guards.iter();
+        let frozen = guards.filter(|guard| guard.is_frozen(now_ms) && is_of(guard, index, meant.mmp_group));
         Ok(Some(list(frozen, |guard, out| out.extend_from_slice(&self.frozen(guard)))))
     }
 
@@ -231,13 +229,19 @@ impl Front {
     }
 
     pub(super) fn reset_protection(&mut self, account: usize, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let index = self.named_index(&params)?.ok_or(Fault::param("index_name", "value required"))?;
-        let group = text_param(&params, "mmp_group")?.unwrap_or_default();
-        self.guard(account, index, &group)
-            .ok_or(Fault::because(ErrorCode::BadArguments, "set_mmp_config was not called for it"))?;
-        self.unfreeze(account, index, &group);
+        let ResetMmp { index_name, mmp_group } = request.params()?;
+        let index = self.index_named(index_name)?;
+        let group = mmp_group.map(|group| group.to_cow().into_owned()).unwrap_or_default();
+        self.reset_group(account, index, &group)?;
         Ok(Some(json(&Text::new("ok"))))
+    }
+
+    /// Quoting of a group for which limits are set may go on.
+    pub(super) fn reset_group(&mut self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
+        self.guard(account, index, group)
+            .ok_or(Fault::because(ErrorCode::BadArguments, "no limits are set for it"))?;
+        self.unfreeze(account, index, group);
+        Ok(())
     }
 
     fn freeze_of(&self, account: usize, index: usize, group: &str, until_ms: Option<u64>) -> Record {
@@ -353,14 +357,13 @@ impl Front {
 
     /// `private/set_self_trading_config`: answered once the log has it.
     pub(super) fn set_self_trading(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let strategy = match text_param(&params, "mode")?.as_deref() {
-            Some("reject_taker") => SelfTradePrevention::CancelNewest,
-            Some("cancel_maker") => SelfTradePrevention::CancelOldest,
-            Some(_) => return Err(Fault::param("mode", "value must be reject_taker or cancel_maker")),
-            None => return Err(Fault::param("mode", "value required")),
+        let SetSelfTradingConfig { mode, extended_to_subaccounts } = request.params()?;
+        let strategy = match &*mode.to_cow() {
+            "reject_taker" => SelfTradePrevention::CancelNewest,
+            "cancel_maker" => SelfTradePrevention::CancelOldest,
+            _ => return Err(Fault::param("mode", "value must be reject_taker or cancel_maker")),
         };
-        if param::<bool>(&params, "extended_to_subaccounts")?.is_none() {
+        if extended_to_subaccounts.is_none() {
             return Err(Fault::param("extended_to_subaccounts", "value required"));
         }
         if self.requests.len() >= REQUESTS_MAX {
@@ -372,14 +375,16 @@ impl Front {
             received_ns: self.now_us * 1_000,
             ask: DoorAsk::PreventSelfTrades(strategy),
         });
-        known.mode_replies.push_back(to.clone());
+        known.mode_replies.push_back((to.clone(), strategy));
         Ok(None)
     }
 
     /// The log says what becomes of orders that would trade with the account's own.
     pub(super) fn take_self_trading(&mut self, account: usize, strategy: SelfTradePrevention) {
         self.accounts[account].self_trading = strategy;
-        if let Some(to) = self.accounts[account].mode_replies.pop_front() {
+        // The venue's operator may set it as well: that is nobody's answer.
+        let replies = &mut self.accounts[account].mode_replies;
+        if let Some((to, _)) = replies.pop_front_if(|(_, asked)| *asked == strategy) {
             self.reply(&to, Ok(json(&Text::new("ok"))));
         }
     }

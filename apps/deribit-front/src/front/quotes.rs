@@ -172,14 +172,22 @@ impl Front {
         };
         let extra = Some(Box::new(quote.extra.clone()));
         if let Some(Order { number, filled, .. }) = before {
+            let qty = Qty(filled.0 + qty.0);
+            let terms = NewTerms { number, qty, price, terms, display: None };
+            // Its texts are the new ones once it is changed.
+            let origin = Origin {
+                connection: Some(connection),
+                group: Some(group),
+                extra: extra.clone(),
+                ..Origin::default()
+            };
+            if self.send_change(account, terms, origin)? {
+                return Ok(Sent::OnItsWay);
+            }
             if let Some(order) = self.accounts[account].open.get_mut(&number) {
                 order.extra = extra;
             }
-            let qty = Qty(filled.0 + qty.0);
-            let terms = NewTerms { number, qty, price, terms, display: None };
-            let origin = Origin { connection: Some(connection), group: Some(group), ..Origin::default() };
-            let is_sent = self.send_change(account, terms, origin)?;
-            return Ok(if is_sent { Sent::OnItsWay } else { Sent::AsItIs(number) });
+            return Ok(Sent::AsItIs(number));
         }
         let mut intent =
             Intent { listing, side: quote.side, qty, price, terms, display: Qty::ZERO, moves: 0 };
@@ -355,16 +363,18 @@ impl Front {
         }
     }
 
-    /// After a restart nobody is there who quotes.
+    /// Quotes go with the connection that made them, whatever it says of its other orders; after a restart none of them is
+    /// there. Where the queue is full it is tried again a little later.
     pub(super) fn cancel_orphaned_quotes(&mut self) {
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
+            let is_made = |order: &Order| {
+                order.connection.is_some_and(|connection| self.connections.contains_key(&connection))
+            };
             let orphans: Vec<u64> = known
                 .open
                 .values()
-                .filter(|order| {
-                    order.terms.is_quote && order.extra.is_none() && !known.is_cancelling(order.number)
-                })
+                .filter(|order| order.terms.is_quote && !is_made(order) && !known.is_cancelling(order.number))
                 .map(|order| order.number)
                 .collect();
             for number in orphans {

@@ -2,6 +2,7 @@
 
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::Field;
+use tickpath_deribit::messages::{GetDeliveryPrices, GetFundingRate};
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
@@ -16,7 +17,7 @@ use crate::listing::figure;
 /// Elements where none are asked for, and at most.
 const SETTLEMENTS_DEFAULT: u64 = 20;
 const LOG_DEFAULT: u64 = 100;
-const DELIVERIES_DEFAULT: u64 = 10;
+const DELIVERIES_DEFAULT: u32 = 10;
 const COUNT_MAX: u64 = 1_000;
 const HOUR_MS: u64 = 3_600_000;
 /// Hours of a funding history at most.
@@ -86,9 +87,12 @@ impl Front {
 
     /// What delivered instruments of an index were delivered at, the latest first.
     pub(super) fn delivery_prices(&self, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let name = text_param(&params, "index_name")?.ok_or(Fault::param("index_name", "value required"))?;
-        let index = self.indices.iter().position(|index| index.name == name);
+        let GetDeliveryPrices { index_name, offset, count } = request.params()?;
+        let count = u64::from(count.unwrap_or(DELIVERIES_DEFAULT));
+        if !(1..=COUNT_MAX).contains(&count) {
+            return Err(Fault::param("count", "value must be 1 to 1000"));
+        }
+        let index = self.indices.iter().position(|index| index_name == index.name.as_str());
         let index = index.ok_or(Fault::param("index_name", "no index has this name"))?;
         let mut found: Vec<(String, Money)> = Vec::new();
         for delivery in self.deliveries.iter().rev().filter(|delivery| delivery.index == index) {
@@ -98,8 +102,7 @@ impl Front {
             }
         }
         let total = found.len() as u64;
-        let offset = param::<u64>(&params, "offset")?.unwrap_or(0) as usize;
-        let page = found.into_iter().skip(offset).take(count(&params, DELIVERIES_DEFAULT)?);
+        let page = found.into_iter().skip(offset.unwrap_or(0) as usize).take(count as usize);
         let data = list(page, |(date, price), out| {
             Object::new()
                 .with("date", Text::new(&date))
@@ -110,25 +113,24 @@ impl Front {
         Ok(Some(Object::new().with("data", Json(data)).with("records_total", total).end()))
     }
 
-    fn find_perpetual(&self, params: &Value<'_>) -> Result<usize, Fault> {
-        let place = self.find_named(params)?;
+    /// A perpetual, and a time.
+    fn funding_of(&self, request: &Request<'_>) -> Result<(usize, u64, u64), Fault> {
+        let GetFundingRate { instrument_name, start_timestamp, end_timestamp } = request.params()?;
+        let place = self.find_listing(&instrument_name.to_cow())?;
         let is_perpetual = self.settings.listings[place].is_perpetual();
-        if is_perpetual { Ok(place) } else { Err(ErrorCode::InvalidArgsForInstrument.into()) }
+        let asked = (place, start_timestamp, end_timestamp);
+        if is_perpetual { Ok(asked) } else { Err(ErrorCode::InvalidArgsForInstrument.into()) }
     }
 
     /// What a position of a perpetual paid in a time, as a part of its value.
     pub(super) fn funding_rate(&self, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let place = self.find_perpetual(&params)?;
-        let (from, to) = (time(&params, "start_timestamp")?, time(&params, "end_timestamp")?);
+        let (place, from, to) = self.funding_of(request)?;
         Ok(Some(self.funding_paid(place, from, to).to_string().into_bytes()))
     }
 
     /// The same hour by hour.
     pub(super) fn funding_history(&self, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let place = self.find_perpetual(&params)?;
-        let (from, to) = (time(&params, "start_timestamp")?, time(&params, "end_timestamp")?);
+        let (place, from, to) = self.funding_of(request)?;
         let last = to.min(self.now_ms()) / HOUR_MS;
         let first = (from.div_ceil(HOUR_MS)).max(last.saturating_sub(HOURS_MAX - 1)).max(1);
         let paid = &self.markets[place].funding;

@@ -27,6 +27,8 @@ use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, W
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
 const SHOWN_STEPS_MIN: u64 = 100;
 const SHOWN_PART_MIN: u64 = 100;
+/// Cancels that may wait for room in the queue, as many as the orders of two accounts.
+const UNSENT_MAX: usize = 1 << 18;
 
 /// An open order as it is to be.
 pub(super) struct NewTerms {
@@ -86,6 +88,9 @@ impl Front {
         let order_type = order.order_type.unwrap_or(OrderType::Limit);
         let time_in_force = order.time_in_force.unwrap_or(TimeInForce::GoodTilCancelled);
         check_terms(order, order_type, time_in_force)?;
+        if waits(order_type) || extra.is_some() {
+            self.check_storage()?;
+        }
         let label = order.label.map(|label| label.to_cow().into_owned()).unwrap_or_default();
         if label.chars().count() > LABEL_LEN_MAX {
             return Err(Fault::param("label", "at most 64 characters"));
@@ -108,6 +113,7 @@ impl Front {
             label: self.label_number(account, &label, to.id.client_order_id())?,
             trigger: 0,
             advanced,
+            is_auto_replaced: false,
         };
         if waits(order_type) {
             return self.place_trigger(account, listing, side, order, (qty, terms), to).map(Done::Order);
@@ -123,30 +129,6 @@ impl Front {
         let (connection, reply) = (Some(to.connection), Some(to.clone()));
         self.enter_as(account, intent, Origin { connection, reply, extra, ..Origin::default() })?;
         Ok(Done::Later)
-    }
-
-    /// The number of a label, and of what else the client calls the order. An account has so many of them and no more.
-    pub(super) fn label_number(
-        &mut self,
-        account: usize,
-        label: &str,
-        client_id: &str,
-    ) -> Result<u32, Fault> {
-        let known = &self.accounts[account];
-        let is_full = known.labels.len() >= self.settings.max_labels;
-        let number = match self.labels.find(label, client_id) {
-            Some(number) if number == 0 || !is_full || known.labels.contains(&number) => number,
-            _ if is_full => {
-                let reason = "the account has as many labels as it may: use one that it had";
-                return Err(Fault::because(ErrorCode::OtherReject, reason));
-            }
-            _ => {
-                let number = self.labels.number(label, client_id);
-                number.ok_or(Fault::new(ErrorCode::TemporarilyUnavailable))?
-            }
-        };
-        self.accounts[account].note_label(number);
-        Ok(number)
     }
 
     pub(super) fn check_deadline(&self, valid_until: Option<u64>) -> Result<(), Fault> {
@@ -263,6 +245,19 @@ impl Front {
         if !is_pair {
             self.check_not_liquidated(account, intent.listing)?;
         }
+        self.check_held(account, intent, leaves, but)
+    }
+
+    /// The same of what is being closed too: an order that lowers nothing needs its margin.
+    fn check_held(
+        &self,
+        account: usize,
+        intent: &Intent,
+        leaves: Qty,
+        but: Option<u64>,
+    ) -> Result<(), Fault> {
+        let listing = &self.settings.listings[intent.listing];
+        let is_pair = listing.contract.style == tickpath_derivatives::Style::Spot;
         let is_pair_sale = is_pair && intent.side == Side::Sell;
         let currency = if is_pair_sale { &listing.base } else { &listing.settlement };
         let figures = self.figures_of(account, currency, but);
@@ -294,13 +289,18 @@ impl Front {
 
     pub(super) fn enter_as(&mut self, account: usize, intent: Intent, origin: Origin) -> Result<(), Fault> {
         let order = self.engine_order(account, &intent);
-        let Origin { connection, reply, group, extra, turn } = origin;
+        let Origin { connection, reply, group, extra, turn, is_forced } = origin;
         let sent_us = self.now_us;
         if let Some(extra) = extra.as_ref().filter(|extra| !extra.linked.is_empty()) {
             self.write_links_asked(account, order.user_ref.0, extra);
         }
-        self.send(
+        let ask = match is_forced {
+            true => DoorAsk::Force(order),
+            false => DoorAsk::Order(OrderRequest::Enter(order)),
+        };
+        self.send_as(
             account,
+            ask,
             Pending {
                 request: OrderRequest::Enter(order),
                 work: Work::Place(intent),
@@ -334,22 +334,18 @@ impl Front {
         }
     }
 
-    /// Hands a request to the venue, and remembers it until the log has it.
-    fn send(&mut self, account: usize, mut pending: Pending) -> Result<(), Fault> {
+    /// Hands a user's request to the venue, and remembers it until the log has it.
+    fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
+        self.send_as(account, DoorAsk::Order(pending.request), pending)
+    }
+
+    fn send_as(&mut self, account: usize, ask: DoorAsk, mut pending: Pending) -> Result<(), Fault> {
         // Nobody fills the queue of all; what takes orders away has the room of all.
         let is_crowded = self.accounts[account].pending.len() >= ACCOUNT_REQUESTS_MAX
             && !matches!(pending.work, Work::Cancel { .. });
         if is_crowded || self.requests.len() >= REQUESTS_MAX {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
-        let ask = match (pending.work, pending.request) {
-            (Work::Place(Intent { terms, .. }), OrderRequest::Enter(order))
-                if terms.order_type == OrderType::Liquidation =>
-            {
-                DoorAsk::Force(order)
-            }
-            (_, request) => DoorAsk::Order(request),
-        };
         if pending.turn == 0 {
             self.turns += 1;
             pending.turn = self.turns;
@@ -448,6 +444,14 @@ impl Front {
         if qty <= order.filled {
             return Err(Fault::because(ErrorCode::InvalidAmount, "as much is executed already"));
         }
+        let is_reduce_only = edit.reduce_only || order.terms.is_reduce_only;
+        let qty = match is_reduce_only {
+            true => {
+                let leaves = Qty(qty.0 - order.filled.0);
+                Qty(order.filled.0 + self.reducing(account, listing, order.side, leaves)?.0)
+            }
+            false => qty,
+        };
         if edit.advanced.is_some() && order.terms.advanced.is_none() {
             return Err(ErrorCode::NotAdvOrder.into());
         }
@@ -468,9 +472,10 @@ impl Front {
         let terms = Terms {
             is_post_only: edit.post_only || order.terms.is_post_only,
             rejects_post_only: edit.reject_post_only,
-            is_reduce_only: edit.reduce_only || order.terms.is_reduce_only,
+            is_reduce_only,
             is_protected: edit.mmp || order.terms.is_protected,
             advanced,
+            is_auto_replaced: false,
             ..order.terms
         };
         let new = NewTerms { number, qty, price, terms, display };
@@ -492,7 +497,10 @@ impl Front {
         let order = self.open_order(account, number)?.clone();
         let shown = order.display.unwrap_or(Qty::ZERO);
         let (listing, display) = (order.listing, display.unwrap_or(shown));
-        let is_as_it_was = price == order.price && display == shown && terms == order.terms;
+        // Who moved it last is no change by itself.
+        let is_auto_replaced = order.terms.is_auto_replaced;
+        let same = Terms { is_auto_replaced, ..terms } == order.terms;
+        let is_as_it_was = price == order.price && display == shown && same;
         if is_as_it_was && qty == order.qty {
             return Ok(false);
         }
@@ -518,7 +526,7 @@ impl Front {
                 }
             }
         };
-        let Origin { connection, reply, group, extra, turn } = origin;
+        let Origin { connection, reply, group, extra, turn, .. } = origin;
         let work = Work::Edit { number, intent };
         self.send(account, Pending { request, work, connection, reply, group, sent_us, turn, extra })?;
         Ok(true)
@@ -632,18 +640,29 @@ impl Front {
         if numbers.is_empty() {
             return Ok(Some(group));
         }
-        let number_of_group = self.next_group;
-        self.next_group += 1;
-        for number in numbers {
-            let reason = CancelReason::UserRequest;
-            let sent = self.send_cancel(account, *number, None, Some(number_of_group), reason);
-            group.waiting += usize::from(sent.is_ok());
-        }
-        if group.waiting == 0 {
+        // All of them or none: nobody is to believe that he has no orders left.
+        if self.unsent.len() + numbers.len() > UNSENT_MAX {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
+        let number_of_group = self.next_group;
+        self.next_group += 1;
+        group.waiting = numbers.len();
         self.groups.insert(number_of_group, group);
+        self.unsent.extend(numbers.iter().map(|number| (account, *number, number_of_group)));
+        self.send_unsent();
         Ok(None)
+    }
+
+    /// Sends cancels that waited for room, as far as there is some: the other half of the queue is for other requests.
+    pub(super) fn send_unsent(&mut self) {
+        while self.requests.len() < REQUESTS_MAX / 2
+            && let Some((account, number, group)) = self.unsent.pop_front()
+        {
+            if self.send_cancel(account, number, None, Some(group), CancelReason::UserRequest).is_err() {
+                // It has ended meanwhile.
+                self.finish_of_group(group, None);
+            }
+        }
     }
 
     /// One of many is in the log, or is given up; the last of them answers.
@@ -675,7 +694,7 @@ impl Front {
     /// The cancelled orders by their instruments.
     fn detailed(&self, group: &Group) -> Vec<u8> {
         let account = &self.accounts[group.account];
-        let orders: Vec<_> = group.cancelled.iter().filter_map(|number| account.order(*number)).collect();
+        let orders = account.orders(&group.cancelled);
         let mut places: Vec<usize> = orders.iter().map(|order| order.listing).collect();
         places.sort_unstable();
         places.dedup();
@@ -709,10 +728,29 @@ impl Front {
         }
         let price = self.price_of(listing, side, close.order_type, close.price)?;
         let terms = Terms { order_type: close.order_type, is_reduce_only: true, ..Terms::default() };
-        let qty = Qty(size.unsigned_abs());
+        let left = size.unsigned_abs().saturating_sub(self.closing(account, listing, side));
+        if left == 0 {
+            return Err(Fault::because(ErrorCode::AlreadyClosed, "open orders close the whole position"));
+        }
+        // Of a position above the largest order a further request closes the rest.
+        let qty = Qty(left).min(self.settings.listings[listing].max_qty);
         let intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
+        self.check_held(account, &intent, qty, None)?;
         self.enter(account, intent, Some(to.connection), Some(to.clone()))?;
         Ok(None)
+    }
+
+    /// As much as open orders, and those on their way, close of a position and do nothing else.
+    fn closing(&self, account: usize, listing: usize, side: Side) -> u64 {
+        let known = &self.accounts[account];
+        let is_meant =
+            |place: usize, own: Side, terms: &Terms| (place, own) == (listing, side) && terms.is_reduce_only;
+        let open = known.open.values().filter(|order| is_meant(order.listing, order.side, &order.terms));
+        let pending = known.pending.iter().filter_map(|pending| match pending.work {
+            Work::Place(intent) if is_meant(intent.listing, intent.side, &intent.terms) => Some(intent.qty.0),
+            _ => None,
+        });
+        open.map(|order| order.leaves().0).chain(pending).fold(0, u64::saturating_add)
     }
 
     /// Cancels the orders whose connections are gone: those that were open then, and those that were on their way.
@@ -721,7 +759,7 @@ impl Front {
             return;
         }
         let orders = self.accounts.iter().flat_map(|known| known.open.values().chain(known.waiting.values()));
-        let pending = self.accounts.iter().flat_map(|known| known.pending.iter());
+        let pending = self.accounts.iter().flat_map(|known| known.pending.iter().chain(&known.late));
         let owners: std::collections::HashSet<u64> = orders
             .filter_map(|order| order.connection)
             .chain(pending.filter_map(|pending| pending.connection))
@@ -796,6 +834,10 @@ pub(super) fn check_terms(
     order_type: OrderType,
     time: TimeInForce,
 ) -> Result<(), Fault> {
+    // Of the venue's own orders, which no limit holds back: it is nobody else's to ask for.
+    if order_type == OrderType::Liquidation {
+        return Err(Fault::param("type", "liquidation is the venue's own"));
+    }
     let has_trigger =
         order.trigger.is_some() || order.trigger_price.is_some() || order.trigger_offset.is_some();
     if has_trigger && !waits(order_type) {

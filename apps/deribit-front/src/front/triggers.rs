@@ -6,7 +6,7 @@
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, Trigger};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::PlaceOrder;
-use tickpath_deribit::number::Decimal;
+use tickpath_deribit::number::{Decimal, NumberError};
 use tickpath_derivatives::Money;
 use tickpath_types::{ClientOrderId, Price, Qty, Side};
 
@@ -14,9 +14,13 @@ use super::Front;
 use crate::account::Changes;
 use crate::fault::Fault;
 use crate::json::whole;
+use crate::listing::Listing;
 use crate::order::{Extra, FillCondition, Order, TRIGGER_BIT, Terms, TriggerTerms};
 use crate::pending::{Intent, ReplyTo};
 use crate::record::{Link, Record, WaitingOrder};
+
+/// Units of an index that an option's order may wait for at most: sums of two still are numbers.
+const UNDERLYING_MAX: i64 = i64::MAX / 4;
 
 /// Orders of one account that may wait.
 pub(super) const WAITING_MAX: usize = 100;
@@ -32,14 +36,15 @@ impl Front {
         (qty, terms): (Qty, Terms),
         to: &ReplyTo,
     ) -> Result<u64, Fault> {
-        if self.accounts[account].waiting.len() >= WAITING_MAX {
+        if self.waiting_count(account) >= WAITING_MAX {
             return Err(Fault::beyond(ErrorCode::NoMoreTriggers, whole(WAITING_MAX as u64)));
         }
         let watched = order.trigger.ok_or(Fault::param("trigger", "value required"))?;
         let now = self
             .watched(listing, watched)
             .ok_or(Fault::because(ErrorCode::InvalidTriggerPrice, "there was no trade yet"))?;
-        let (price, offset) = self.trigger_price(listing, side, terms.order_type, order, now)?;
+        let watching = (listing, watched);
+        let (price, offset) = self.trigger_price(watching, side, terms.order_type, order, now)?;
         let limit = match terms.order_type {
             OrderType::StopLimit | OrderType::TakeLimit => {
                 let limit = order.price.ok_or(Fault::param("price", "value required"))?;
@@ -161,7 +166,7 @@ impl Front {
     /// The price that fires an order, and its distance where it follows the market.
     fn trigger_price(
         &self,
-        listing: usize,
+        (listing, watched): (usize, Trigger),
         side: Side,
         order_type: OrderType,
         order: &PlaceOrder<'_>,
@@ -169,25 +174,48 @@ impl Front {
     ) -> Result<(Price, Option<i64>), Fault> {
         if order_type == OrderType::TrailingStop {
             let offset = order.trigger_offset.ok_or(Fault::param("trigger_offset", "value required"))?;
-            let offset = self.on_offset_tick(listing, offset)?.0;
-            let price = Price(now.0 + side.sign() * offset);
-            let (low, high) = self.settings.listings[listing].collar;
-            return match price {
-                price if price < low => Err(ErrorCode::TriggerPriceTooLow.into()),
-                price if price > high => Err(ErrorCode::TriggerPriceTooHigh.into()),
-                _ => Ok((price, Some(offset))),
-            };
+            let (price, offset) = self.trailing((listing, watched), side, offset, now)?;
+            return Ok((price, Some(offset)));
         }
         let price = order.trigger_price.ok_or(Fault::param("trigger_price", "value required"))?;
-        let price = self.on_trigger_tick(listing, price)?;
+        let price = self.on_trigger_tick((listing, watched), price)?;
         if is_reached(side, order_type, price, now) {
             return Err(ErrorCode::InvalidTriggerPrice.into());
         }
         Ok((price, None))
     }
 
-    pub(super) fn on_trigger_tick(&self, listing: usize, price: Decimal) -> Result<Price, Fault> {
+    /// The price that fires a trailing stop so far behind the market now, and its distance.
+    fn trailing(
+        &self,
+        (listing, watched): (usize, Trigger),
+        side: Side,
+        offset: Decimal,
+        now: Price,
+    ) -> Result<(Price, i64), Fault> {
+        let offset = self.on_offset_tick((listing, watched), offset)?.0;
+        let price = Price(now.0 + side.sign() * offset);
         let listing = &self.settings.listings[listing];
+        let (low, high) = match is_underlying(listing, watched) {
+            true => (Price(1), Price(UNDERLYING_MAX)),
+            false => listing.collar,
+        };
+        match price {
+            price if price < low => Err(ErrorCode::TriggerPriceTooLow.into()),
+            price if price > high => Err(ErrorCode::TriggerPriceTooHigh.into()),
+            _ => Ok((price, offset)),
+        }
+    }
+
+    pub(super) fn on_trigger_tick(
+        &self,
+        (listing, watched): (usize, Trigger),
+        price: Decimal,
+    ) -> Result<Price, Fault> {
+        let listing = &self.settings.listings[listing];
+        if is_underlying(listing, watched) {
+            return underlying_price(listing, price);
+        }
         let (low, high) = (listing.price(listing.collar.0), listing.price(listing.collar.1));
         if price > high {
             return Err(Fault::beyond(ErrorCode::TriggerPriceTooHigh, high));
@@ -198,8 +226,16 @@ impl Front {
         listing.parse_price(price).map_err(|_| ErrorCode::TriggerPriceWrongTick.into())
     }
 
-    pub(super) fn on_offset_tick(&self, listing: usize, offset: Decimal) -> Result<Price, Fault> {
-        self.settings.listings[listing].parse_price(offset).map_err(|code| match code {
+    pub(super) fn on_offset_tick(
+        &self,
+        (listing, watched): (usize, Trigger),
+        offset: Decimal,
+    ) -> Result<Price, Fault> {
+        let listing = &self.settings.listings[listing];
+        if is_underlying(listing, watched) {
+            return underlying_price(listing, offset);
+        }
+        listing.parse_price(offset).map_err(|code| match code {
             ErrorCode::PriceWrongTick => ErrorCode::TriggerPriceWrongTick.into(),
             _ => ErrorCode::InvalidTriggerPrice.into(),
         })
@@ -321,15 +357,15 @@ impl Front {
                 "trailing stops have a trigger_offset, and all others a trigger_price",
             ));
         }
-        let price = change.price.map(|price| self.on_trigger_tick(listing, price)).transpose()?;
+        let watching = (listing, terms.watched);
+        let price = change.price.map(|price| self.on_trigger_tick(watching, price)).transpose()?;
         let offset = match change.offset {
             None => None,
             Some(offset) => {
-                let offset = self.on_trigger_tick(listing, offset)?.0;
                 let now = self
                     .watched(listing, terms.watched)
                     .ok_or(Fault::because(ErrorCode::InvalidTriggerPrice, "there was no trade yet"))?;
-                Some((offset, Price(now.0 + side.sign() * offset)))
+                Some(self.trailing(watching, side, offset, now)?)
             }
         };
         let limit =
@@ -349,7 +385,7 @@ impl Front {
             (order.is_replaced, order.updated_ms) = (true, now_ms);
             if let Some(terms) = &mut order.trigger {
                 terms.price = price.unwrap_or(terms.price);
-                if let Some((offset, price)) = offset {
+                if let Some((price, offset)) = offset {
                     (terms.offset, terms.price) = (Some(offset), price);
                 }
             }
@@ -420,6 +456,24 @@ pub(super) fn extra_of(link: &Link) -> Box<Extra> {
         released: Qty(link.released),
         ..Extra::default()
     })
+}
+
+/// True where an option's order watches the index: that is priced otherwise, and has neither its range nor its ticks.
+fn is_underlying(listing: &Listing, watched: Trigger) -> bool {
+    listing.contract.is_option() && !matches!(watched, Trigger::LastPrice | Trigger::MarkPrice)
+}
+
+/// A price of an option's index, or a distance from it, in the option's units.
+fn underlying_price(listing: &Listing, price: Decimal) -> Result<Price, Fault> {
+    let units = price.units(listing.contract.price_decimals);
+    match units.map_err(|error| match error {
+        NumberError::TooLarge => ErrorCode::TriggerPriceTooHigh,
+        _ => ErrorCode::TriggerPriceWrongTick,
+    })? {
+        ..=0 => Err(ErrorCode::TriggerPriceTooLow.into()),
+        units if units > UNDERLYING_MAX => Err(ErrorCode::TriggerPriceTooHigh.into()),
+        units => Ok(Price(units)),
+    }
 }
 
 /// Whether an order's price has come: a stop's when the market is worse for its side, a take's when it is better.

@@ -48,6 +48,48 @@ fn a_refused_subscription_begins_nothing() {
 }
 
 #[test]
+fn channels_joined_by_a_token_end_with_it() {
+    let channel = "user.orders.any.any.raw";
+    let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000 });
+    for is_revoked in [true, false] {
+        let mut venue = Venue::new();
+        let (anna, watcher) = (venue.connect(), venue.connect());
+        let granted = login(&mut venue, anna, "anna", "session:desk expires:60");
+        let joined = json!({ "channels": [channel], "access_token": granted["access_token"] });
+        assert_eq!(venue.ok(watcher, "private/subscribe", joined), json!([channel]));
+        venue.ok(anna, "private/buy", order.clone());
+        assert_eq!(venue.news(watcher, channel).len(), 1);
+        if is_revoked {
+            venue.call(anna, "private/logout", json!({ "invalidate_token": true }));
+        } else {
+            venue.wait(61_000_000);
+        }
+        let again = venue.login("anna");
+        venue.ok(again, "private/buy", order.clone());
+        assert!(venue.news(watcher, channel).is_empty(), "revoked: {is_revoked}");
+    }
+}
+
+#[test]
+fn a_renewed_login_cancels_on_disconnect_as_it_did() {
+    let mut venue = Venue::new();
+    let anna = venue.connect();
+    let granted = login(&mut venue, anna, "anna", "");
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({ "scope": "account" }));
+    venue.front.close(anna, venue.now_us);
+    let renewal =
+        |granted: Value| json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
+    let anna = venue.connect();
+    // The tokens of the connection that is gone went with it.
+    assert_eq!(venue.refused(anna, "public/auth", renewal(granted)), 13009);
+    let granted = login(&mut venue, anna, "anna", "");
+    venue.ok(anna, "private/disable_cancel_on_disconnect", json!({ "scope": "connection" }));
+    venue.ok(anna, "public/auth", renewal(granted));
+    let scope = json!({ "scope": "connection" });
+    assert_eq!(venue.ok(anna, "private/get_cancel_on_disconnect", scope)["enabled"], false);
+}
+
+#[test]
 fn a_logout_ends_the_token_of_a_session_too() {
     let mut venue = Venue::new();
     let anna = venue.connect();

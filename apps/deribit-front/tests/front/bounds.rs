@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::{HttpCall, Transport};
+use tickpath_matching::CommandKind;
+use tickpath_types::SelfTradePrevention;
 
 use crate::support::Venue;
 
@@ -57,6 +59,47 @@ fn what_needs_a_connection_is_refused_over_http() {
         assert_eq!(reply["error"]["code"], 10030, "{path}: {reply}");
         venue.front.close(number, venue.now_us);
     }
+}
+
+#[test]
+fn what_is_no_method_costs_as_well() {
+    for (method, path) in [("PUT", "/api/v2/public/get_time"), ("GET", "/elsewhere")] {
+        let mut venue = Venue::new();
+        let mut ask = || {
+            let number = venue.front.open(Transport::Http, venue.now_us);
+            let call =
+                HttpCall { method, target: path, path, query: Vec::new(), authorization: None, body: b"" };
+            venue.front.handle_http(number, &call, venue.now_us);
+            let reply = venue.frames(number).remove(0);
+            venue.front.close(number, venue.now_us);
+            reply["error"]["code"].clone()
+        };
+        let over = (0..200).position(|_| ask() == 10_028);
+        assert_eq!(over, Some(100), "{method} {path}");
+    }
+}
+
+#[test]
+fn a_mode_is_answered_by_the_log_and_given_up_in_time() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let ask = |venue: &mut Venue, id: u64| {
+        let params = json!({ "mode": "reject_taker", "extended_to_subaccounts": false });
+        let frame = json!({ "id": id, "method": "private/set_self_trading_config", "params": params });
+        venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+    };
+    ask(&mut venue, 1);
+    let session = venue.front.poll_request().unwrap().session;
+    let mode = |strategy| CommandKind::SetSelfTradePrevention { strategy, account: session };
+    venue.command(session, mode(SelfTradePrevention::CancelOldest));
+    assert!(venue.frames(anna).is_empty(), "that is the operator's");
+    venue.command(session, mode(SelfTradePrevention::CancelNewest));
+    assert_eq!(venue.frames(anna)[0]["result"], "ok");
+    ask(&mut venue, 2);
+    venue.now_us += 31_000_000;
+    venue.front.handle_time(venue.now_us);
+    let replies = venue.frames(anna);
+    assert_eq!((&replies[0]["id"], &replies[0]["error"]["code"]), (&json!(2), &json!(13_888)));
 }
 
 #[test]
@@ -151,5 +194,38 @@ fn orders_that_wait_are_cancelled_by_their_type() {
     {
         let params = json!({ "instrument_name": PERPETUAL, "type": filter });
         assert_eq!(venue.ok(anna, "private/cancel_all_by_instrument", params), cancelled, "{filter}");
+    }
+}
+
+#[test]
+fn a_full_disk_takes_no_order_that_it_would_have_to_remember() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let with = |changes: Value| {
+        let mut order = order(59_000);
+        order.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        order
+    };
+    let labelled = |label: &str| with(json!({ "label": label }));
+    let waiting = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "mark_price",
+                          "trigger_price": 62_000 });
+    let linked = with(json!({
+        "linked_order_type": "one_triggers_other", "trigger_fill_condition": "first_hit",
+        "otoco_config": [{ "amount": 10, "direction": "sell", "type": "limit", "price": 61_000 }]
+    }));
+    venue.ok(anna, "private/buy", labelled("known"));
+    venue.front.set_storage(false);
+    for order in [labelled("new"), waiting.clone(), linked.clone()] {
+        let reply = venue.call(anna, "private/buy", order);
+        assert_eq!(reply["error"]["code"], 13028, "{reply}");
+        assert!(reply["error"]["data"]["reason"].as_str().unwrap().contains("disk is full"), "{reply}");
+    }
+    // What needs no room goes on.
+    venue.ok(anna, "private/buy", labelled("known"));
+    venue.ok(anna, "private/buy", order(59_000));
+    assert_eq!(venue.ok(anna, "private/cancel_all", json!({})), 3);
+    venue.front.set_storage(true);
+    for order in [labelled("new"), waiting, linked] {
+        venue.ok(anna, "private/buy", order);
     }
 }

@@ -10,6 +10,8 @@ fn what_cannot_run_is_refused_in_one_line() {
         ("matching_rate = 1000", "matching_rate = 5\nband = '1'", "band must be above 0 and below 1"),
         ("matching_rate = 1000", "matching_rate = 5\nband = 'wide'", "'wide' is no number"),
         ("matching_rate = 1000", "matching_rate = 5\nmax_connections = 0", "max_connections"),
+        ("matching_rate = 1000", "matching_rate = 5\nmax_connections_per_address = 0", "per_address"),
+        ("matching_rate = 1000", "matching_rate = 5\nmax_labels = 536870912", "max_labels"),
         ("price = \"60000\"", "price = \"-1\"", "index btc_usd"),
         ("price = \"60000\"", "price = \"60000\", step_ppm = 20000", "step_ppm"),
         ("symbol = \"BTCPERP\"", "symbol = \"NOTHING\"", "the venue has no instrument 'NOTHING'"),

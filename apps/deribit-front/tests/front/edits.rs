@@ -74,6 +74,10 @@ fn orders_that_wait_are_edited_by_their_label() {
     let edited = &edited["order"];
     assert_eq!((&edited["trigger_offset"], &edited["trigger_price"]), (&json!(250), &json!(59750)));
     assert_eq!((&edited["amount"], &edited["order_state"]), (&json!(30), &json!("untriggered")));
+    for (offset, code) in [(json!(54_000.5), 10035), (json!(250.3), 10044), (json!(0), 11036)] {
+        let wrong = by_label(json!({ "trigger_offset": offset }));
+        assert_eq!(venue.refused(anna, "private/edit_by_label", wrong), code, "{offset}");
+    }
     let trigger = by_label(json!({ "trigger_price": 59000 }));
     assert_eq!(venue.refused(anna, "private/edit_by_label", trigger), 11047);
     let shown = by_label(json!({ "display_amount": 10 }));
@@ -157,4 +161,50 @@ fn requests_are_refused_for_a_while_and_nothing_of_them_is_done() {
     assert_eq!(venue.refused(anna, "private/cancel_all", json!({})), 10041);
     venue.wait(1_000_000);
     venue.ok(anna, "private/buy", buy);
+}
+
+#[test]
+fn an_edit_of_what_only_reduces_does_not_turn_the_position_round() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let at =
+        |amount: u64, price: u64| json!({ "instrument_name": PERPETUAL, "amount": amount, "price": price });
+    venue.ok(anna, "private/sell", at(100, 60_000));
+    venue.ok(bert, "private/buy", at(100, 60_000));
+    let mut reduces = at(10, 60_500);
+    reduces["reduce_only"] = json!(true);
+    let placed = venue.ok(bert, "private/sell", reduces)["order"].clone();
+    let edit = |more: Value| {
+        let mut params = json!({ "order_id": placed["order_id"] });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+    };
+    let larger = venue.ok(bert, "private/edit", edit(json!({ "amount": 10_000 })))["order"].clone();
+    assert_eq!((&larger["amount"], &larger["reduce_only"]), (&json!(100), &json!(true)));
+    // A part of it is executed: what is left of the position is what may be left of the order.
+    venue.ok(anna, "private/buy", at(40, 60_500));
+    let larger = venue.ok(bert, "private/edit", edit(json!({ "amount": 500 })))["order"].clone();
+    assert_eq!((&larger["amount"], &larger["filled_amount"]), (&json!(100), &json!(40)));
+    venue.ok(bert, "private/cancel_all", json!({}));
+    // One that becomes one.
+    let plain = venue.ok(bert, "private/sell", at(500, 60_500))["order"]["order_id"].clone();
+    let becomes = json!({ "order_id": plain, "amount": 500, "price": 60_600, "reduce_only": true });
+    assert_eq!(venue.ok(bert, "private/edit", becomes)["order"]["amount"], 60);
+    let wrong = venue.ok(bert, "private/buy", at(20, 59_000))["order"]["order_id"].clone();
+    let wrong = json!({ "order_id": wrong, "amount": 20, "reduce_only": true });
+    assert_eq!(venue.refused(bert, "private/edit", wrong), 11030);
+
+    // It waits for what is on its way and changes the position.
+    venue.ok(anna, "private/buy", at(50, 60_400));
+    let mut sale = at(50, 60_400);
+    sale["label"] = json!("fast");
+    let larger = json!({ "order_id": plain, "amount": 400 });
+    for (id, method, params) in [(1, "private/sell", sale), (2, "private/edit", larger)] {
+        let frame = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        venue.front.handle_frame(bert, frame.to_string().as_bytes(), venue.now_us);
+    }
+    venue.settle();
+    let replies = venue.frames(bert);
+    let edited = replies.iter().find(|frame| frame["id"] == 2).unwrap();
+    assert_eq!(edited["result"]["order"]["amount"], 10, "{edited}");
 }

@@ -168,7 +168,7 @@ fn every_kind_of_order_is_what_json_rpc_shows() {
     let web = venue.login("anna");
     let good = order("", SideCode::BUY, 2, "59000");
     let stop = Some(decimal("61000"));
-    let cases: [(NewOrderSingle<'_>, &str); 8] = [
+    let cases: [(NewOrderSingle<'_>, &str); 6] = [
         (NewOrderSingle { qty_type: Some(QtyType::UNITS), order_qty: Decimal::from(20), ..good }, "limit"),
         (NewOrderSingle { exec_inst: Some("6A"), ..good }, "limit"),
         (NewOrderSingle { time_in_force: Some(TimeInForceCode::GOOD_TIL_DAY), ..good }, "limit"),
@@ -182,25 +182,14 @@ fn every_kind_of_order_is_what_json_rpc_shows() {
             },
             "stop_market",
         ),
-        (NewOrderSingle { stop_px: stop, trigger: Some(Trigger::MARK), ..good }, "stop_limit"),
         (
             NewOrderSingle {
                 ord_type: Some(OrdType::MARKET_IF_TOUCHED),
-                price: None,
-                stop_px: Some(decimal("58000")),
-                trigger: Some(Trigger::INDEX),
+                stop_px: stop,
+                trigger: Some(Trigger::MARK),
                 ..good
             },
-            "take_market",
-        ),
-        (
-            NewOrderSingle {
-                ord_type: Some(OrdType::MARKET_IF_TOUCHED),
-                stop_px: Some(decimal("58000")),
-                trigger: Some(Trigger::INDEX),
-                ..good
-            },
-            "take_limit",
+            "stop_limit",
         ),
         (
             NewOrderSingle {
@@ -223,6 +212,15 @@ fn every_kind_of_order_is_what_json_rpc_shows() {
         let own = report.order_id.unwrap().to_owned();
         let state = venue.ok(web, "private/get_order_state", json!({ "order_id": own }));
         assert_eq!((&state["order_type"], &state["amount"]), (&json!(kind), &json!(20)), "{id}");
+        if kind == "stop_limit" {
+            let has = (report.ord_type, report.price, report.stop_px);
+            assert_eq!(has, (Some(OrdType::MARKET_IF_TOUCHED), good.price, stop));
+            assert_eq!((&state["price"], &state["trigger_price"]), (&json!(59000), &json!(61000)));
+            assert_eq!(
+                (&state["order_state"], &state["trigger"]),
+                (&json!("untriggered"), &json!("mark_price"))
+            );
+        }
         let cancel = OrderCancelRequest {
             cl_ord_id: Some(&id),
             symbol: Some(PERPETUAL),
@@ -232,6 +230,27 @@ fn every_kind_of_order_is_what_json_rpc_shows() {
         let state = venue.ok(web, "private/get_order_state", json!({ "order_id": own }));
         assert_eq!(state["order_state"], "cancelled", "{id}");
         anna.got.messages.clear();
+    }
+}
+
+#[test]
+fn a_stop_price_belongs_to_a_stop_and_a_stop_limit_has_both_prices() {
+    let mut venue = Venue::new();
+    let mut anna = Client::login(&mut venue, "anna");
+    let good = NewOrderSingle { trigger: Some(Trigger::MARK), ..order("1", SideCode::BUY, 2, "59000") };
+    let stop = Some(decimal("61000"));
+    let touched = Some(OrdType::MARKET_IF_TOUCHED);
+    for (order, tag) in [
+        (NewOrderSingle { stop_px: stop, ..good }, 99),
+        (NewOrderSingle { stop_px: stop, ord_type: Some(OrdType::MARKET), price: None, ..good }, 99),
+        (NewOrderSingle { ord_type: touched, ..good }, 99),
+        (NewOrderSingle { ord_type: Some(OrdType::STOP_MARKET), ..good }, 99),
+        (NewOrderSingle { ord_type: touched, stop_px: stop, price: None, ..good }, 44),
+    ] {
+        anna.send(&mut venue, &order);
+        let bytes = anna.next(&mut venue, MsgType::REJECT);
+        let reject: Reject<'_> = read(&bytes);
+        assert_eq!((reject.ref_msg_type, reject.ref_tag_id), (Some("D"), Some(tag)), "{order:?}");
     }
 }
 

@@ -21,6 +21,7 @@ pub struct Received {
 
 impl Listener for Received {
     fn on_message(&mut self, _: &Header<'_>, message: &Message<'_>) -> Result<(), Refusal> {
+        crate::fix_dictionary::check(message);
         self.messages.push(message.as_bytes().to_vec());
         Ok(())
     }

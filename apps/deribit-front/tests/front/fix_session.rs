@@ -46,17 +46,45 @@ fn logons_are_refused_that_are_forged_or_come_again() {
 #[test]
 fn one_name_has_one_session_and_others_go_on() {
     let mut venue = Venue::new();
-    let mut first = Client::login_as(&mut venue, "anna", "DESK", |_| {});
-    let second = Client::login_as(&mut venue, "anna", "DESK", |_| {});
-    assert!(second.got.logout.as_ref().unwrap().contains("logged on already"), "{:?}", second.got.logout);
+    let goes = |own: &mut Credentials<'_>| own.cancel_on_disconnect = Some(true);
+    let mut first = Client::login_as(&mut venue, "anna", "DESK", goes);
+    let used_ms = venue.now_us / 1_000;
     let other = Client::login_as(&mut venue, "anna", "DESK-2", |_| {});
     let same_name = Client::login_as(&mut venue, "bert", "DESK", |_| {});
-    assert!(first.got.is_up && other.got.is_up && same_name.got.is_up);
     first.send(&mut venue, &order("1", SideCode::BUY, 1, "59000"));
     first.report(&mut venue);
-    // Once it is gone its name is free.
+    let web = venue.login("anna");
+    let open =
+        |venue: &mut Venue| venue.ok(web, "private/get_open_orders", json!({})).as_array().unwrap().len();
+
+    // A wrong key, another key of the account, and the Logon that was recorded: none ends it.
+    let wrong = Client::login_as(&mut venue, "anna", "DESK", |own| own.password = Some("guess"));
+    assert_eq!(wrong.got.logout.as_deref(), Some("invalid_credentials"));
+    let another = Client::login_as(&mut venue, "reader", "DESK", |_| {});
+    assert!(another.got.logout.as_ref().unwrap().contains("another key"), "{:?}", another.got.logout);
+    let mut replayed = Client::connect(&mut venue, "DESK");
+    let (mut raw, mut word) = ([0; RAW_DATA_LEN_MAX], [0; 44]);
+    let credentials = logon("anna", used_ms, &mut raw, &mut word);
+    replayed.session.connect(Nanos::from_micros(venue.now_us), &credentials).unwrap();
+    replayed.pump(&mut venue);
+    assert!(replayed.got.logout.as_ref().unwrap().contains("above the last"), "{:?}", replayed.got.logout);
+    assert!(!venue.front.is_fix_over(first.number) && !venue.front.is_fix_over(same_name.number));
+    assert_eq!(open(&mut venue), 1);
+
+    // The right one is let in at once, and the session before is over, with its orders.
+    let mut second = Client::login_as(&mut venue, "anna", "DESK", |_| {});
+    assert!(second.got.is_up && venue.front.is_fix_over(first.number));
+    assert_eq!(open(&mut venue), 0);
+    first.pump(&mut venue);
+    assert!(first.got.logout.as_ref().unwrap().contains("another Logon"), "{:?}", first.got.logout);
+    second.got.messages.clear();
+    second.send(&mut venue, &order("1", SideCode::BUY, 1, "59000"));
+    second.report(&mut venue);
+    // When its connection goes at last, nothing of the new one goes with it.
     venue.front.close(first.number, venue.now_us);
-    assert!(Client::login_as(&mut venue, "anna", "DESK", |_| {}).got.is_up);
+    venue.settle();
+    assert_eq!(open(&mut venue), 1);
+    assert!(other.got.is_up && !venue.front.is_fix_over(other.number) && same_name.got.is_up);
 }
 
 #[test]

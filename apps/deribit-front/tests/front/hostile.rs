@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tickpath_deribit::sign::client_signature;
+use tickpath_matching::CommandKind;
 
 use crate::support::{START_US, Venue, settings};
 
@@ -90,6 +91,46 @@ fn who_is_not_authenticated_may_do_nothing_private() {
     let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60000 });
     assert_eq!(venue.refused(reader, "private/buy", order), 13021);
     assert_eq!(venue.refused(nobody, "private/cancel", json!({ "order_id": "1" })), 13009);
+}
+
+#[test]
+fn nobody_enters_an_order_that_no_limit_holds_back() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let price = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60_000 });
+    venue.ok(bert, "private/sell", price.clone());
+    venue.ok(anna, "private/buy", price);
+    let forced =
+        json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60_000, "type": "liquidation" });
+    let mut stop = forced.clone();
+    (stop["trigger"], stop["trigger_price"]) = (json!("mark_price"), json!(61_000));
+    let with = |more: Value| {
+        let mut params = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000 });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+    };
+    let linked =
+        with(json!({ "linked_order_type": "one_triggers_other", "trigger_fill_condition": "first_hit",
+        "otoco_config": [{ "direction": "sell", "type": "liquidation", "price": 61_000 }] }));
+    for (method, params) in [
+        ("private/buy", forced.clone()),
+        ("private/sell", forced.clone()),
+        ("private/buy", stop),
+        ("private/close_position", forced.clone()),
+        ("private/buy", linked),
+    ] {
+        assert_eq!(venue.refused(anna, method, params.clone()), -32602, "{method} {params}");
+    }
+    // Other ways to say it are passed over, and the order is one as all others are.
+    let placed = venue.ok(anna, "private/buy", with(json!({ "is_liquidation": true, "force": true })));
+    let id = placed["order"]["order_id"].clone();
+    venue.ok(
+        anna,
+        "private/edit",
+        json!({ "order_id": id, "amount": 20, "price": 59_000, "type": "liquidation" }),
+    );
+    assert!(venue.log.iter().all(|command| !matches!(command.kind, CommandKind::Force(_))));
+    assert_eq!(venue.front.counters().liquidations.read(), 0);
 }
 
 #[test]
@@ -297,11 +338,29 @@ fn an_account_has_so_many_labels_and_others_have_theirs() {
 }
 
 #[test]
+fn a_label_that_is_lost_leaves_its_number_to_nobody() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let order =
+        |label: &str| json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "label": label });
+    venue.ok(anna, "private/buy", order("a"));
+    venue.ok(bert, "private/buy", order("b"));
+    let mut venue = venue.restarted(vec!["a".to_owned()]);
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    assert_eq!(venue.ok(bert, "private/get_open_orders", json!({}))[0]["label"], "");
+    venue.ok(anna, "private/buy", order("c"));
+    assert_eq!(venue.ok(anna, "private/cancel_by_label", json!({ "label": "c" })), 1);
+    assert_eq!(venue.ok(bert, "private/get_open_orders", json!({}))[0]["label"], "", "it is another's");
+    assert_eq!(venue.ok(bert, "private/cancel_by_label", json!({ "label": "c" })), 0);
+}
+
+#[test]
 fn an_answer_that_is_too_long_is_refused_and_the_connection_goes_on() {
     let mut venue = Venue::new();
     let anna = venue.login("anna");
     let label = "x".repeat(64);
-    for _ in 0..7_000 {
+    // More than may be on their way at once.
+    for _ in 0..9_000 {
         venue.now_us += 10_000;
         let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "label": label });
         venue.ok(anna, "private/buy", order);
@@ -310,5 +369,5 @@ fn an_answer_that_is_too_long_is_refused_and_the_connection_goes_on() {
     assert_eq!(venue.front.poll_end(anna), None);
     // What is done is told by its number.
     let cancelled = venue.ok(anna, "private/cancel_all", json!({ "detailed": true }));
-    assert_eq!((cancelled, venue.engine.open_order_count()), (json!(7_000), 0));
+    assert_eq!((cancelled, venue.engine.open_order_count()), (json!(9_000), 0));
 }

@@ -1,6 +1,7 @@
 //! Orders that trigger others, and orders of which one cancels the other.
 
 use serde_json::{Value, json};
+use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
 
 use crate::support::Venue;
 
@@ -305,4 +306,170 @@ fn what_was_due_as_the_venue_stopped_is_done_after_the_restart() {
     assert_eq!(venue.engine.open_order_count(), 2);
     let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
     assert_eq!((labels(&mut venue, anna), venue.engine.open_order_count()), (vec!["first".to_owned()], 1));
+}
+
+/// Sends a request; what the front asks for is not carried out yet.
+fn send(venue: &mut Venue, connection: u64, method: &str, params: Value) {
+    let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params }).to_string();
+    venue.front.handle_frame(connection, frame.as_bytes(), venue.now_us);
+}
+
+/// Another door's order of the user of `bert` on the perpetual.
+fn beside(venue: &mut Venue, user_ref: u32, side: Side, price: i64) {
+    let enter = EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), side, Qty(1), Price(price * 10_000));
+    venue.order(2, OrderRequest::Enter(enter));
+}
+
+fn post_only(kind: &str, configs: Value) -> Value {
+    let mut params = linked(kind, "first_hit", configs);
+    params["post_only"] = json!(true);
+    params
+}
+
+#[test]
+fn an_order_that_is_moved_behind_the_book_is_linked_once() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    // An offer comes before the order: the engine lets that go, and it is entered again below.
+    send(&mut venue, anna, "private/buy", post_only("one_triggers_other", json!([take()])));
+    beside(&mut venue, 1_000, Side::Sell, 59_900);
+    venue.settle();
+    assert_eq!(labels(&mut venue, anna), ["first", "take"]);
+    sell(&mut venue, bert, 100, 59_890);
+    assert_eq!(labels(&mut venue, anna), ["take"], "it is let go by the order that stands");
+    venue.ok(anna, "private/cancel_all", json!({}));
+
+    let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
+    send(&mut venue, anna, "private/buy", post_only("one_cancels_other", json!([other])));
+    beside(&mut venue, 1_001, Side::Sell, 59_895);
+    venue.settle();
+    assert_eq!(labels(&mut venue, anna), ["first", "second"]);
+    let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
+    assert_eq!(labels(&mut venue, anna), ["first", "second"]);
+}
+
+#[test]
+fn nothing_is_linked_with_an_order_that_is_refused() {
+    let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
+    for (kind, config) in [("one_cancels_other", other), ("one_triggers_other", take())] {
+        let mut venue = Venue::new();
+        let anna = venue.login("anna");
+        venue.ok(
+            anna,
+            "private/set_self_trading_config",
+            json!({ "mode": "reject_taker", "extended_to_subaccounts": false }),
+        );
+        sell(&mut venue, anna, 10, 59_900);
+        let params = linked(kind, "first_hit", json!([config.clone()]));
+        assert_eq!(venue.refused(anna, "private/buy", params), 10003);
+        assert_eq!((labels(&mut venue, anna).len(), venue.engine.open_order_count()), (1, 1), "{kind}");
+        let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
+        assert_eq!((labels(&mut venue, anna).len(), venue.engine.open_order_count()), (1, 1), "{kind}");
+
+        // A post-only order that the book has no room for any more.
+        let mut params = post_only(kind, json!([config]));
+        (params["reject_post_only"], params["price"]) = (json!(true), json!(59_895));
+        send(&mut venue, anna, "private/buy", params);
+        beside(&mut venue, 1_000, Side::Sell, 59_890);
+        venue.settle();
+        assert_eq!((labels(&mut venue, anna).len(), venue.engine.open_order_count()), (1, 2), "{kind}");
+    }
+}
+
+#[test]
+fn what_is_on_its_way_goes_too_where_another_trades_first() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    // The first trades at once: the other is not entered at all.
+    sell(&mut venue, bert, 40, 59_890);
+    let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
+    let placed = venue.ok(anna, "private/buy", linked("one_cancels_other", "first_hit", json!([other])));
+    assert_eq!(placed["order"]["filled_amount"], 40);
+    assert_eq!((labels(&mut venue, anna), venue.engine.open_order_count()), (vec!["first".to_owned()], 1));
+    venue.ok(anna, "private/cancel_all", json!({}));
+
+    // Both are let go at once, and the first of them trades as it comes.
+    let bid = |price: u64| json!({ "instrument_name": PERPETUAL, "amount": 100, "price": price });
+    let near = json!({ "direction": "sell", "type": "limit", "price": 59_880, "label": "near" });
+    let both = json!([near, take()]);
+    venue.ok(anna, "private/buy", linked("one_triggers_one_cancels_other", "complete_fill", both));
+    venue.ok(bert, "private/buy", bid(59_880));
+    sell(&mut venue, bert, 100, 59_900);
+    assert!(labels(&mut venue, anna).is_empty());
+    assert_eq!(venue.engine.open_order_count(), 0);
+    let history = json!({ "currency": "BTC", "label": "take" });
+    let taken = venue.ok(anna, "private/get_order_state_by_label", history);
+    assert_eq!(taken.as_array().unwrap().last().unwrap()["cancel_reason"], "oco_other_closed");
+
+    // A stop fires while the other is on its way.
+    let stop = json!({ "direction": "sell", "type": "stop_market", "trigger": "last_price", "trigger_price": 59_500, "label": "stop" });
+    let both = json!([take(), stop]);
+    venue.ok(anna, "private/buy", linked("one_triggers_one_cancels_other", "complete_fill", both));
+    let sale = json!({ "instrument_name": PERPETUAL, "amount": 100, "price": 59_900 });
+    venue.call_and_stop(bert, "private/sell", sale);
+    beside(&mut venue, 1_000, Side::Buy, 59_400);
+    beside(&mut venue, 1_001, Side::Sell, 59_400);
+    venue.settle();
+    assert_eq!(labels(&mut venue, anna), ["stop"], "what it entered rests at the end of the band");
+    assert_eq!(venue.engine.open_order_count(), 1);
+}
+
+#[test]
+fn orders_on_their_way_bring_no_more_that_wait_than_there_may_be() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let far = |amount: u64| {
+        let mut params = linked("one_triggers_one_cancels_other", "first_hit", json!([take(), stop()]));
+        (params["amount"], params["price"]) = (json!(amount), json!(59_500));
+        params
+    };
+    (0..51).for_each(|_| send(&mut venue, anna, "private/buy", far(10)));
+    // A stop beside them is one too many as well.
+    let stop = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "mark_price", "trigger_price": 61_000 });
+    send(&mut venue, anna, "private/buy", stop);
+    let refused: Vec<i64> =
+        venue.frames(anna).iter().filter_map(|frame| frame["error"]["code"].as_i64()).collect();
+    assert_eq!(refused, [13901, 11035]);
+    venue.settle();
+    let waiting = venue.ok(anna, "private/get_open_orders", json!({}));
+    let waiting = waiting.as_array().unwrap().iter().filter(|order| order["order_state"] == "untriggered");
+    assert_eq!(waiting.count(), 100);
+}
+
+#[test]
+fn what_the_log_brings_late_is_what_was_asked_for() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let gives_up = |venue: &mut Venue, connection: u64| {
+        venue.now_us += 31_000_000;
+        venue.front.handle_time(venue.now_us);
+        let frames = venue.frames(connection);
+        assert!(frames.iter().any(|frame| frame["error"]["code"] == 13888), "{frames:?}");
+    };
+    // What it is linked with waits for it.
+    send(&mut venue, anna, "private/buy", linked("one_triggers_other", "first_hit", json!([take()])));
+    gives_up(&mut venue, anna);
+    venue.settle();
+    assert_eq!(labels(&mut venue, anna), ["first", "take"]);
+    sell(&mut venue, bert, 10, 59_900);
+    assert_eq!(venue.engine.open_order_count(), 2, "the take is in the book");
+    venue.ok(anna, "private/cancel_all", json!({}));
+    // It goes with its connection, whether that goes before or after.
+    for is_gone in [false, true] {
+        let quick = venue.login("anna");
+        venue.ok(quick, "private/enable_cancel_on_disconnect", json!({}));
+        let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "label": "first" });
+        send(&mut venue, quick, "private/buy", order);
+        gives_up(&mut venue, quick);
+        if is_gone {
+            venue.front.close(quick, venue.now_us);
+            venue.now_us += 200_000;
+            venue.front.handle_time(venue.now_us);
+        }
+        venue.settle();
+        assert_eq!(venue.engine.open_order_count(), 1);
+        venue.front.close(quick, venue.now_us);
+        venue.wait(200_000);
+        assert_eq!(venue.engine.open_order_count(), 0, "{is_gone}");
+    }
 }

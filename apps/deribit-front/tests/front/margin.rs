@@ -5,7 +5,7 @@ use tickpath_deribit_front::{HttpCall, Transport};
 use tickpath_matching::CommandKind;
 use tickpath_types::{Qty, SessionId};
 
-use crate::support::{Venue, settings};
+use crate::support::{Venue, changed, settings};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 
@@ -48,6 +48,22 @@ fn orders_that_lower_a_position_hold_nothing_together_as_far_as_it_goes() {
     }
     let more = order(&mut venue, bert, "sell", 9_600_000, json!({ "price": 61_000 }));
     assert_eq!(more["error"]["code"], 10009);
+}
+
+#[test]
+fn who_buys_must_have_the_fee_as_well() {
+    let amount = "min_trade_amount = \"0.0001\"";
+    let with_fee = format!("{amount}, taker_commission = \"0.001\"");
+    let mut venue = Venue::of(changed(&[(amount, &with_fee)]).unwrap());
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let pair = |amount: f64| json!({ "instrument_name": "BTC_USDC", "amount": amount, "price": 60_000 });
+    venue.ok(anna, "private/sell", pair(2.0));
+    // There are 100 000 USDC: 1.6666 are paid by them, and the fee of 100 is not.
+    assert_eq!(venue.refused(bert, "private/buy", pair(1.6666)), 10009);
+    venue.ok(bert, "private/buy", pair(1.665));
+    let summary = venue.ok(bert, "private/get_account_summary", json!({ "currency": "USDC" }));
+    let left = summary["balance"].as_f64().unwrap();
+    assert!((0.0..1.0).contains(&(left - 0.09)), "{left}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn changes_of_all_instruments_name_the_instrument_of_each() {
         venue.ok(
             anna,
             "private/buy",
-            json!({ "instrument_name": name, "amount": 10, "price": 100, "type": "limit" }),
+            json!({ "instrument_name": name, "amount": 10, "price": 6_000, "type": "limit" }),
         );
     }
     venue.wait(100_000);

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 use tickpath_fix::MsgType;
 use tickpath_fix::deribit::{SecurityList, SecurityListRequest};
+use tickpath_matching::CommandKind;
+use tickpath_types::OrderRequest;
 
 use crate::fix_client::{Client, decimal, read};
-use crate::support::{Venue, changed};
+use crate::support::{Venue, changed, settings};
 
 const OPTION: &str = "BTC-25DEC26-60000-C";
 
@@ -173,6 +175,109 @@ fn orders_in_dollars_and_by_volatility_have_a_price_on_a_tick() {
     assert_eq!((&open[0]["implv"], &open[0]["price"]), (&json!(40.5), &json!(0.048)));
 }
 
+/// The index moves by up to half a percent in a second.
+fn moving() -> Venue {
+    Venue::of(changed(&[("price = \"60000\"", "price = \"60000\", step_ppm = 5000")]).unwrap())
+}
+
+#[test]
+fn orders_in_dollars_and_by_volatility_follow_the_index() {
+    let mut venue = moving();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let order = |price: Value, way: &str| json!({ "instrument_name": OPTION, "amount": 1, "price": price, "advanced": way });
+    let bought = venue.ok(anna, "private/buy", order(json!(3141), "usd"))["order"].clone();
+    assert_eq!((&bought["auto_replaced"], &bought["replaced"]), (&json!(false), &json!(false)));
+    let by_volatility = venue.ok(anna, "private/buy", order(json!(40), "implv"))["order"].clone();
+    let plain = venue.ok(anna, "private/buy", params(json!(1), json!(0.04)))["order"].clone();
+    assert!(plain.get("auto_replaced").is_none());
+    let sold = venue.ok(bert, "private/sell", order(json!(9000), "usd"))["order"].clone();
+    venue.ok(anna, "private/subscribe", json!({ "channels": ["user.orders.any.any.raw"] }));
+    let state = |venue: &mut Venue, client: u64, order: &Value| {
+        venue.ok(client, "private/get_order_state", json!({ "order_id": order["order_id"] }))
+    };
+    let index = |venue: &mut Venue| {
+        let index = venue.ok(anna, "public/get_index_price", json!({ "index_name": "btc_usd" }));
+        index["index_price"].as_f64().unwrap()
+    };
+    let tick = 0.0005;
+    let mut moves = 0;
+    for _ in 0..60 {
+        let before = state(&mut venue, anna, &bought)["price"].clone();
+        venue.wait(1_000_000);
+        let now = state(&mut venue, anna, &bought);
+        moves += u32::from(now["price"] != before);
+        let index = index(&mut venue);
+        let near = |order: Value, dollars: f64, way: f64| {
+            let beyond = (order["price"].as_f64().unwrap() - dollars / index) * way;
+            assert!((-1e-9..tick).contains(&beyond), "{order} at {index}");
+        };
+        near(now, 3141.0, -1.0);
+        near(state(&mut venue, bert, &sold), 9000.0, 1.0);
+    }
+    assert!(moves >= 5, "{moves} moves");
+    let now = state(&mut venue, anna, &bought);
+    assert_eq!(
+        (&now["auto_replaced"], &now["replaced"], &now["usd"]),
+        (&json!(true), &json!(true), &json!(3141))
+    );
+    assert_ne!(state(&mut venue, anna, &by_volatility)["price"], by_volatility["price"]);
+    assert_eq!(state(&mut venue, anna, &plain), plain, "nobody moved it");
+    let told = venue.news(anna, "user.orders.any.any.raw");
+    assert!(told.iter().filter(|told| told["order_id"] == bought["order_id"]).count() >= moves as usize);
+
+    // It goes on after a restart, and its client's edit is his.
+    let mut venue = venue.restarted(Vec::new());
+    let anna = venue.login("anna");
+    assert_eq!(state(&mut venue, anna, &bought)["auto_replaced"], true);
+    let edit = json!({ "order_id": bought["order_id"], "amount": 2, "price": 3000, "advanced": "usd" });
+    assert_eq!(venue.ok(anna, "private/edit", edit)["order"]["auto_replaced"], false);
+    let before = state(&mut venue, anna, &bought);
+    let moved = (0..100).any(|_| {
+        venue.wait(1_000_000);
+        state(&mut venue, anna, &bought)["price"] != before["price"]
+    });
+    let after = state(&mut venue, anna, &bought);
+    assert!(moved && after["auto_replaced"] == true && after["usd"] == 3000, "{after}");
+    // As a plain order it stays.
+    let edit = json!({ "order_id": bought["order_id"], "amount": 2, "price": 0.03 });
+    assert!(venue.ok(anna, "private/edit", edit)["order"].get("usd").is_none());
+    venue.wait(1_000_000);
+    (0..60).for_each(|_| venue.wait(1_000_000));
+    assert_eq!(state(&mut venue, anna, &bought)["price"], 0.03);
+}
+
+#[test]
+fn many_orders_follow_the_index_in_their_turns() {
+    let mut venue = moving();
+    let anna = venue.login("anna");
+    for _ in 0..300 {
+        let order = json!({ "instrument_name": OPTION, "amount": 0.1, "price": 1000, "advanced": "usd" });
+        venue.ok(anna, "private/buy", order);
+    }
+    let mut most = 0;
+    let mut moved = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let before = venue.log.len();
+        venue.wait(1_000_000);
+        let replaced = venue.log[before..].iter().filter_map(|command| match command.kind {
+            CommandKind::Order(OrderRequest::Replace(request)) => Some(request.user_ref),
+            _ => None,
+        });
+        let replaced: Vec<_> = replaced.collect();
+        most = most.max(replaced.len());
+        moved.extend(replaced);
+    }
+    assert_eq!(most, 256, "no step is longer");
+    assert!(moved.len() >= 600, "all moved, and most more than once: {}", moved.len());
+    let open = venue.ok(anna, "private/get_open_orders", json!({}));
+    let prices: std::collections::BTreeSet<_> =
+        open.as_array().unwrap().iter().map(|order| order["price"].to_string()).collect();
+    assert!(
+        open.as_array().unwrap().len() == 300 && prices.len() <= 2,
+        "one step behind at most: {prices:?}"
+    );
+}
+
 #[test]
 fn quotes_are_cancelled_by_their_delta_and_stopped_by_their_vega() {
     let mut venue = Venue::new();
@@ -206,4 +311,36 @@ fn quotes_are_cancelled_by_their_delta_and_stopped_by_their_vega() {
     assert_eq!(venue.ok(anna, "private/get_open_orders", json!({})), json!([]));
     let status = venue.ok(anna, "private/get_mmp_status", json!({}));
     assert_eq!((&status[0]["mmp_group"], &status[0]["frozen_until"]), (&json!("g"), &json!(0)));
+}
+
+#[test]
+fn orders_of_options_wait_for_a_price_of_the_index() {
+    let mut moving = settings();
+    moving.indices[0].2 = 5_000;
+    let mut venue = Venue::of(moving);
+    let anna = venue.login("anna");
+    let stop = |trigger: Value| json!({ "instrument_name": OPTION, "amount": 0.1, "type": "stop_limit", "price": 0.01, "trigger": "index_price", "trigger_price": trigger });
+    for (price, code) in [(json!(0), 10035), (json!(-1), 10035), (json!(60_100.000_01), 10044)] {
+        assert_eq!(venue.refused(anna, "private/buy", stop(price.clone())), code, "{price}");
+    }
+    // The option's own prices still have its range.
+    let mut own = stop(json!(60_100));
+    own["trigger"] = json!("mark_price");
+    assert_eq!(venue.refused(anna, "private/buy", own), 10034);
+    let up = venue.ok(anna, "private/buy", stop(json!(60_100)))["order"].clone();
+    assert_eq!((&up["trigger_price"], &up["trigger"]), (&json!(60_100), &json!("index_price")));
+    let mut down = stop(json!(59_900));
+    down["type"] = json!("take_limit");
+    let down = venue.ok(anna, "private/buy", down)["order"]["order_id"].clone();
+    let moved = json!({ "order_id": down, "amount": 0.1, "trigger_price": 59_950.5 });
+    assert_eq!(venue.ok(anna, "private/edit", moved)["order"]["trigger_price"], 59_950.5);
+    let trailing = json!({ "instrument_name": OPTION, "amount": 0.1, "type": "trailing_stop", "trigger": "index_price", "trigger_offset": 5_000 });
+    let trailing = venue.ok(anna, "private/buy", trailing)["order"].clone();
+    assert_eq!(trailing["trigger_price"], 65_000);
+    for _ in 0..200 {
+        venue.wait(1_000_001);
+    }
+    let waiting = venue.ok(anna, "private/get_open_orders", json!({ "type": "trigger_all" }));
+    assert!(waiting.as_array().unwrap().len() < 3, "{waiting}");
+    assert!(venue.engine.open_order_count() > 0);
 }

@@ -1,6 +1,7 @@
 //! Market maker protection, quotes, and trades with oneself.
 
 use serde_json::{Value, json};
+use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
 
 use crate::support::Venue;
 
@@ -251,4 +252,112 @@ fn quotes_are_changed_many_at_once() {
     let mut venue = venue.restarted(Vec::new());
     venue.wait(200_000);
     assert_eq!(venue.engine.open_order_count(), 0);
+}
+
+#[test]
+fn quotes_go_with_their_connection_whatever_it_says_of_its_orders() {
+    let one = || {
+        let bid = json!({ "amount": 10, "price": 59_000 });
+        quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s", "bid": bid })])
+    };
+    for leaving in ["private/disable_cancel_on_disconnect", "private/logout"] {
+        let mut venue = Venue::new();
+        let anna = venue.login("anna");
+        let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+        venue.ok(anna, "private/set_mmp_config", watched);
+        venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+        order(&mut venue, anna, "buy", 10, 58_000, false);
+        assert_eq!(venue.ok(anna, "private/mass_quote", one())["orders_count"], 1);
+        venue.call(anna, leaving, json!({}));
+        venue.wait(200_000);
+        assert_eq!(venue.engine.open_order_count(), 2);
+        venue.front.close(anna, venue.now_us);
+        venue.settle();
+        assert_eq!(venue.engine.open_order_count(), 1, "{leaving}: the order stays, the quote goes");
+    }
+    // One that is on its way as its connection goes.
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+    venue.ok(anna, "private/set_mmp_config", watched);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": "private/mass_quote", "params": one() });
+    venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+    let frame =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "private/disable_cancel_on_disconnect", "params": {} });
+    venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+    venue.front.close(anna, venue.now_us);
+    venue.settle();
+    venue.wait(200_000);
+    assert_eq!(venue.engine.open_order_count(), 0);
+}
+
+#[test]
+fn a_quote_has_the_texts_of_the_request_that_changed_it() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+    venue.ok(anna, "private/set_mmp_config", watched);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    let quote = |set: &str, bid: Value| {
+        quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": set, "bid": bid })])
+    };
+    let set = |venue: &mut Venue| {
+        let open = venue.ok(anna, "private/get_open_orders", json!({}));
+        open[0]["quote_set_id"].as_str().unwrap().to_owned()
+    };
+    venue.ok(anna, "private/mass_quote", quote("s1", side(100, 59_000.0)));
+    // Refused: the quote is what it was.
+    for (refused, code) in [(side(100, 59_000.3), 10043), (side(100, 90_000.0), 10007)] {
+        let result = venue.ok(anna, "private/mass_quote", quote("s2", refused));
+        assert_eq!(
+            (&result["errors"][0]["error"]["code"], &result["errors"][0]["quote_set_id"]),
+            (&json!(code), &json!("s2"))
+        );
+        assert_eq!(set(&mut venue), "s1");
+    }
+    order(&mut venue, bert, "sell", 100, 60_000, false);
+    let crossing = venue.ok(anna, "private/mass_quote", quote("s2", side(100, 60_000.0)));
+    assert_eq!((&crossing["errors_count"], set(&mut venue).as_str()), (&json!(1), "s1"));
+    // Changed, and as it is already.
+    venue.ok(anna, "private/mass_quote", quote("s3", side(100, 59_100.0)));
+    assert_eq!(set(&mut venue), "s3");
+    venue.ok(anna, "private/mass_quote", quote("s4", side(100, 59_100.0)));
+    assert_eq!(set(&mut venue), "s4");
+    // What it takes by the change has the new ones too.
+    let taking = venue.ok(anna, "private/mass_quote", quote("s5", json!({ "amount": 50, "price": 60_000 })));
+    assert_eq!(taking["trades"][0]["quote_set_id"], "s5", "{taking}");
+    let trades =
+        venue.ok(anna, "private/get_user_trades_by_instrument", json!({ "instrument_name": PERPETUAL }));
+    assert_eq!(trades["trades"][0]["quote_set_id"], "s5");
+}
+
+#[test]
+fn a_quote_that_the_engine_lets_go_is_none() {
+    for (rejects, code) in [(true, 11054), (false, 11021)] {
+        let mut venue = Venue::new();
+        let anna = venue.login("anna");
+        let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+        venue.ok(anna, "private/set_mmp_config", watched);
+        venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+        let quote = |price: u64| {
+            let bid =
+                json!({ "amount": 100, "price": price, "post_only": true, "reject_post_only": rejects });
+            quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s", "bid": bid })])
+        };
+        venue.ok(anna, "private/mass_quote", quote(59_000));
+        // An offer comes before the change of the quote.
+        let frame =
+            json!({ "jsonrpc": "2.0", "id": 77, "method": "private/mass_quote", "params": quote(59_500) });
+        venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+        let offer =
+            EnterOrder::limit(UserRefNum(1_000), InstrumentId(1), Side::Sell, Qty(1), Price(594_000_000));
+        venue.order(2, OrderRequest::Enter(offer));
+        venue.settle();
+        let frames = venue.frames(anna);
+        let result = &frames.iter().find(|frame| frame["id"] == 77).unwrap()["result"];
+        assert_eq!((&result["orders_count"], &result["errors_count"]), (&json!(0), &json!(1)), "{result}");
+        assert_eq!(result["errors"][0]["error"]["code"], code);
+        assert_eq!(venue.engine.open_order_count(), 1);
+    }
 }

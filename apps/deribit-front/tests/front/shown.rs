@@ -112,6 +112,34 @@ fn candles_are_of_their_minutes() {
     assert_eq!(next["tick"].as_u64().unwrap(), now["tick"].as_u64().unwrap() + 60_000);
     let whole = venue.news(anna, day).pop().unwrap();
     assert_eq!((&whole["low"], &whole["cost"]), (&json!(59900), &json!(100)));
+    // What was, for who asks.
+    let begin = now["tick"].as_u64().unwrap();
+    let asked = |start: u64, end: u64, resolution: &str| json!({ "instrument_name": PERPETUAL, "start_timestamp": start, "end_timestamp": end, "resolution": resolution });
+    let method = "public/get_tradingview_chart_data";
+    let data = venue.ok(anna, method, asked(begin - 300_000, begin + 600_000, "1"));
+    assert_eq!((&data["status"], &data["ticks"]), (&json!("ok"), &json!([begin, begin + 60_000])));
+    assert_eq!((&data["open"], &data["close"]), (&json!([60000, 60050]), &json!([59900, 60050])));
+    assert_eq!((&data["high"], &data["low"]), (&json!([60100, 60050]), &json!([59900, 60050])));
+    assert_eq!(data["cost"], json!([80, 20]));
+    // A minute without a trade has the price before it.
+    venue.wait(60_000_000);
+    let data = venue.ok(anna, method, asked(begin + 120_000, u64::MAX >> 11, "1"));
+    assert_eq!((&data["ticks"], &data["open"]), (&json!([begin + 120_000]), &json!([60050])));
+    assert_eq!((&data["low"], &data["volume"]), (&json!([60050]), &json!([0])));
+    for (start, end) in [(0, begin - 1), (begin + 600_000, begin), (u64::MAX >> 11, u64::MAX >> 11)] {
+        let data = venue.ok(anna, method, asked(start, end, "1"));
+        assert_eq!((&data["status"], &data["ticks"]), (&json!("no_data"), &json!([])), "{start} {end}");
+    }
+    let day = venue.ok(anna, method, asked(0, begin, "1D"));
+    assert_eq!((day["ticks"].as_array().unwrap().len(), &day["cost"]), (1, &json!([100])));
+    for (name, value) in
+        [("resolution", json!("2")), ("start_timestamp", json!("x")), ("end_timestamp", json!(null))]
+    {
+        let mut wrong = asked(0, begin, "1");
+        wrong[name] = value;
+        let error = venue.call(anna, method, wrong);
+        assert_eq!(error["error"]["data"]["param"], name, "{error}");
+    }
 }
 
 #[test]

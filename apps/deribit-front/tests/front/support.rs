@@ -43,7 +43,8 @@ pub fn instruments() -> Vec<Instrument> {
         collar_high: Price(reference * 4),
     };
     vec![
-        instrument(1, "BTCPERP", 5_000, 600_000_000),
+        // Its prices are from a tenth of the reference, so that distances are below them.
+        Instrument { collar_low: Price(60_000_000), ..instrument(1, "BTCPERP", 5_000, 600_000_000) },
         instrument(2, "ETHUSDC", 500, 30_000_000),
         instrument(3, "BTCOPT", 5, 500),
         instrument(4, "BTCUSDC", 100, 600_000_000),

@@ -448,3 +448,36 @@ fn http_answers_one_request() {
     let reply = venue.frames(anna);
     assert_eq!(reply[0]["result"], json!([]));
 }
+
+#[test]
+fn a_position_is_closed_once() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    order(&mut venue, anna, "sell", json!(1_000_000), json!(60000));
+    order(&mut venue, bert, "buy", json!(1_000_000), json!(60000));
+    let far = json!({ "instrument_name": PERPETUAL, "type": "limit", "price": 60500 });
+    let market = json!({ "instrument_name": PERPETUAL, "type": "market" });
+    let first = venue.ok(bert, "private/close_position", far.clone())["order"].clone();
+    assert_eq!((&first["amount"], &first["order_state"]), (&json!(1_000_000), &json!("open")));
+    // It is there already: more would turn the position round, without margin.
+    assert_eq!(venue.refused(bert, "private/close_position", far.clone()), 10010);
+    assert_eq!(venue.refused(bert, "private/close_position", market.clone()), 10010);
+    // What is not closed yet is.
+    venue.ok(bert, "private/edit", json!({ "order_id": first["order_id"], "amount": 300_000 }));
+    let second = venue.ok(bert, "private/close_position", market.clone());
+    assert_eq!(second["order"]["amount"], 700_000, "it rests at the end of the band");
+    assert_eq!(venue.refused(bert, "private/close_position", market.clone()), 10010);
+    venue.ok(bert, "private/cancel_all", json!({}));
+
+    // Another order closes it as well as it may: one beside it needs what any order does.
+    order(&mut venue, bert, "sell", json!(1_000_000), json!(60500));
+    assert_eq!(venue.ok(bert, "private/close_position", far.clone())["order"]["amount"], 1_000_000);
+    venue.ok(bert, "private/cancel_all", json!({}));
+    order(&mut venue, bert, "sell", json!(29_700_000), json!(60500));
+    let blocked = venue.refused(bert, "private/close_position", far);
+    assert_eq!(blocked, 10009);
+    venue.ok(bert, "private/cancel_all", json!({}));
+    order(&mut venue, anna, "buy", json!(1_000_000), json!(59990));
+    let closed = venue.ok(bert, "private/close_position", market);
+    assert_eq!(closed["order"]["order_state"], "filled");
+}

@@ -5,7 +5,9 @@ use std::net::SocketAddrV4;
 use std::path::Path;
 
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, FaultSwitch, LabelStore};
+use tickpath_deribit_front::{
+    DeribitConfig, DeribitServer, DeribitThread, DeribitView, FaultSwitch, LabelStore,
+};
 use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::NoTrace;
@@ -20,6 +22,8 @@ pub struct Running {
     pub address: SocketAddrV4,
     /// Where clients connect that speak FIX.
     pub fix_address: Option<SocketAddrV4>,
+    /// What it counts.
+    pub view: DeribitView,
     /// Makes things go wrong.
     pub faults: FaultSwitch,
 }
@@ -51,12 +55,12 @@ impl Running {
         let labels = LabelStore { path: folder.join("labels"), is_synced: false };
         let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
         let (address, faults) = (server.local_address(), server.faults().unwrap());
-        let fix_address = server.fix_address();
+        let (fix_address, view) = (server.fix_address(), server.view());
         let stop = StopSignal::new();
         let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
         let runner = Runner::start(plan, clock, stop.clone()).unwrap();
         let front = server.start(clock).unwrap();
-        Running { stop, runner, journal, front, address, fix_address, faults }
+        Running { stop, runner, journal, front, address, fix_address, view, faults }
     }
 
     /// The address of its WebSocket.

@@ -56,16 +56,34 @@ pub enum AdminError {
         source: io::Error,
     },
     /// Nobody answers: start the gateway, or name its socket.
-    #[error("no gateway answers at {}: {source}: is it running, and is this its admin socket?", path.display())]
+    #[error("no gateway answers at {}: {source}: is it running, and is this its admin socket?", whole(path).display())]
     Call {
         /// The socket.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
+    /// It takes the call and says nothing: end its process. The venue then cancels its orders where `cancel_on_disconnect`
+    /// is on.
+    #[error(
+        "the gateway at {} takes the call and does not answer within {} s: it hangs or is stopped; end its process, and the \
+         venue cancels its orders unless cancel_on_disconnect is off",
+        whole(path).display(), patience.as_secs()
+    )]
+    Silent {
+        /// The socket.
+        path: PathBuf,
+        /// How long was waited.
+        patience: Duration,
+    },
     /// The gateway refused, in its own words.
     #[error("{0}")]
     Refused(String),
+}
+
+/// A path that says more than where it was said.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// What commands are about.
@@ -239,7 +257,10 @@ impl Gateway {
             ["status"] => Ok(AdminCommand::Status),
             ["kill"] => Ok(AdminCommand::Kill),
             ["release", word] if word == self.standing.name => Ok(AdminCommand::Release),
-            ["release", ..] => Err(format!("to take orders again say release {}", self.standing.name)),
+            ["release", ..] => Err(format!(
+                "to take orders again say release {0}: tickpath gateway release {0} --confirm {0}",
+                self.standing.name
+            )),
             ["limits", account, ref values @ ..] if !values.is_empty() => {
                 let accounts = &self.standing.accounts;
                 let place = accounts.iter().position(|known| known.name == account);
@@ -297,10 +318,18 @@ fn parse_limits(values: &[&str]) -> Result<Option<RiskLimit>, String> {
 /// # Errors
 /// [`AdminError::Call`] when nobody answers, [`AdminError::Refused`] with what the gateway said.
 pub fn call(path: &Path, line: &str) -> Result<Value, AdminError> {
-    let failed = |source| AdminError::Call { path: path.to_owned(), source };
+    call_within(path, line, ANSWER_TIMEOUT + LINE_TIMEOUT)
+}
+
+fn call_within(path: &Path, line: &str, patience: Duration) -> Result<Value, AdminError> {
+    let failed = |source: io::Error| match source.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => AdminError::Silent { path: path.to_owned(), patience },
+        _ => AdminError::Call { path: path.to_owned(), source },
+    };
     let ask = || -> io::Result<String> {
         let mut stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT + LINE_TIMEOUT))?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
         stream.write_all(format!("{line}\n").as_bytes())?;
         let mut answer = String::new();
         BufReader::new(stream.take(ANSWER_LEN_MAX)).read_line(&mut answer)?;
@@ -394,11 +423,25 @@ mod tests {
         assert_eq!((&answer["is_killed"], &answer["open_orders"]), (&json!(true), &json!(3)));
         assert!(site.control.is_killed() && marker.is_there());
         for line in ["release", "release x", "release g g"] {
-            assert_eq!(site.say(line).unwrap_err(), "to take orders again say release g");
+            assert_eq!(
+                site.say(line).unwrap_err(),
+                "to take orders again say release g: tickpath gateway release g --confirm g"
+            );
         }
         assert!(site.control.is_killed());
         assert_eq!(site.say("release g").unwrap()["is_killed"], false);
         assert!(!site.control.is_killed() && !marker.is_there());
+    }
+
+    #[test]
+    fn a_gateway_that_hangs_is_told_from_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.admin.sock");
+        let said =
+            |path: &Path| call_within(path, "kill", Duration::from_millis(20)).unwrap_err().to_string();
+        assert!(said(&path).starts_with("no gateway answers at /"));
+        let _hanging = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(said(&path).contains("does not answer within"));
     }
 
     #[test]

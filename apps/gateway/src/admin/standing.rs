@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tickpath_gateway_protocol::{ConnectionStatus, GatewayState, Transport};
 
 use crate::config::{Amount, GatewayConfig};
-use crate::core::account::Step;
+use crate::core::account::{Step, words};
 use crate::metrics::{ClientMetrics, GatewayMetrics};
 use crate::safety::{Control, RiskLimit};
 use crate::view::{ConnectionView, GatewayView};
@@ -138,9 +138,14 @@ impl Standing {
         }
         let can_trade = |(place, account): (usize, &AccountWords)| {
             let is_ready = view.accounts.get(place).is_some_and(|account| account.step() == Step::Ready);
-            is_ready && !(account.waits_for_limits && self.control.published(place).is_none())
+            let watches = view.accounts.get(place).is_some_and(|account| account.watches.read() == 1);
+            is_ready && !watches && !(account.waits_for_limits && self.control.published(place).is_none())
         };
         let is_none = !self.accounts.iter().enumerate().any(can_trade);
+        let text = view.text.read();
+        if is_none && view.accounts.iter().any(|account| account.watches.read() == 1) && !text.is_empty() {
+            return Some(text);
+        }
         is_none.then(|| {
             format!("no limits are published: tickpath gateway limits {} ACCOUNT order_size_max=N", self.name)
         })
@@ -151,11 +156,13 @@ impl Standing {
         let published = self.control.published(place);
         let held_to = account.caps.and(&published.unwrap_or_default());
         let step = view.map_or(Step::Down, crate::view::AccountView::step);
+        let may_trade = view.is_none_or(|view| view.watches.read() == 0);
         json!({
             "name": account.name,
             "step": step.name(),
             "is_ready": step == Step::Ready,
-            "words": step.words(),
+            "words": words(step, may_trade),
+            "may_trade": may_trade,
             "open_orders": view.map_or(0, |view| view.open_orders.read()),
             "limits": of_limit(&held_to),
             "published": published.as_ref().map(of_limit),

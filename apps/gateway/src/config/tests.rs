@@ -30,7 +30,9 @@ fn every_knob_has_its_default() {
     assert_eq!((venue.subscriptions_max, venue.subscribe_batch, venue.depth), (256, 56, 20));
     assert_eq!((venue.encode_buffer.0, venue.decode_buffer.0), (1 << 20, 16 << 20));
     assert!(venue.cancel_on_disconnect && config.clients.cancel_on_disconnect);
-    assert_eq!(venue.feeds, FeedsConfig { ticker: true, book: true, trades: true, instrument_state: true });
+    let feeds = &venue.feeds;
+    assert!(feeds.ticker && feeds.book && feeds.trades && feeds.instrument_state);
+    assert_eq!((feeds.time_series.len(), feeds.time_series_length, feeds.candles_max()), (0, 20, 0));
     assert_eq!(text(config.duty_cycle.timer_interval), "250ns");
     let user = &config.users["u"];
     assert_eq!((text(user.monitor_period), text(user.ban_period)), ("1m".to_owned(), "5m".to_owned()));
@@ -96,6 +98,7 @@ fn secrets_are_not_shown() {
 fn each_mistake_has_one_line_that_says_what_to_do() {
     let with = |line: &str| format!("{line}\n{BASE}");
     let user = |line: &str| format!("{BASE}{line}\n");
+    let account = |line: &str| BASE.replace("[accounts.A1]\n", &format!("[accounts.A1]\n{line}\n"));
     let venue = |line: &str| BASE.replace("[venue]\n", &format!("[venue]\n{line}\n"));
     for (text, words) in [
         (with("nmae = 'x'"), &["g.toml:1", "unknown field `nmae`"][..]),
@@ -116,7 +119,24 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (user("symbols = ['*']"), &["users.u.symbols", "\"*\""]),
         (user("risk_manager = 1"), &["expected a boolean"]),
         (BASE.replace("'A1'", "['A1', 'A9']"), &["users.u.accounts names A9", "[accounts.A9]"]),
+        (account("scope = ' '"), &["accounts.A1.scope is \" \"", "leave it out"]),
+        (account("scope = 'trade:write'"), &["accounts.A1.scope", "trade:write is no word of it"]),
+        (account("scope = 'trade:read trade:read_write'"), &["accounts.A1.scope", "says trade twice"]),
+        (account("scope = 'account:read trade:none'"), &["accounts.A1.scope", "trade:read to watch"]),
+        (account("scope = 'expires:0'"), &["expires:0 is no word of it"]),
+        (account("grant = 'password'"), &["unknown variant `password`", "client_signature"]),
         (BASE.replace("accounts = 'A1'", "risk_manager = true"), &["risk manager of no account"]),
+        (BASE.replace("accounts = 'A1'", "mmp = true"), &["users.u.mmp", "users.u.accounts"]),
+        (venue("feeds.time_series = ['1', '2']"), &["\"2\" is no length of candles", "\"1D\""]),
+        (venue("feeds.time_series = ['60', '60']"), &["venue.feeds.time_series names 60 twice"]),
+        (venue("feeds.time_series_length = 0"), &["venue.feeds.time_series_length is 0", "1 to 500"]),
+        (
+            with("[clients]\nevents_max = 256").replace(
+                "[venue]\n",
+                "[venue]\nfeeds = { time_series = ['1', '1D'], time_series_length = 200 }\n",
+            ),
+            &["clients.events_max is 256: write 512", "400 candles"],
+        ),
         (venue("subscriptions_max = 501"), &["venue.subscriptions_max is 501", "1 to 500"]),
         (venue("subscribe_batch = 257"), &["venue.subscribe_batch is 257", "1 to 256"]),
         (venue("depth = 0"), &["venue.depth is 0"]),
@@ -220,4 +240,19 @@ fn flags_take_the_place_of_keys() {
         let error = Overrides::parse("flags", line).unwrap_err().to_string();
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     }
+}
+
+#[test]
+fn an_account_says_how_it_logs_in_and_for_what() {
+    let account = &base().accounts["A1"];
+    assert_eq!((account.grant, &account.scope), (Grant::ClientSignature, &None));
+    let scope = "connection account:read trade:read_write expires:3600 ip:10.0.0.1 wallet:none";
+    let text = BASE.replace(
+        "[accounts.A1]\n",
+        &format!("[accounts.A1]\ngrant = 'client_credentials'\nscope = '{scope}'\n"),
+    );
+    let config = GatewayConfig::parse("g.toml", &text).unwrap();
+    let again = GatewayConfig::parse("again.toml", &to_toml(&config)).unwrap();
+    let account = &again.accounts["A1"];
+    assert_eq!((account.grant, account.scope.as_deref()), (Grant::ClientCredentials, Some(scope)));
 }

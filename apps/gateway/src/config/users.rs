@@ -31,6 +31,9 @@ pub struct UserConfig {
     /// The group of market maker protection that it quotes in, as the venue knows it; no mass quotes when absent. At an
     /// account one user quotes.
     pub mmp_group: Option<String>,
+    /// Its single orders may ask for market maker protection; who has an `mmp_group` may in any case.
+    #[serde(default)]
+    pub mmp: bool,
     /// It may publish limits for the accounts that it has.
     #[serde(default)]
     pub risk_manager: bool,
@@ -93,6 +96,11 @@ impl UserConfig {
         if self.risk_manager && self.accounts.is_empty() {
             return Err(ConfigError::value(format!(
                 "users.{name} is a risk manager of no account: name them in users.{name}.accounts"
+            )));
+        }
+        if self.mmp && self.accounts.is_empty() {
+            return Err(ConfigError::value(format!(
+                "users.{name}.mmp is for orders, and the user has no account: name one in users.{name}.accounts"
             )));
         }
         self.check_group(name)?;

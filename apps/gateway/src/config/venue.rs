@@ -9,7 +9,7 @@ use tickpath_config::{ByteSize, ConfigError, Duration, TradingPlace, as_text};
 use tickpath_types::Nanos;
 use tickpath_web::WebUrl;
 
-use super::{between, duration};
+use super::{FeedsConfig, between, duration};
 
 /// Channels of one connection at most, as the venue has it.
 const SUBSCRIPTIONS_MAX: u32 = 500;
@@ -106,26 +106,6 @@ pub struct VenueConfig {
     pub decode_buffer: ByteSize,
     /// What is asked for of each instrument.
     pub feeds: FeedsConfig,
-}
-
-/// What is asked for of each instrument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FeedsConfig {
-    /// Statistics; and best prices where `book` is off.
-    pub ticker: bool,
-    /// Changes of the book.
-    pub book: bool,
-    /// Trades.
-    pub trades: bool,
-    /// States of instruments.
-    pub instrument_state: bool,
-}
-
-impl Default for FeedsConfig {
-    fn default() -> FeedsConfig {
-        FeedsConfig { ticker: true, book: true, trades: true, instrument_state: true }
-    }
 }
 
 impl Default for VenueConfig {
@@ -234,6 +214,7 @@ impl VenueConfig {
         count("matching_rate", self.matching_rate, MATCHING_MAX)?;
         count("matching_burst", self.matching_burst, MATCHING_MAX)?;
         duration("venue.book_timeout", self.book_timeout, second, Nanos::from_secs(3_600))?;
+        self.feeds.check()?;
         self.check_buffers()
     }
 

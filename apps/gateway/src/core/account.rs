@@ -1,7 +1,9 @@
 //! One account at the venue: how far its connection is, what was asked and has no answer, what it holds.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use tickpath_gateway_protocol::{FundsUpdate, PositionUpdate, RateLimitsUpdate, Text};
 use tickpath_types::Nanos;
 
@@ -29,14 +31,24 @@ pub enum Step {
     Funds,
     /// Orders that are not certain, one by one.
     Doubts,
+    /// Nothing more is asked: the FIX session that orders go by does not stand.
+    Entry,
     /// Everything is known.
     Ready,
 }
 
 impl Step {
     /// All of them, in their order.
-    pub const ALL: [Step; 7] =
-        [Step::Down, Step::Channels, Step::Orders, Step::Positions, Step::Funds, Step::Doubts, Step::Ready];
+    pub const ALL: [Step; 8] = [
+        Step::Down,
+        Step::Channels,
+        Step::Orders,
+        Step::Positions,
+        Step::Funds,
+        Step::Doubts,
+        Step::Entry,
+        Step::Ready,
+    ];
 
     /// As JSON names it.
     #[must_use]
@@ -48,6 +60,7 @@ impl Step {
             Step::Positions => "positions",
             Step::Funds => "funds",
             Step::Doubts => "doubts",
+            Step::Entry => "entry",
             Step::Ready => "ready",
         }
     }
@@ -62,8 +75,18 @@ impl Step {
             Step::Positions => "asks for positions",
             Step::Funds => "asks for its money",
             Step::Doubts => "settles uncertain orders",
+            Step::Entry => "waits for its FIX session",
             Step::Ready => "is ready",
         }
+    }
+}
+
+/// What an account does, for people.
+#[must_use]
+pub const fn words(step: Step, may_trade: bool) -> &'static str {
+    match step {
+        Step::Ready if !may_trade => "is ready, and its login may not trade",
+        step => step.words(),
     }
 }
 
@@ -166,7 +189,7 @@ pub struct Pending {
 }
 
 /// What is to be asked about an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Question {
     /// Its place.
     pub slot: u32,
@@ -176,6 +199,51 @@ pub struct Question {
     pub at: Nanos,
     /// Its trades, rather than its state.
     pub is_of_trades: bool,
+}
+
+/// What is to be asked about single orders: each question once, the first to be asked first.
+#[derive(Debug)]
+pub struct Questions {
+    /// By their times, and of one time in the order in which they came.
+    queue: BinaryHeap<Reverse<(Nanos, u64, Question)>>,
+    known: FxHashSet<(u64, bool)>,
+    next: u64,
+}
+
+impl Questions {
+    /// None, with room for `max`.
+    #[must_use]
+    pub fn new(max: usize) -> Questions {
+        Questions {
+            queue: BinaryHeap::with_capacity(max),
+            known: FxHashSet::with_capacity_and_hasher(max, FxBuildHasher),
+            next: 0,
+        }
+    }
+
+    /// Adds a question, unless it waits already.
+    pub fn ask(&mut self, question: Question) {
+        if self.known.insert((question.gateway_id, question.is_of_trades)) {
+            self.queue.push(Reverse((question.at, self.next, question)));
+            self.next += 1;
+        }
+    }
+
+    /// The first question, if its time has come.
+    pub fn take_due(&mut self, now: Nanos) -> Option<Question> {
+        let Reverse((at, ..)) = self.queue.peek()?;
+        if *at > now {
+            return None;
+        }
+        let Reverse((_, _, question)) = self.queue.pop()?;
+        self.known.remove(&(question.gateway_id, question.is_of_trades));
+        Some(question)
+    }
+
+    /// All that wait, in no order.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &Question> {
+        self.queue.iter().map(|Reverse((_, _, question))| question)
+    }
 }
 
 /// A position that is known.
@@ -196,16 +264,20 @@ pub struct Account {
     pub stream: usize,
     /// The FIX session that its orders go by; none where they go by its own connection.
     pub entry: Option<OrderEntry>,
+    /// The venue lets its login trade, as far as is known.
+    pub may_trade: bool,
     /// How far it is.
     pub step: Step,
     /// The step's request is on its way.
     pub is_asked: bool,
+    /// Why the venue refused what the step asks for; empty where it did not.
+    pub refusal: Text<48>,
     /// The next request of a step leaves not before this time.
     pub ask_at: Nanos,
     /// Requests without a reply, in the order of their ids.
     pending: VecDeque<Pending>,
     /// What is to be asked about single orders.
-    pub questions: VecDeque<Question>,
+    pub questions: Questions,
     /// Of these so many are on their way.
     pub asked_questions: usize,
     /// Orders that are to be cancelled, with their gateway ids.
@@ -214,6 +286,8 @@ pub struct Account {
     pub cancel_at: Nanos,
     /// All orders of the account are to be cancelled.
     pub is_cancel_all_wanted: bool,
+    /// The same once more when no order is in doubt any more: before that some may still come to light.
+    pub is_cancel_all_due: bool,
     /// Orders of this gateway's clients that are not over.
     pub open_orders: u32,
     /// Open orders that others made, and those that cannot be read.
@@ -236,15 +310,18 @@ impl Account {
             name: Text::cut(name),
             stream,
             entry: None,
+            may_trade: true,
             step: Step::Down,
             is_asked: false,
+            refusal: Text::EMPTY,
             ask_at: Nanos::ZERO,
             pending: VecDeque::with_capacity(PENDING_MAX),
-            questions: VecDeque::with_capacity(orders_max),
+            questions: Questions::new(orders_max),
             asked_questions: 0,
             cancels: VecDeque::with_capacity(orders_max),
             cancel_at: Nanos::ZERO,
             is_cancel_all_wanted: false,
+            is_cancel_all_due: false,
             open_orders: 0,
             foreign: Foreign::new(),
             quotes: Quotes::of(None),
@@ -252,6 +329,12 @@ impl Account {
             positions: Vec::with_capacity(64),
             funds: Vec::with_capacity(16),
         }
+    }
+
+    /// What it does, for people.
+    #[must_use]
+    pub const fn words(&self) -> &'static str {
+        words(self.step, self.may_trade)
     }
 
     /// Goes on to another step, to be asked for at once.
@@ -344,12 +427,7 @@ impl Account {
 
     /// Asks about an order, unless that is asked already.
     pub fn ask(&mut self, question: Question) {
-        let is_same = |known: &Question| {
-            known.gateway_id == question.gateway_id && known.is_of_trades == question.is_of_trades
-        };
-        if !self.questions.iter().any(is_same) {
-            self.questions.push_back(question);
-        }
+        self.questions.ask(question);
     }
 
     /// Keeps a position.
@@ -366,5 +444,40 @@ impl Account {
             Some(known) => *known = funds,
             None => self.funds.push(funds),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_waits_once_and_for_its_time() {
+        let mut questions = Questions::new(4);
+        let of = |gateway_id, at, is_of_trades| Question { slot: 1, gateway_id, at: Nanos(at), is_of_trades };
+        for question in [of(1, 5, false), of(2, 3, false), of(1, 0, false), of(1, 5, true), of(3, 5, false)] {
+            questions.ask(question);
+        }
+        assert_eq!(questions.all().len(), 4);
+        assert_eq!(questions.take_due(Nanos(2)), None);
+        let mut order = Vec::new();
+        while let Some(question) = questions.take_due(Nanos(5)) {
+            order.push((question.gateway_id, question.is_of_trades));
+        }
+        assert_eq!(order, [(2, false), (1, false), (1, true), (3, false)]);
+        // One that was taken may be asked again.
+        questions.ask(of(1, 9, false));
+        assert_eq!(questions.all().len(), 1);
+    }
+
+    #[test]
+    fn sixteen_thousand_doubts_are_asked_once_each() {
+        let mut account = Account::new("A1", 0, 1 << 14);
+        for _ in 0..4 {
+            for gateway_id in 0..1 << 14 {
+                account.ask(Question { slot: 0, gateway_id, at: Nanos(1), is_of_trades: false });
+            }
+        }
+        assert_eq!(account.questions.all().len(), 1 << 14);
     }
 }

@@ -1,6 +1,7 @@
 //! Events of one message of the venue, marked as belonging together: of those that go to one ring only the last says that it
 //! is the last.
 
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use tickpath_gateway_protocol::Event;
 
 use super::clients::CLIENTS_MAX;
@@ -11,16 +12,47 @@ use super::out::Door;
 pub(super) struct Held {
     broadcast: Option<Event>,
     sent: Vec<(u32, Event)>,
+    /// Where each client's stands in `sent`, once they are more than a [`FEW`].
+    places: FxHashMap<u32, u32>,
 }
+
+/// So many are looked through one by one, which is the quickest.
+const FEW: usize = 8;
 
 impl Held {
     pub(super) fn new() -> Held {
-        Held { broadcast: None, sent: Vec::with_capacity(CLIENTS_MAX) }
+        let places = FxHashMap::with_capacity_and_hasher(CLIENTS_MAX, FxBuildHasher);
+        Held { broadcast: None, sent: Vec::with_capacity(CLIENTS_MAX), places }
     }
 
     /// No room: what stands in its place while it is in use.
     pub(super) const fn none() -> Held {
-        Held { broadcast: None, sent: Vec::new() }
+        Held { broadcast: None, sent: Vec::new(), places: FxHashMap::with_hasher(FxBuildHasher) }
+    }
+
+    /// What waits for a client.
+    #[inline]
+    fn of(&mut self, client: u32) -> Option<&mut Event> {
+        if self.sent.len() <= FEW {
+            return self.sent.iter_mut().find(|(known, _)| *known == client).map(|(_, event)| event);
+        }
+        let place = *self.places.get(&client)?;
+        self.sent.get_mut(place as usize).map(|(_, event)| event)
+    }
+
+    /// The first event for a client.
+    #[inline]
+    fn push(&mut self, client: u32, event: Event) {
+        self.sent.push((client, event));
+        if self.sent.len() > FEW {
+            self.note_places();
+        }
+    }
+
+    #[cold]
+    fn note_places(&mut self) {
+        let places = self.places.len()..self.sent.len();
+        self.places.extend(places.map(|place| (self.sent[place].0, place as u32)));
     }
 }
 
@@ -43,6 +75,7 @@ impl<'a, D: Door> Batch<'a, D> {
         for (client, event) in self.held.sent.drain(..) {
             self.door.send(client, event);
         }
+        self.held.places.clear();
         self.held
     }
 }
@@ -50,9 +83,9 @@ impl<'a, D: Door> Batch<'a, D> {
 impl<D: Door> Door for Batch<'_, D> {
     #[inline]
     fn send(&mut self, client: u32, event: Event) {
-        match self.held.sent.iter_mut().find(|(known, _)| *known == client) {
-            Some((_, held)) => self.door.send(client, std::mem::replace(held, event).with_more()),
-            None => self.held.sent.push((client, event)),
+        match self.held.of(client) {
+            Some(held) => self.door.send(client, std::mem::replace(held, event).with_more()),
+            None => self.held.push(client, event),
         }
     }
 
@@ -115,5 +148,28 @@ mod tests {
             told,
             [(0, false, false), (7, false, false), (0, true, true), (7, true, true), (8, true, true)]
         );
+    }
+
+    #[test]
+    fn of_many_rings_each_is_found_again_and_none_is_left_for_the_next_message() {
+        let mut held = Held::new();
+        let room = (held.sent.capacity(), held.places.capacity());
+        let event = Event::of(&TopOfBook::default());
+        for clients in [CLIENTS_MAX as u32, 3, 9, 100] {
+            let mut rings = Rings::default();
+            let mut batch = Batch::new(&mut rings, held);
+            for client in (1..=clients).chain(1..=clients) {
+                batch.send(client * 7, event);
+            }
+            held = batch.finish();
+            let ends: Vec<bool> = rings.0.iter().map(|(_, event)| event.is_last_in_batch()).collect();
+            let half = clients as usize;
+            assert!(ends.len() == 2 * half && ends[..half].iter().all(|is_last| !is_last), "{clients}");
+            assert!(ends[half..].iter().all(|is_last| *is_last), "{clients}");
+            let numbers: Vec<u32> = rings.0[..half].iter().map(|(client, _)| client / 7).collect();
+            assert!(numbers.into_iter().eq(1..=clients), "{clients}");
+            assert!(held.sent.is_empty() && held.places.is_empty());
+        }
+        assert_eq!((held.sent.capacity(), held.places.capacity()), room, "nothing was allocated");
     }
 }

@@ -16,6 +16,8 @@ pub struct User {
     pub tag: String,
     /// The accounts that it has, one bit each.
     pub accounts: u64,
+    /// Its single orders may be counted by market maker protection.
+    pub has_mmp: bool,
     /// The group of market maker protection that it quotes in; empty where it does not quote.
     pub mmp_group: super::news::GroupText,
     /// The highest order id that it has used.
@@ -45,6 +47,10 @@ pub struct Client {
     pub download: Download,
     /// It may send orders, and wants to.
     pub may_trade: bool,
+    /// It wants the market data anew.
+    pub wants_again: bool,
+    /// Its market data are told anew not before this time.
+    pub again_at: tickpath_types::Nanos,
 }
 
 /// All clients that are connected.

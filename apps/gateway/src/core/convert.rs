@@ -159,6 +159,9 @@ pub(super) const fn flags_of(terms: &Terms) -> ExecutionFlags {
     if terms.reduce_only {
         flags = flags.with(ExecutionFlags::REDUCE_ONLY);
     }
+    if terms.mmp {
+        flags = flags.with(ExecutionFlags::MMP);
+    }
     flags
 }
 
@@ -175,10 +178,14 @@ pub(super) const fn request_error(error: RequestError) -> ErrorCode {
 pub(super) fn venue_error(error: &ErrorBody<'_>) -> ErrorCode {
     match error.error_code() {
         Some(VenueError::NotEnoughFunds) => ErrorCode::INSUFFICIENT_FUNDS,
-        Some(VenueError::TooManyRequests | VenueError::TooManyConcurrentRequests) => {
-            ErrorCode::VENUE_RATE_LIMITED
+        Some(
+            VenueError::TooManyRequests
+            | VenueError::TooManyConcurrentRequests
+            | VenueError::MatchingEngineQueueFull,
+        ) => ErrorCode::VENUE_RATE_LIMITED,
+        Some(VenueError::PostOnlyReject | VenueError::PostOnlyPriceModificationNotPossible) => {
+            ErrorCode::WOULD_TAKE
         }
-        Some(VenueError::PostOnlyReject) => ErrorCode::WOULD_TAKE,
         Some(
             VenueError::OrderNotFound
             | VenueError::NotOpenOrder
@@ -191,10 +198,7 @@ pub(super) fn venue_error(error: &ErrorBody<'_>) -> ErrorCode {
 
 /// Whether a refusal leaves it open if the request was carried out: the order is to be asked for.
 pub(super) fn is_uncertain(error: &ErrorBody<'_>) -> bool {
-    matches!(
-        error.error_code(),
-        Some(VenueError::TimedOut | VenueError::InternalServerError | VenueError::TemporarilyUnavailable)
-    )
+    error.error_code().is_some_and(|code| code.is_unsure() || code == VenueError::TemporarilyUnavailable)
 }
 
 /// Whether a refusal says that the order is not as it was thought to be.

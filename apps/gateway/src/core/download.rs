@@ -2,16 +2,20 @@
 
 use tickpath_gateway_protocol::{
     DownloadBegin, DownloadEnd, Event, FundsUpdate, MarketStatus, PositionUpdate, Ready, ReadyScope,
-    UpdateKind, flags,
+    TimeSeries, UpdateKind, flags,
 };
 use tickpath_types::Nanos;
 
 use super::Core;
 use super::account::Step;
+use super::candles::Series;
 use super::out::{About, Cause, Door};
 
 /// Events sent to one client by one call, besides those that belong together.
 const EVENTS_PER_CYCLE: usize = 64;
+/// How long after one wish of a client for market data anew the next one is followed. A client that reads too slowly wishes it
+/// again and again, and is to slow nobody else down.
+const AGAIN_PAUSE: Nanos = Nanos::from_secs(1);
 /// Room that is left in a client's ring for what happens meanwhile.
 const ROOM_LEFT: usize = 16;
 /// Events of an instrument besides its book and its figures.
@@ -25,6 +29,8 @@ pub struct Download {
     accounts: u64,
     /// Accounts that the client was told to be ready.
     ready: u64,
+    /// Accounts whose end was told before it was known which orders they have.
+    early: u64,
     /// Instruments that were told: those up to this number.
     told: u32,
 }
@@ -66,7 +72,7 @@ impl Download {
     /// Everything is to be told.
     #[must_use]
     pub const fn begin() -> Download {
-        Download { stage: Stage::Status, accounts: 0, ready: 0, told: 0 }
+        Download { stage: Stage::Status, accounts: 0, ready: 0, early: 0, told: 0 }
     }
 
     /// Market data is to be told anew.
@@ -89,9 +95,10 @@ impl Download {
 
 impl Core {
     /// Goes on with the downloads of all clients.
-    pub(super) fn poll_downloads(&mut self, door: &mut impl Door) -> usize {
+    pub(super) fn poll_downloads(&mut self, now: Nanos, door: &mut impl Door) -> usize {
         let mut work = 0;
         for place in 0..self.clients.all().len() {
+            work += self.begin_again(place, now);
             let client = self.clients.all()[place];
             let (mut download, number, user) = (client.download, client.number, client.user);
             let mut sent = 0;
@@ -108,6 +115,17 @@ impl Core {
             }
         }
         work
+    }
+
+    /// Follows a client's wish for market data anew, however many there were, once its time has come; how much was done.
+    fn begin_again(&mut self, place: usize, now: Nanos) -> usize {
+        let client = &mut self.clients.all_mut()[place];
+        if !client.wants_again || now < client.again_at {
+            return 0;
+        }
+        (client.wants_again, client.again_at) = (false, now + AGAIN_PAUSE);
+        client.download.again();
+        1
     }
 
     /// One step; how many events it took, 0 when there is nothing or no room.
@@ -161,6 +179,8 @@ impl Core {
                 Some(next) => Stage::Orders(account, next),
                 None => {
                     out.end_of_account(user, account);
+                    let is_early = self.accounts[usize::from(account)].step <= Step::Orders;
+                    download.early |= u64::from(is_early) << account;
                     self.next_account(user, download)
                 }
             },
@@ -204,9 +224,14 @@ impl Core {
             if account.step == Step::Ready && download.ready & bit == 0 {
                 download.ready |= bit;
                 let mut out = Sender { core: self, number, door, count: 0 };
+                if download.early & bit != 0 {
+                    // Which order ids were used is known now.
+                    download.early &= !bit;
+                    out.end_of_account(user, place);
+                }
                 let ready = Ready { scope: ReadyScope::ACCOUNT, ..Ready::default() };
                 out.send(out.event(&ready, self.about_account(place)));
-                count += 1;
+                count += out.count;
             }
             if account.step < Step::Doubts {
                 download.ready &= !bit;
@@ -222,14 +247,14 @@ fn snapshot_or_stale(known: UpdateKind) -> UpdateKind {
 }
 
 /// Events that one client's ring must have room for, so that each step of a download fits: how the gateway and its connections
-/// stand, an instrument with `depth` levels a side, and accounts that become ready all at once.
+/// stand, an instrument with `depth` levels a side and so many candles, and accounts that become ready all at once.
 #[must_use]
-pub const fn ring_needed(depth: usize, accounts: usize) -> usize {
-    let book = 1 + (2 * depth).div_ceil(tickpath_gateway_protocol::LEVELS_MAX) + FIXED_EVENTS;
+pub const fn ring_needed(depth: usize, candles: usize, accounts: usize) -> usize {
+    let book = 1 + (2 * depth).div_ceil(tickpath_gateway_protocol::LEVELS_MAX) + candles + FIXED_EVENTS;
     let status = 1 + super::MARKET_STREAMS_MAX + accounts;
     let step = if book > status { book } else { status };
     // A step may begin when there is one place more than what is left.
-    (step + accounts + ROOM_LEFT + 1).next_power_of_two()
+    (step + 2 * accounts + ROOM_LEFT + 1).next_power_of_two()
 }
 
 /// Sends parts of a download.
@@ -267,7 +292,9 @@ impl<D: Door> Sender<'_, D> {
     fn instrument(&mut self, symbol: u32) -> bool {
         let core = self.core;
         let Some(instrument) = core.instruments.get(symbol) else { return true };
-        if self.door.room(self.number) < instrument.market.book_events() + FIXED_EVENTS + ROOM_LEFT {
+        let candles: usize = instrument.series.iter().map(|series| series.all().len()).sum();
+        let needed = instrument.market.book_events() + candles + FIXED_EVENTS + ROOM_LEFT;
+        if self.door.room(self.number) < needed {
             return false;
         }
         let about = core.about_symbol(symbol);
@@ -294,9 +321,21 @@ impl<D: Door> Sender<'_, D> {
             self.send(self.event(&market.top_event(UpdateKind::SNAPSHOT), about));
         }
         market.show_figures(|body| self.send(self.event(&body, about)));
+        for series in &instrument.series {
+            self.candles(series, about);
+        }
         self.count += 1;
         self.door.follow(self.number, symbol);
         true
+    }
+
+    /// The candles of one length.
+    fn candles(&mut self, series: &Series, about: About) {
+        let count = series.all().len();
+        for (place, candle) in series.all().enumerate() {
+            let event = self.event(&TimeSeries { update: UpdateKind::SNAPSHOT, ..*candle }, about);
+            self.send(if place + 1 < count { event.with_more() } else { event });
+        }
     }
 
     fn end_of_market(&mut self) {
@@ -364,7 +403,7 @@ mod tests {
 
     #[test]
     fn an_account_half_told_is_told_anew() {
-        let half = Download { stage: Stage::Orders(1, 5), accounts: 0b11, ready: 0b1, told: 9 };
+        let half = Download { stage: Stage::Orders(1, 5), accounts: 0b11, ready: 0b1, early: 0, told: 9 };
         let mut download = half;
         download.again();
         assert_eq!((download.stage, download.told), (Stage::Begin, 0));

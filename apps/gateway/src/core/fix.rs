@@ -45,7 +45,11 @@ impl Core {
     pub(super) fn lose_entry(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
         let known = &mut self.accounts[usize::from(account)];
         let Some(entry) = &mut known.entry else { return };
-        entry.is_up = false;
+        let was_up = std::mem::replace(&mut entry.is_up, false);
+        if !was_up && entry.pending().next().is_none() {
+            // A session that did not come to be: nothing is otherwise than before.
+            return;
+        }
         let (step, stream) = (known.step, known.stream);
         while let Some(pending) =
             self.accounts[usize::from(account)].entry.as_mut().and_then(OrderEntry::take_lost)

@@ -69,17 +69,18 @@ impl Foreign {
         self.more = 0;
     }
 
-    /// One is there; whether it was not known yet.
-    pub(super) fn insert(&mut self, id: ExternalId) -> bool {
+    /// One is there; whether it was not known yet. Of what does not fit those are counted that are `new`, and not each change
+    /// of one.
+    pub(super) fn insert(&mut self, id: ExternalId, is_new: bool) -> bool {
         if self.ids.contains(&id) {
             return false;
         }
         if self.ids.len() < FOREIGN_MAX {
             self.ids.insert(id);
-        } else {
-            self.more = self.more.saturating_add(1);
+            return true;
         }
-        true
+        self.more = self.more.saturating_add(is_new.into());
+        is_new
     }
 
     /// One is over.
@@ -157,14 +158,17 @@ impl Core {
     /// An order that others made is told.
     pub(super) fn note_foreign(&mut self, account: u16, news: &OrderNews) {
         use tickpath_deribit::codes::OrderState;
-        let foreign = &mut self.accounts[usize::from(account)].foreign;
+        let known = &mut self.accounts[usize::from(account)];
+        // In the list of open orders each stands once.
+        let is_new = known.step == super::account::Step::Orders || news.updated_ms == news.created_ms;
+        let foreign = &mut known.foreign;
         if !news.trigger_id.is_empty() && news.trigger_id != news.external_id {
             // The order that it was before its trigger.
             foreign.remove(news.trigger_id);
         }
         if news.state.is_terminal() || matches!(news.state, OrderState::Triggered | OrderState::Archive) {
             foreign.remove(news.external_id);
-        } else if foreign.insert(news.external_id) {
+        } else if foreign.insert(news.external_id, is_new) {
             self.counters.foreign_orders += 1;
         }
     }
@@ -198,7 +202,7 @@ impl Core {
                 foreign.is_readable(id);
             }
             (false, true) => {
-                self.counters.foreign_orders += u64::from(foreign.insert(id));
+                self.counters.foreign_orders += u64::from(foreign.insert(id, true));
             }
             (false, false) => {
                 self.counters.unreadable_orders += 1;
@@ -241,13 +245,15 @@ mod tests {
     #[test]
     fn each_is_counted_once_and_more_than_are_told_apart_are_counted_too() {
         let mut foreign = Foreign::new();
-        assert!(foreign.insert(id(1)) && !foreign.insert(id(1)));
+        assert!(foreign.insert(id(1), true) && !foreign.insert(id(1), true));
         foreign.remove(id(1));
         foreign.remove(id(2));
         assert_eq!(foreign.count(), 0);
         for number in 0..FOREIGN_MAX + 3 {
-            foreign.insert(id(number));
+            foreign.insert(id(number), true);
         }
+        // A change of one that there was no room for is not another one.
+        assert!(!foreign.insert(id(FOREIGN_MAX + 1), false));
         assert_eq!(foreign.count() as usize, FOREIGN_MAX + 3);
         foreign.clear();
         assert_eq!(foreign.count(), 0);

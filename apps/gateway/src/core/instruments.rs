@@ -12,6 +12,7 @@ use tickpath_gateway_protocol::{
 
 use tickpath_types::Nanos;
 
+use super::candles::Series;
 use super::market::Market;
 use super::news::{NewsFault, units};
 
@@ -38,6 +39,10 @@ pub struct Instrument {
     pub currency: String,
     /// Its book and its figures.
     pub market: Market,
+    /// Its candles, of each length that the configuration names.
+    pub series: Box<[Series]>,
+    /// The connection that its channels are on; none while it is closed, and where all are full.
+    pub stream: Option<u8>,
     /// The venue still had it when it was asked last.
     pub is_listed: bool,
     /// How its book is waited for, and begun anew.
@@ -147,6 +152,8 @@ impl Instruments {
             state,
             currency: group.to_cow().into_owned(),
             market: Market::default(),
+            series: Box::default(),
+            stream: None,
             is_listed: true,
             renewal: Renewal::default(),
         });

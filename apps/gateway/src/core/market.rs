@@ -123,6 +123,13 @@ impl Market {
         self.is_told_ready = false;
     }
 
+    /// What comes is not told any more: prices that orders are measured by are not to be those of another time.
+    pub fn forget_prices(&mut self) {
+        for kind in [StatisticKind::MARK_PRICE, StatisticKind::INDEX_PRICE] {
+            self.figures.known &= !(1 << kind.0);
+        }
+    }
+
     /// What is new for clients among the `depth` best levels of each side, event by event.
     pub fn tell_book(&mut self, change: BookChange, depth: usize, mut tell: impl FnMut(MarketByPrice, bool)) {
         let is_whole = change == BookChange::Replaced;

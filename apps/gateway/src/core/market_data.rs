@@ -20,15 +20,20 @@ use super::market::BookChange;
 use super::news::{NewsFault, cut, units};
 use super::out::{About, Cause, Door, Venue};
 use super::{Core, Listing, MARKET_STREAMS_MAX, convert};
+use crate::config::FeedsConfig;
 
 /// Instruments whose channels are wanted by one call.
 const SUBSCRIBED_PER_CYCLE: usize = 64;
 /// Books that are begun anew by one call.
 const RENEWED_PER_CYCLE: usize = 16;
 /// How long to wait before asking again for what was refused.
-const RETRY: Nanos = Nanos::from_secs(2);
-/// Channels that one instrument has at most.
-const CHANNELS_OF_ONE: usize = 3;
+pub(super) const RETRY: Nanos = Nanos::from_secs(2);
+/// Instruments that share a connection which may have so many channels; one has those of `feeds`.
+pub(super) fn instruments_of_one(channels_max: usize, feeds: &FeedsConfig) -> usize {
+    let own = [feeds.book, feeds.ticker, feeds.trades].iter().filter(|is_on| **is_on).count();
+    // One channel tells of the states of all.
+    (channels_max.saturating_sub(1) / (own + feeds.time_series.len()).max(1)).max(1)
+}
 
 impl Core {
     /// Asks for the list of instruments, wants channels, and begins lost books anew.
@@ -42,10 +47,17 @@ impl Core {
             }
             work += 1;
         }
-        if self.listing == Listing::Known && self.subscribe_next < self.instruments.len() {
-            let end = self.instruments.len().min(self.subscribe_next + SUBSCRIBED_PER_CYCLE);
-            for symbol in self.subscribe_next..end {
-                self.want_channels(symbol as u32 + 1, now, venue);
+        // Twice through all: what closed gives up its place first.
+        let count = self.instruments.len();
+        if self.listing == Listing::Known && self.subscribe_next < 2 * count {
+            let end = (2 * count).min(self.subscribe_next + SUBSCRIBED_PER_CYCLE);
+            for place in self.subscribe_next..end {
+                let symbol = (place % count) as u32 + 1;
+                if place < count {
+                    self.give_up_channels(symbol, venue);
+                } else {
+                    self.want_channels(symbol, now, venue);
+                }
             }
             self.subscribe_next = end;
             work += 1;
@@ -56,7 +68,7 @@ impl Core {
             self.renew_book(symbol, now, venue);
             work += 1;
         }
-        work + self.poll_awaited(now, door)
+        work + self.poll_awaited(now, door) + self.poll_candles(now, venue)
     }
 
     /// A book that was subscribed and did not come is asked for anew.
@@ -105,23 +117,56 @@ impl Core {
         self.tell_stale(symbol, cause, door);
     }
 
-    fn is_market_ready(&self) -> bool {
+    pub(super) fn is_market_ready(&self) -> bool {
         self.streams[0].status == tickpath_gateway_protocol::ConnectionStatus::READY
     }
 
-    /// The connection that an instrument's channels are on: each takes as many as it may.
-    fn market_stream(&self, symbol: u32) -> Option<usize> {
-        let each = (self.settings.subscriptions_max.saturating_sub(1) / CHANNELS_OF_ONE).max(1);
-        let stream = (symbol as usize - 1) / each;
-        (stream < MARKET_STREAMS_MAX).then_some(stream)
+    /// The connection that an instrument's channels are on.
+    pub(super) fn market_stream(&self, symbol: u32) -> Option<usize> {
+        self.instruments.get(symbol)?.stream.map(usize::from)
+    }
+
+    /// Finds a connection for an instrument's channels: each takes as many as it may.
+    fn take_place(&mut self, symbol: u32) -> Option<usize> {
+        if let Some(stream) = self.market_stream(symbol) {
+            return Some(stream);
+        }
+        let stream = self.members.iter().position(|members| *members < self.settings.instruments_of_one)?;
+        self.members[stream] += 1;
+        self.instruments.get_mut(symbol)?.stream = Some(stream as u8);
+        Some(stream)
+    }
+
+    /// The channels of an instrument.
+    fn channels_of(&self, symbol: u32) -> Vec<String> {
+        let Some(instrument) = self.instruments.get(symbol) else { return Vec::new() };
+        let (name, feeds, interval) = (&instrument.name, &self.settings.feeds, self.settings.interval);
+        let candles = feeds.time_series.iter().map(|one| format!("chart.trades.{name}.{one}"));
+        let wanted = [
+            feeds.book.then(|| format!("book.{name}.{interval}")),
+            feeds.ticker.then(|| format!("ticker.{name}.{}", self.settings.ticker_interval)),
+            feeds.trades.then(|| format!("trades.{name}.{interval}")),
+        ];
+        wanted.into_iter().flatten().chain(candles).collect()
+    }
+
+    /// An instrument that the venue has no longer gives its place to another.
+    fn give_up_channels(&mut self, symbol: u32, venue: &mut impl Venue) {
+        let Some(instrument) = self.instruments.get_mut(symbol).filter(|it| !it.is_listed) else { return };
+        let Some(stream) = instrument.stream.take() else { return };
+        let stream = usize::from(stream);
+        self.members[stream] -= 1;
+        self.channels_of(symbol).iter().for_each(|channel| venue.unsubscribe(stream, channel));
     }
 
     fn want_channels(&mut self, symbol: u32, now: Nanos, venue: &mut impl Venue) {
-        let Some(stream) = self.market_stream(symbol) else {
+        if !self.instruments.get(symbol).is_some_and(|instrument| instrument.is_listed) {
+            return;
+        }
+        let Some(stream) = self.take_place(symbol) else {
             self.counters.instruments_left_out += 1;
             return;
         };
-        let Some(instrument) = self.instruments.get(symbol) else { return };
         if self.channels[stream] == 0 {
             if stream > 0 {
                 venue.connect(stream, now);
@@ -129,22 +174,15 @@ impl Core {
                 venue.subscribe(0, "instrument.state.any.any");
             }
         }
-        let (name, feeds, interval) = (&instrument.name, self.settings.feeds, self.settings.interval);
-        let wanted = [
-            feeds.book.then(|| format!("book.{name}.{interval}")),
-            feeds.ticker.then(|| format!("ticker.{name}.{}", self.settings.ticker_interval)),
-            feeds.trades.then(|| format!("trades.{name}.{interval}")),
-        ];
-        for channel in wanted.into_iter().flatten() {
-            match instrument.is_listed {
-                true => venue.subscribe(stream, &channel),
-                false => venue.unsubscribe(stream, &channel),
-            }
+        for channel in self.channels_of(symbol) {
+            venue.subscribe(stream, &channel);
             self.channels[stream] += 1;
         }
-        if feeds.book && instrument.is_listed && !instrument.market.is_whole() {
+        let Some(instrument) = self.instruments.get(symbol) else { return };
+        if self.settings.feeds.book && !instrument.market.is_whole() {
             self.await_book(symbol, now);
         }
+        self.want_candles(symbol);
     }
 
     /// Begins a book anew.
@@ -183,12 +221,14 @@ impl Core {
             let Some(instrument) = self.instruments.get_mut(symbol) else { continue };
             let was_whole = instrument.market.has_top();
             instrument.market.await_book();
+            instrument.market.forget_prices();
             if was_whole {
                 self.tell_stale(symbol, Cause { received: now, ..Cause::default() }, door);
             }
             if self.settings.feeds.book {
                 self.await_book(symbol, now);
             }
+            self.lose_candles(symbol, now, door);
         }
     }
 
@@ -201,7 +241,10 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) {
-        if stream != 0 || self.listing != Listing::Asked(id) {
+        if stream != 0 || self.take_chart_reply(id, response, received, door) {
+            return;
+        }
+        if self.listing != Listing::Asked(id) {
             return;
         }
         match response.outcome.map(|value| value.parse::<List<'_, VenueInstrument<'_>>>()) {
@@ -217,6 +260,8 @@ impl Core {
     pub(super) fn handle_market_unanswered(&mut self, stream: usize, id: i64, now: Nanos) {
         if stream == 0 && self.listing == Listing::Asked(id) {
             (self.listing, self.listing_at) = (Listing::Wanted, now);
+        } else if stream == 0 {
+            self.handle_chart_unanswered(id, now);
         }
     }
 
@@ -241,6 +286,9 @@ impl Core {
             }
         }
         (self.listing, self.is_listed) = (Listing::Known, true);
+        if std::mem::take(&mut self.is_listing_old) {
+            (self.listing, self.listing_at) = (Listing::Wanted, received);
+        }
         let ready = Ready { scope: ReadyScope::MARKET_DATA, ..Ready::default() };
         door.broadcast(self.stamp.event(&ready, About::default(), Cause { received, ..Cause::default() }));
         self.subscribe_next = 0;
@@ -256,6 +304,9 @@ impl Core {
             }
         };
         self.permit(symbol);
+        self.make_series(symbol);
+        // Where all are full one that closed may make room when channels are wanted.
+        let _ = self.take_place(symbol);
         if is_changed && self.is_listed {
             let about = self.about_symbol(symbol);
             let cause = Cause { received, ..Cause::default() };
@@ -295,7 +346,6 @@ impl Core {
     /// Data of a channel of market data.
     pub(super) fn handle_market_news(
         &mut self,
-        stream: usize,
         news: &Notification<'_>,
         received: Nanos,
         door: &mut impl Door,
@@ -307,10 +357,10 @@ impl Core {
         let taken = match channel.split_once('.').map(|(first, _)| first) {
             Some("ticker") => self.take_ticker(&news.data, received, door),
             Some("trades") => self.take_trades(&news.data, received, door),
+            Some("chart") => self.take_candle(channel, &news.data, received, door),
             Some("instrument") => self.take_state(&news.data, received, door),
             _ => Ok(()),
         };
-        let _ = stream;
         if taken.is_err() {
             self.counters.faults += 1;
         }
@@ -404,8 +454,12 @@ impl Core {
         let name = change.instrument_name.plain().ok_or(NewsFault::Text)?;
         let Some(symbol) = self.instruments.number(name) else {
             // One that is new: the list is read again, as far as it is wanted.
-            if self.settings.filter.has(name) && self.listing == Listing::Known {
-                (self.listing, self.listing_at) = (Listing::Wanted, received);
+            match self.listing {
+                _ if !self.settings.filter.has(name) => {}
+                Listing::Known => (self.listing, self.listing_at) = (Listing::Wanted, received),
+                // The list that is on its way may be older.
+                Listing::Asked(_) => self.is_listing_old = true,
+                Listing::Wanted => {}
             }
             return Ok(());
         };

@@ -179,6 +179,7 @@ impl OrderNews {
                 post_only: order.post_only,
                 reject_post_only: order.reject_post_only.unwrap_or(false),
                 reduce_only: order.reduce_only,
+                mmp: order.mmp,
             },
             state: order.order_state,
             filled: units(order.filled())?,

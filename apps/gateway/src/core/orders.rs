@@ -13,6 +13,8 @@ use super::seen::scatter;
 
 /// The gateway's first order id.
 pub const FIRST_ORDER_ID: u64 = 10_000_001;
+/// Places of orders at least.
+pub const PLACES_MIN: u32 = 4;
 /// Most characters of a venue's order id.
 pub const EXTERNAL_ID_LEN_MAX: usize = 24;
 
@@ -69,6 +71,8 @@ pub struct Terms {
     pub reject_post_only: bool,
     /// It must not make the position larger.
     pub reduce_only: bool,
+    /// Market maker protection counts it.
+    pub mmp: bool,
 }
 
 /// An order.
@@ -171,7 +175,7 @@ impl Orders {
     /// nobody can choose ids that collide.
     #[must_use]
     pub fn new(max: u32, seed: u64) -> Orders {
-        let max = max.max(4);
+        let max = max.max(PLACES_MIN);
         Orders {
             slots: vec![None; max as usize],
             free: (0..max).rev().collect(),
@@ -206,7 +210,7 @@ impl Orders {
         if self.by_client.find(self.client_key(order.user, order.client_id)).is_some() {
             return Err(NoRoom::Duplicate);
         }
-        self.adopt(order)
+        self.keep(order, false)
     }
 
     /// The same for an order that lives at the venue, whatever its client's id is: where that is another order's already, this
@@ -214,25 +218,31 @@ impl Orders {
     ///
     /// # Errors
     /// [`NoRoom::Full`].
-    pub fn adopt(&mut self, mut order: Order) -> Result<u32, NoRoom> {
+    pub fn adopt(&mut self, order: Order) -> Result<u32, NoRoom> {
+        let is_id_used = self.by_client.find(self.client_key(order.user, order.client_id)).is_some();
+        self.keep(order, is_id_used)
+    }
+
+    #[inline]
+    fn keep(&mut self, mut order: Order, is_id_used: bool) -> Result<u32, NoRoom> {
         order.gateway_id = self.next_id;
         if order.label_id == 0 {
             order.label_id = order.gateway_id;
         }
-        let slot = self.insert_as(order)?;
+        let slot = self.insert_as(order, is_id_used)?;
         self.next_id += 1;
         self.used = self.used.max(slot + 1);
         Ok(slot)
     }
 
-    fn insert_as(&mut self, order: Order) -> Result<u32, NoRoom> {
+    #[inline]
+    fn insert_as(&mut self, order: Order, is_id_used: bool) -> Result<u32, NoRoom> {
         let client_key = self.client_key(order.user, order.client_id);
         if self.free.is_empty() {
             self.forget_oldest();
         }
         let slot = self.free.pop().ok_or(NoRoom::Full)?;
         let handle = OrderHandle::new(slot + 1).expect("slots count from 1 there");
-        let is_id_used = self.by_client.find(client_key).is_some();
         let is_in = self.by_gateway.insert(order.gateway_id, handle).is_ok()
             && (is_id_used || self.by_client.insert(client_key, handle).is_ok());
         if !is_in {
@@ -278,11 +288,6 @@ impl Orders {
         self.over.retain(|known| *known != slot);
     }
 
-    /// Forgets an order at once that was refused before it was sent: its ids may be used again.
-    pub fn withdraw(&mut self, slot: u32) {
-        self.forget(slot);
-    }
-
     /// Names the venue's id of an order.
     pub fn set_external_id(&mut self, slot: u32, id: ExternalId) {
         let Some(order) = &mut self.slots[slot as usize] else { return };
@@ -298,14 +303,17 @@ impl Orders {
         let _ = self.by_external.insert(self.external_key(account, id.as_str()), handle);
     }
 
-    /// Looks where the next order will be kept and found, as its insertion does, so that these places are in the
-    /// processor's caches; whether there is room.
+    /// Whether an order can be kept without another's being forgotten.
     #[must_use]
-    pub fn expect_next(&self, user: u16, client_id: u64) -> bool {
-        let is_new = self.by_client.find(self.client_key(user, client_id)).is_none()
-            && self.by_gateway.find(self.next_id).is_none();
-        let slot = self.free.last().map(|slot| &self.slots[*slot as usize]);
-        is_new && slot.is_some_and(Option::is_none)
+    pub fn has_free_place(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Undoes the last insertion: the order's ids and its place are those of the next one again.
+    pub fn take_back(&mut self, slot: u32) {
+        debug_assert_eq!(self.get(slot).map(|order| order.gateway_id + 1), Some(self.next_id));
+        self.forget(slot);
+        self.next_id -= 1;
     }
 
     /// The order at a place.
@@ -388,6 +396,7 @@ mod tests {
                 post_only: false,
                 reject_post_only: false,
                 reduce_only: false,
+                mmp: false,
             },
             external_id: ExternalId::default(),
             label_id: 0,
@@ -418,9 +427,9 @@ mod tests {
         assert_eq!(orders.by_external_id(1, "ETH-9"), Some(second));
         assert_eq!(orders.by_gateway_id(FIRST_ORDER_ID + 1), Some(second));
         // What ends does not take the other's id with it.
-        orders.withdraw(second);
+        orders.forget(second);
         assert_eq!((orders.by_client_id(1, 1001), orders.live_count()), (Some(first), 1));
-        orders.withdraw(first);
+        orders.forget(first);
         assert_eq!((orders.by_client_id(1, 1001), orders.used()), (None, 2));
     }
 
@@ -442,7 +451,7 @@ mod tests {
             (orders.by_external_id(0, "ETH-1"), orders.by_external_id(0, "ETH-2")),
             (None, Some(first))
         );
-        orders.withdraw(second);
+        orders.forget(second);
         assert_eq!((orders.by_client_id(2, 1001), orders.live_count()), (None, 1));
     }
 

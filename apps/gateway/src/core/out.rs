@@ -17,6 +17,10 @@ pub trait Door {
     /// Puts an event into the ring that all clients read.
     fn broadcast(&mut self, event: Event);
 
+    /// Goes through the motions of [`send`](Door::send), so that its code is in the processor's caches: nobody is told
+    /// anything.
+    fn rehearse(&mut self, _client: u32, _event: Event) {}
+
     /// Tells a client that an instrument, whose state it was sent, is followed from now on: what is broadcast of it.
     fn follow(&mut self, client: u32, symbol: u32);
 
@@ -37,6 +41,13 @@ pub trait Venue {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError>;
+
+    /// Whether a connection would take a request now - a FIX message, where it speaks FIX. One that is handed over before
+    /// anything else happens is taken then.
+    ///
+    /// # Errors
+    /// What it would be refused with.
+    fn check(&mut self, now: Nanos, stream: usize, method: Method) -> Result<(), RequestError>;
 
     /// Hands a FIX message to a connection that speaks FIX, to leave before the duty cycle ends; its MsgSeqNum.
     ///

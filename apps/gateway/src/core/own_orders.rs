@@ -67,7 +67,10 @@ impl Core {
             self.tell_order(slot, error, cause, door);
         }
         match (was_over, is_over) {
-            (false, true) => self.orders.end(slot),
+            (false, true) => {
+                self.mass_cancel_ended(slot, cause, door);
+                self.orders.end(slot);
+            }
             (true, false) => {
                 // Its client was told that it never was, and may have sent another: it is not to live beside that one.
                 self.orders.revive(slot);
@@ -130,7 +133,8 @@ impl Core {
             return self.adopt_quote(account, user, news, cause, door);
         }
         let label = news.label;
-        let parts = self.mark.read(label.as_str());
+        // A later life is no earlier one: another gateway of this name is at work, and its orders are its own.
+        let parts = self.mark.read(label.as_str()).filter(|parts| parts.session <= self.mark.session());
         let user = parts.and_then(|parts| self.users.iter().position(|user| user.tag == parts.user));
         let (Some(parts), Some(user)) = (parts, user) else {
             self.note_foreign(account, news);
@@ -209,6 +213,7 @@ impl Core {
         let account = order.account;
         self.count_open(account, false, true);
         self.tell_order(slot, error, cause, door);
+        self.mass_cancel_ended(slot, cause, door);
         self.orders.end(slot);
     }
 

@@ -105,7 +105,11 @@ impl Policy {
     /// What an account is held to.
     pub(super) fn limits_of(&self, account: u16, open_orders: u32) -> RiskLimits {
         let limit = self.safety.limit_of(usize::from(account));
+        let bit = |is_there: bool, bit: u16| if is_there { bit as u8 } else { 0 };
         RiskLimits {
+            caps: bit(limit.order_size_max.is_some(), CAP_SIZE)
+                | bit(limit.notional_max.is_some(), CAP_NOTIONAL)
+                | bit(limit.open_orders_max.is_some(), CAP_ORDERS),
             max_order_quantity: Fixed(limit.order_size_max.unwrap_or(0)),
             max_order_notional: Money::new(i128::from(limit.notional_max.unwrap_or(0)) * MONEY_UNITS),
             max_open_orders: limit.open_orders_max.unwrap_or(0),

@@ -38,8 +38,8 @@ const ASK: u8 = 2;
 /// What was asked for on one side of an instrument.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quoted {
-    /// The client that asked last.
-    owner: u32,
+    /// The client that asked last; none of a quote that an earlier life of the gateway left.
+    owner: Option<u32>,
     /// Its id of the quotes.
     set: u64,
     /// The gateway's id of the order that it is; 0 before the venue has told of one.
@@ -87,12 +87,19 @@ impl Quotes {
         let known = self.sides.entry(key).or_default();
         self.sent += u32::from(is_new && !known.is_sent);
         *known = Quoted {
-            owner,
+            owner: Some(owner),
             set,
             order_id: known.order_id,
             is_sent: known.is_sent || is_new,
             is_cancel_wanted: false,
         };
+    }
+
+    /// Keeps which order a side is. One that an earlier life left is kept while there is room: it is changed where it is.
+    fn keep(&mut self, key: (u32, Side), order_id: u64) {
+        if self.sides.len() < QUOTED_MAX || self.sides.contains_key(&key) {
+            self.sides.entry(key).or_default().order_id = order_id;
+        }
     }
 
     /// Nothing more will be heard of a side that was sent.
@@ -110,13 +117,14 @@ impl Quotes {
         self.sent = 0;
     }
 
-    /// Marks what was sent and is not told of, as far as it is meant, to be cancelled then.
-    pub(super) fn want_cancel_of_sent(&mut self, symbol: u32, side: Option<Side>, set: u64) {
+    /// Marks what was asked for, as far as it is meant: whatever is told of it from now on is cancelled then. That may be the
+    /// change of a quote that stands: where the quote traded before, the venue makes another order of the change.
+    pub(super) fn want_cancel_of_coming(&mut self, symbol: u32, side: Option<Side>, set: u64) {
         for ((its_symbol, its_side), known) in &mut self.sides {
             let is_meant = (symbol == 0 || symbol == *its_symbol)
                 && side.is_none_or(|side| side == *its_side)
                 && (set == 0 || set == known.set);
-            known.is_cancel_wanted |= known.is_sent && is_meant;
+            known.is_cancel_wanted |= is_meant;
         }
     }
 }
@@ -292,7 +300,7 @@ impl Core {
         let account = &mut self.accounts[usize::from(asked.account)];
         let id = venue.request(now, account.stream, Method::CancelQuotes, &params).map_err(request_error)?;
         // The venue may cancel what stands when the request comes, and not what is about to.
-        account.quotes.want_cancel_of_sent(symbol, None, set);
+        account.quotes.want_cancel_of_coming(symbol, None, set);
         self.push(asked.account, id, Purpose::CancelQuotes { symbol, set }, asked.asker, now);
         Ok(())
     }
@@ -496,7 +504,7 @@ impl Core {
 
     /// Cancels the quotes that stand of a set, of an instrument, or all, one by one.
     fn want_cancel_of_quotes(&mut self, account: u16, symbol: u32, set: u64) {
-        self.accounts[usize::from(account)].quotes.want_cancel_of_sent(symbol, None, set);
+        self.accounts[usize::from(account)].quotes.want_cancel_of_coming(symbol, None, set);
         for slot in 0..self.orders.used() {
             let Some(order) = self.orders.get(slot) else { continue };
             if !order.is_quote || order.account != account || order.state.is_over() {
@@ -530,7 +538,8 @@ impl Core {
             ..ack
         };
         let about = About { symbol, ..self.about_account(account) };
-        let cause = Cause { received, origin_ns: asker.create_ns, origin_utc_ns: 0 };
+        let origin_utc_ns = if is_told { self.said_utc_ns } else { 0 };
+        let cause = Cause { received, origin_ns: asker.create_ns, origin_utc_ns };
         let event = Event::of_quote_ack(kind_of(ack.request), &ack);
         door.send(client, self.stamp.stamp(event, about, cause));
     }
@@ -558,7 +567,9 @@ impl Core {
         let key = (symbol, news.terms.side);
         self.accounts[usize::from(account)].quotes.unsend(key);
         let known = self.accounts[usize::from(account)].quotes.sides.get(&key).copied();
-        let owner = known.map(|known| known.owner).filter(|owner| self.clients.get(*owner).is_some());
+        // One that a client of this life asked for.
+        let known = known.filter(|known| known.owner.is_some());
+        let owner = known.and_then(|known| known.owner).filter(|owner| self.clients.get(*owner).is_some());
         let state = state_of(news.state);
         let order = Order {
             gateway_id: 0,
@@ -573,7 +584,8 @@ impl Core {
             label_id: 0,
             state,
             filled: news.filled,
-            traded: 0,
+            // What was filled in an earlier life is in the position, and not told one by one.
+            traded: if known.is_some() { 0 } else { news.filled },
             average_price: news.average_price,
             updated_ms: news.updated_ms,
             is_by_fix: false,
@@ -592,9 +604,7 @@ impl Core {
             return None;
         };
         let gateway_id = self.orders.get(slot).map_or(0, |order| order.gateway_id);
-        if let Some(known) = self.accounts[usize::from(account)].quotes.sides.get_mut(&key) {
-            known.order_id = gateway_id;
-        }
+        self.accounts[usize::from(account)].quotes.keep(key, gateway_id);
         self.tell_order(slot, super::own_orders::reason_of(news.cancel_reason), cause, door);
         if state.is_over() {
             self.orders.end(slot);
@@ -639,6 +649,7 @@ fn sides_of(body: &MassQuote) -> Result<[Option<Terms>; 2], ErrorCode> {
         post_only,
         reject_post_only,
         reduce_only: false,
+        mmp: true,
     };
     let bid = terms(Side::Buy, body.bid_price.0, body.bid_quantity.0);
     let ask = terms(Side::Sell, body.ask_price.0, body.ask_quantity.0);

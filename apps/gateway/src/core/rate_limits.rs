@@ -30,7 +30,7 @@ impl Core {
     fn tell_credits(&mut self, now: Nanos, account: u16, door: &mut impl Door, venue: &impl Venue) {
         let (rate, burst) = self.settings.matching;
         let place = usize::from(account);
-        let Some(left) = venue.requests_left(self.accounts[place].stream, now) else { return };
+        let Some(left) = venue.requests_left(self.accounts[place].order_stream(), now) else { return };
         let update = RateLimitsUpdate {
             limit: RateLimitKind::VENUE,
             available: u32::try_from(left).unwrap_or(u32::MAX).min(burst),

@@ -92,7 +92,11 @@ impl Core {
         }
         match venue.settled_channels(stream) {
             Some(count) if count > 0 => {
-                self.accounts[usize::from(account)].enter(Step::Orders, now);
+                let is_killed = self.policy.is_killed();
+                let known = &mut self.accounts[usize::from(account)];
+                known.enter(Step::Orders, now);
+                known.is_cancel_all_wanted |= is_killed;
+                known.is_cancel_all_due = is_killed;
                 1
             }
             _ => 0,
@@ -153,13 +157,25 @@ impl Core {
             let order = self.orders.get(question.slot);
             !question.is_of_trades && order.is_none_or(|order| order.doubt != Doubt::Unreadable)
         };
-        let is_open = known.asked_questions > 0 || known.questions.iter().any(is_waited_for);
-        if is_open {
-            return 0;
+        let is_open = known.asked_questions > 0 || known.questions.all().any(is_waited_for);
+        let step = known.step;
+        let next = match (is_open, known.can_enter()) {
+            (true, _) => Step::Doubts,
+            (false, false) => Step::Entry,
+            (false, true) => Step::Ready,
+        };
+        if !is_open {
+            let known = &mut self.accounts[usize::from(account)];
+            known.is_cancel_all_wanted |= std::mem::take(&mut known.is_cancel_all_due);
         }
-        if !known.can_enter() {
+        if next != Step::Ready {
+            let is_new = step != next;
+            if is_new {
+                self.accounts[usize::from(account)].enter(next, now);
+            }
             // What is to be cancelled can be without the FIX session.
-            return self.poll_cancels(account, now, venue);
+            let cancelled = if is_open { 0 } else { self.poll_cancels(account, now, venue) };
+            return usize::from(is_new) + cancelled;
         }
         self.accounts[usize::from(account)].enter(Step::Ready, now);
         let stream = self.accounts[usize::from(account)].stream;
@@ -171,21 +187,19 @@ impl Core {
     fn poll_questions(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let mut work = 0;
         let known = &self.accounts[usize::from(account)];
-        if known.questions.is_empty() || now < known.ask_at || known.step < Step::Doubts {
+        if now < known.ask_at || known.step < Step::Doubts {
             return 0;
         }
-        for _ in 0..known.questions.len().min(QUESTIONS_MAX) {
+        for _ in 0..QUESTIONS_MAX {
             let known = &mut self.accounts[usize::from(account)];
             if known.asked_questions >= QUESTIONS_MAX || !known.has_room() {
                 break;
             }
-            // Those whose time has not come stay where they are: a look that leads to nothing changes nothing.
-            let due = known.questions.iter().position(|question| question.at <= now);
-            let Some(question) = due.and_then(|place| known.questions.remove(place)) else { break };
+            let Some(question) = known.questions.take_due(now) else { break };
             work += 1;
             if let Err(error) = self.put_question(account, &question, now, venue) {
                 let known = &mut self.accounts[usize::from(account)];
-                known.questions.push_front(question);
+                known.ask(question);
                 known.ask_at = now + pause(error);
                 break;
             }
@@ -308,8 +322,12 @@ impl Core {
         }
     }
 
-    /// Cancels an order as soon as its connection and the venue's limits allow.
+    /// Cancels an order as soon as its connection and the venue's limits allow. In a dry run nothing is cancelled but by the kill
+    /// switch.
     pub(super) fn want_cancel(&mut self, slot: u32) {
+        if self.policy.is_dry_run() {
+            return;
+        }
         let Some(order) = self.orders.get_mut(slot) else { return };
         order.is_cancel_wanted = true;
         if std::mem::replace(&mut order.is_cancel_queued, true) {
@@ -354,12 +372,13 @@ impl Core {
     }
 
     /// Where many cancellations wait, and they are about every order of the account, one request does for all of them: one by
-    /// one the venue's limits would take minutes. No order of others is touched.
+    /// one the venue's limits would take minutes. No order of others that is known is touched, nor a quote on its way.
     fn cancel_waiting(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let known = &self.accounts[usize::from(account)];
         let may_be_all = known.cancels.len() >= TOGETHER_MIN
             && known.cancels.len() >= known.open_orders as usize
-            && known.foreign.count() == 0;
+            && known.foreign.count() == 0
+            && known.quotes.sent() == 0;
         if !may_be_all || now < known.cancel_at || !known.has_room() {
             return 0;
         }
@@ -388,8 +407,12 @@ impl Core {
         1
     }
 
+    /// The cancellation of all orders was refused, or not answered: it is asked for again, unless the kill switch was released.
+    pub(super) fn want_cancel_all_again(&mut self, account: u16) {
+        self.accounts[usize::from(account)].is_cancel_all_wanted |= self.policy.is_killed();
+    }
+
     fn poll_cancel_all(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
-        let is_killed = self.policy.is_killed();
         let known = &mut self.accounts[usize::from(account)];
         if !known.is_cancel_all_wanted || now < known.cancel_at {
             return 0;
@@ -405,8 +428,7 @@ impl Core {
         let known = &mut self.accounts[usize::from(account)];
         match sent {
             Ok(id) => {
-                // Before the account is ready orders may still come to light: it is asked for again then.
-                known.is_cancel_all_wanted = is_killed && known.step != Step::Ready;
+                known.is_cancel_all_wanted = false;
                 // Where it is refused it is not asked for again at once.
                 known.cancel_at = now + RETRY;
                 if by_fix {
@@ -423,6 +445,7 @@ impl Core {
     /// The connection of an account is lost.
     pub(super) fn lose_account(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
         self.tell_stale_account(account, now, door);
+        self.lose_mass_cancels(account, now, door);
         let known = &mut self.accounts[usize::from(account)];
         known.enter(Step::Down, now);
         known.asked_questions = 0;

@@ -1,7 +1,7 @@
 //! What comes on the connection of an account: replies to requests, and news that nobody asked for.
 
 use tickpath_deribit::envelope::{ErrorBody, Notification, Response};
-use tickpath_deribit::field::List;
+use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
     AccountSummary, Order as VenueOrder, Position as VenuePosition, UserChanges, UserTrade, UserTrades,
 };
@@ -38,8 +38,9 @@ impl Core {
             Purpose::Modify { slot } => self.modified(account, slot, &pending, response, received, door),
             Purpose::Cancel { slot, .. } => self.cancelled(account, slot, &pending, response, received, door),
             Purpose::CancelAll => {
-                let is_refused = response.outcome.is_err();
-                self.accounts[usize::from(account)].is_cancel_all_wanted |= is_refused;
+                if response.outcome.is_err() {
+                    self.want_cancel_all_again(account);
+                }
             }
             // Where it was refused they wait still, and are asked for one by one.
             Purpose::CancelWaiting => {}
@@ -100,7 +101,8 @@ impl Core {
         };
         let stream = self.accounts[usize::from(order.account)].order_stream() as u8 + 1;
         let about = About { symbol: order.symbol, stream, ..self.about_account(order.account) };
-        let cause = Cause { received, origin_ns: create_ns, origin_utc_ns: 0 };
+        let origin_utc_ns = if ack.origin == Origin::EXCHANGE { self.said_utc_ns } else { 0 };
+        let cause = Cause { received, origin_ns: create_ns, origin_utc_ns };
         door.send(client, self.stamp.event(&ack, about, cause));
     }
 
@@ -183,6 +185,9 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) {
+        if pending.asker.client.is_none() {
+            self.mass_cancel_refused(slot, error, received, door);
+        }
         if !is_uncertain(error) {
             self.cancel_refused(account, slot, pending, error, received);
         }
@@ -346,10 +351,7 @@ impl Core {
                 }
                 return;
             }
-            Purpose::CancelAll => {
-                self.accounts[usize::from(account)].is_cancel_all_wanted = true;
-                return;
-            }
+            Purpose::CancelAll => return self.want_cancel_all_again(account),
             Purpose::CancelWaiting | Purpose::Ping => return,
             Purpose::Quotes { .. } | Purpose::CancelQuotes { .. } => {
                 return self.unanswered_quotes(account, pending, is_lost, now, door);
@@ -358,6 +360,9 @@ impl Core {
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });
         self.answer(slot, pending, request, Err((AckStatus::TIMEOUT, error, text)), now, door);
+        if request == AckType::CANCEL && pending.asker.client.is_none() {
+            self.mass_cancel_unanswered(slot, error, text, now, door);
+        }
         self.doubt(slot, now, door);
     }
 
@@ -417,7 +422,8 @@ impl Core {
     /// are known by now, and told no second time.
     #[cold]
     fn take_odd_changes(&mut self, account: u16, data: &Value<'_>, received: Nanos, door: &mut impl Door) {
-        let Ok(Orders(list)) = data.parse::<Orders<'_>>() else { return };
+        // Each for itself.
+        let Ok(list) = list_under::<Value<'_>>(data, "orders") else { return };
         for value in list.iter().flatten() {
             let _ = self.take_order_value(account, &value, received, door);
         }
@@ -572,9 +578,16 @@ impl Core {
             (Step::Funds, Ok(value)) => self.take_summaries(account, &value, received, door),
             // A key may not see everything: what it may not is left out.
             (Step::Positions | Step::Funds, Err(error)) if is_forbidden(&error) => Ok(()),
+            (_, Err(error)) => {
+                let known = &mut self.accounts[usize::from(account)];
+                known.refusal = words(&error);
+                known.enter(step, received + super::reconcile::RETRY);
+                return;
+            }
             _ => Err(NewsFault::Code),
         };
         let known = &mut self.accounts[usize::from(account)];
+        known.refusal = Text::EMPTY;
         match taken {
             Ok(()) => known.enter(after(step), received),
             Err(_) => {
@@ -656,58 +669,27 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
-        let summaries: Summaries<'_> = value.parse().map_err(|_| NewsFault::Code)?;
-        for summary in summaries.0.iter() {
+        let list = list_under::<AccountSummary<'_>>(value, "summaries").map_err(|_| NewsFault::Code)?;
+        for summary in list.iter() {
             self.apply_funds(account, &summary.map_err(|_| NewsFault::Code)?, received, door)?;
         }
         Ok(())
     }
 }
 
-/// The orders in data of `user.changes`, each for itself.
-struct Orders<'a>(List<'a, Value<'a>>);
-
-impl<'a> tickpath_deribit::field::Field<'a> for Orders<'a> {
-    fn read(
-        scanner: &mut tickpath_deribit::scan::Scanner<'a>,
-    ) -> Result<Orders<'a>, tickpath_deribit::scan::ScanError> {
-        let mut list = List::default();
-        scanner.open_object()?;
-        while let Some(key) = scanner.next_key()? {
-            match key {
-                "orders" => list = List::read(scanner)?,
-                _ => scanner.skip()?,
-            }
+/// The list under a name in an object; an empty one where it has none.
+fn list_under<'a, T: Field<'a> + Clone>(object: &Value<'a>, name: &str) -> Result<List<'a, T>, ScanError> {
+    let mut list = List::default();
+    let mut scanner = object.scanner();
+    scanner.open_object()?;
+    while let Some(key) = scanner.next_key()? {
+        if key == name {
+            list = List::read(&mut scanner)?;
+        } else {
+            scanner.skip()?;
         }
-        Ok(Orders(list))
     }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        self.0.write(out);
-    }
-}
-
-/// The part of `private/get_account_summaries` that is needed.
-struct Summaries<'a>(List<'a, AccountSummary<'a>>);
-
-impl<'a> tickpath_deribit::field::Field<'a> for Summaries<'a> {
-    fn read(
-        scanner: &mut tickpath_deribit::scan::Scanner<'a>,
-    ) -> Result<Summaries<'a>, tickpath_deribit::scan::ScanError> {
-        let mut list = List::default();
-        scanner.open_object()?;
-        while let Some(key) = scanner.next_key()? {
-            match key {
-                "summaries" => list = List::read(scanner)?,
-                _ => scanner.skip()?,
-            }
-        }
-        Ok(Summaries(list))
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        self.0.write(out);
-    }
+    Ok(list)
 }
 
 /// What counts of the orders of one label, a trigger order and the one that it became: what is not over. One that cannot be

@@ -27,8 +27,10 @@ use super::out::{About, Cause, Door, Venue};
 use super::policy::{OrderFacts, Worth};
 
 /// What an order may be told to do or not to do.
-const KNOWN_FLAGS: ExecutionFlags =
-    ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY).with(ExecutionFlags::REDUCE_ONLY);
+const KNOWN_FLAGS: ExecutionFlags = ExecutionFlags::POST_ONLY
+    .with(ExecutionFlags::REJECT_POST_ONLY)
+    .with(ExecutionFlags::REDUCE_ONLY)
+    .with(ExecutionFlags::MMP);
 
 /// A request with whose it is and what it is about, as far as that is known to be right.
 #[derive(Clone, Copy)]
@@ -40,6 +42,13 @@ pub(super) struct Asked {
     order_id: u64,
     pub(super) account: u16,
     pub(super) symbol: u32,
+}
+
+/// The order that was entered last, to be rehearsed.
+#[derive(Clone, Copy)]
+pub(super) struct LastOrder {
+    asked: Asked,
+    body: CreateOrder,
 }
 
 impl Core {
@@ -94,23 +103,13 @@ impl Core {
                     self.cancel_quotes(now, &asked, &body, door, venue);
                 }
             }
-            RequestKind::DOWNLOAD_MARKET_DATA => match self.admit(now, user, false, door) {
-                Ok(()) => {
-                    if let Some(client) = self.clients.get_mut(client) {
-                        client.download.again();
-                    }
+            RequestKind::DOWNLOAD_MARKET_DATA => {
+                // Not one of the requests that the user is held to: who reads too slowly asks by itself, and is not to take the
+                // user's cancellations away. A pause between two downloads bounds it.
+                if let Some(client) = self.clients.get_mut(client) {
+                    client.wants_again = true;
                 }
-                Err(error) => {
-                    self.refuse(
-                        now,
-                        &asked,
-                        AckType::DOWNLOAD_MARKET_DATA,
-                        EventSide::default(),
-                        error,
-                        door,
-                    );
-                }
-            },
+            }
             RequestKind::CUSTOM_MESSAGE => {
                 if let Some(body) = request.body::<CustomRequest>() {
                     self.pass_on(now, &asked, &body, door);
@@ -148,46 +147,71 @@ impl Core {
         door: &mut impl Door,
         venue: &mut impl Venue,
     ) {
-        match self.try_create(now, asked, body, door, venue) {
-            Ok(slot) => {
-                let side =
-                    self.orders.get(slot).map_or(EventSide::default(), |order| event_side(order.terms.side));
-                let ack = OrderAck {
-                    order_id: self.orders.get(slot).map_or(0, |order| order.gateway_id),
-                    status: AckStatus::FORWARDED,
-                    side,
-                    ..self.ack(now, asked, AckType::CREATE)
-                };
-                self.send_ack(asked, ack, door);
-                if self.policy.is_dry_run() {
-                    self.reject_order(slot, ErrorCode::DRY_RUN, Cause::default(), door);
-                }
-            }
-            Err(error) => self.refuse(now, asked, AckType::CREATE, body.side, error, door),
+        let kept = self.admit(now, asked.user, false, door);
+        let slot = match kept.and_then(|()| self.keep_order(now, asked, body, venue)) {
+            Ok(slot) => slot,
+            Err(error) => return self.refuse(now, asked, AckType::CREATE, body.side, error, door),
+        };
+        door.send(asked.client, self.forwarded_order(now, asked, body.side, slot));
+        self.accounts[usize::from(asked.account)].open_orders += 1;
+        let user = &mut self.users[usize::from(asked.user)];
+        user.order_id_max = user.order_id_max.max(asked.client_order_id);
+        if let Err(error) = self.enter(now, slot, asked.asker, venue) {
+            self.reject_order(slot, error, Cause::default(), door);
         }
+        self.last_created = Some(LastOrder { asked: *asked, body: *body });
     }
 
-    /// Checks an order, keeps it, and hands it to the connection; its place.
-    fn try_create(
+    /// The acknowledgement of an order that its connection takes.
+    #[inline(never)]
+    fn forwarded_order(&self, now: Nanos, asked: &Asked, side: EventSide, slot: u32) -> Event {
+        let order_id = self.orders.get(slot).map_or(0, |order| order.gateway_id);
+        let status = AckStatus::FORWARDED;
+        self.ack_event(asked, &OrderAck { order_id, status, side, ..self.ack(now, asked, AckType::CREATE) })
+    }
+
+    /// Writes an order for its connection, which has said that it takes it.
+    fn enter(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        asker: Asker,
+        venue: &mut impl Venue,
+    ) -> Result<(), ErrorCode> {
+        if self.policy.is_dry_run() {
+            return Err(ErrorCode::DRY_RUN);
+        }
+        let id = self.place(now, slot, venue).map_err(request_error)?;
+        let account = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?.account;
+        self.push_order(account, id, Purpose::Create { slot }, asker, now);
+        Ok(())
+    }
+
+    /// Checks an order, its connection's room and credits with it, and keeps it; its place.
+    #[inline(never)]
+    fn keep_order(
         &mut self,
         now: Nanos,
         asked: &Asked,
         body: &CreateOrder,
-        door: &mut impl Door,
         venue: &mut impl Venue,
     ) -> Result<u32, ErrorCode> {
-        self.admit(now, asked.user, false, door)?;
         self.check_access(asked)?;
         if !(1..=ORDER_ID_MAX).contains(&asked.client_order_id) {
             return Err(ErrorCode::INVALID_ORDER_ID);
         }
         let terms = terms_of(body)?;
+        self.check_protection(asked.user, &terms)?;
         self.check_steps(asked.symbol, &terms)?;
         self.check_fix_terms(asked.account, asked.symbol, &terms)?;
         self.check_policy(asked, &terms, terms.quantity, 1)?;
         self.check_clear(asked.account, asked.symbol)?;
         if self.orders.live_count() >= self.settings.orders_max {
             return Err(ErrorCode::BUSY);
+        }
+        if !self.policy.is_dry_run() {
+            let stream = self.accounts[usize::from(asked.account)].order_stream();
+            venue.check(now, stream, method_of(terms.side)).map_err(request_error)?;
         }
         let valid_until_ms = self.valid_until_ms(now);
         let symbol_name =
@@ -218,54 +242,31 @@ impl Core {
             is_cancel_queued: false,
             session: self.mark.session(),
         };
-        let slot = self.orders.insert(order).map_err(|why| match why {
+        self.orders.insert(order).map_err(|why| match why {
             NoRoom::Full => ErrorCode::BUSY,
             NoRoom::Duplicate => ErrorCode::DUPLICATE_ORDER,
-        })?;
-        if !self.policy.is_dry_run() {
-            match self.place(now, slot, venue) {
-                Ok(id) => self.push_order(asked.account, id, Purpose::Create { slot }, asked.asker, now),
-                Err(error) => {
-                    self.orders.withdraw(slot);
-                    return Err(request_error(error));
-                }
-            }
-        }
-        self.accounts[usize::from(asked.account)].open_orders += 1;
-        self.last_created = Some(slot);
-        let user = &mut self.users[usize::from(asked.user)];
-        user.order_id_max = user.order_id_max.max(asked.client_order_id);
-        Ok(slot)
+        })
     }
 
     /// Goes through the motions of the order that was entered last, as if it came again, so that code and data are in the
-    /// processor's caches when it counts. Changes nothing.
-    pub fn rehearse(&mut self, now: Nanos, venue: &mut impl Venue) {
-        let Some(slot) = self.last_created.filter(|_| !self.policy.is_dry_run()) else { return };
-        let Some(order) = self.orders.get(slot) else { return };
-        let asked = Asked {
-            asker: Asker { client: order.owner, request_id: 0, create_ns: 0 },
-            user: order.user,
-            client: 0,
-            client_order_id: self.users[usize::from(order.user)].order_id_max.saturating_add(1),
-            order_id: 0,
-            account: order.account,
-            symbol: order.symbol,
-        };
-        let terms = order.terms;
-        let checks = (
-            self.check_access(&asked),
-            self.check_steps(asked.symbol, &terms),
-            self.check_policy(&asked, &terms, terms.quantity, 1),
-            self.orders.expect_next(asked.user, asked.client_order_id),
-        );
-        let _ = std::hint::black_box(checks);
+    /// processor's caches when it counts. Leaves everything as it was.
+    pub fn rehearse(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) {
+        let Some(LastOrder { asked, body }) = self.last_created else { return };
+        if self.policy.is_dry_run() || !self.orders.has_free_place() {
+            return;
+        }
+        let client_order_id = self.users[usize::from(asked.user)].order_id_max.saturating_add(1);
+        let asked = Asked { client_order_id, ..asked };
         venue.set_rehearsal(true);
-        let _ = self.place(now, slot, venue);
+        if let Ok(slot) = self.keep_order(now, &asked, &body, venue) {
+            door.rehearse(asked.client, self.forwarded_order(now, &asked, body.side, slot));
+            let _ = self.place(now, slot, venue);
+            self.orders.take_back(slot);
+        }
         venue.set_rehearsal(false);
     }
 
-    // Never inlined, like the checks below: what is done and what is rehearsed is the same code.
+    // Never inlined, like what comes before it: what is done and what is rehearsed is the same code.
     #[inline(never)]
     fn place(&self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
@@ -285,6 +286,7 @@ impl Core {
             post_only: order.terms.post_only,
             reject_post_only: order.terms.reject_post_only,
             reduce_only: order.terms.reduce_only,
+            mmp: order.terms.mmp,
             display_amount: optional(shown),
             trigger: order.terms.trigger,
             trigger_price: if is_trailing { None } else { optional(stop_price) },
@@ -292,8 +294,7 @@ impl Core {
             valid_until: Some(order.valid_until_ms),
             ..PlaceOrder::market(order.symbol_name.as_str(), decimal(quantity))
         };
-        let method = if side == Side::Buy { Method::Buy } else { Method::Sell };
-        venue.request(now, self.accounts[usize::from(order.account)].stream, method, &params)
+        venue.request(now, self.accounts[usize::from(order.account)].stream, method_of(side), &params)
     }
 
     fn modify(
@@ -346,8 +347,14 @@ impl Core {
             post_only: flag(ExecutionFlags::POST_ONLY),
             reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
             reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
+            // The venue does not take it back.
+            mmp: order.terms.mmp || flag(ExecutionFlags::MMP),
             ..order.terms
         };
+        if terms.mmp && !has_price(terms.order_type) {
+            return Err(ErrorCode::INVALID_TERMS);
+        }
+        self.check_protection(asked.user, &terms)?;
         self.check_steps(order.symbol, &terms)?;
         self.check_fix_change(&order, &terms)?;
         let left = terms.quantity.saturating_sub(order.filled);
@@ -390,7 +397,7 @@ impl Core {
                 advanced: None,
                 trigger_price: None,
                 trigger_offset: None,
-                mmp: false,
+                mmp: terms.mmp,
                 valid_until,
                 display_amount: optional(terms.shown),
             };
@@ -408,7 +415,7 @@ impl Core {
             advanced: None,
             trigger_price: if is_trailing { None } else { optional(terms.stop_price) },
             trigger_offset: if is_trailing { optional(terms.stop_price) } else { None },
-            mmp: false,
+            mmp: terms.mmp,
             valid_until,
             display_amount: optional(terms.shown),
         };
@@ -433,8 +440,16 @@ impl Core {
         self.check_trader(asked)?;
         let slot = self.find_own(asked)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
-        self.check_ready(order.account)?;
-        self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
+        if self.policy.is_dry_run() {
+            // It is one of an earlier life: those of this one ended as they came.
+            return Err(ErrorCode::DRY_RUN);
+        }
+        if self.accounts[usize::from(order.account)].step == Step::Ready {
+            self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
+        } else {
+            // It leaves as soon as a connection can take it; taking risk away does not wait for all the rest to be known.
+            self.want_cancel(slot);
+        }
         Ok(slot)
     }
 
@@ -480,9 +495,12 @@ impl Core {
         let is_known = side == EventSide::default() || side_of(side).is_some();
         let known = if is_known { Ok(()) } else { Err(ErrorCode::INVALID_TERMS) };
         let admitted = self.admit(now, asked.user, true, door);
-        let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).err();
+        let is_dry_run = self.policy.is_dry_run();
+        let meant = if is_dry_run { Err(ErrorCode::DRY_RUN) } else { Ok(()) };
+        let refusal = admitted.and_then(|()| self.check_account(asked)).and(known).and(meant).err();
         let mut count = 0;
         if refusal.is_none() {
+            let request = self.mass_cancels.begin(asked);
             for slot in 0..self.orders.used() {
                 let Some(order) = self.orders.get(slot) else { continue };
                 let is_meant = order.user == asked.user
@@ -492,12 +510,16 @@ impl Core {
                     && side_of(side).is_none_or(|side| side == order.terms.side);
                 if is_meant {
                     self.want_cancel(slot);
+                    self.mass_cancels.wait_for(request, slot);
                     count += 1;
                 }
             }
+            if count == 0 {
+                self.mass_cancels.drop_empty(request);
+            }
             let quotes = &mut self.accounts[usize::from(asked.account)].quotes;
             if quotes.user == Some(asked.user) {
-                quotes.want_cancel_of_sent(asked.symbol, side_of(side), 0);
+                quotes.want_cancel_of_coming(asked.symbol, side_of(side), 0);
             }
         }
         self.counters.refused += u64::from(refusal.is_some());
@@ -506,7 +528,12 @@ impl Core {
             round_trip_ns: self.round_trip(now, asked.asker.create_ns),
             done: count,
             origin: Origin::GATEWAY,
-            status: if refusal.is_some() { AckStatus::REJECTED } else { AckStatus::FORWARDED },
+            status: match refusal {
+                Some(_) => AckStatus::REJECTED,
+                // There is nothing that the venue could answer.
+                None if count == 0 => AckStatus::ACCEPTED,
+                None => AckStatus::FORWARDED,
+            },
             request: AckType::CANCEL_ALL,
             error: refusal.unwrap_or_default(),
             ..QuoteAck::default()
@@ -557,12 +584,22 @@ impl Core {
         self.check_ready(asked.account)
     }
 
+    /// Whether the user may have market maker protection count its orders: what trips it ends those of all users of the account.
+    #[inline]
+    fn check_protection(&self, user: u16, terms: &Terms) -> Result<(), ErrorCode> {
+        if terms.mmp && !self.users[usize::from(user)].has_mmp {
+            return Err(ErrorCode::NOT_PERMITTED);
+        }
+        Ok(())
+    }
+
     pub(super) fn check_ready(&self, account: u16) -> Result<(), ErrorCode> {
         if self.is_stopping {
             return Err(ErrorCode::STOPPING);
         }
         let account = &self.accounts[usize::from(account)];
         match account.step {
+            Step::Ready if !account.may_trade => Err(ErrorCode::NOT_PERMITTED),
             Step::Ready if account.has_order_room() => Ok(()),
             Step::Ready => Err(ErrorCode::BUSY),
             _ => Err(ErrorCode::NOT_READY),
@@ -685,6 +722,10 @@ impl Core {
     }
 
     fn send_ack(&self, asked: &Asked, ack: OrderAck, door: &mut impl Door) {
+        door.send(asked.client, self.ack_event(asked, &ack));
+    }
+
+    fn ack_event(&self, asked: &Asked, ack: &OrderAck) -> Event {
         let known = self.accounts.get(usize::from(asked.account));
         let about = About {
             stream: known.map_or(0, |account| account.order_stream() as u8 + 1),
@@ -692,7 +733,7 @@ impl Core {
             symbol: asked.symbol,
         };
         let cause = Cause { origin_ns: asked.asker.create_ns, ..Cause::default() };
-        door.send(asked.client, self.stamp.event(&ack, about, cause));
+        self.stamp.event(ack, about, cause)
     }
 
     fn forwarded(&self, now: Nanos, asked: &Asked, request: AckType, slot: u32, door: &mut impl Door) {
@@ -751,6 +792,13 @@ impl Core {
     }
 }
 
+const fn method_of(side: Side) -> Method {
+    match side {
+        Side::Buy => Method::Buy,
+        Side::Sell => Method::Sell,
+    }
+}
+
 /// The highest price that an order trades at as far as can be told; 0 when it is not known. `market` is what is paid now,
 /// 0 when that is not known.
 fn dearest(terms: &Terms, market: i64) -> i64 {
@@ -782,6 +830,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         post_only: flag(ExecutionFlags::POST_ONLY),
         reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
         reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
+        mmp: flag(ExecutionFlags::MMP),
     };
     let is_whole = KNOWN_FLAGS.contains(body.execution)
         && has_trigger(order_type) == terms.trigger.is_some()
@@ -789,6 +838,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         && (has_trigger(order_type) || terms.stop_price == 0)
         // Without a price the venue is told no time: one that would mean something is not left out in silence.
         && (has_price(order_type) || !matches!(terms.time_in_force, VenueTime::GoodTilDay | VenueTime::FillOrKill))
-        && (terms.post_only || !terms.reject_post_only);
+        && (terms.post_only || !terms.reject_post_only)
+        && (!terms.mmp || order_type == tickpath_deribit::codes::OrderType::Limit);
     if is_whole { Ok(terms) } else { Err(ErrorCode::INVALID_TERMS) }
 }

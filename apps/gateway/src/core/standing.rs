@@ -41,6 +41,9 @@ impl Core {
             GatewayState::KILLED => Text::cut("the kill switch is on: no order leaves"),
             _ if count == 0 => Text::cut("no account is configured: market data alone"),
             _ if ready == 0 => match self.accounts.iter().find(|account| account.step != Step::Down) {
+                Some(account) if !account.refusal.is_empty() => {
+                    line(format_args!("{} {}: {}", account.name, account.step.words(), account.refusal))
+                }
                 Some(account) => line(format_args!("not ready: {} {}", account.name, account.step.words())),
                 None => Text::cut("no account is connected: orders are refused"),
             },
@@ -48,6 +51,9 @@ impl Core {
                 Some(account) => line(format_args!("{} {}", account.name, account.step.words())),
                 None => Text::EMPTY,
             },
+            _ if let Some(account) = self.accounts.iter().find(|account| !account.may_trade) => {
+                line(format_args!("{} {}", account.name, account.words()))
+            }
             _ if self.policy.is_dry_run() => Text::cut("a dry run: no order leaves"),
             _ => Text::EMPTY,
         }

@@ -246,6 +246,12 @@ impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
         result_of(self.sink.borrow_mut().answer(answer_of(&real)))
     }
 
+    #[inline]
+    fn check(&mut self, now: Nanos, stream: usize, method: Method) -> Result<(), RequestError> {
+        let real = self.venue.check(now, stream, method).map(|()| 0);
+        result_of(self.sink.borrow_mut().answer(answer_of(&real))).map(|_| ())
+    }
+
     /// Written down as the message is without the header that the session adds.
     #[inline]
     fn send_fix<'a>(

@@ -161,6 +161,7 @@ mod tests {
             accounts: vec![],
             symbols: Patterns::all(),
             mmp_group: None,
+            mmp: false,
             risk_manager: false,
             monitor_period: Duration(Nanos::from_secs(monitor_s)),
             ban_period: Duration(Nanos::from_secs(ban_s)),

@@ -9,7 +9,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, Rig, TRADING, order_text};
+use crate::rig::{CLIENT, LIFE, Rig, TRADING, order_text};
 
 /// The label of an order of an earlier life, for the user `trader`.
 fn earlier(client_order_id: u64) -> String {
@@ -239,4 +239,36 @@ fn whoever_is_in_is_told_how_many_accounts_are_ready() {
     let rig = Rig::ready();
     let ready = rig.door.broadcast.iter().rev().find_map(|event| event.body::<GatewayStatus>()).unwrap();
     assert_eq!((ready.state, ready.accounts_ready), (GatewayState::READY, 1));
+}
+
+#[test]
+fn a_dry_run_cancels_nothing_but_by_the_kill_switch() {
+    let mut rig = Rig::dry_at("dry_run = true\n", &format!("[{}]", open(1_001, "V-1")));
+    assert_eq!(rig.core.orders().live_count(), 1);
+    rig.cancel(1_001);
+    assert_eq!(rig.error(), ErrorCode::DRY_RUN);
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    assert_eq!(rig.quote_acks()[0].error, ErrorCode::DRY_RUN);
+    rig.core.handle_leave(CLIENT);
+    rig.pass(Nanos::from_secs(100));
+    rig.lose(&[]);
+    rig.log_in(&format!("[{}]", open(1_001, "V-1")));
+    rig.pass(Nanos::from_secs(100));
+    assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelAll)), (0, 0));
+    assert!(!rig.core.has_cancels());
+    rig.control.set_killed(true);
+    rig.poll();
+    assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelAll)), (0, 1));
+}
+
+#[test]
+fn orders_of_a_later_life_are_anothers() {
+    // Another gateway of this name is at work at the account, and began after this one.
+    let label = LabelMark::new("test", LIFE + 1).label(9_000_000, 1_001, "trader");
+    let later = order_text(label.as_str(), "V-1", "open", 0, 1);
+    let mut rig = Rig::ready_with("", &format!("[{later}]"));
+    assert_eq!((rig.all::<OrderUpdate>().count(), rig.core.foreign_orders()), (0, (1, 0)));
+    rig.core.handle_leave(CLIENT);
+    rig.pass(Nanos::from_secs(100));
+    assert_eq!(rig.count(Method::Cancel), 0);
 }

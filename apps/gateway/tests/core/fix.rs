@@ -4,7 +4,7 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
 use tickpath_gateway_protocol::{
     AckStatus, CreateOrder, ErrorCode, ExecutionFlags, Fixed, ModifyOrder, OrderAck, OrderStatus, OrderType,
-    OrderUpdate, Side, TimeInForce, Trigger,
+    OrderUpdate, RateLimitKind, RateLimitsUpdate, Side, TimeInForce, Trigger,
 };
 use tickpath_types::Nanos;
 
@@ -22,6 +22,8 @@ const TIME: &str = "20270115-08:00:00.000";
 fn ready() -> Rig {
     let mut rig = Rig::by_fix();
     assert_eq!(rig.core.ready_accounts(), 0, "one of two connections");
+    assert_eq!(rig.core.accounts()[0].step.words(), "waits for its FIX session");
+    assert_eq!(rig.core.why().as_str(), "not ready: A1 waits for its FIX session");
     rig.event(ENTRY, SessionEvent::Ready);
     rig.poll();
     assert_eq!(rig.core.ready_accounts(), 1);
@@ -42,7 +44,7 @@ impl Rig {
     }
 
     /// A whole report of an order for 100 USD at 59000.
-    fn report(&self, id: u64, status: char, filled: i64, millis: u64, text: &str) -> String {
+    pub fn report(&self, id: u64, status: char, filled: i64, millis: u64, text: &str) -> String {
         let label = self.label(id);
         let left = if "01".contains(status) { 10 - filled } else { 0 };
         format!(
@@ -382,4 +384,64 @@ fn the_websocket_may_be_lost_while_the_session_stands() {
     rig.log_in(&format!("[{order}]"));
     assert_eq!((rig.core.ready_accounts(), rig.status(1001)), (1, Some(OrderStatus::WORKING)));
     assert_eq!(rig.statuses(1001), [OrderStatus::WORKING]);
+}
+
+#[test]
+fn a_session_that_does_not_come_to_be_begins_nothing_anew() {
+    let mut rig = ready();
+    for _ in 0..5 {
+        rig.lose_entry();
+    }
+    rig.tell_again("[]");
+    for _ in 0..5 {
+        rig.lose_entry();
+    }
+    assert_eq!((rig.count(Method::GetOpenOrders), rig.core.ready_accounts()), (2, 0));
+    rig.event(ENTRY, SessionEvent::Ready);
+    rig.poll();
+    assert_eq!((rig.count(Method::GetOpenOrders), rig.core.ready_accounts()), (2, 1));
+}
+
+#[test]
+fn the_kill_switch_leaves_alone_what_comes_after_it() {
+    let mut rig = ready();
+    rig.working_by_fix(1001);
+    rig.lose_entry();
+    rig.control.set_killed(true);
+    rig.poll();
+    rig.reply(Method::CancelAll, "1");
+    rig.tell_again("[]");
+    rig.pass(Nanos::from_secs(10));
+    rig.refuse(Method::GetOrderState, 10004, "order_not_found");
+    for _ in 0..60 {
+        rig.pass(Nanos::from_secs(1));
+    }
+    assert_eq!(rig.core.accounts()[0].step.words(), "waits for its FIX session");
+    assert_eq!(rig.count(Method::CancelAll), 2, "at once, and once nothing is in doubt");
+    rig.event(ENTRY, SessionEvent::Ready);
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!((rig.core.ready_accounts(), rig.count(Method::CancelAll), rig.venue.fix.len()), (1, 2, 1));
+}
+
+#[test]
+fn what_is_left_of_the_venues_credits_is_that_of_the_session() {
+    let mut rig = ready();
+    (rig.venue.left, rig.venue.left_by_fix) = (Some(20), Some(7));
+    rig.pass(Nanos::from_secs(1));
+    let of_venue = |it: &RateLimitsUpdate| it.limit == RateLimitKind::VENUE;
+    assert_eq!(rig.all::<RateLimitsUpdate>().filter(of_venue).last().unwrap().available, 7);
+}
+
+#[test]
+fn a_clients_cancellation_goes_by_the_other_connection_while_the_session_is_down() {
+    let mut rig = ready();
+    rig.working_by_fix(1001);
+    rig.lose_entry();
+    let open = rig.order(1001, "open", 0, 5);
+    rig.tell_again(&format!("[{open}]"));
+    assert_eq!(rig.core.ready_accounts(), 0);
+    rig.cancel(1001);
+    rig.poll();
+    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED, FORWARDED]);
+    assert!(rig.last(Method::Cancel).text.contains("V-1001"));
 }

@@ -4,6 +4,7 @@
 mod adopted;
 mod fix;
 mod market;
+mod mass_cancels;
 mod quotes;
 mod refusals;
 mod rig;
@@ -13,7 +14,7 @@ use rig::{CLIENT, Rig, TRADING, order_text, trade_text};
 use tickpath_deribit::method::Method;
 use tickpath_gateway::core::label::LabelMark;
 use tickpath_gateway_protocol::{
-    AckStatus, CancelAll, DownloadEnd, OrderStatus, OrderUpdate, ReadyScope, TradeUpdate,
+    AckStatus, CancelAll, DownloadEnd, EventKind, OrderStatus, OrderUpdate, ReadyScope, TradeUpdate,
 };
 use tickpath_types::Nanos;
 
@@ -44,20 +45,22 @@ fn a_lost_reply_of_an_order_that_lives_is_found_by_its_label() {
 #[test]
 fn a_rehearsal_is_noticed_by_nobody() {
     let mut rig = Rig::ready();
-    rig.core.rehearse(rig.now, &mut rig.venue);
+    rig.core.rehearse(rig.now, &mut rig.door, &mut rig.venue);
     assert_eq!(rig.venue.rehearsed, 0, "there was no order yet");
     rig.create(1001);
     let (asked, sent, told) = (rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len());
     let counters = rig.core.counters();
     for _ in 0..100 {
-        rig.core.rehearse(rig.now, &mut rig.venue);
+        rig.core.rehearse(rig.now, &mut rig.door, &mut rig.venue);
     }
     assert_eq!(rig.venue.rehearsed, 100);
     assert_eq!((rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len()), (asked, sent, told));
     assert_eq!((rig.core.counters(), rig.core.orders().live_count()), (counters, 1));
-    // The ids that were looked for are still free.
+    // The ids that were looked for are still free, and the next.
+    let before = rig.core.orders().next_id();
     rig.create(1002);
     assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![FORWARDED], 2));
+    assert!(rig.core.orders().by_gateway_id(before).is_some());
 }
 
 #[test]
@@ -316,9 +319,7 @@ fn a_client_that_goes_takes_its_orders_with_it() {
     rig.poll();
     assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelByLabel)), (1, 1));
     // Its user is told by the next client.
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(2, user, true);
-    rig.poll();
+    rig.join(2, "trader", true);
     let seen = rig
         .door
         .sent
@@ -356,9 +357,7 @@ fn news_do_not_make_a_lost_cancellation_forgotten() {
 #[test]
 fn cancel_all_is_for_the_users_own_orders() {
     let mut rig = Rig::ready();
-    let other = rig.core.user("other").unwrap();
-    rig.core.handle_join(2, other, true);
-    rig.poll();
+    rig.join(2, "other", true);
     rig.working(1001);
     rig.working(1002);
     rig.request(2, 5, 1, &rig::limit("10", "59000"));
@@ -406,6 +405,48 @@ fn the_kill_switch_waits_for_no_reconciliation() {
 }
 
 #[test]
+fn what_the_kill_switch_wanted_is_over_when_it_is_released() {
+    let mut rig = Rig::ready();
+    rig.control.set_killed(true);
+    rig.poll();
+    rig.control.set_killed(false);
+    rig.poll();
+    rig.refuse(Method::CancelAll, 10028, "too_many_requests");
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!(rig.count(Method::CancelAll), 1);
+    rig.working(1001);
+    // Where it is on it is asked for again.
+    rig.control.set_killed(true);
+    rig.poll();
+    rig.refuse(Method::CancelAll, 10028, "too_many_requests");
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!(rig.count(Method::CancelAll), 3);
+}
+
+#[test]
+fn a_client_that_comes_before_the_login_knows_which_ids_were_used() {
+    let earlier = LabelMark::new("test", 12).label(10_000_044, 1_055, "trader");
+    let mut rig = Rig::ready_with("", &format!("[{}]", order_text(earlier.as_str(), "V-9", "open", 0, 1)));
+    let ends: Vec<u64> = rig
+        .door
+        .sent
+        .iter()
+        .filter_map(|(_, event)| event.body::<DownloadEnd>())
+        .filter(|end| end.scope == ReadyScope::ACCOUNT)
+        .map(|end| end.max_order_id)
+        .collect();
+    assert_eq!(ends, [0, 1_055]);
+    let kinds: Vec<EventKind> = rig.door.sent.iter().map(|(_, event)| event.header.kind).collect();
+    let last = kinds.iter().rposition(|kind| *kind == EventKind::DOWNLOAD_END).unwrap();
+    assert_eq!(kinds[last + 1], EventKind::READY);
+    // Who comes later is told once.
+    rig.door.sent.clear();
+    rig.join(2, "trader", true);
+    let ends = rig.all::<DownloadEnd>().filter(|end| end.scope == ReadyScope::ACCOUNT);
+    assert_eq!(ends.map(|end| end.max_order_id).collect::<Vec<_>>(), [1_055]);
+}
+
+#[test]
 fn a_restarted_gateway_knows_the_orders_of_its_earlier_life() {
     let earlier = LabelMark::new("test", 12).label(10_000_044, 1_055, "trader");
     let foreign = LabelMark::new("another", 12).label(10_000_001, 1_001, "trader");
@@ -417,9 +458,7 @@ fn a_restarted_gateway_knows_the_orders_of_its_earlier_life() {
     );
     let mut rig = Rig::ready_with("", &orders);
     assert_eq!((rig.core.orders().live_count(), rig.core.counters().foreign_orders), (1, 2));
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(2, user, true);
-    rig.poll();
+    rig.join(2, "trader", true);
     let of_second: Vec<_> =
         rig.door.sent.iter().filter(|(client, _)| *client == 2).map(|(_, event)| *event).collect();
     let orders: Vec<OrderUpdate> = of_second.iter().filter_map(|event| event.body()).collect();

@@ -5,11 +5,11 @@ use tickpath_deribit::session::RequestError;
 use tickpath_gateway::admin::AdminCommand;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CancelOrder, CancelQuotes, ErrorCode, ExecutionFlags, MassQuote,
-    ModifyOrder, OrderAck, OrderStatus, OrderUpdate, Origin, QuoteAck, Request, RequestBody, TradeUpdate,
+    ModifyOrder, OrderAck, OrderStatus, OrderUpdate, Origin, Request, RequestBody, TradeUpdate,
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, Rig, TRADING, trade_text};
+use crate::rig::{CLIENT, Rig, TRADING, limit, trade_text};
 
 const SYMBOL: u32 = 1;
 const DONE: &str = r#"{"errors":[],"errors_count":0,"orders_count":2,"trades_count":0}"#;
@@ -38,10 +38,6 @@ fn quote(order_id: &str, direction: &str, price: u64, state: &str, filled: u64, 
         "filled_amount":{filled},"last_update_timestamp":{updated},"post_only":true,"reduce_only":false,"average_price":0,
         "mmp":true,"quote":true,"quote_id":"1","quote_set_id":"7","mmp_group":"desk","order_state":"{state}","order_type":"limit"}}"#
     )
-}
-
-fn acks(rig: &Rig) -> Vec<QuoteAck> {
-    rig.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect()
 }
 
 fn updates(rig: &Rig) -> Vec<OrderUpdate> {
@@ -79,7 +75,7 @@ fn both_sides_leave_by_one_request_and_become_orders() {
     ] {
         assert!(asked.text.contains(part), "{part} in {}", asked.text);
     }
-    let first = acks(&rig)[0];
+    let first = rig.quote_acks()[0];
     assert_eq!((first.origin, first.status, first.quote_set), (Origin::GATEWAY, AckStatus::FORWARDED, 7));
     // What is on its way counts as open.
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 2);
@@ -87,7 +83,7 @@ fn both_sides_leave_by_one_request_and_become_orders() {
     rig.changes(&orders.join(","), "[]");
     assert_eq!((rig.core.accounts()[0].all_open_orders(), rig.core.accounts()[0].open_orders), (2, 2));
     rig.reply(Method::MassQuote, DONE);
-    let second = acks(&rig)[1];
+    let second = rig.quote_acks()[1];
     assert_eq!((second.origin, second.status), (Origin::EXCHANGE, AckStatus::ACCEPTED));
     assert_eq!(
         (second.request, second.request_id, second.done, second.refused),
@@ -137,14 +133,14 @@ fn a_refusal_of_one_side_or_of_all_is_told_with_its_words() {
         Method::MassQuote,
         &format!(r#"{{"errors":[{error}],"errors_count":1,"orders_count":1,"trades_count":0}}"#),
     );
-    let ack = acks(&rig)[1];
+    let ack = rig.quote_acks()[1];
     assert_eq!((ack.status, ack.done, ack.refused), (AckStatus::ACCEPTED, 1, 1));
     assert_eq!((ack.error, ack.text.as_str()), (ErrorCode::INSUFFICIENT_FUNDS, "not_enough_funds (10009)"));
     // The bid is still waited for.
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 1);
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     rig.refuse(Method::MassQuote, 13_030, "market_maker_protection");
-    let ack = acks(&rig)[3];
+    let ack = rig.quote_acks()[3];
     assert_eq!((ack.status, ack.refused, ack.origin), (AckStatus::REJECTED, 2, Origin::EXCHANGE));
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 0);
 }
@@ -168,29 +164,29 @@ fn what_cannot_be_is_refused_here() {
     let mut rig = quoting("[limits]\norder_size_max = '250'\nopen_orders_max = 2\n");
     for (place, (body, error)) in cases.iter().enumerate() {
         rig.request(CLIENT, 0, SYMBOL, body);
-        assert_eq!((acks(&rig).len(), acks(&rig)[place].error), (place + 1, *error), "{body:?}");
+        assert_eq!((rig.quote_acks().len(), rig.quote_acks()[place].error), (place + 1, *error), "{body:?}");
     }
     let large = MassQuote { ask_quantity: "260".parse().unwrap(), ..base };
     rig.request(CLIENT, 0, SYMBOL, &large);
-    assert_eq!(acks(&rig).last().unwrap().error, ErrorCode::MAX_ORDER_QUANTITY);
+    assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::MAX_ORDER_QUANTITY);
     // One order and two sides are three.
     rig.working(1001);
     rig.request(CLIENT, 0, SYMBOL, &base);
-    assert_eq!(acks(&rig).last().unwrap().error, ErrorCode::MAX_OPEN_ORDERS);
+    assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::MAX_OPEN_ORDERS);
     let one = MassQuote { ask_quantity: "0".parse().unwrap(), ..base };
     assert_eq!(rig.count(Method::MassQuote), 0);
     rig.request(CLIENT, 0, SYMBOL, &one);
-    assert_eq!(acks(&rig).last().unwrap().status, AckStatus::FORWARDED);
+    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::FORWARDED);
     let text = rig.last(Method::MassQuote).text;
     assert!(!text.contains("\"ask\""), "{text}");
     // The credits of the venue are used up: nothing left, and nothing is counted.
     rig.venue.refusal = Some(RequestError::RateLimit { wait_ns: 1 });
     rig.request(CLIENT, 0, SYMBOL, &one);
-    assert_eq!(acks(&rig).last().unwrap().error, ErrorCode::VENUE_RATE_LIMITED);
+    assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::VENUE_RATE_LIMITED);
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 2);
     let both_said = CancelQuotes { quote_set: 7 };
     rig.request(CLIENT, 0, SYMBOL, &both_said);
-    assert_eq!(acks(&rig).last().unwrap().error, ErrorCode::INVALID_TERMS);
+    assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::INVALID_TERMS);
 }
 
 #[test]
@@ -203,12 +199,12 @@ fn who_may_not_quote_is_refused() {
     rig.request(2, 0, SYMBOL, &both(7, "59000", "61000"));
     rig.request(2, 0, 0, &CancelQuotes::default());
     rig.request(3, 0, SYMBOL, &both(7, "59000", "61000"));
-    let errors: Vec<ErrorCode> = acks(&rig).iter().map(|ack| ack.error).collect();
+    let errors: Vec<ErrorCode> = rig.quote_acks().iter().map(|ack| ack.error).collect();
     assert_eq!(errors, [ErrorCode::NOT_SUPPORTED, ErrorCode::NOT_SUPPORTED, ErrorCode::NOT_PERMITTED]);
     // By FIX nothing is quoted.
     let mut rig = Rig::by_fix();
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
-    assert_eq!((acks(&rig)[0].status, rig.venue.fix.len()), (AckStatus::REJECTED, 0));
+    assert_eq!((rig.quote_acks()[0].status, rig.venue.fix.len()), (AckStatus::REJECTED, 0));
 }
 
 #[test]
@@ -219,7 +215,7 @@ fn quotes_are_cancelled_by_set_by_instrument_and_all() {
     let text = rig.last(Method::CancelQuotes).text;
     assert!(text.contains(r#""cancel_type":"quote_set_id","quote_set_id":"7""#), "{text}");
     rig.reply(Method::CancelQuotes, "2");
-    let ack = *acks(&rig).last().unwrap();
+    let ack = *rig.quote_acks().last().unwrap();
     assert_eq!((ack.request, ack.status, ack.done), (AckType::CANCEL_QUOTES, AckStatus::ACCEPTED, 2));
     rig.changes(&quote("Q-1", "buy", 59_000, "cancelled", 0, 2), "[]");
     assert_eq!(updates(&rig).last().unwrap().status, OrderStatus::CANCELED);
@@ -227,14 +223,14 @@ fn quotes_are_cancelled_by_set_by_instrument_and_all() {
     let text = rig.last(Method::CancelQuotes).text;
     assert!(text.contains(r#""cancel_type":"instrument","instrument_name":"BTC-PERPETUAL""#), "{text}");
     rig.refuse(Method::CancelQuotes, 11_051, "system_maintenance");
-    assert_eq!(acks(&rig).last().unwrap().status, AckStatus::REJECTED);
+    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::REJECTED);
     rig.request(CLIENT, 0, 0, &CancelQuotes::default());
     assert!(rig.last(Method::CancelQuotes).text.contains(r#""cancel_type":"all""#));
     // Without an answer what stands is cancelled one by one.
     let asked = rig.last(Method::CancelQuotes);
     rig.core.handle_unanswered(TRADING, asked.id, false, rig.now, &mut rig.door);
     rig.poll();
-    assert_eq!(acks(&rig).last().unwrap().status, AckStatus::TIMEOUT);
+    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::TIMEOUT);
     assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("Q-2")), (1, true));
 }
 
@@ -278,7 +274,7 @@ fn a_lost_answer_is_told_and_the_account_tells_the_rest() {
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     let asked = rig.last(Method::MassQuote);
     rig.core.handle_unanswered(TRADING, asked.id, false, rig.now, &mut rig.door);
-    let ack = acks(&rig)[1];
+    let ack = rig.quote_acks()[1];
     assert_eq!(
         (ack.status, ack.origin, ack.error),
         (AckStatus::TIMEOUT, Origin::GATEWAY, ErrorCode::TIMEOUT)
@@ -289,7 +285,7 @@ fn a_lost_answer_is_told_and_the_account_tells_the_rest() {
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
     let asked = rig.last(Method::MassQuote);
     rig.lose(&[asked.id]);
-    assert_eq!(acks(&rig).last().unwrap().error, ErrorCode::CONNECTION_LOST);
+    assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::CONNECTION_LOST);
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 1);
     rig.log_in(&format!("[{}]", quote("Q-2", "sell", 61_000, "open", 0, 1)));
     rig.reply(Method::GetOrderState, &quote("Q-1", "buy", 59_000, "cancelled", 0, 2));
@@ -341,7 +337,7 @@ fn the_kill_switch_and_a_dry_run_hold() {
     rig.poll();
     assert_eq!(rig.count(Method::CancelAll), 1);
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
-    assert_eq!(acks(&rig).last().unwrap().status, AckStatus::REJECTED);
+    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::REJECTED);
     assert_eq!(rig.count(Method::MassQuote), before + 1);
     // One that comes to light behind the venue's answer.
     rig.reply(Method::CancelAll, "2");
@@ -351,12 +347,12 @@ fn the_kill_switch_and_a_dry_run_hold() {
     assert!(rig.last(Method::Cancel).text.contains("Q-9"));
     // What takes risk away is taken.
     rig.request(CLIENT, 0, 0, &CancelQuotes::default());
-    assert_eq!(acks(&rig).last().unwrap().status, AckStatus::FORWARDED);
+    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::FORWARDED);
 
     let mut dry = Rig::dry_with("mmp_group = 'desk'\n");
     dry.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     dry.request(CLIENT, 0, 0, &CancelQuotes::default());
-    let errors: Vec<ErrorCode> = acks(&dry).iter().map(|ack| ack.error).collect();
+    let errors: Vec<ErrorCode> = dry.quote_acks().iter().map(|ack| ack.error).collect();
     assert_eq!(errors, [ErrorCode::DRY_RUN; 2]);
     assert_eq!(dry.count(Method::MassQuote) + dry.count(Method::CancelQuotes), 0);
 }
@@ -367,4 +363,82 @@ fn quotes_of_another_group_are_others() {
     let order = quote("Q-1", "buy", 59_000, "open", 0, 1).replace("desk", "hand");
     rig.changes(&order, "[]");
     assert_eq!((updates(&rig).len(), rig.core.counters().foreign_orders), (0, 1));
+}
+
+#[test]
+fn a_quote_that_took_the_place_of_a_filled_one_is_cancelled_as_well() {
+    let mut rig = quoting("");
+    standing(&mut rig);
+    // It is changed while what was there trades, and pulled before anybody has heard of that.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    rig.changes(&quote("Q-1", "buy", 59_000, "filled", 100, 2), "[]");
+    rig.changes(&quote("Q-3", "buy", 59_001, "open", 0, 3), "[]");
+    let is_cancelled =
+        |rig: &Rig, id| rig.venue.asked.iter().any(|it| it.method == Method::Cancel && it.text.contains(id));
+    assert!(is_cancelled(&rig, "Q-3"));
+    rig.changes(&quote("Q-3", "buy", 59_001, "cancelled", 0, 4), "[]");
+
+    // The same where the answer to it was lost.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59002", "61002"));
+    let asked = rig.last(Method::MassQuote);
+    rig.core.handle_unanswered(TRADING, asked.id, false, rig.now, &mut rig.door);
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    rig.changes(&quote("Q-4", "buy", 59_002, "open", 0, 5), "[]");
+    assert!(is_cancelled(&rig, "Q-4"));
+    rig.changes(&quote("Q-4", "buy", 59_002, "cancelled", 0, 6), "[]");
+
+    // The next one stays.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59003", "61003"));
+    rig.changes(&quote("Q-5", "buy", 59_003, "open", 0, 7), "[]");
+    assert!(!is_cancelled(&rig, "Q-5"));
+}
+
+#[test]
+fn a_quote_on_its_way_is_not_ended_with_the_orders_of_others() {
+    let mut rig = quoting("");
+    let trader = rig.core.user("trader").unwrap();
+    rig.core.handle_join(2, trader, true);
+    for id in 1_001..1_033 {
+        rig.request(2, id, SYMBOL, &limit("100", "59000"));
+        let order = rig.order(id, "open", 0, 1);
+        rig.reply(Method::Buy, &format!(r#"{{"order":{order},"trades":[]}}"#));
+    }
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
+    rig.core.handle_leave(2);
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!((rig.count(Method::CancelAll), rig.count(Method::Cancel)), (0, 32));
+}
+
+#[test]
+fn fills_of_quotes_of_an_earlier_life_are_not_told_as_new() {
+    let resting = format!("[{}]", quote("Q-1", "buy", 59_000, "open", 40, 1));
+    let mut rig = Rig::ready_with("mmp_group = 'desk'\n", &resting);
+    rig.changes(
+        &quote("Q-1", "buy", 59_000, "filled", 100, 2),
+        &format!("[{}]", trade_text("", "Q-1", "T-2", 60)),
+    );
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!((rig.all::<TradeUpdate>().count(), rig.count(Method::GetUserTradesByOrder)), (1, 0));
+
+    // Of one of this life they are asked for.
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
+    rig.changes(&quote("Q-2", "buy", 59_000, "filled", 100, 3), "[]");
+    rig.pass(Nanos::from_secs(5));
+    assert_eq!(rig.count(Method::GetUserTradesByOrder), 1);
+}
+
+#[test]
+fn a_quote_of_an_earlier_life_is_changed_where_it_is() {
+    let resting = format!("[{}]", quote("Q-1", "buy", 59_000, "open", 0, 1));
+    let mut rig = Rig::ready_with("mmp_group = 'desk'\n", &resting);
+    rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
+    let orders = [quote("Q-1", "buy", 59_001, "open", 0, 2), quote("Q-2", "sell", 61_001, "open", 0, 2)];
+    rig.changes(&orders.join(","), "[]");
+    rig.reply(Method::MassQuote, DONE);
+    assert_eq!((rig.core.accounts()[0].all_open_orders(), rig.core.accounts()[0].open_orders), (2, 2));
+    // It belongs to who quoted last.
+    rig.core.handle_leave(CLIENT);
+    rig.poll();
+    assert_eq!(rig.count(Method::Cancel), 2);
 }

@@ -3,10 +3,11 @@
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{
-    AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadMarketData, ErrorCode, ExecutionFlags,
-    MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, QuoteAck, RateLimitTrigger,
-    Request, RequestKind, Side, TimeInForce, Trigger,
+    AckStatus, AckType, CancelAll, CreateOrder, CustomRequest, DownloadBegin, DownloadMarketData, ErrorCode,
+    ExecutionFlags, MassQuote, ModifyOrder, ORDER_ID_MAX, OrderAck, OrderStatus, OrderType, OrderUpdate,
+    RateLimitTrigger, ReadyScope, Request, RequestKind, Side, TimeInForce, Trigger,
 };
+use tickpath_types::Nanos;
 
 use crate::rig::{CLIENT, Rig, limit};
 
@@ -65,9 +66,7 @@ fn an_id_is_used_once_and_an_order_is_its_users_alone() {
     rig.poll();
     rig.request(3, 1, 1, &limit("10", "59000"));
     assert_eq!(rig.error(), ErrorCode::NOT_PERMITTED);
-    let trader = rig.core.user("trader").unwrap();
-    rig.core.handle_join(4, trader, false);
-    rig.poll();
+    rig.join(4, "trader", false);
     rig.request(4, 1001, 1, &tickpath_gateway_protocol::CancelOrder::default());
     assert_eq!((rig.error(), rig.count(Method::Cancel)), (ErrorCode::NOT_PERMITTED, 0));
     let change = limit("200", "59000");
@@ -101,6 +100,17 @@ fn the_connections_refusal_is_the_clients_and_the_id_stays_free() {
     assert_eq!((rig.error(), rig.core.orders().live_count()), (ErrorCode::VENUE_RATE_LIMITED, 0));
     rig.create(1001);
     assert_eq!(rig.acks(1001), [AckStatus::REJECTED, AckStatus::FORWARDED]);
+}
+
+#[test]
+fn an_order_that_its_connection_does_not_take_after_all_is_rejected() {
+    let mut rig = Rig::ready();
+    (rig.venue.refusal, rig.venue.is_refusal_late) = (Some(RequestError::NotReady), true);
+    rig.create(1001);
+    assert_eq!(rig.acks(1001), [AckStatus::FORWARDED]);
+    let update = rig.all::<OrderUpdate>().last().unwrap();
+    assert_eq!((update.status, update.error), (OrderStatus::REJECTED, ErrorCode::NOT_READY));
+    assert_eq!((rig.core.accounts()[0].open_orders, rig.core.orders().live_count()), (0, 0));
 }
 
 #[test]
@@ -147,6 +157,21 @@ fn a_sale_is_worth_what_the_market_pays_for_it() {
 }
 
 #[test]
+fn caps_are_not_checked_with_prices_of_another_time() {
+    let mut rig = Rig::ready_with("[limits]\nnotional_max = '1000'\n", "[]");
+    let ticker =
+        r#"{"timestamp":1,"instrument_name":"ETH_USDC-PERPETUAL","mark_price":3000,"index_price":3000}"#;
+    let sell = CreateOrder { side: Side::SELL, ..limit("0.1", "0.05") };
+    rig.news(0, "ticker.ETH_USDC-PERPETUAL.100ms", ticker);
+    rig.core.handle_lost(0, rig.now, &mut rig.door);
+    rig.request(CLIENT, 1001, 2, &sell);
+    assert_eq!((rig.error(), rig.count(Method::Sell)), (ErrorCode::NO_REFERENCE_PRICE, 0));
+    rig.news(0, "ticker.ETH_USDC-PERPETUAL.100ms", ticker);
+    rig.request(CLIENT, 1001, 2, &sell);
+    assert_eq!(rig.count(Method::Sell), 1);
+}
+
+#[test]
 fn a_dry_run_sends_nothing() {
     let text = "dry_run = true\n";
     let mut rig = Rig::dry(text);
@@ -176,12 +201,11 @@ fn whatever_is_asked_counts_and_is_answered() {
     let ack: OrderAck = rig.all().last().unwrap();
     assert_eq!((ack.request_id, ack.error, ack.status), (7, ErrorCode::MALFORMED, AckStatus::REJECTED));
     for _ in 0..99 {
-        rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+        rig.request(CLIENT, 0, 0, &CustomRequest::default());
     }
     assert_eq!(rig.all::<OrderAck>().count(), 1);
-    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
-    let ack: OrderAck = rig.all().last().unwrap();
-    assert_eq!((ack.request, ack.error), (AckType::DOWNLOAD_MARKET_DATA, ErrorCode::RATE_LIMITED));
+    rig.request(CLIENT, 0, 0, &CustomRequest::default());
+    assert_eq!(rig.error(), ErrorCode::RATE_LIMITED);
     rig.request(CLIENT, 0, 0, &CustomRequest::default());
     let ack: OrderAck = rig.all().last().unwrap();
     assert_eq!((ack.request, ack.error), (AckType::CUSTOM_MESSAGE, ErrorCode::BANNED));
@@ -238,7 +262,7 @@ fn flags_and_sides_that_nobody_knows_are_refused() {
     assert_eq!((rig.error(), rig.count(Method::Edit)), (ErrorCode::INVALID_TERMS, 0));
     rig.request(CLIENT, 0, 0, &CancelAll { side: Side(9), ..CancelAll::default() });
     rig.poll();
-    let ack = rig.door.sent.iter().rev().find_map(|(_, event)| event.quote_ack()).unwrap();
+    let ack = *rig.quote_acks().last().unwrap();
     assert_eq!((ack.error, rig.count(Method::Cancel)), (ErrorCode::INVALID_TERMS, 0));
 }
 
@@ -246,6 +270,141 @@ fn flags_and_sides_that_nobody_knows_are_refused() {
 fn quotes_are_refused_as_what_they_are() {
     let mut rig = Rig::ready();
     rig.request(CLIENT, 0, 1, &MassQuote::default());
-    let acks: Vec<QuoteAck> = rig.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect();
+    let acks = rig.quote_acks();
     assert_eq!((acks.len(), acks[0].error), (1, ErrorCode::NOT_SUPPORTED));
+}
+
+#[test]
+fn market_maker_protection_is_for_who_may_have_it() {
+    let order = CreateOrder { execution: ExecutionFlags::MMP, ..limit("100", "59000") };
+    let mut rig = Rig::ready();
+    rig.request(CLIENT, 1001, 1, &order);
+    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::NOT_PERMITTED, 0));
+    let mut rig = Rig::ready_with("mmp = true\n", "[]");
+    let market = CreateOrder { order_type: OrderType::MARKET, ..order };
+    let market = CreateOrder { price: limit("1", "0").price, ..market };
+    rig.request(CLIENT, 1001, 1, &market);
+    assert_eq!(rig.error(), ErrorCode::INVALID_TERMS);
+    rig.request(CLIENT, 1001, 1, &order);
+    assert!(rig.last(Method::Buy).text.contains("\"mmp\":true"));
+    let open = rig.order(1001, "open", 0, 1).replace("\"mmp\":false", "\"mmp\":true");
+    rig.reply(Method::Buy, &format!(r#"{{"order":{open},"trades":[]}}"#));
+    let told = rig.all::<tickpath_gateway_protocol::OrderUpdate>().last().unwrap();
+    assert_eq!(told.execution, ExecutionFlags::MMP);
+    // It stays where a change does not say it.
+    rig.modify(1001, "200", "59000");
+    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
+    rig.working(1002);
+    let change = ModifyOrder {
+        price: order.price,
+        quantity: order.quantity,
+        execution: ExecutionFlags::MMP,
+        ..ModifyOrder::default()
+    };
+    rig.request(CLIENT, 1002, 1, &change);
+    assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
+}
+
+#[test]
+fn refusals_of_the_venue_are_told_as_what_they_are() {
+    let cases = [
+        (10047, "matching_engine_queue_full", ErrorCode::VENUE_RATE_LIMITED),
+        (10028, "too_many_requests", ErrorCode::VENUE_RATE_LIMITED),
+        (11021, "post_only_price_modification_not_possible", ErrorCode::WOULD_TAKE),
+        (11054, "post_only_reject", ErrorCode::WOULD_TAKE),
+        (13901, "no_more_oto_orders", ErrorCode::VENUE),
+    ];
+    let mut rig = Rig::ready();
+    for (id, (code, message, error)) in (1001..).zip(cases) {
+        rig.create(id);
+        rig.refuse(Method::Buy, code, message);
+        let ack: OrderAck = rig.all().last().unwrap();
+        let text = format!("{message} ({code})");
+        assert_eq!((ack.error, ack.status), (error, AckStatus::REJECTED));
+        assert!(
+            text.starts_with(ack.text.as_str()) && ack.text.as_str().len() >= 40.min(text.len()),
+            "{}",
+            ack.text
+        );
+        assert_eq!(rig.status(id), Some(OrderStatus::REJECTED));
+    }
+    assert_eq!(rig.all::<RateLimitTrigger>().count(), 2);
+    // Of a change the order stays as it is.
+    rig.working(2001);
+    rig.modify(2001, "200", "59000.5");
+    rig.refuse(Method::Edit, 11021, "post_only_price_modification_not_possible");
+    assert_eq!((rig.error(), rig.status(2001)), (ErrorCode::WOULD_TAKE, Some(OrderStatus::WORKING)));
+}
+
+#[test]
+fn who_lost_market_data_is_told_it_anew_and_never_banned_for_it() {
+    let mut rig = Rig::ready();
+    let begun =
+        |rig: &Rig| rig.all::<DownloadBegin>().filter(|begin| begin.scope == ReadyScope::MARKET_DATA).count();
+    assert_eq!(begun(&rig), 1);
+    // Far more wishes than the user may send requests: one download at once, one more for all others in a moment.
+    for _ in 0..300 {
+        rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    }
+    rig.poll();
+    assert_eq!(begun(&rig), 2);
+    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    rig.poll();
+    assert_eq!(begun(&rig), 2, "the second one waits");
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!(begun(&rig), 3);
+    rig.pass(Nanos::from_secs(10));
+    assert_eq!(begun(&rig), 3);
+    assert_eq!((rig.all::<OrderAck>().count(), rig.all::<RateLimitTrigger>().count()), (0, 0));
+    rig.working(1001);
+    // One that is banned can see the market all the same.
+    for id in 0..101 {
+        rig.cancel(id + 5_000);
+    }
+    rig.create(1002);
+    assert_eq!(rig.error(), ErrorCode::BANNED);
+    rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
+    rig.poll();
+    assert_eq!(begun(&rig), 4);
+}
+
+#[test]
+fn a_refusal_that_says_nothing_of_what_was_done_leaves_the_order_in_doubt() {
+    for code in [11_094, 13_008, 13_028, 13_888] {
+        let mut rig = Rig::ready();
+        rig.create(1001);
+        rig.refuse(Method::Buy, code, "who knows");
+        assert_eq!(rig.status(1001), Some(OrderStatus::UNKNOWN), "{code}");
+        assert_eq!(rig.acks(1001), [AckStatus::FORWARDED, AckStatus::TIMEOUT], "{code}");
+        assert_eq!(rig.core.accounts()[0].open_orders, 1, "{code}");
+        let order = rig.order(1001, "open", 0, 1);
+        rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
+        assert_eq!(rig.status(1001), Some(OrderStatus::WORKING), "{code}");
+        rig.cancel(1001);
+        rig.refuse(Method::Cancel, code, "who knows");
+        assert_eq!(rig.count(Method::GetOrderState), 1, "{code}");
+    }
+}
+
+#[test]
+fn a_cancellation_is_taken_while_the_account_is_not_ready() {
+    let mut rig = Rig::ready();
+    rig.working(1001);
+    rig.working(1002);
+    let orders = format!("[{},{}]", rig.order(1001, "open", 0, 1), rig.order(1002, "open", 0, 1));
+    rig.lose(&[]);
+    rig.create(1003);
+    assert_eq!(rig.error(), ErrorCode::NOT_READY);
+    rig.cancel(1001);
+    rig.cancel(1001);
+    let forwarded = [AckStatus::FORWARDED, AckStatus::ACCEPTED, AckStatus::FORWARDED, AckStatus::FORWARDED];
+    assert_eq!((rig.acks(1001), rig.count(Method::Cancel)), (forwarded.to_vec(), 0));
+    rig.log_in(&orders);
+    assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1001")), (1, true));
+    // And while the gateway stops.
+    rig.core.stop();
+    rig.create(1003);
+    assert_eq!(rig.error(), ErrorCode::STOPPING);
+    rig.cancel(1002);
+    assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1002")), (2, true));
 }

@@ -11,7 +11,7 @@ use tickpath_gateway::core::{Core, Door, Life, MARKET_STREAMS_MAX, Policy, Venue
 use tickpath_gateway::safety::Control;
 use tickpath_gateway_protocol::{
     AckStatus, Body, CancelOrder, CreateOrder, ErrorCode, Event, ModifyOrder, OrderAck, OrderStatus,
-    OrderType, OrderUpdate, Request, RequestBody, SessionId, Side, TimeInForce,
+    OrderType, OrderUpdate, QuoteAck, Request, RequestBody, SessionId, Side, TimeInForce,
 };
 use tickpath_types::Nanos;
 
@@ -59,8 +59,12 @@ pub struct FakeVenue {
     pub resubscribed: Vec<String>,
     /// Requests that the credits allow.
     pub left: Option<u64>,
+    /// The same of FIX sessions.
+    pub left_by_fix: Option<u64>,
     /// What the next request is refused with.
     pub refusal: Option<RequestError>,
+    /// It is refused when it is handed over, though the connection said that it takes it.
+    pub is_refusal_late: bool,
     /// Requests that were rehearsed.
     pub rehearsed: usize,
     is_rehearsal: bool,
@@ -87,6 +91,13 @@ impl Venue for FakeVenue {
         write_request(Id::Number(self.next_id), method, params, &mut out);
         self.asked.push(Asked { stream, id: self.next_id, method, text: String::from_utf8(out).unwrap() });
         Ok(self.next_id)
+    }
+
+    fn check(&mut self, _: Nanos, _: usize, _: Method) -> Result<(), RequestError> {
+        if self.is_refusal_late || self.is_rehearsal {
+            return Ok(());
+        }
+        self.refusal.take().map_or(Ok(()), Err)
     }
 
     fn send_fix<'a>(
@@ -129,8 +140,8 @@ impl Venue for FakeVenue {
 
     fn connect(&mut self, _: usize, _: Nanos) {}
 
-    fn requests_left(&self, _: usize, _: Nanos) -> Option<u64> {
-        self.left
+    fn requests_left(&self, stream: usize, _: Nanos) -> Option<u64> {
+        if stream == ENTRY { self.left_by_fix } else { self.left }
     }
 
     fn settled_channels(&self, _: usize) -> Option<usize> {
@@ -179,8 +190,13 @@ impl Rig {
 
     /// One that sends nothing.
     pub fn dry(first: &str) -> Rig {
+        Rig::dry_at(first, "[]")
+    }
+
+    /// The same at a venue that has these orders.
+    pub fn dry_at(first: &str, orders: &str) -> Rig {
         let mut rig = Rig::of(first, "", "");
-        rig.bring_up("[]");
+        rig.bring_up(orders);
         rig
     }
 
@@ -284,6 +300,13 @@ impl Rig {
             self.core.handle_unanswered(TRADING, *id, true, self.now, &mut self.door);
         }
         self.core.handle_lost(TRADING, self.now, &mut self.door);
+        self.poll();
+    }
+
+    /// A client of a user comes in.
+    pub fn join(&mut self, client: u32, user: &str, may_trade: bool) {
+        let user = self.core.user(user).unwrap();
+        self.core.handle_join(client, user, may_trade);
         self.poll();
     }
 
@@ -409,6 +432,11 @@ impl Rig {
 
     pub fn acks(&self, id: u64) -> Vec<AckStatus> {
         self.all::<OrderAck>().filter(|ack| ack.client_order_id == id).map(|ack| ack.status).collect()
+    }
+
+    /// Acks of quotes and of mass cancels.
+    pub fn quote_acks(&self) -> Vec<QuoteAck> {
+        self.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect()
     }
 
     /// Why the last request was refused.

@@ -5,8 +5,8 @@ use tickpath_deribit::session::RequestError;
 use tickpath_gateway::admin::AdminCommand;
 use tickpath_gateway::safety::RiskLimit;
 use tickpath_gateway_protocol::{
-    ConnectionStatus, GatewayState, GatewayStatus, RateLimitKind, RateLimitReason, RateLimitTrigger,
-    RateLimitsUpdate, RiskLimits, StreamStatus,
+    AccountReference, ConnectionStatus, ErrorCode, GatewayState, GatewayStatus, RateLimitKind,
+    RateLimitReason, RateLimitTrigger, RateLimitsUpdate, RiskLimits, StreamStatus,
 };
 use tickpath_types::Nanos;
 
@@ -33,9 +33,7 @@ fn a_client_learns_its_limits_as_it_comes() {
     let limit = RiskLimit { order_size_max: Some(12_000_000_000), ..RiskLimit::default() };
     command(&mut rig, AdminCommand::SetLimits(0, Some(limit)));
     rig.door.sent.clear();
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(CLIENT + 1, user, true);
-    rig.poll();
+    rig.join(CLIENT + 1, "trader", true);
     let limits = told(&rig);
     assert_eq!((limits.max_order_quantity, limits.open_orders), ("120".parse().unwrap(), 1));
     assert_eq!(rig.all::<RiskLimits>().count(), 1, "who was in is not told again");
@@ -106,10 +104,8 @@ fn what_is_left_of_limits_is_told_once_a_second_where_it_has_changed() {
     rig.pass(Nanos::from_secs(1));
     assert_eq!((left(&rig, RateLimitKind::VENUE).0, left(&rig, RateLimitKind::USER).0), (19, 99));
     // One that comes later is told in its download.
-    let user = rig.core.user("trader").unwrap();
-    rig.core.handle_join(CLIENT + 1, user, true);
     rig.door.sent.clear();
-    rig.poll();
+    rig.join(CLIENT + 1, "trader", true);
     assert_eq!((left(&rig, RateLimitKind::VENUE).0, left(&rig, RateLimitKind::USER).0), (19, 99));
     rig.pass(Nanos::from_secs(60));
     assert_eq!(left(&rig, RateLimitKind::USER).0, 100);
@@ -148,4 +144,49 @@ fn each_step_of_a_connection_is_told() {
         ConnectionStatus::READY,
     ];
     assert_eq!(told[told.len() - expected.len()..], expected);
+}
+
+#[test]
+fn what_the_venue_refuses_of_a_step_is_why_the_account_stays() {
+    let mut rig = Rig::ready();
+    rig.lose(&[]);
+    rig.event(TRADING, tickpath_deribit::session::SessionEvent::Ready);
+    rig.poll();
+    rig.refuse(Method::GetOpenOrders, 13021, "forbidden");
+    assert_eq!(rig.core.why().as_str(), "A1 asks for open orders: forbidden (13021)");
+    assert_eq!(rig.core.counters().faults, 0);
+    rig.pass(Nanos::from_secs(2));
+    rig.reply(Method::GetOpenOrders, "[]");
+    rig.poll();
+    rig.reply(Method::GetPositions, "[]");
+    rig.reply(Method::GetAccountSummaries, r#"{"summaries":[]}"#);
+    assert_eq!((rig.core.why().as_str(), rig.core.ready_accounts()), ("", 1));
+}
+
+#[test]
+fn an_account_whose_login_may_not_trade_is_watched() {
+    let mut rig = Rig::ready();
+    let references = |rig: &Rig| rig.all::<AccountReference>().map(|it| it.may_trade).collect::<Vec<_>>();
+    rig.lose(&[]);
+    rig.event(TRADING, tickpath_deribit::session::SessionEvent::Ready);
+    rig.core.handle_scope(TRADING, rig.now, false, &mut rig.door);
+    rig.log_in("[]");
+    assert_eq!((rig.core.ready_accounts(), references(&rig)), (1, vec![1, 0]));
+    assert_eq!(rig.core.why().as_str(), "A1 is ready, and its login may not trade");
+    let told = rig.door.broadcast.iter().rev().find_map(|event| event.body::<GatewayStatus>()).unwrap();
+    assert_eq!(told.text, rig.core.why());
+    rig.create(1001);
+    assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::NOT_PERMITTED, 0));
+    rig.join(2, "trader", true);
+    assert_eq!(references(&rig), [1, 0, 0]);
+    // The key was given more.
+    rig.lose(&[]);
+    rig.core.handle_scope(TRADING, rig.now, true, &mut rig.door);
+    rig.log_in("[]");
+    rig.working(1002);
+    assert_eq!(rig.core.why().as_str(), "");
+    // Orders by FIX go by another login.
+    let mut rig = Rig::by_fix();
+    rig.core.handle_scope(TRADING, rig.now, false, &mut rig.door);
+    assert!(rig.core.accounts()[0].may_trade);
 }

@@ -1,7 +1,7 @@
 //! Each fault by itself.
 
 use tickpath_deribit_front::FaultKind;
-use tickpath_gateway_protocol::{AckStatus, OrderStatus};
+use tickpath_gateway_protocol::{AckStatus, OrderAck, OrderStatus};
 
 use crate::Place;
 use crate::support::fixed;
@@ -143,5 +143,46 @@ fn over_the_rate_an_order_is_refused_and_the_next_is_not() {
     place.fail(FaultKind::RateLimited);
     place.cancel(id);
     place.wait("the refusal", |place| place.trader.acks(id).contains(&AckStatus::REJECTED));
+    place.end();
+}
+
+#[test]
+fn what_the_venue_refuses_is_told_with_its_words_and_not_sent_again() {
+    let mut place = Place::new("");
+    let stays = place.buy("100", "59000");
+    place.wait("the order", |place| place.is(stays, OrderStatus::WORKING));
+    let words = |place: &Place, id: u64| {
+        let acks = place.trader.all::<OrderAck>().map(|(_, ack)| ack);
+        acks.filter(|ack| ack.client_order_id == id && ack.status != AckStatus::FORWARDED).last()
+    };
+    // As many as there are refusals.
+    for count in 1..=6 {
+        place.fail(FaultKind::Refused);
+        let refused = place.buy("100", "59001");
+        place.wait("the refusal", |place| {
+            place.count(FaultKind::Refused) == count && words(place, refused).is_some()
+        });
+        let ack = words(&place, refused).unwrap();
+        if ack.status == AckStatus::REJECTED {
+            place.wait("its end", |place| place.is(refused, OrderStatus::REJECTED));
+            let codes = [10040, 10041, 10047, 10066, 11094, 13028];
+            assert!(codes.iter().any(|code| ack.text.as_str().ends_with(&format!("({code})"))), "{ack:?}");
+        } else {
+            // The venue's words may leave it open: it is asked for until it is certain.
+            assert_eq!(ack.status, AckStatus::TIMEOUT, "{ack:?}");
+            place.wait("its end", |place| place.is(refused, OrderStatus::REJECTED));
+        }
+    }
+    // A change that is refused leaves the order as it is, and so does a cancellation.
+    place.fail(FaultKind::Refused);
+    place.modify(stays, "200", "59000");
+    place.wait("the refusal", |place| {
+        let is_answer = |status: &AckStatus| [AckStatus::REJECTED, AckStatus::TIMEOUT].contains(status);
+        place.count(FaultKind::Refused) == 7 && place.trader.acks(stays).iter().any(is_answer)
+    });
+    place.wait("the order as it was", |place| place.is(stays, OrderStatus::WORKING));
+    assert_eq!(place.trader.order(stays).unwrap().remaining_quantity, fixed("100"));
+    place.cancel(stays);
+    place.wait("the cancel", |place| place.is(stays, OrderStatus::CANCELED));
     place.end();
 }

@@ -219,7 +219,8 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
     let relay = Relay::to(venue.fix);
-    let more = by_fix(relay.address) + "cancel_on_disconnect = false\nrequest_timeout = '2s'\n";
+    // Long enough that no answer is given up before the session is cut.
+    let more = by_fix(relay.address) + "cancel_on_disconnect = false\nrequest_timeout = '30s'\n";
     let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
     let mut trader = gateway.client("trader");
     let (account, symbol) = trader.ready(PERPETUAL);

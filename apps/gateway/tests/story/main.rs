@@ -8,9 +8,11 @@ mod quotes;
 mod relay;
 #[path = "../../../deribit-front/tests/running/mod.rs"]
 mod running;
+mod slow;
 mod standing;
 mod stop;
 mod support;
+mod tls;
 mod ways;
 
 use std::time::{Duration, Instant};

@@ -90,10 +90,8 @@ fn carry(client: &TcpStream, server: &TcpStream, orders: &Orders) {
     }
     let is_cut = || orders.cuts.load(Ordering::Acquire) != cuts || orders.is_over.load(Ordering::Acquire);
     while !is_cut() {
-        let drops_requests = orders.drops_requests.load(Ordering::Acquire);
-        let drops_answers = orders.drops_answers.load(Ordering::Acquire);
-        let there = pass(client, server, drops_requests, &orders.dropped);
-        let back = pass(server, client, drops_answers, &AtomicUsize::new(0));
+        let there = pass(client, server, &orders.drops_requests, &orders.dropped);
+        let back = pass(server, client, &orders.drops_answers, &AtomicUsize::new(0));
         match (there, back) {
             (Some(0), Some(0)) => std::thread::sleep(LOOK),
             (Some(_), Some(_)) => {}
@@ -103,8 +101,14 @@ fn carry(client: &TcpStream, server: &TcpStream, orders: &Orders) {
     let _ = (client.shutdown(Shutdown::Both), server.shutdown(Shutdown::Both));
 }
 
-/// What has come from one end goes to the other, or nowhere; how much, none at the end.
-fn pass(mut from: &TcpStream, mut to: &TcpStream, is_dropped: bool, dropped: &AtomicUsize) -> Option<usize> {
+/// What has come from one end goes to the other, or nowhere; how much, none at the end. What is sent after `is_dropped` was set
+/// is dropped, however long this thread was put aside meanwhile.
+fn pass(
+    mut from: &TcpStream,
+    mut to: &TcpStream,
+    is_dropped: &AtomicBool,
+    dropped: &AtomicUsize,
+) -> Option<usize> {
     let mut buffer = [0; 16 << 10];
     let count = match from.read(&mut buffer) {
         Ok(0) => return None,
@@ -112,7 +116,7 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream, is_dropped: bool, dropped: &At
         Err(error) if error.kind() == ErrorKind::WouldBlock => return Some(0),
         Err(_) => return None,
     };
-    if is_dropped {
+    if is_dropped.load(Ordering::Acquire) {
         dropped.fetch_add(count, Ordering::AcqRel);
         return Some(count);
     }

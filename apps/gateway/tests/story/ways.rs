@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tickpath_gateway_protocol::frame::RefusalReason;
 use tickpath_gateway_protocol::{
-    AckStatus, ErrorCode, Event, OrderAck, OrderStatus, RateLimitKind, RateLimitReason, RateLimitTrigger,
-    Ready, ReadyScope, ReferenceData, Side, StreamStatus,
+    AckStatus, ErrorCode, Event, GatewayStatus, OrderAck, OrderStatus, RateLimitKind, RateLimitReason,
+    RateLimitTrigger, Ready, ReadyScope, ReferenceData, Side, StreamStatus,
 };
 
 use crate::support::{PERPETUAL, TestClient, TestGateway, TestVenue};
@@ -117,6 +117,40 @@ fn connections_that_are_dropped_on_purpose_come_back_and_lose_no_order() {
             break;
         }
         trader.events.clear();
+    }
+    gateway.stop();
+    venue.stop();
+}
+
+#[test]
+fn a_login_that_may_not_trade_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let (text, socket) =
+        crate::support::config_text(folder.path(), venue.address, "cancel_on_disconnect = false");
+    let scope = "[accounts.A1]\ngrant = 'client_credentials'\nscope = 'account:read trade:read'\n";
+    let gateway = TestGateway::of(folder.path(), &text.replace("[accounts.A1]\n", scope), socket);
+    let (mut trader, mut maker) = (gateway.client("trader"), gateway.client("maker"));
+    let (account, symbol) = trader.ready(PERPETUAL);
+    let (of_maker, _) = maker.ready(PERPETUAL);
+    let id = trader.create(account, symbol, Side::BUY, "100", "59000");
+    assert_eq!(refusal(&mut trader, id), ErrorCode::NOT_PERMITTED);
+    let id = maker.create(of_maker, symbol, Side::BUY, "100", "59000");
+    maker.wait_order(id, OrderStatus::WORKING);
+    trader.wait("both accounts", |own| {
+        let text = |(_, status): (Event, GatewayStatus)| (status.accounts_ready == 2).then_some(status.text);
+        own.all().filter_map(text).find(|text| text.as_str() == "A1 is ready, and its login may not trade")
+    });
+    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    loop {
+        let answer = tickpath_gateway::admin::call(&gateway.admin_socket(), "status").unwrap();
+        let account = &answer["accounts"][0];
+        if account["words"] == "is ready, and its login may not trade" {
+            assert_eq!((&account["may_trade"], &answer["is_trading"]), (&false.into(), &true.into()));
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{answer:#}");
+        std::thread::sleep(Duration::from_millis(5));
     }
     gateway.stop();
     venue.stop();

@@ -12,14 +12,17 @@ use gateway_clients::{Args, run};
 use tickpath_config::{Duration, say, tell};
 use tickpath_gateway_io::{Client, monotonic};
 use tickpath_gateway_protocol::{
-    AccountReference, AckStatus, CancelOrder, CreateOrder, Event, EventKind, ExecutionFlags, Fixed,
-    ModifyOrder, OrderAck, OrderStatus, OrderType, OrderUpdate, Origin, Ready, ReadyScope, ReferenceData,
-    Side, TimeInForce, TopOfBook,
+    AccountReference, AckStatus, CancelOrder, CreateOrder, DownloadEnd, Event, EventKind, ExecutionFlags,
+    Fixed, ModifyOrder, OrderAck, OrderStatus, OrderType, OrderUpdate, Origin, Ready, ReadyScope,
+    ReferenceData, Side, TimeInForce, TopOfBook,
 };
 use tickpath_types::Nanos;
 
 /// Ticks below the best bid at which the order is entered.
 const TICKS_BELOW: i64 = 5;
+
+/// How long the accounts of a user may take to be told, once the instruments are.
+const ACCOUNTS_PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// Enter an order, modify it, cancel it
 #[derive(Parser)]
@@ -64,11 +67,16 @@ struct Test {
     account: u16,
     is_account_ready: bool,
     order: u64,
+    /// Accounts that the user has.
+    accounts: Vec<String>,
+    /// All instruments were told, and accounts are by then.
+    accounts_by: Option<Nanos>,
 }
 
 impl Test {
     fn handle(&mut self, client: &mut Client, event: &Event) -> anyhow::Result<ControlFlow<ExitCode>> {
         self.learn(event);
+        self.check_known()?;
         if let Some(ack) =
             event.body::<OrderAck>().filter(|ack| ack.client_order_id == self.order && self.order > 0)
         {
@@ -101,6 +109,23 @@ impl Test {
         self.proceed(client)
     }
 
+    /// What is not there is not waited for.
+    fn check_known(&self) -> anyhow::Result<()> {
+        let Some(by) = self.accounts_by else { return Ok(()) };
+        if self.symbol == 0 {
+            let wanted = self.flags.args.symbols.join(", ");
+            bail!(
+                "the gateway has no instrument {wanted}: name one that its configuration's [symbols] let in"
+            );
+        }
+        if self.account == 0 && monotonic() >= by {
+            let wanted = self.flags.account.as_deref().unwrap_or("that it may trade with");
+            let has = if self.accounts.is_empty() { "none".to_owned() } else { self.accounts.join(", ") };
+            bail!("the user {} has no account {wanted}: it has {has}", self.flags.args.user);
+        }
+        Ok(())
+    }
+
     /// What must be known before there can be an order.
     fn learn(&mut self, event: &Event) {
         let header = &event.header;
@@ -112,14 +137,24 @@ impl Test {
         } else if let Some(account) = event.body::<AccountReference>() {
             let is_wanted =
                 self.flags.account.as_deref().is_none_or(|wanted| wanted == account.name.as_str());
+            let name = account.name.as_str();
+            if account.may_trade == 1 && !self.accounts.iter().any(|known| known == name) {
+                self.accounts.push(name.to_owned());
+            }
             if self.account == 0 && account.may_trade == 1 && is_wanted {
                 self.account = header.account;
+            }
+        } else if let Some(end) = event.body::<DownloadEnd>() {
+            if end.scope == ReadyScope::MARKET_DATA {
+                self.accounts_by.get_or_insert(monotonic() + ACCOUNTS_PATIENCE);
             }
         } else if let Some(ready) = event.body::<Ready>() {
             if ready.scope == ReadyScope::ACCOUNT && header.account == self.account {
                 self.is_account_ready = true;
                 if self.best_bid.is_zero() {
-                    tell("there is no bid yet: waiting for one");
+                    tell(
+                        "nobody bids yet: waiting for a bid (at a venue of one's own enter one, e.g. in tickpath shell)",
+                    );
                 }
             }
         } else if let Some(top) = event.body::<TopOfBook>() {
@@ -211,6 +246,8 @@ fn main() -> ExitCode {
         account: 0,
         is_account_ready: false,
         order: 0,
+        accounts: Vec::new(),
+        accounts_by: None,
     };
     run(&args, |client, event| test.handle(client, event)).unwrap_or_else(|error| {
         tell(format_args!("error: {error:#}"));

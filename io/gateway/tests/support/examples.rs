@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use super::rehearsal::{PASSWORD, Rehearsal, USER};
 
 /// What a client hears first.
-const DOWNLOAD: [&str; 14] = [
+const DOWNLOAD: [&str; 15] = [
     "start",
     "connected",
     "download_begin",
@@ -14,6 +14,7 @@ const DOWNLOAD: [&str; 14] = [
     "market_status",
     "market_by_price",
     "top_of_book",
+    "time_series",
     "ready",
     "download_end",
     "ready",
@@ -54,6 +55,9 @@ pub fn check_all(ran: &Output, before: &str) {
     assert_eq!(kinds[..DOWNLOAD.len()], DOWNLOAD);
     assert_eq!(kinds.len(), 40);
     assert!(kinds[DOWNLOAD.len()..].iter().all(|kind| *kind == "top_of_book"), "{out}");
+    let candle = out.lines().find(|line| line.contains("time_series")).unwrap();
+    let figures = "period_secs=3600 update=snapshot open=64240 high=64251 low=64230.5 close=64250.5 volume=0.5 cost=32125";
+    assert!(candle.contains(figures), "{candle}");
     assert!(out.contains("top_of_book symbol=1") && out.contains("bid_price=64250.5"), "{out}");
 }
 

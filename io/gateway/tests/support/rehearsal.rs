@@ -14,7 +14,7 @@ use tickpath_gateway_protocol::{
     AccountReference, AckStatus, AckType, Body, BookUpdate, CreateOrder, DownloadBegin, DownloadEnd,
     ErrorCode, Event, Fixed, InstrumentKind, Level, MarketByPrice, MarketState, MarketStatus, ModifyOrder,
     OrderAck, OrderStatus, OrderUpdate, Origin, Ready, ReadyScope, ReferenceData, Request, RequestKind, Side,
-    Text, TopOfBook, UpdateKind,
+    Text, TimeSeries, TopOfBook, UpdateKind,
 };
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
@@ -148,6 +148,7 @@ impl Venue {
         assert!(book.push(Side::BUY, bid) && book.push(Side::SELL, ask));
         self.tell(client, (0, 1), &book);
         self.tell(client, (0, 1), &top(self.trades, UpdateKind::SNAPSHOT));
+        self.tell(client, (0, 1), &candle());
         self.door.send_instrument_ready(client, 1);
         self.tell(client, (0, 0), &DownloadEnd { scope, ..DownloadEnd::default() });
         self.tell(client, (0, 0), &Ready { scope, ..Ready::default() });
@@ -254,6 +255,24 @@ fn best() -> (Level, Level) {
     let bid: Fixed = BEST_BID.parse().unwrap();
     let quantity = Fixed(100 * Fixed::ONE.0);
     (Level { price: bid, quantity }, Level { price: Fixed(bid.0 + 50_000_000), quantity })
+}
+
+/// An hour's candle.
+fn candle() -> TimeSeries {
+    let [open, high, low, close] =
+        ["64240", "64251", "64230.5", BEST_BID].map(|text| text.parse().expect("they are prices"));
+    TimeSeries {
+        begin_utc_ns: 1_795_384_800_000_000_000,
+        period_secs: 3_600,
+        update: UpdateKind::SNAPSHOT,
+        open,
+        high,
+        low,
+        close,
+        volume: Fixed(Fixed::ONE.0 / 2),
+        cost: Fixed(32_125 * Fixed::ONE.0),
+        ..TimeSeries::default()
+    }
 }
 
 fn top(change_id: u64, update: UpdateKind) -> TopOfBook {

@@ -81,6 +81,44 @@ plain_message! {
 }
 
 plain_message! {
+    /// Params of `public/get_tradingview_chart_data`.
+    #[derive(Copy)]
+    pub struct GetTradingviewChartData<'a> {
+        /// The instrument.
+        pub instrument_name: Text<'a>,
+        /// From when on candles begin, in milliseconds since 1970.
+        pub start_timestamp: u64,
+        /// Until when they do, in milliseconds since 1970.
+        pub end_timestamp: u64,
+        /// Their length in minutes, or `1D`.
+        pub resolution: Text<'a>,
+    }
+}
+
+plain_message! {
+    /// Result of `public/get_tradingview_chart_data`: of each list the element at one place is of the same candle, the
+    /// earliest first.
+    pub struct ChartData<'a> {
+        /// `ok`, or `no_data`.
+        pub status: Text<'a>,
+        /// Their begins, in milliseconds since 1970.
+        pub ticks: List<'a, u64>,
+        /// First prices.
+        pub open: List<'a, Decimal>,
+        /// Highest prices.
+        pub high: List<'a, Decimal>,
+        /// Lowest prices.
+        pub low: List<'a, Decimal>,
+        /// Last prices.
+        pub close: List<'a, Decimal>,
+        /// Traded, in the base coin.
+        pub volume: List<'a, Number<'a>>,
+        /// Traded, in the quote currency.
+        pub cost: List<'a, Number<'a>>,
+    }
+}
+
+plain_message! {
     /// Data of `estimated_expiration_price.{index}`.
     pub struct EstimatedExpirationPrice<'a> {
         /// True in the half hour that the price is the mean of.

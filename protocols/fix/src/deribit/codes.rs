@@ -16,7 +16,7 @@ codes! {
         LIMIT = b'2' "at a price or better; the default",
         TRAILING_STOP = b'4' "stop with a trailing offset",
         MARKET_LIMIT = b'K' "market, and what is left rests at the price of the last fill",
-        MARKET_IF_TOUCHED = b'J' "take: market if touched",
+        MARKET_IF_TOUCHED = b'J' "stop limit, with a stop price; the standard calls the code market if touched",
         STOP_MARKET = b'S' "stop at market",
     }
     /// TimeInForce (59).

@@ -5,7 +5,7 @@
 //!
 //! - Sequence numbers begin at 1 with each connection, nothing is sent again
 //!   ([`SessionConfig::deribit_client`](crate::session::SessionConfig::deribit_client)).
-//! - Quantities are contracts unless `QtyType` says otherwise: [`to_contracts`] and [`to_units`].
+//! - Quantities are contracts unless `QtyType` says otherwise: [`to_units`].
 //! - In an [`ExecutionReport`] `ClOrdID` is the venue's id and `OrigClOrdID` is the client's.
 
 mod account;
@@ -37,7 +37,7 @@ pub use orders::{
     AffectedOrder, ExecutionReport, Fill, NewOrderSingle, OrderCancelReject, OrderCancelReplaceRequest,
     OrderCancelRequest, OrderMassCancelReport, OrderMassCancelRequest,
 };
-pub use quantity::{to_contracts, to_units};
+pub use quantity::to_units;
 pub use quotes::{
     MassQuote, MassQuoteAck, ProtectionLimits, ProtectionReset, ProtectionResult, QuoteCancel, QuoteEntry,
     QuoteResult, QuoteSet,

@@ -1,22 +1,12 @@
-//! Quantities in contracts and in units.
+//! Quantities in units.
 
 use super::QtyType;
 use crate::decimal::Decimal;
 
-/// A quantity in contracts. `contract_size` is ContractMultiplier (231): how many units a contract has.
+/// A quantity in units: USD of inverse instruments, coins of the others. `contract_size` is ContractMultiplier (231): how
+/// many units a contract has.
 ///
-/// `None` when it is no whole number of contracts, does not fit, or the type is none that is known; without a type it is
-/// contracts already.
-#[must_use]
-pub fn to_contracts(qty: Decimal, qty_type: Option<QtyType>, contract_size: Decimal) -> Option<Decimal> {
-    match qty_type {
-        None | Some(QtyType::CONTRACTS) => Some(qty),
-        Some(QtyType::UNITS) => qty.whole_times(contract_size),
-        Some(_) => None,
-    }
-}
-
-/// A quantity in units: USD of inverse instruments, coins of the others; see [`to_contracts`].
+/// `None` when it does not fit or the type is none that is known; without a type it is contracts.
 #[must_use]
 pub fn to_units(qty: Decimal, qty_type: Option<QtyType>, contract_size: Decimal) -> Option<Decimal> {
     match qty_type {
@@ -31,17 +21,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contracts_and_units_convert_exactly() {
+    fn contracts_convert_to_units_exactly() {
         let decimal = |text: &str| Decimal::parse(text.as_bytes()).unwrap();
         let (contracts, units) = (Some(QtyType::CONTRACTS), Some(QtyType::UNITS));
         // A contract of BTC-PERPETUAL is 10 USD, one of an ETH_USDC option 0.01 ETH.
-        assert_eq!(to_contracts(decimal("7430"), units, decimal("10.0000")), Some(decimal("743")));
-        assert_eq!(to_contracts(decimal("7435"), units, decimal("10.0000")), None);
-        assert_eq!(to_contracts(decimal("0.35"), units, decimal("0.01")), Some(decimal("35")));
         assert_eq!(to_units(decimal("35"), None, decimal("0.0100")), Some(decimal("0.35")));
         assert_eq!(to_units(decimal("35"), contracts, decimal("10")), Some(decimal("350")));
-        assert_eq!(to_contracts(decimal("35"), None, Decimal::ZERO), Some(decimal("35")));
-        assert_eq!(to_contracts(decimal("35"), units, Decimal::ZERO), None);
+        assert_eq!(to_units(decimal("35"), units, decimal("10")), Some(decimal("35")));
         assert_eq!(to_units(decimal("35"), Some(QtyType(b'9')), decimal("10")), None);
     }
 }

@@ -743,6 +743,13 @@ impl<S: Store> Session<S> {
         self.state == State::Up
     }
 
+    /// Whether a message of up to `len` bytes would be taken now.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self, len: usize) -> bool {
+        self.is_up() && self.resend.is_none() && self.wire.out.has_room(len + ADMIN_RESERVE)
+    }
+
     /// The peer's name; empty until a Logon has told it.
     #[must_use]
     pub const fn peer(&self) -> &CompId {

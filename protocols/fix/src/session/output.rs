@@ -20,6 +20,12 @@ impl Output {
         &self.buffer[self.start..self.end]
     }
 
+    /// Whether `len` bytes can be appended now.
+    #[inline]
+    pub(super) fn has_room(&self, len: usize) -> bool {
+        self.end - self.start + len <= self.buffer.len()
+    }
+
     #[inline]
     pub(super) fn consume(&mut self, count: usize) {
         self.start = self.start.saturating_add(count).min(self.end);

@@ -51,18 +51,20 @@ structures! {
 
     /// The caps that the gateway holds the header's account to, in the header's instrument or in all.
     RiskLimits "risk_limits" {
-        /// Largest quantity of one order; 0 for no cap.
+        /// Largest quantity of one order.
         max_order_quantity: Fixed,
-        /// Largest notional of one order in the quote currency; 0 for no cap.
+        /// Largest notional of one order in the quote currency.
         max_order_notional: Money,
-        /// Open orders at most; 0 for no cap.
+        /// Open orders at most.
         max_open_orders: u32,
         /// Open orders now.
         open_orders: u32,
         /// 1 when the kill switch is on.
         is_killed: u8,
+        /// Which of the three hold: 1, 2 and 4. One that does not is 0; one of 0 that does lets nothing pass.
+        caps: u8,
         /// Zero.
-        reserved: Reserved<7>,
+        reserved: Reserved<6>,
     }
 }
 

@@ -114,7 +114,7 @@ structures! {
         round_trip_ns: u64,
         /// Quotes entered, or orders and quotes canceled, where the venue says it.
         done: u32,
-        /// Quotes refused.
+        /// Quotes refused, or orders that were not canceled: the venue refused that, or they had ended otherwise before.
         refused: u32,
         /// Who says it.
         origin: Origin,

@@ -102,7 +102,7 @@ structures! {
         trading: Transport,
         /// 1 when the venue is a real one.
         is_production: u8,
-        /// 1 when nothing is sent to the venue.
+        /// 1 when no order is sent to the venue, and no cancellation but that of the kill switch.
         is_dry_run: u8,
         /// Accounts that are ready.
         accounts_ready: u16,

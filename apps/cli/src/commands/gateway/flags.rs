@@ -19,31 +19,31 @@ pub struct Flags {
     #[arg(id = "gateway_name", long = "name", value_name = "NAME", global = true)]
     name: Option<String>,
     /// The Unix socket that clients call
-    #[arg(long, visible_alias = "client_listen_address", value_name = "PATH", global = true)]
+    #[arg(long, visible_alias = "client_listen_address", value_name = "PATH")]
     client_listen_address: Option<PathBuf>,
     /// Where metrics are served: 127.0.0.1:PORT, or PORT
     #[arg(
-        long, visible_alias = "metrics_listen_address", value_name = "ADDRESS", global = true,
+        long, visible_alias = "metrics_listen_address", value_name = "ADDRESS",
         value_parser = metrics_address
     )]
     metrics_listen_address: Option<SocketAddrV4>,
     /// The venue's WebSocket
-    #[arg(long, visible_alias = "ws_uri", value_name = "URL", global = true)]
+    #[arg(long, visible_alias = "ws_uri", value_name = "URL")]
     ws_uri: Option<String>,
     /// The venue's FIX door, tcp://host:port or tls://host:port
-    #[arg(long, visible_alias = "fix_uri", value_name = "URL", global = true)]
+    #[arg(long, visible_alias = "fix_uri", value_name = "URL")]
     fix_uri: Option<FixUri>,
     /// 0ns spins, less than 50us gives way to others, everything else lets the core rest
-    #[arg(long, visible_alias = "loop_sleep", value_name = "TIME", global = true)]
+    #[arg(long, visible_alias = "loop_sleep", value_name = "TIME")]
     loop_sleep: Option<Duration>,
     /// How often timers are looked at
-    #[arg(long, visible_alias = "loop_timer_freq", value_name = "TIME", global = true)]
+    #[arg(long, visible_alias = "loop_timer_freq", value_name = "TIME")]
     loop_timer_freq: Option<Duration>,
     /// The core of the gateway's thread
-    #[arg(long, visible_alias = "loop_cpu_affinity", value_name = "CORE", global = true)]
+    #[arg(long, visible_alias = "loop_cpu_affinity", value_name = "CORE")]
     loop_cpu_affinity: Option<usize>,
     /// Orders are checked and acknowledged, and none reaches the venue
-    #[arg(long, visible_alias = "dry_run", global = true)]
+    #[arg(long, visible_alias = "dry_run")]
     dry_run: bool,
 }
 
@@ -51,6 +51,31 @@ impl Flags {
     /// Whether a configuration, or a file of flags that may name one, is given.
     pub const fn has_config(&self) -> bool {
         self.config.is_some() || self.flagfile.is_some()
+    }
+
+    /// What was said that only a gateway to be started can do.
+    pub fn of_a_start(&self) -> Option<&'static str> {
+        let all = [
+            (self.client_listen_address.is_some(), "--client-listen-address"),
+            (self.metrics_listen_address.is_some(), "--metrics-listen-address"),
+            (self.ws_uri.is_some(), "--ws-uri"),
+            (self.fix_uri.is_some(), "--fix-uri"),
+            (self.loop_sleep.is_some(), "--loop-sleep"),
+            (self.loop_timer_freq.is_some(), "--loop-timer-freq"),
+            (self.loop_cpu_affinity.is_some(), "--loop-cpu-affinity"),
+            (self.dry_run, "--dry-run"),
+        ];
+        all.into_iter().find(|(is_said, _)| *is_said).map(|(_, flag)| flag)
+    }
+
+    /// What was said of which gateway is meant.
+    pub fn of_a_place(&self) -> Option<&'static str> {
+        let all = [
+            (self.config.is_some(), "--config"),
+            (self.flagfile.is_some(), "--flagfile"),
+            (self.name.is_some(), "--name"),
+        ];
+        all.into_iter().find(|(is_said, _)| *is_said).map(|(_, flag)| flag)
     }
 
     /// The configuration with what the flags say, and its file.

@@ -11,9 +11,23 @@ const DAY_S: u64 = 86_400;
 /// The gateway's answer, for a stranger to take in at a glance. `now_ns` is the time since 1970.
 pub fn words(answer: &Value, now_ns: u64) -> String {
     let mut out = String::new();
+    let mut answer = answer.clone();
+    make_visible(&mut answer);
     // Writing into memory does not fail.
-    let _ = write_all(&mut out, answer, now_ns);
+    let _ = write_all(&mut out, &answer, now_ns);
     out.trim_end().to_owned()
+}
+
+/// Clients choose their names, and the venue its words: what would steer a terminal becomes a question mark.
+fn make_visible(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains(char::is_control) => {
+            *text = text.replace(char::is_control, "?");
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_visible),
+        Value::Object(members) => members.values_mut().for_each(make_visible),
+        _ => {}
+    }
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -183,6 +197,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_others_wrote_does_not_steer_the_terminal() {
+        let answer = json!({
+            "gateway": "deribit", "state": "ready", "is_trading": true, "clients": 1,
+            "connections": [{ "name": "A1", "status": "waiting", "losses": 1, "last_loss": "gone\u{1b}[2J\nby" }],
+            "client_list": [{ "number": 1, "name": "a\u{1b}]0;b\u{7}", "user": "mia", "may_trade": true }],
+        });
+        let words = words(&answer, 0);
+        assert!(words.chars().all(|character| character == '\n' || !character.is_control()), "{words}");
+        assert!(words.contains("gone?[2J?by") && words.contains("a?]0;b?"), "{words}");
+    }
 
     #[test]
     fn a_gateway_is_told_at_a_glance() {

@@ -131,8 +131,8 @@ impl Front {
             side: Some(if position.size < 0 { SELL } else { BUY }),
             settl_price: Some(figure_of(position.average_price(&listing.contract))),
             raw_data: Some(margins),
+            liquidation_price: self.liquidation_price(account, place).map(figure_of),
             size_in_currency: Some(figure_of(Money(sign * coins.0))),
-            ..Position::default()
         }
     }
 

@@ -1,13 +1,14 @@
 //! Instruments by FIX: lists and states.
 
 use tickpath_fix::deribit::{
-    Security, SecurityDefinition, SecurityDefinitionRequest, SecurityList, SecurityListRequest,
-    SecurityStatus, SecurityStatusRequest, SubscriptionRequestType, TickRule,
+    Security, SecurityAltId, SecurityDefinition, SecurityDefinitionRequest, SecurityList,
+    SecurityListRequest, SecurityStatus, SecurityStatusRequest, SubscriptionRequestType, TickRule,
 };
 use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Group, Message, TIME_LEN_MAX, tag, write_time};
-use tickpath_types::{Nanos, Qty, Side, TradingState};
+use tickpath_types::{Nanos, Side, TradingState};
 
+use super::indices::{INDEX, index_security, symbol_of};
 use super::market_data::put_or_call;
 use super::reports::contracts;
 use super::{Front, Outgoing, check_id, decimal_of, missing, out_of_range, written};
@@ -29,6 +30,8 @@ const REJECTED: u64 = 5;
 const READY: u64 = 7;
 const NOT_AVAILABLE: u64 = 8;
 const UNKNOWN: u64 = 20;
+/// SecurityAltIDSource (456): the multicast feed.
+const MULTICAST: u64 = 101;
 /// Instruments whose states one client follows at most; the request is refused beyond.
 const STATUSES_MAX: usize = 500;
 
@@ -37,8 +40,22 @@ struct Words {
     description: String,
     issued: String,
     matures: String,
+    /// When in the day it is settled for the last time.
+    matures_at: String,
+    /// Name of its index.
+    underlying: String,
+    /// Its number in the venue's multicast feed; of clients that ask for it.
+    multicast_id: Option<String>,
     /// Steps of prices by the price that they are above; of clients that ask for them.
     ticks: Vec<TickRule<'static>>,
+}
+
+/// What a client wants to know of instruments beside what all are told.
+#[derive(Clone, Copy, Default)]
+struct Details {
+    has_status: bool,
+    has_steps: bool,
+    has_ids: bool,
 }
 
 impl Front {
@@ -71,9 +88,21 @@ impl Front {
         let places: Vec<usize> = (0..self.markets.len())
             .filter(|place| self.status_of(*place) != SETTLED && is_wanted(&self.settings.listings[*place]))
             .collect();
-        let has_steps = request.display_increment_steps == Some(true);
-        let list = self.written_list(id, &places, false, has_steps);
-        let list = list.or_else(|| {
+        let details = Details {
+            has_status: false,
+            has_steps: request.display_increment_steps == Some(true),
+            has_ids: request.display_multicast_id == Some(true),
+        };
+        let list = match request.security_type {
+            Some(INDEX) => {
+                let indices = self.listed_indices(request.currency, request.secondary_currency);
+                let securities: Vec<Security<'_>> = indices.iter().map(index_security).collect();
+                list_of(id, &securities)
+            }
+            _ => self.written_list(id, &places, details),
+        };
+        let list = list.filter(|list| !list.is_too_long()).or_else(|| {
+            self.counters.too_long.add(1);
             written(&SecurityList {
                 security_req_id: id,
                 security_response_id: Some(id),
@@ -86,30 +115,19 @@ impl Front {
         Ok(())
     }
 
-    fn written_list(
-        &self,
-        id: &str,
-        places: &[usize],
-        has_status: bool,
-        has_steps: bool,
-    ) -> Option<Outgoing> {
-        let words: Vec<Words> =
-            places.iter().map(|place| words_of(&self.settings.listings[*place], has_steps)).collect();
+    fn written_list(&self, id: &str, places: &[usize], details: Details) -> Option<Outgoing> {
+        let words: Vec<Words> = places.iter().map(|place| self.words_of(*place, details)).collect();
+        let alt_ids: Vec<Option<SecurityAltId<'_>>> = words.iter().map(alt_id_of).collect();
         let securities: Vec<Security<'_>> = places
             .iter()
-            .zip(&words)
-            .map(|(place, words)| Security {
-                status: has_status.then(|| self.status_of(*place)),
+            .zip(words.iter().zip(&alt_ids))
+            .map(|(place, (words, alt_id))| Security {
+                status: details.has_status.then(|| self.status_of(*place)),
+                alt_ids: alt_id.as_ref().map_or(Group::default(), |id| Group::of(std::slice::from_ref(id))),
                 ..self.security(*place, words)
             })
             .collect();
-        written(&SecurityList {
-            security_req_id: id,
-            security_response_id: Some(id),
-            result: Some(0),
-            securities: Group::of(&securities),
-            ..SecurityList::default()
-        })
+        list_of(id, &securities)
     }
 
     fn security<'a>(&'a self, place: usize, words: &'a Words) -> Security<'a> {
@@ -127,9 +145,11 @@ impl Front {
             price_quote_currency: Some(&listing.quote),
             price_precision: Some(listing.price(listing.tick).scale().into()),
             min_price_increment: Some(decimal_of(listing.price(listing.tick)).normalized()),
-            underlying_symbol: Some(&self.indices[listing.index].name),
+            underlying_symbol: Some(&words.underlying),
+            underlying_type: Some(INDEX),
             issue_date: Some(&words.issued),
             maturity_date: Some(words.matures.as_str()).filter(|text| !text.is_empty()),
+            maturity_time: Some(words.matures_at.as_str()).filter(|text| !text.is_empty()),
             min_trade_vol: Some(decimal_of(listing.min_trade_amount)),
             settl_type: settl_type(listing),
             settl_currency: Some(listing.settlement.as_str()).filter(|_| !is_pair),
@@ -137,6 +157,33 @@ impl Front {
             contract_multiplier: Some(decimal_of(listing.contract_size)),
             tick_rules: Group::of(&words.ticks),
             ..Security::default()
+        }
+    }
+
+    fn words_of(&self, place: usize, details: Details) -> Words {
+        let listing = &self.settings.listings[place];
+        let time = |ms| {
+            let mut out = [0; TIME_LEN_MAX];
+            String::from_utf8_lossy(write_time(Nanos::from_millis(ms), &mut out)).into_owned()
+        };
+        let matures = listing.expiration_ms.map(time).unwrap_or_default();
+        Words {
+            description: format!("{} {}", listing.name, listing.kind),
+            issued: time(listing.creation_ms),
+            matures_at: time_of_day(&matures),
+            matures,
+            underlying: symbol_of(&self.indices[listing.index].name),
+            multicast_id: details.has_ids.then(|| listing.id.0.to_string()),
+            ticks: listing
+                .tick_steps
+                .iter()
+                .filter(|_| details.has_steps)
+                .map(|(above, tick)| TickRule {
+                    start_price: decimal_of(listing.price(*above)),
+                    increment: decimal_of(listing.price(*tick)).normalized(),
+                    ..TickRule::default()
+                })
+                .collect(),
         }
     }
 
@@ -204,15 +251,9 @@ impl Front {
     }
 
     fn written_status(&self, id: &str, place: usize) -> Option<Outgoing> {
-        const DAY_MS: u64 = 86_400_000;
         let (listing, market) = self.listed(place);
-        let since = self.now_ms().saturating_sub(DAY_MS);
-        let of = |side: Side| {
-            let recent = market.trades.iter().rev().take_while(|trade| trade.at_ms >= since);
-            let own = recent.filter(|trade| trade.direction == side).map(|trade| trade.qty.0);
-            contracts(listing, Qty(own.sum()))
-        };
         let stats = market.stats();
+        let of = |side: Side| contracts(listing, stats.taken[side.index()]);
         let price = |price| decimal_of(listing.price(price));
         written(&SecurityStatus {
             symbol: &listing.name,
@@ -247,7 +288,10 @@ impl Front {
             for (number, connection) in &self.connections {
                 let Some(link) = connection.fix.as_deref() else { continue };
                 if let Some(id) = &link.securities {
-                    outgoing.push((*number, self.written_list(id, &[place], true, false)));
+                    outgoing.push((
+                        *number,
+                        self.written_list(id, &[place], Details { has_status: true, ..Details::default() }),
+                    ));
                 }
                 if let Some((id, _)) = link.statuses.iter().find(|(_, own)| *own == place) {
                     outgoing.push((*number, self.written_status(id, place)));
@@ -260,26 +304,24 @@ impl Front {
     }
 }
 
-fn words_of(listing: &Listing, has_steps: bool) -> Words {
-    let time = |ms| {
-        let mut out = [0; TIME_LEN_MAX];
-        String::from_utf8_lossy(write_time(Nanos::from_millis(ms), &mut out)).into_owned()
-    };
-    Words {
-        description: format!("{} {}", listing.name, listing.kind),
-        issued: time(listing.creation_ms),
-        matures: listing.expiration_ms.map(time).unwrap_or_default(),
-        ticks: listing
-            .tick_steps
-            .iter()
-            .filter(|_| has_steps)
-            .map(|(above, tick)| TickRule {
-                start_price: decimal_of(listing.price(*above)),
-                increment: decimal_of(listing.price(*tick)).normalized(),
-                ..TickRule::default()
-            })
-            .collect(),
-    }
+/// MaturityTime (1079) of a time as it is written: with its distance from UTC, which is none.
+fn time_of_day(time: &str) -> String {
+    time.split_once('-').map_or(String::new(), |(_, of_day)| format!("{}Z", &of_day[..of_day.len().min(8)]))
+}
+
+fn alt_id_of(words: &Words) -> Option<SecurityAltId<'_>> {
+    let id = words.multicast_id.as_deref()?;
+    Some(SecurityAltId { id, source: Some(MULTICAST) })
+}
+
+fn list_of(id: &str, securities: &[Security<'_>]) -> Option<Outgoing> {
+    written(&SecurityList {
+        security_req_id: id,
+        security_response_id: Some(id),
+        result: Some(0),
+        securities: Group::of(securities),
+        ..SecurityList::default()
+    })
 }
 
 fn security_type(listing: &Listing) -> &'static str {

@@ -11,7 +11,13 @@ use super::Front;
 use crate::config::FrontSettings;
 use crate::faults::FaultKind;
 use crate::front::MAINTENANCE;
+use crate::front::peers::PublicPool;
 use crate::record::Record;
+
+const BAD_FIELD: &str = "a field of the Logon is wrong";
+const TAKEN: &str = "a session of another key is logged on as this SenderCompID";
+/// To a session whose client logged on anew.
+const TAKEN_OVER: &str = "another Logon has this SenderCompID (49): this session is over";
 
 /// Clocks that refuse what may have been used before the start: signatures are good for a minute.
 pub(super) fn clocks(settings: &FrontSettings, now_us: u64) -> Vec<LogonClock> {
@@ -19,9 +25,20 @@ pub(super) fn clocks(settings: &FrontSettings, now_us: u64) -> Vec<LogonClock> {
     vec![LogonClock::after(first); settings.keys.len()]
 }
 
+/// What a client shows of itself.
+struct Shown {
+    /// Place of its key.
+    key: usize,
+    timestamp: u64,
+}
+
 impl Front {
     pub(super) fn decide_fix_logon(&mut self, number: u64, message: &Message<'_>) {
-        let decision = match self.log_on_by_fix(number, message) {
+        let outcome = match self.may_log_on(number) {
+            true => self.log_on_by_fix(number, message),
+            false => Err(self.send_away(number).code.message()),
+        };
+        let decision = match outcome {
             Ok(()) => {
                 self.counters.logins.add(1);
                 LogonDecision::Accept
@@ -39,7 +56,63 @@ impl Front {
         if self.maintenance().is_some() {
             return Err(MAINTENANCE);
         }
-        let credentials = Credentials::decode(message).map_err(|_| "a field of the Logon is wrong")?;
+        let Shown { key, timestamp } = match self.shown_key(message) {
+            Ok(shown) => shown,
+            Err(why) => {
+                // Nobody may try keys without end.
+                self.charge_refused(number, PublicPool::RefusedLogin)
+                    .map_err(|fault| fault.code.message())?;
+                return Err(why);
+            }
+        };
+        if self.faults.happens(FaultKind::LogonRefused) {
+            return Err("temporarily_unavailable");
+        }
+        let credentials = Credentials::decode(message).map_err(|_| BAD_FIELD)?;
+        let account = self.settings.keys[key].account;
+        let peer = self.link(number).map(|link| *link.session.peer()).unwrap_or_default();
+        let mut others = self.fix.up.iter();
+        let holder =
+            others.find(|(_, (own, name))| *own == account && *name == peer).map(|(holder, _)| *holder);
+        if holder.and_then(|holder| self.link(holder)).is_some_and(|link| link.key != key) {
+            return Err(TAKEN);
+        }
+        if !self.fix.clocks[key].admit(timestamp) {
+            return Err("unauthorized: the timestamp of RawData (96) must be above the last one's");
+        }
+        if let Some(holder) = holder {
+            self.take_over(holder);
+        }
+        self.write_down(Record::FixLogon {
+            client_id: self.settings.keys[key].client_id.clone(),
+            timestamp_ms: timestamp,
+        });
+        let cancels = self.accounts[account].cancels_on_disconnect;
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.account = Some(account);
+            connection.scope = self.settings.keys[key].scope.clone();
+            connection.cancels_on_disconnect = credentials.cancel_on_disconnect.unwrap_or(cancels);
+            if let Some(link) = connection.fix.as_deref_mut() {
+                link.key = key;
+                link.is_unsubscribed = credentials.unsubscribe_execution_reports == Some(true);
+                link.is_own_only = credentials.connection_only_execution_reports == Some(true);
+                link.has_fills_apart = credentials.report_fills_as_exec_reports == Some(true);
+            }
+        }
+        self.fix.up.insert(number, (account, peer));
+        Ok(())
+    }
+
+    /// Whether the address has not tried too often in vain: then nothing is told of keys.
+    fn may_log_on(&mut self, number: u64) -> bool {
+        let now = self.now();
+        let peer = self.connections.get(&number).map(|connection| connection.peer);
+        peer.is_none_or(|peer| self.peers.has_any(peer, PublicPool::RefusedLogin, now))
+    }
+
+    /// Whose key signed a Logon.
+    fn shown_key(&self, message: &Message<'_>) -> Result<Shown, &'static str> {
+        let credentials = Credentials::decode(message).map_err(|_| BAD_FIELD)?;
         let username = credentials.username.ok_or("Username (553) is missing")?;
         let raw_data = credentials.raw_data.ok_or("RawData (96) is missing")?;
         let password = credentials.password.ok_or("Password (554) is missing")?;
@@ -63,35 +136,17 @@ impl Front {
         if timestamp > self.now_ms() + SIGNATURE_VALID_MS {
             return Err("unauthorized: the timestamp of RawData (96) is in the future");
         }
-        if self.faults.happens(FaultKind::LogonRefused) {
-            return Err("temporarily_unavailable");
-        }
         if timestamp + SIGNATURE_VALID_MS < self.now_ms() {
             return Err("unauthorized: the timestamp of RawData (96) is more than a minute old");
         }
-        let account = self.settings.keys[key].account;
-        let peer = self.link(number).map(|link| *link.session.peer()).unwrap_or_default();
-        let is_taken = self.fix.up.values().any(|(own, name)| *own == account && *name == peer);
-        if is_taken {
-            return Err("a session of this SenderCompID is logged on already");
-        }
-        if !self.fix.clocks[key].admit(timestamp) {
-            return Err("unauthorized: the timestamp of RawData (96) must be above the last one's");
-        }
-        self.write_down(Record::FixLogon { client_id: username.to_owned(), timestamp_ms: timestamp });
-        let cancels = self.accounts[account].cancels_on_disconnect;
-        if let Some(connection) = self.connections.get_mut(&number) {
-            connection.account = Some(account);
-            connection.scope = self.settings.keys[key].scope.clone();
-            connection.cancels_on_disconnect = credentials.cancel_on_disconnect.unwrap_or(cancels);
-            if let Some(link) = connection.fix.as_deref_mut() {
-                link.is_unsubscribed = credentials.unsubscribe_execution_reports == Some(true);
-                link.is_own_only = credentials.connection_only_execution_reports == Some(true);
-                link.has_fills_apart = credentials.report_fills_as_exec_reports == Some(true);
-            }
-        }
-        self.fix.up.insert(number, (account, peer));
-        Ok(())
+        Ok(Shown { key, timestamp })
+    }
+
+    /// A client that logs on anew has lost its line, or does not want it any more: the session that it had is over, and
+    /// its orders with it where it wanted that.
+    fn take_over(&mut self, holder: u64) {
+        self.end_orders_of_fix(holder, false);
+        self.with_session(holder, |session, now, _| session.end(now, TAKEN_OVER));
     }
 
     /// A Logon of before a restart is not good again.
@@ -106,6 +161,11 @@ impl Front {
     pub(super) fn log_out_fix(&mut self, number: u64, message: &Message<'_>) {
         let keeps =
             Logout::decode(message).is_ok_and(|logout| logout.dont_cancel_on_disconnect == Some(true));
+        self.end_orders_of_fix(number, keeps);
+    }
+
+    /// A session is over: it is told nothing more, and what is to go with it goes at once.
+    fn end_orders_of_fix(&mut self, number: u64, keeps: bool) {
         self.leave_fix(number);
         if let Some(connection) = self.connections.get_mut(&number) {
             let cancels = std::mem::take(&mut connection.cancels_on_disconnect) && !keeps;

@@ -9,10 +9,11 @@ use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Decimal as FixDecimal, Group, Message, tag};
 use tickpath_types::{Nanos, Price, Qty, Side};
 
+use super::indices::{IndexFeed, symbol_of};
 use super::reports::contracts;
 use super::{Front, Outgoing, check_id, decimal_of, figure_of, written};
 use crate::listing::Listing;
-use crate::market::{Levels, Market, Trade};
+use crate::market::{Levels, Trade};
 
 /// Instruments that one client follows at most; a request for a further one is rejected.
 const FEEDS_MAX: usize = 500;
@@ -27,6 +28,8 @@ const WAITING_MAX: usize = 1_000;
 const UNKNOWN_SYMBOL: &str = "0";
 const DUPLICATE_ID: &str = "1";
 const INSUFFICIENT_BANDWIDTH: &str = "2";
+/// Changes that one message has at most; there are further messages of the others.
+const CHANGES_MAX: usize = 2_000;
 const BAD_SUBSCRIPTION: &str = "4";
 const BAD_DEPTH: &str = "5";
 const BAD_UPDATE_TYPE: &str = "6";
@@ -34,12 +37,12 @@ const BAD_ENTRY_TYPE: &str = "8";
 
 /// What a client wants of an instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Kinds {
+pub(super) struct Kinds {
     has_bids: bool,
     has_asks: bool,
     has_trades: bool,
-    has_index: bool,
-    has_settlement: bool,
+    pub(super) has_index: bool,
+    pub(super) has_settlement: bool,
 }
 
 impl Kinds {
@@ -73,6 +76,17 @@ struct Figures {
     open_interest: FixDecimal,
 }
 
+/// Of a snapshot.
+const BOOK_TOO_LONG: &str = "the book is longer than 1 MiB: ask for a MarketDepth (264) of it";
+
+/// What a request names.
+#[derive(Default)]
+struct Followed {
+    /// Of listings.
+    places: Vec<usize>,
+    indices: Vec<usize>,
+}
+
 /// Why a request for market data is not done.
 type Rejected = (&'static str, &'static str);
 
@@ -103,7 +117,7 @@ impl Front {
             return self.unfollow(number, id);
         }
         let kinds = kinds_of(request)?;
-        let places = self.places_of(request)?;
+        let Followed { places, indices } = self.places_of(request)?;
         let trades = request.trade_amount.unwrap_or(TRADES_DEFAULT).min(TRADES_MAX) as usize;
         let since_ms = request.since_timestamp.unwrap_or(0);
         let is_subscription = match request.subscription {
@@ -121,13 +135,27 @@ impl Front {
                 }
                 _ => return Err((BAD_UPDATE_TYPE, "MDUpdateType (265) must be 0 or 1")),
             }
-            let feeds = self.link(number).map_or(&[][..], |link| &link.feeds);
-            if feeds.iter().any(|feed| feed.id == id) {
+            let Some(link) = self.link(number) else { return Ok(()) };
+            let mut ids =
+                link.feeds.iter().map(|feed| &feed.id).chain(link.index_feeds.iter().map(|feed| &feed.id));
+            if ids.any(|own| own == id) {
                 return Err((DUPLICATE_ID, "a subscription has this MDReqID (262)"));
             }
-            if feeds.len() + places.len() > FEEDS_MAX {
+            let followed = link.feeds.len() + link.index_feeds.len();
+            if followed + places.len() + indices.len() > FEEDS_MAX {
                 return Err((INSUFFICIENT_BANDWIDTH, "at most 500 instruments of one client"));
             }
+        }
+        for index in indices {
+            if is_subscription {
+                let (told, is_whole) = (self.indices[index].price, depth != 0);
+                let feed = IndexFeed { id: id.to_owned(), index, kinds, is_whole, told };
+                if let Some(link) = self.link(number) {
+                    link.index_feeds.push(feed);
+                }
+            }
+            let snapshot = self.index_snapshot(id, index, kinds);
+            self.send_fix(number, snapshot);
         }
         for place in places {
             let depth = usize::try_from(depth).unwrap_or(usize::MAX);
@@ -155,6 +183,13 @@ impl Front {
                 false => Vec::new(),
             };
             let snapshot = self.snapshot(id, place, kinds, depth, &trades);
+            if snapshot.as_ref().is_some_and(Outgoing::is_too_long) {
+                self.counters.too_long.add(1);
+                if is_subscription {
+                    self.unfollow(number, id)?;
+                }
+                return Err((INSUFFICIENT_BANDWIDTH, BOOK_TOO_LONG));
+            }
             self.send_fix(number, snapshot);
         }
         Ok(())
@@ -162,9 +197,10 @@ impl Front {
 
     fn unfollow(&mut self, number: u64, id: &str) -> Result<(), Rejected> {
         let Some(link) = self.link(number) else { return Ok(()) };
-        let before = link.feeds.len();
+        let before = link.feeds.len() + link.index_feeds.len();
         link.feeds.retain(|feed| feed.id != id);
-        if link.feeds.len() == before {
+        link.index_feeds.retain(|feed| feed.id != id);
+        if link.feeds.len() + link.index_feeds.len() == before {
             return Err((BAD_SUBSCRIPTION, "no subscription has this MDReqID (262)"));
         }
         self.forget_books();
@@ -182,19 +218,22 @@ impl Front {
         self.fix.published.retain(|place, _| followed.contains(place));
     }
 
-    fn places_of(&self, request: &MarketDataRequest<'_>) -> Result<Vec<usize>, Rejected> {
+    fn places_of(&self, request: &MarketDataRequest<'_>) -> Result<Followed, Rejected> {
         let unknown = (UNKNOWN_SYMBOL, "no instrument has this Symbol (55)");
         let symbols = request.symbols.iter().map_while(Result::ok).map(|symbol| symbol.symbol);
         let names: Vec<&str> =
             if request.symbols.is_empty() { request.symbol.into_iter().collect() } else { symbols.collect() };
-        let mut places = Vec::new();
+        let mut found = Followed::default();
         for name in names {
-            let place = self.listing(name).ok_or(unknown)?;
+            let (places, place) = match self.index_of_symbol(name) {
+                Some(index) => (&mut found.indices, index),
+                None => (&mut found.places, self.listing(name).ok_or(unknown)?),
+            };
             if !places.contains(&place) {
                 places.push(place);
             }
         }
-        if places.is_empty() { Err(unknown) } else { Ok(places) }
+        if found.places.is_empty() && found.indices.is_empty() { Err(unknown) } else { Ok(found) }
     }
 
     /// The latest trades of an instrument, oldest first.
@@ -260,12 +299,13 @@ impl Front {
             ..MdEntry::default()
         }));
         let is_option = listing.contract.is_option();
+        let underlying = symbol_of(&self.indices[listing.index].name);
         let figures = self.reckoned(place);
         let funding = listing.is_perpetual().then(|| self.funding_rates(place).map(figure_of));
         written(&MarketDataSnapshot {
             symbol: &listing.name,
             md_req_id: Some(id),
-            underlying_symbol: is_option.then_some(self.indices[listing.index].name.as_str()),
+            underlying_symbol: is_option.then_some(&underlying),
             underlying_px: is_option.then(|| figure_of(market.index)),
             contract_multiplier: Some(decimal_of(listing.contract_size)),
             put_or_call: put_or_call(listing),
@@ -282,7 +322,7 @@ impl Front {
     fn reckoned(&self, place: usize) -> Figures {
         let (listing, market) = self.listed(place);
         Figures {
-            volume_24h: volume_24h(listing, market, self.now_ms()),
+            volume_24h: contracts(listing, Qty(market.stats().taken.iter().map(|qty| qty.0).sum())),
             open_interest: self.open_interest(place),
         }
     }
@@ -320,14 +360,16 @@ impl Front {
             }
             let figures = self.reckoned(place);
             for (number, kinds, id) in told {
-                let changes = self.changes(&id, place, kinds, &figures, &levels, &own);
-                self.send_fix(number, changes);
+                for changes in self.changes(&id, place, kinds, &figures, &levels, &own) {
+                    self.send_fix(number, Some(changes));
+                }
             }
         }
     }
 
     /// Tells who follows indices and settlements of those that are new.
     pub(in crate::front) fn tell_indices(&mut self) {
+        self.tell_index_feeds();
         let mut outgoing = Vec::new();
         for (number, connection) in &mut self.connections {
             let Some(link) = connection.fix.as_deref_mut() else { continue };
@@ -402,7 +444,7 @@ impl Front {
         figures: &Figures,
         levels: &[(Side, i64, MdUpdateAction, u64)],
         trades: &[Trade],
-    ) -> Option<Outgoing> {
+    ) -> Vec<Outgoing> {
         let listing = &self.settings.listings[place];
         let now = self.now();
         let wanted = levels.iter().filter(|(side, ..)| kinds.has(*side));
@@ -432,7 +474,8 @@ impl Front {
             liquidation: trade.liquidation.map(|forced| forced.text()),
             ..MdChange::default()
         }));
-        if changes.is_empty() { None } else { self.incremental(id, place, figures, &changes) }
+        let parts = changes.chunks(CHANGES_MAX);
+        parts.filter_map(|part| self.incremental(id, place, figures, part)).collect()
     }
 
     fn incremental(
@@ -506,12 +549,4 @@ pub(super) fn put_or_call(listing: &Listing) -> Option<PutOrCall> {
         OptionType::Put => Some(PutOrCall::PUT),
         _ => None,
     }
-}
-
-/// What was traded in 24 hours, in contracts.
-fn volume_24h(listing: &Listing, market: &Market, now_ms: u64) -> FixDecimal {
-    const DAY_MS: u64 = 86_400_000;
-    let since = now_ms.saturating_sub(DAY_MS);
-    let recent = market.trades.iter().rev().take_while(|trade| trade.at_ms >= since);
-    contracts(listing, Qty(recent.map(|trade| trade.qty.0).sum()))
 }

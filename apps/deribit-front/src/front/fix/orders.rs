@@ -109,8 +109,10 @@ pub(super) fn look_of(message: &Message<'_>) -> Look {
             let reduces = order.exec_inst.is_some_and(|text| text.contains('E'));
             if reduces { Look::All } else { Look::ClientId(order.cl_ord_id.to_owned()) }
         }),
-        MsgType::ORDER_CANCEL_REPLACE_REQUEST => OrderCancelReplaceRequest::decode(message)
-            .map(|replace| of(replace.orig_cl_ord_id, replace.cl_ord_id, replace.label)),
+        MsgType::ORDER_CANCEL_REPLACE_REQUEST => OrderCancelReplaceRequest::decode(message).map(|replace| {
+            let reduces = replace.exec_inst.is_some_and(|text| text.contains('E'));
+            if reduces { Look::All } else { of(replace.orig_cl_ord_id, replace.cl_ord_id, replace.label) }
+        }),
         MsgType::ORDER_CANCEL_REQUEST => OrderCancelRequest::decode(message)
             .map(|cancel| of(cancel.orig_cl_ord_id, cancel.cl_ord_id, cancel.label)),
         MsgType::ORDER_MASS_CANCEL_REQUEST | MsgType::QUOTE_CANCEL | MsgType::ORDER_MASS_STATUS_REQUEST => {
@@ -376,8 +378,9 @@ impl Front {
     pub(super) fn mass_status(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let account = caller.account;
         let request = OrderMassStatusRequest::decode(message)?;
+        let is_by_name = matches!(request.id_type, Some(BY_CLIENT_ID | BY_LABEL));
         let orders: Vec<Order> = match request.request_type {
-            ALL => {
+            ALL if !is_by_name => {
                 let listing = request
                     .symbol
                     .map(|symbol| self.listing(symbol).ok_or(out_of_range(tag::SYMBOL)))
@@ -386,7 +389,8 @@ impl Front {
                 let selection = Selection { listing, currencies, ..Selection::default() };
                 self.live(account).filter(|order| self.is_selected(&selection, order)).cloned().collect()
             }
-            ONE_ORDER => {
+            // Deribit asks for those of a name by either type.
+            ALL | ONE_ORDER => {
                 let id = Some(request.request_id);
                 let mut name = Name { symbol: request.symbol, currency: request.currency, ..Name::default() };
                 match request.id_type.unwrap_or(BY_ORDER_ID) {
@@ -475,16 +479,14 @@ fn is_in_units(qty_type: Option<QtyType>) -> Result<bool, FieldError> {
     }
 }
 
-/// A limit with a stop price is a stop limit, a take with a price a take limit.
+/// `J` is a stop limit, which has a stop price, and `S` a stop market. For takes Deribit's FIX has no words.
 fn type_of(order: &NewOrderSingle<'_>) -> Result<OrderType, FieldError> {
     Ok(match order.ord_type.unwrap_or(OrdType::LIMIT) {
         OrdType::MARKET => OrderType::Market,
-        OrdType::LIMIT if order.stop_px.is_some() => OrderType::StopLimit,
         OrdType::LIMIT => OrderType::Limit,
         OrdType::TRAILING_STOP => OrderType::TrailingStop,
         OrdType::MARKET_LIMIT => OrderType::MarketLimit,
-        OrdType::MARKET_IF_TOUCHED if order.price.is_some() => OrderType::TakeLimit,
-        OrdType::MARKET_IF_TOUCHED => OrderType::TakeMarket,
+        OrdType::MARKET_IF_TOUCHED => OrderType::StopLimit,
         OrdType::STOP_MARKET => OrderType::StopMarket,
         _ => return Err(out_of_range(tag::ORD_TYPE)),
     })
@@ -493,6 +495,13 @@ fn type_of(order: &NewOrderSingle<'_>) -> Result<OrderType, FieldError> {
 /// What belongs together comes together.
 fn check_shape(order: &NewOrderSingle<'_>, order_type: OrderType) -> Result<(), FieldError> {
     let trails = order_type == OrderType::TrailingStop;
+    let is_stop = matches!(order_type, OrderType::StopLimit | OrderType::StopMarket);
+    if order.stop_px.is_some() != is_stop {
+        return Err(if is_stop { missing(tag::STOP_PX) } else { out_of_range(tag::STOP_PX) });
+    }
+    if order_type == OrderType::StopLimit && order.price.is_none() {
+        return Err(missing(tag::PRICE));
+    }
     if order.peg_offset_value.is_some() != trails {
         return Err(if trails {
             missing(tag::PEG_OFFSET_VALUE)

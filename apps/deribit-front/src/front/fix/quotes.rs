@@ -275,7 +275,7 @@ impl Front {
         check_id(request.request_id, tag::PROTECTION_REQUEST_ID)?;
         let group = request.mmp_group.unwrap_or_default();
         let done = self.index_of(request.currency, request.secondary_currency);
-        let done = done.map(|index| self.unfreeze(caller.account, index, group));
+        let done = done.and_then(|index| self.reset_group(caller.account, index, group));
         self.send_fix(caller.number, protection_result(request.request_id, done));
         Ok(())
     }

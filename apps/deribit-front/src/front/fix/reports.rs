@@ -1,7 +1,8 @@
 //! What clients by FIX are told of orders.
 
-use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, TimeInForce, Trigger};
+use tickpath_deribit::codes::{Advanced, CancelReason, OrderState, OrderType, TimeInForce, Trigger};
 use tickpath_deribit::error_code::ErrorCode;
+use tickpath_derivatives::Style;
 use tickpath_fix::Decimal as FixDecimal;
 use tickpath_fix::deribit::{
     AffectedOrder, ExecType, ExecutionReport, Fill, FillLiquidity, OrdStatus, OrdType, OrderCancelReject,
@@ -16,8 +17,9 @@ use super::orders::{DUPLICATE, UNKNOWN_KIND};
 use super::{FixDone, Front, Outgoing, decimal_of, figure_of, text, words_of, written};
 use crate::account::Changes;
 use crate::fault::Fault;
+use crate::front::ELEMENTS_MAX;
 use crate::listing::Listing;
-use crate::order::{Order, UserTrade};
+use crate::order::{Order, UserTrade, hundredths};
 use crate::pending::{FixKind, FixRequest, ReplyTo};
 
 /// MassCancelRequestType (530) of an answer to a Quote Cancel.
@@ -251,6 +253,14 @@ impl Front {
                 self.send_fix(number, report);
             }
         }
+        // A report has room for so many fills; of the others there are reports before the one that answers.
+        let further = trades.len().saturating_sub(1) / ELEMENTS_MAX * ELEMENTS_MAX;
+        let (first, trades) = if is_apart { (&[][..], trades) } else { trades.split_at(further) };
+        for fills in first.chunks(ELEMENTS_MAX) {
+            let occasion = Occasion { last: fills.last(), ..Occasion::of(NOTIFICATION, fills) };
+            let report = self.report(account, order, &occasion);
+            self.send_fix(number, report);
+        }
         let occasion = Occasion {
             last: trades.last().filter(|_| !is_apart),
             ..Occasion::of(words, if is_apart { &[] } else { trades })
@@ -303,6 +313,13 @@ impl Front {
         let instructions = instructions_of(order);
         let waits = order.trigger.is_some();
         let quote = order.extra.as_deref().filter(|_| order.terms.is_quote);
+        let is_of_dollars = listing.contract.style == Style::Inverse;
+        let advanced = order.terms.advanced;
+        let advanced_as = |way| {
+            advanced
+                .filter(|(own, _)| *own == way)
+                .map(|(_, value)| decimal_of(hundredths(value)).normalized())
+        };
         written(&ExecutionReport {
             ord_status: status_of(order),
             exec_type: Some(match occasion.exec_type {
@@ -333,6 +350,11 @@ impl Front {
             avg_px: (!waits)
                 .then(|| figure_of(listing.contract.mean_price(order.filled, order.filled_value))),
             display_qty: order.display.map(|display| contracts(listing, display)),
+            max_show: Some(contracts(listing, order.display.unwrap_or(order.qty))),
+            cash_order_qty: is_of_dollars.then(|| decimal_of(listing.amount(order.qty))),
+            adv_order_type: order.terms.advanced.map(|(way, _)| advanced_code(way)),
+            volatility: advanced_as(Advanced::ImpliedVolatility),
+            pegged_price: advanced_as(Advanced::Usd),
             last_px: occasion.last.map(|trade| decimal_of(listing.price(trade.public.price))),
             last_qty: occasion.last.map(|trade| contracts(listing, trade.public.qty)),
             label: text(self.labels.name(order.terms.label)),
@@ -356,7 +378,6 @@ impl Front {
             quote_entry_id: quote.and_then(|extra| text(&extra.quote_entry_id)),
             is_liquidation: (order.terms.order_type == OrderType::Liquidation).then_some(true),
             fills: if fills.is_empty() { Group::default() } else { Group::of(&fills) },
-            ..ExecutionReport::default()
         })
     }
 }
@@ -425,7 +446,8 @@ fn ord_type_of(order: &Order) -> OrdType {
         OrderType::Market => OrdType::MARKET,
         OrderType::MarketLimit => OrdType::MARKET_LIMIT,
         OrderType::StopMarket => OrdType::STOP_MARKET,
-        OrderType::TakeLimit | OrderType::TakeMarket => OrdType::MARKET_IF_TOUCHED,
+        // Takes come by JSON-RPC alone, and have no word of their own.
+        OrderType::StopLimit | OrderType::TakeLimit | OrderType::TakeMarket => OrdType::MARKET_IF_TOUCHED,
         OrderType::TrailingStop => OrdType::TRAILING_STOP,
         _ => OrdType::LIMIT,
     }
@@ -459,6 +481,14 @@ fn instructions_of(order: &Order) -> String {
         words.push("E");
     }
     words.join(" ")
+}
+
+/// DeribitAdvOrderType (100012).
+const fn advanced_code(way: Advanced) -> &'static str {
+    match way {
+        Advanced::ImpliedVolatility => "0",
+        _ => "1",
+    }
 }
 
 /// OrdRejReason (103).

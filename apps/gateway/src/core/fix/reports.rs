@@ -39,6 +39,8 @@ impl Core {
     ) {
         self.counters.messages += 1;
         let Some(account) = self.streams[stream].account else { return };
+        let sent = message.find(tickpath_fix::tag::SENDING_TIME);
+        self.said_utc_ns = sent.and_then(|field| field.read::<Nanos>().ok()).map_or(0, |at| at.0);
         let mut batch = Batch::new(door, std::mem::replace(&mut self.held, Held::none()));
         let taken = self.take_fix(account, received, message, &mut batch);
         self.held = batch.finish();
@@ -187,7 +189,9 @@ impl Core {
         let known = &mut self.accounts[usize::from(account)];
         let is_all = |pending: &Pending| pending.purpose == Purpose::CancelAll;
         let answered = known.entry.as_mut().and_then(|entry| entry.take_first(is_all));
-        known.is_cancel_all_wanted |= answered.is_some() && is_refused;
+        if answered.is_some() && is_refused {
+            self.want_cancel_all_again(account);
+        }
     }
 
     /// A message of ours was not understood, or could not be done.
@@ -202,10 +206,8 @@ impl Core {
         let entry = self.accounts[usize::from(account)].entry.as_mut();
         let Some(pending) = entry.and_then(|entry| entry.take(sequence as i64)) else { return };
         match pending.purpose.changes() {
-            None => {
-                self.accounts[usize::from(account)].is_cancel_all_wanted |=
-                    pending.purpose == Purpose::CancelAll
-            }
+            None if pending.purpose == Purpose::CancelAll => self.want_cancel_all_again(account),
+            None => {}
             Some(_) if self.is_forgotten(&pending) => {}
             Some(slot) => {
                 self.refused_by_fix(account, slot, &pending, &refusal(text, None), received, door);
@@ -283,6 +285,8 @@ impl Core {
                 post_only: has('6'),
                 reject_post_only: has('6') && has('A'),
                 reduce_only: has('E'),
+                // Reports do not say it.
+                mmp: order.terms.mmp,
             },
             state: state_of(report)?,
             filled: quantity(report.cum_qty)?,

@@ -230,6 +230,15 @@ public final class FixClient {
             expect(answer(anna), 41, "anna-stop", 39, "4", 150, "4");
             return "order " + report.getString(37);
         });
+        steps.run("stop limit order", () -> {
+            anna.send(message("D", 11, "anna-limit", 54, BUY, 38, "2", 40, "J", 44, "61500", 99, "61000", 5127, "1",
+                55, PERPETUAL));
+            Message report = answer(anna);
+            expect(report, 41, "anna-limit", 39, "0", 40, "J", 44, "61500", 99, "61000", 58, "success");
+            anna.send(message("F", 11, "anna-limit", 55, PERPETUAL));
+            expect(answer(anna), 41, "anna-limit", 39, "4", 150, "4");
+            return "order " + report.getString(37);
+        });
     }
 
     /** The next report that answers a request: what is told unasked may come before it. */

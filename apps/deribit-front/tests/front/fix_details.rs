@@ -1,0 +1,248 @@
+//! What messages by FIX say beside the main thing, and whom they are told.
+
+use serde_json::json;
+use tickpath_fix::deribit::{
+    EntryType, ExecutionReport, MarketDataIncremental, MarketDataReject, MarketDataRequest,
+    MarketDataSnapshot, MdEntryType, MdUpdateType, NewOrderSingle, OrderMassStatusRequest, PositionReport,
+    RequestForPositions, SecurityList, SecurityListRequest, SideCode, SubscriptionRequestType,
+};
+use tickpath_fix::session::Reject;
+use tickpath_fix::{Decimal, Group, MsgType, tag};
+use tickpath_types::Nanos;
+
+use crate::fix_client::{Client, OPTION, PERPETUAL, decimal, order, read, shown};
+use crate::support::{Venue, changed};
+
+const INDEX: &str = "BTC-DERIBIT-INDEX";
+
+fn list_of<'a>(id: &'a str, security_type: &'a str) -> SecurityListRequest<'a> {
+    SecurityListRequest {
+        security_req_id: id,
+        security_type: Some(security_type),
+        ..SecurityListRequest::default()
+    }
+}
+
+#[test]
+fn instruments_are_told_with_their_ids_and_indices_are_instruments() {
+    let mut venue = Venue::new();
+    let mut anna = Client::login(&mut venue, "anna");
+    let request = SecurityListRequest { display_multicast_id: Some(true), ..list_of("o", "OPT") };
+    anna.send(&mut venue, &request);
+    let bytes = anna.next(&mut venue, MsgType::SECURITY_LIST);
+    let list: SecurityList<'_> = read(&bytes);
+    let option = list.securities.iter().next().unwrap().unwrap();
+    assert_eq!((option.underlying_symbol, option.underlying_type), (Some(INDEX), Some("INDEX")));
+    assert_eq!(
+        (option.maturity_date, option.maturity_time),
+        (Some("20261225-08:00:00.000"), Some("08:00:00Z")),
+        "{}",
+        shown(&bytes)
+    );
+    let id = option.alt_ids.iter().next().unwrap().unwrap();
+    let web = venue.login("anna");
+    let instrument = venue.ok(web, "public/get_instrument", json!({ "instrument_name": OPTION }));
+    assert_eq!((id.id, id.source), (instrument["instrument_id"].to_string().as_str(), Some(101)));
+    // Who does not ask for ids is not told of them.
+    anna.send(&mut venue, &list_of("p", "OPT"));
+    let bytes = anna.next(&mut venue, MsgType::SECURITY_LIST);
+    assert!(!shown(&bytes).contains("|454="), "{}", shown(&bytes));
+
+    anna.send(&mut venue, &list_of("i", "INDEX"));
+    let bytes = anna.next(&mut venue, MsgType::SECURITY_LIST);
+    let list: SecurityList<'_> = read(&bytes);
+    let names: Vec<&str> = list.securities.iter().map(|security| security.unwrap().symbol).collect();
+    assert_eq!(names, [INDEX, "ETH-DERIBIT-INDEX"]);
+    assert!(list.securities.iter().all(|security| security.unwrap().security_type == Some("INDEX")));
+    anna.send(&mut venue, &SecurityListRequest { currency: Some("ETH"), ..list_of("e", "INDEX") });
+    let bytes = anna.next(&mut venue, MsgType::SECURITY_LIST);
+    assert_eq!(read::<SecurityList<'_>>(&bytes).securities.len(), 1);
+}
+
+#[test]
+fn an_index_is_followed_by_its_own_name() {
+    let moving =
+        [("name = \"btc_usd\", price = \"60000\"", "name = \"btc_usd\", price = \"60000\", step_ppm = 1000")];
+    let mut venue = Venue::of(changed(&moving).unwrap());
+    let mut anna = Client::login(&mut venue, "anna");
+    let kinds = [MdEntryType::INDEX_VALUE, MdEntryType::SETTLEMENT_PRICE, MdEntryType::BID]
+        .map(|entry_type| EntryType { entry_type, ..EntryType::default() });
+    let changes = MarketDataRequest {
+        md_req_id: "c",
+        subscription: SubscriptionRequestType::SUBSCRIBE,
+        market_depth: Some(0),
+        update_type: Some(MdUpdateType::INCREMENTAL),
+        entry_types: Group::of(&kinds),
+        symbol: Some(INDEX),
+        ..MarketDataRequest::default()
+    };
+    anna.send(&mut venue, &changes);
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
+    let snapshot: MarketDataSnapshot<'_> = read(&bytes);
+    assert_eq!((snapshot.symbol, snapshot.md_req_id, snapshot.entries.len()), (INDEX, Some("c"), 2));
+    assert!(snapshot.entries.iter().all(|entry| entry.unwrap().price == Some(decimal("60000"))));
+    // The same id again, and once more under another, whole each time.
+    anna.send(&mut venue, &changes);
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_REJECT);
+    assert_eq!(read::<MarketDataReject<'_>>(&bytes).reason, Some("1"));
+    let whole = MarketDataRequest {
+        md_req_id: "w",
+        market_depth: Some(1),
+        update_type: Some(MdUpdateType::FULL_REFRESH),
+        ..changes
+    };
+    anna.send(&mut venue, &whole);
+    anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
+
+    venue.wait(1_100_000);
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_INCREMENTAL);
+    let news: MarketDataIncremental<'_> = read(&bytes);
+    let change = news.changes.iter().next().unwrap().unwrap();
+    assert_eq!((news.symbol, change.entry_type), (INDEX, MdEntryType::INDEX_VALUE));
+    assert_ne!(change.price, Some(decimal("60000")));
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
+    let again: MarketDataSnapshot<'_> = read(&bytes);
+    assert_eq!(again.entries.iter().next().unwrap().unwrap().price, change.price);
+
+    for id in ["c", "w"] {
+        let ends = SubscriptionRequestType::UNSUBSCRIBE;
+        anna.send(&mut venue, &MarketDataRequest { md_req_id: id, subscription: ends, ..changes });
+    }
+    venue.wait(1_100_000);
+    anna.is_told_nothing(&mut venue);
+}
+
+#[test]
+fn reports_say_what_is_shown_what_it_costs_and_how_an_option_is_priced() {
+    let mut venue = Venue::new();
+    let mut anna = Client::login(&mut venue, "anna");
+    anna.send(&mut venue, &order("1", SideCode::BUY, 20, "59000"));
+    let bytes = anna.report(&mut venue);
+    let report: ExecutionReport<'_> = read(&bytes);
+    let (whole, dollars) = (Some(Decimal::from(20)), Some(Decimal::from(200)));
+    assert_eq!((report.max_show, report.cash_order_qty, report.adv_order_type), (whole, dollars, None));
+    let option = NewOrderSingle {
+        symbol: OPTION,
+        order_qty: Decimal::from(1),
+        ..order("2", SideCode::BUY, 1, "40.5")
+    };
+    anna.send(&mut venue, &NewOrderSingle { adv_order_type: Some("0"), ..option });
+    let bytes = anna.report(&mut venue);
+    let report: ExecutionReport<'_> = read(&bytes);
+    assert_eq!(
+        (report.adv_order_type, report.volatility, report.pegged_price),
+        (Some("0"), Some(decimal("40.5")), None),
+        "{}",
+        shown(&bytes)
+    );
+    assert_eq!(report.cash_order_qty, None, "its quantity is no amount of dollars");
+    let by_price = NewOrderSingle {
+        cl_ord_id: "3",
+        price: Some(Decimal::from(1500)),
+        adv_order_type: Some("1"),
+        ..option
+    };
+    anna.send(&mut venue, &by_price);
+    let bytes = anna.report(&mut venue);
+    let report: ExecutionReport<'_> = read(&bytes);
+    assert_eq!(
+        (report.adv_order_type, report.volatility, report.pegged_price),
+        (Some("1"), None, Some(Decimal::from(1500)))
+    );
+}
+
+#[test]
+fn a_position_says_where_it_is_liquidated() {
+    let mut venue = Venue::new();
+    let bert = venue.login("bert");
+    let mut anna = Client::login(&mut venue, "anna");
+    anna.send(&mut venue, &order("1", SideCode::BUY, 120_000, "60000"));
+    anna.report(&mut venue);
+    venue.ok(
+        bert,
+        "private/sell",
+        json!({ "instrument_name": PERPETUAL, "amount": 1_200_000, "price": 60000 }),
+    );
+    anna.report(&mut venue);
+    anna.send(&mut venue, &RequestForPositions { request_id: "p", ..RequestForPositions::default() });
+    let bytes = anna.next(&mut venue, MsgType::POSITION_REPORT);
+    let report: PositionReport<'_> = read(&bytes);
+    let position = report.positions.iter().next().unwrap().unwrap();
+    let web = venue.login("anna");
+    let by_json = venue.ok(web, "private/get_position", json!({ "instrument_name": PERPETUAL }));
+    let text = by_json["estimated_liquidation_price"].to_string();
+    assert_eq!(position.liquidation_price.unwrap().normalized(), decimal(&text).normalized(), "{text}");
+}
+
+#[test]
+fn orders_of_a_name_are_found_by_either_type_of_request() {
+    let mut venue = Venue::new();
+    let mut anna = Client::login(&mut venue, "anna");
+    for id in ["1", "2", "3"] {
+        anna.send(
+            &mut venue,
+            &NewOrderSingle { label: Some("desk"), ..order(id, SideCode::BUY, 1, "59000") },
+        );
+        anna.report(&mut venue);
+    }
+    for request_type in [1, 7] {
+        for (id_type, name, count) in [(1, "2", 1), (2, "desk", 3), (1, "9", 0)] {
+            let request = OrderMassStatusRequest {
+                request_id: name,
+                request_type,
+                id_type: Some(id_type),
+                symbol: Some(PERPETUAL),
+                ..OrderMassStatusRequest::default()
+            };
+            anna.send(&mut venue, &request);
+            let bytes = anna.report(&mut venue);
+            assert_eq!(read::<ExecutionReport<'_>>(&bytes).tot_num_reports, Some(count));
+            for _ in 0..count {
+                anna.report(&mut venue);
+            }
+            anna.is_told_nothing(&mut venue);
+        }
+    }
+}
+
+#[test]
+fn who_may_not_ask_for_orders_is_not_told_of_them() {
+    let narrow = [("scope = \"account:read trade:read\"", "scope = \"account:read\"")];
+    let mut venue = Venue::of(changed(&narrow).unwrap());
+    let mut reader = Client::login(&mut venue, "reader");
+    let mut bert = Client::login(&mut venue, "bert");
+    bert.send(&mut venue, &order("1", SideCode::BUY, 1, "59000"));
+    bert.report(&mut venue);
+    reader.is_told_nothing(&mut venue);
+    // The key that may is told.
+    let mut venue = Venue::new();
+    let mut reader = Client::login(&mut venue, "reader");
+    let mut bert = Client::login(&mut venue, "bert");
+    bert.send(&mut venue, &order("1", SideCode::BUY, 1, "59000"));
+    reader.report(&mut venue);
+}
+
+#[test]
+fn what_is_refused_costs_credits_too() {
+    for (key, msg_type, reason) in [("anna", "R", 11), ("reader", "D", 99)] {
+        let mut venue = Venue::new();
+        let mut client = Client::login(&mut venue, key);
+        let mut rejects = 0;
+        while !venue.front.is_fix_over(client.number) && rejects < 1_000 {
+            client
+                .session
+                .send_with(Nanos::from_micros(venue.now_us), MsgType::new(msg_type), |writer| {
+                    writer.value(tag::TEXT, "again")
+                })
+                .unwrap();
+            let bytes = client.next(&mut venue, MsgType::REJECT);
+            let reject: Reject<'_> = read(&bytes);
+            if reject.reason == Some(reason) && reject.text != Some("too_many_requests") {
+                rejects += 1;
+            }
+        }
+        // The pool of what the engine has no part in.
+        assert_eq!((rejects, client.got.logout.as_deref()), (100, Some("too_many_requests")), "{msg_type}");
+        assert_eq!(venue.front.counters().over_rate.read(), 1);
+    }
+}

@@ -1,0 +1,123 @@
+//! What clients by FIX cannot have, and must not try without end: messages that are too long, and keys that are
+//! guessed.
+
+use tickpath_deribit_front::Transport;
+use tickpath_fix::MsgType;
+use tickpath_fix::deribit::{
+    EntryType, MarketDataIncremental, MarketDataReject, MarketDataRequest, MarketDataSnapshot, MdEntryType,
+    MdUpdateType, RAW_DATA_LEN_MAX, SubscriptionRequestType,
+};
+use tickpath_fix::session::{NoStore, Session, SessionConfig};
+use tickpath_fix::{Group, Message, Parsed};
+use tickpath_types::{EnterOrder, InstrumentId, Nanos, OrderRequest, Price, Qty, Side, UserRefNum};
+
+use crate::fix_client::{Client, PERPETUAL, logon, read, shown};
+use crate::support::Venue;
+
+/// Prices of a book that fits into a message, and of one that does not.
+const LEVELS_MANY: u32 = 10_000;
+const LEVELS_TOO_MANY: u32 = 25_000;
+
+/// Somebody else's orders, one of each price.
+fn deepen(venue: &mut Venue, levels: u32) {
+    for number in 0..levels {
+        let price = Price(600_000_000 + 5_000 * i64::from(number));
+        let instrument = InstrumentId(1);
+        let sale = EnterOrder::limit(UserRefNum(number + 1), instrument, Side::Sell, Qty(10), price);
+        venue.order(9, OrderRequest::Enter(sale));
+    }
+}
+
+fn book<'a>(
+    id: &'a str,
+    entries: &'a [EntryType],
+    depth: u64,
+    update: MdUpdateType,
+) -> MarketDataRequest<'a> {
+    MarketDataRequest {
+        md_req_id: id,
+        subscription: SubscriptionRequestType::SUBSCRIBE,
+        market_depth: Some(depth),
+        update_type: Some(update),
+        entry_types: Group::of(entries),
+        symbol: Some(PERPETUAL),
+        ..MarketDataRequest::default()
+    }
+}
+
+#[test]
+fn a_book_that_is_too_long_for_a_message_is_refused_in_words() {
+    let mut venue = Venue::new();
+    deepen(&mut venue, LEVELS_TOO_MANY);
+    let mut anna = Client::login(&mut venue, "anna");
+    let entries = [EntryType { entry_type: MdEntryType::OFFER, ..EntryType::default() }];
+    anna.send(&mut venue, &book("deep", &entries, 0, MdUpdateType::INCREMENTAL));
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_REJECT);
+    let reject: MarketDataReject<'_> = read(&bytes);
+    assert_eq!((reject.md_req_id, reject.reason), ("deep", Some("2")));
+    assert!(reject.text.unwrap().contains("1 MiB"), "{}", shown(&bytes));
+    assert_eq!(venue.front.counters().too_long.read(), 1);
+    // It is followed by nobody, and its id is free.
+    anna.send(&mut venue, &book("deep", &entries, 20, MdUpdateType::FULL_REFRESH));
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
+    let snapshot: MarketDataSnapshot<'_> = read(&bytes);
+    assert_eq!(snapshot.entries.len(), 20);
+    anna.is_told_nothing(&mut venue);
+}
+
+#[test]
+fn changes_that_are_too_many_for_a_message_come_in_several() {
+    let mut venue = Venue::new();
+    deepen(&mut venue, LEVELS_MANY);
+    let mut anna = Client::login(&mut venue, "anna");
+    let entries = [EntryType { entry_type: MdEntryType::OFFER, ..EntryType::default() }];
+    anna.send(&mut venue, &book("all", &entries, 0, MdUpdateType::INCREMENTAL));
+    anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
+    let price = Price(600_000_000 + 5_000 * i64::from(LEVELS_MANY));
+    let sweep =
+        EnterOrder::limit(UserRefNum(1), InstrumentId(1), Side::Buy, Qty(10 * u64::from(LEVELS_MANY)), price);
+    venue.order(8, OrderRequest::Enter(sweep));
+    anna.pump(&mut venue);
+    let counts: Vec<usize> = anna
+        .got
+        .messages
+        .iter()
+        .map(|bytes| read::<MarketDataIncremental<'_>>(bytes).changes.len())
+        .collect();
+    assert_eq!(counts.iter().sum::<usize>(), LEVELS_MANY as usize, "{counts:?}");
+    assert!(counts.len() > 1 && venue.front.counters().too_long.read() == 0);
+}
+
+/// A Logon from an address, and what the venue answers.
+fn log_on_from(venue: &mut Venue, address: [u8; 4], secret: &str) -> String {
+    let number = venue.front.open_from(address.into(), Transport::Fix, venue.now_us);
+    let mut session = Session::new(SessionConfig::deribit_client("guesser"), NoStore);
+    let (mut raw, mut word) = ([0; RAW_DATA_LEN_MAX], [0; 44]);
+    venue.now_us += 1_000;
+    let mut credentials = logon("anna", venue.now_us / 1_000, &mut raw, &mut word);
+    if !secret.is_empty() {
+        credentials.password = Some(secret);
+    }
+    session.connect(Nanos::from_micros(venue.now_us), &credentials).unwrap();
+    venue.front.handle_fix(number, session.output(), venue.now_us);
+    let out = venue.front.fix_output(number).to_vec();
+    let Parsed::Complete { message, .. } = Message::parse(&out) else { panic!("{}", shown(&out)) };
+    let answer = format!("{} {}", message.msg_type().as_str(), shown(&out));
+    venue.front.close(number, venue.now_us);
+    answer
+}
+
+#[test]
+fn keys_are_not_guessed_without_end() {
+    let mut venue = Venue::new();
+    let address = [10, 0, 0, 1];
+    let refused: Vec<String> = (0..25).map(|_| log_on_from(&mut venue, address, "guess")).collect();
+    assert!(refused[..20].iter().all(|answer| answer.contains("invalid_credentials")), "{refused:?}");
+    assert!(refused[20..].iter().all(|answer| answer.contains("too_many_requests")), "{refused:?}");
+    assert!(venue.front.counters().over_rate.read() >= 5);
+    // Who guesses right then is not let in either: nothing is told of keys.
+    assert!(log_on_from(&mut venue, address, "").contains("too_many_requests"));
+    assert!(log_on_from(&mut venue, [10, 0, 0, 2], "").starts_with("A "), "another address may");
+    venue.now_us += 1_000_000;
+    assert!(log_on_from(&mut venue, address, "").starts_with("A "), "a little later it may too");
+}
