@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tickpath_deribit::channel::ChannelError;
 use tickpath_deribit::envelope::ErrorBody;
+use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Expiry, Key, RequestError, Session, SessionConfig, SessionEvent};
@@ -417,7 +418,9 @@ impl<N: Network> Link<N> {
         }
         match self.receive(now, listener).and_then(|work| Ok(work + self.transmit(now, listener)?)) {
             Ok(work) => Ok(work),
-            Err(_) => Err(Loss::Logout),
+            Err(Loss::Closed { .. }) => Err(Loss::Logout),
+            // What breaks the line is no answer: the venue takes it for a loss, with what is to be cancelled then.
+            Err(_) => Err(Loss::LogoutUnanswered),
         }
     }
 
@@ -566,7 +569,12 @@ fn refusal(method: Method, error: Option<ErrorBody<'_>>) -> (Loss, bool) {
         return (Loss::Refused { code: None, why: "its answer cannot be read".to_owned() }, true);
     };
     let known = error.error_code();
-    let remedy = known.map_or("", |code| code.remedy());
+    let remedy = match (method, known) {
+        (Method::Auth, Some(ErrorCode::Unauthorized | ErrorCode::InvalidCredentials)) => {
+            "Check client_id and client_secret, that they are of this environment, and the clock of this machine."
+        }
+        _ => known.map_or("", |code| code.remedy()),
+    };
     let why = format!("{} ({}): {remedy}", error.message.to_cow(), error.code);
     let may_succeed = method != Method::Auth || known.is_some_and(|code| code.is_retryable());
     (Loss::Refused { code: Some(error.code), why }, may_succeed)

@@ -88,6 +88,8 @@ INSTRUMENT AMOUNT [PRICE], then by name:
   post_only reject_post_only reduce_only mmp display_amount=N
   trigger=index_price|mark_price|last_price trigger_price=N trigger_offset=N
 Without arguments on a terminal it asks field by field; an empty answer leaves a field unset.
+The venue cancels what is open when the shell's connection ends, -c and scripts too; logout first keeps it,
+or cancel_on_disconnect = false.
   buy BTC-PERPETUAL 10 50000 post_only
   sell ETH_USDC-PERPETUAL 0.01 type=stop_market trigger=mark_price trigger_price=2500
 A native venue has limit and market orders for the day, ioc and fok; labels of at most 14 characters; no triggers,

@@ -7,7 +7,7 @@ use anyhow::{bail, ensure};
 use serde::{Deserialize, Serialize};
 use tickpath_config::{ByteSize, Duration, Secret, TradingPlace, as_text};
 use tickpath_deribit::number::Decimal;
-use tickpath_deribit::session::Key;
+use tickpath_deribit::session::{Grant, Key};
 use tickpath_deribit_link::Route;
 use tickpath_types::Nanos;
 use tickpath_web::{TlsClient, WebUrl};
@@ -16,6 +16,8 @@ use crate::native::{NativeConfig, NativeSettings, NativeUrl};
 
 /// The test environment.
 pub const TEST_URL: &str = "wss://test.deribit.com/ws/api/v2";
+/// Characters of a scope at most.
+const SCOPE_LEN_MAX: usize = 500;
 /// The variables that hold the key where nothing else names it.
 const KEY_VARIABLES: [&str; 2] = ["TICKPATH_CLIENT_ID", "TICKPATH_CLIENT_SECRET"];
 
@@ -36,6 +38,41 @@ impl FromStr for DecimalText {
 impl std::fmt::Display for DecimalText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// How the shell shows a venue who it is, by Deribit's names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GrantName(pub Grant);
+
+as_text!(GrantName);
+
+impl GrantName {
+    const SIGNATURE: &str = "client_signature";
+    const CREDENTIALS: &str = "client_credentials";
+}
+
+impl FromStr for GrantName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GrantName, String> {
+        match text {
+            GrantName::SIGNATURE => Ok(GrantName(Grant::Signature)),
+            GrantName::CREDENTIALS => Ok(GrantName(Grant::Credentials)),
+            _ => Err(format!(
+                "{text:?}: client_signature (the secret is never sent) or client_credentials (it is: where the clock \
+                 is wrong)"
+            )),
+        }
+    }
+}
+
+impl std::fmt::Display for GrantName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self.0 {
+            Grant::Signature => GrantName::SIGNATURE,
+            Grant::Credentials => GrantName::CREDENTIALS,
+        })
     }
 }
 
@@ -90,6 +127,10 @@ pub struct ShellConfig {
     pub client_id: Option<Secret>,
     /// The key's secret, or the password: `env:NAME` or `file:PATH`.
     pub client_secret: Option<Secret>,
+    /// How the key is shown: `client_signature`, or `client_credentials`, which sends the secret itself.
+    pub grant: GrantName,
+    /// What the login is to allow, such as `account:read trade:read_write`; all that the key may do when none.
+    pub scope: Option<String>,
     /// The venue cancels this connection's orders when it ends.
     pub cancel_on_disconnect: bool,
     /// How long an answer may take.
@@ -128,6 +169,8 @@ impl Default for ShellConfig {
             production: false,
             client_id: None,
             client_secret: None,
+            grant: GrantName::default(),
+            scope: None,
             cancel_on_disconnect: true,
             request_timeout: Duration(Nanos::from_secs(10)),
             history: ByteSize(512 << 10),
@@ -173,25 +216,54 @@ impl ShellConfig {
     pub fn check(&self) -> anyhow::Result<()> {
         match self.checked_venue()? {
             VenueUrl::Deribit(url) => {
-                ensure!(self.native.is_none(), "{url} is no native venue: leave [native] out")
+                ensure!(self.native.is_none(), "{url} is no native venue: leave [native] out");
             }
             VenueUrl::Native(url) => {
                 let (native, file) = (self.native.as_ref(), self.file.as_deref());
                 let is_web = self.ca_file.is_some() || self.proxy.is_some();
                 ensure!(!is_web, "{url} is reached without TLS and proxy: leave ca_file and proxy out");
+                let has_words = self.scope.is_some() || self.grant != GrantName::default();
+                ensure!(!has_words, "{url} takes a user and a password: leave grant and scope out");
                 NativeSettings::check(&url, native, file)?;
             }
         }
         Ok(())
     }
 
+    /// Whether a login sends the secret itself.
+    #[must_use]
+    pub fn sends_secret(&self) -> bool {
+        self.grant.0 == Grant::Credentials
+    }
+
+    /// Whether the way of logging in is one that can be meant.
+    fn check_login(&self, url: &WebUrl) -> anyhow::Result<()> {
+        let is_private = url.is_tls() || url.is_loopback();
+        ensure!(
+            is_private || !self.sends_secret(),
+            "grant = \"client_credentials\" sends the secret itself: use wss://, or client_signature"
+        );
+        let Some(scope) = &self.scope else { return Ok(()) };
+        let is_word = |word: &str| {
+            word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-' | b'.'))
+        };
+        let mut words = scope.split_ascii_whitespace().peekable();
+        ensure!(
+            scope.len() <= SCOPE_LEN_MAX && words.peek().is_some() && words.all(is_word),
+            "scope: words like account:read trade:read_write, {SCOPE_LEN_MAX} characters at most; or leave it out"
+        );
+        Ok(())
+    }
+
     /// The venue's address, once it is certain that trading there is meant.
     ///
     /// # Errors
-    /// An address that is none; a venue of real money without `production = true`, TLS and all limits.
+    /// An address that is none; a venue of real money without `production = true`, TLS and all limits; a login that cannot
+    /// be meant.
     pub fn checked_url(&self) -> anyhow::Result<WebUrl> {
         let url: WebUrl = self.url.parse()?;
         self.check_place(url.host(), url.is_loopback(), url.is_tls())?;
+        self.check_login(&url)?;
         Ok(url)
     }
 
@@ -296,6 +368,31 @@ mod tests {
         assert!(error.contains("wss://"), "{error}");
         // A name that only looks like the test environment's.
         assert!(config("url = 'wss://www.test.deribit.example/'").checked_url().is_err());
+    }
+
+    #[test]
+    fn a_login_can_be_told_how_and_for_what() {
+        let base = "url = 'ws://127.0.0.1:9/'";
+        let sound =
+            config(&format!("{base}\ngrant = 'client_credentials'\nscope = 'trade:read session:desk-1'"));
+        sound.check().unwrap();
+        assert_eq!(sound.grant, GrantName(Grant::Credentials));
+        let again = config(&tickpath_config::to_toml(&sound));
+        assert_eq!((again.grant, again.scope), (sound.grant, sound.scope));
+        for (more, words) in [
+            ("scope = ''", "account:read"),
+            ("scope = ' '", "account:read"),
+            ("scope = 'trade:read,account:read'", "account:read"),
+            (&format!("scope = '{}'", "x".repeat(501)), "500"),
+        ] {
+            let error = config(&format!("{base}\n{more}")).check().unwrap_err().to_string();
+            assert!(error.contains(words), "{more}: {error}");
+        }
+        let open = "url = 'ws://test.deribit.com/'\ngrant = 'client_credentials'";
+        assert!(config(open).check().unwrap_err().to_string().contains("wss://"));
+        let error =
+            tickpath_config::parse::<ShellConfig>("s.toml", "grant = 'password'").unwrap_err().to_string();
+        assert!(error.contains("client_signature"), "{error}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tickpath_deribit::text::Text;
 use tickpath_types::{Nanos, Side};
 
 use crate::commands::{self, Verb};
-use crate::config::DecimalText;
+use crate::config::{DecimalText, VenueUrl};
 use crate::link::{Clock, Link, Standing};
 use crate::order::{Change, FLAGS, NewOrder, decimal, list};
 use crate::print;
@@ -136,9 +136,9 @@ impl Shell {
             let config = self.home.with_url(&url);
             let url = config.checked_venue()?;
             let mut link = self.link();
-            // A password goes over such a connection as it is: to the host that it is for, and to no other.
-            let is_theirs = !url.is_native() || (link.url().is_native() && link.url().host() == url.host());
-            link.set_venue(config, url, self.key.clone().filter(|_| is_theirs))?;
+            // A key is for one host and no other: a secret would be told there, and a signature could be handed on.
+            let key = self.key.clone().filter(|_| self.key_of == key_of(&url));
+            link.set_venue(config, url, key)?;
             drop(link);
             self.instruments.clear();
             self.begin_anew();
@@ -165,6 +165,8 @@ impl Shell {
                     .to_owned(),
             ));
         }
+        let key_of = key_of(self.link().url());
+        self.key_of = key_of;
         self.link().set_key(key);
         self.begin_anew();
         self.ensure_ready()?;
@@ -206,6 +208,8 @@ impl Shell {
 
     fn test(&mut self, arguments: Arguments) -> Result<Done, Failure> {
         arguments.finish()?;
+        // A connection that has to be made is no part of the clocks' difference.
+        self.begin_ready()?;
         let before = Clock::unix_ms();
         let reply = self.ask(Method::GetTime, &NoParams {})?;
         let after = Clock::unix_ms();
@@ -453,13 +457,19 @@ impl Shell {
         }
     }
 
-    /// Sent again where its answer was lost: it can be done twice.
+    /// Sent again where its answer was lost: it can be done twice, and the count is then that of the second time.
     fn unless_dry<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Done, Failure> {
         if self.is_dry_run {
             return Ok(Done::answer(method, self.dry_run(method, params)?));
         }
         match self.answer(method, params) {
-            Err(failure) if failure.is_unsure() => self.answer(method, params),
+            Err(failure) if failure.is_unsure() => {
+                let mut done = self.answer(method, params)?;
+                done.text.push_str(&format!(
+                    "\n{failure}; it was asked for once more, and what was cancelled at first is not counted"
+                ));
+                Ok(done)
+            }
             result => result,
         }
     }
@@ -542,13 +552,19 @@ impl Shell {
     }
 }
 
-/// `logged in as anna (trade:read_write)`.
+/// What a key is for: a host, and the kind of venue there.
+pub(crate) fn key_of(url: &VenueUrl) -> (String, bool) {
+    (url.host().to_owned(), url.is_native())
+}
+
+/// `logged in as anna (trade:read_write)`, and in another line what the login falls short of.
 fn as_whom(link: &Link) -> String {
     let scope = match link.scope() {
         "" => String::new(),
         scope => format!(" ({scope})"),
     };
-    format!("logged in as {}{scope}", link.client_id().unwrap_or_default())
+    let short = link.shortcoming().map(|line| format!("\n{line}")).unwrap_or_default();
+    format!("logged in as {}{scope}{short}", link.client_id().unwrap_or_default())
 }
 
 /// Whether a method asks, rather than changes the session.

@@ -93,12 +93,14 @@ fn read_lines(
     editor: &mut Editor<Words, FileHistory>,
     history: &mut Option<PathBuf>,
 ) -> anyhow::Result<()> {
-    let mut has_names = false;
+    // The venue whose instruments were asked for.
+    let mut named = None;
     while !shell.interrupt.shell.load(Ordering::Relaxed) {
         let is_ready = shell.link().standing() == Standing::Ready;
-        if is_ready && !has_names && shell.link().instrument_names().len() < NAMES_FEW {
+        let url = shell.link().url().to_string();
+        if is_ready && named.as_ref() != Some(&url) && shell.link().instrument_names().len() < NAMES_FEW {
             shell.fetch_names();
-            has_names = true;
+            named = Some(url);
         }
         // The link is let go before the person types: whoever keeps it needs it.
         let prompt = prompt(&shell.link());
@@ -182,7 +184,8 @@ fn filled_in(
     let whole = form.and_then(|fields| {
         let whole = format!("{command}{fields}");
         let send = editor.readline(&format!("  {whole}\n  send it (yes): "))?;
-        Ok(["", "y", "yes"].contains(&send.trim()).then_some(whole))
+        // An empty line is nobody's word.
+        Ok(["y", "yes"].contains(&send.trim()).then_some(whole))
     });
     if let Some(words) = editor.helper_mut() {
         words.field = None;
@@ -551,17 +554,23 @@ impl Completer for Words {
     fn complete(&self, line: &str, place: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = &line[..place];
         if let Some(words) = &self.field {
-            let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+            let start = last_word(before);
             let found = words.iter().filter(|word| word.starts_with(&before[start..]));
             let pair = |word: &String| Pair { display: word.clone(), replacement: word.clone() };
             return Ok((start, found.map(pair).collect()));
         }
         let command = before.rsplit(';').next().unwrap_or_default().trim_start();
-        let start = place - (command.len() - command.rfind(char::is_whitespace).map_or(0, |at| at + 1));
+        let start = place - (command.len() - last_word(command));
         let typed = &before[start..];
         let found = self.candidates(command).into_iter().filter(|word| word.starts_with(typed));
         Ok((start, found.map(|word| Pair { display: word.clone(), replacement: word }).collect()))
     }
+}
+
+/// Where the last word of a line begins.
+fn last_word(line: &str) -> usize {
+    let blank = line.char_indices().rev().find(|(_, character)| character.is_whitespace());
+    blank.map_or(0, |(at, character)| at + character.len_utf8())
 }
 
 impl Hinter for Words {
@@ -626,5 +635,19 @@ impl Keeper {
         self.is_stopped.store(true, Ordering::Relaxed);
         // It ends within a tenth of a second; that it panicked was printed.
         let _ = self.thread.join();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_begins_behind_a_blank_of_any_width() {
+        for (line, word) in
+            [("buy BTC", "BTC"), ("buy\u{a0}B\u{e9}", "B\u{e9}"), ("buy\u{2003}", ""), ("", ""), ("x", "x")]
+        {
+            assert_eq!(&line[last_word(line)..], word, "{line:?}");
+        }
     }
 }

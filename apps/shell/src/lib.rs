@@ -27,7 +27,7 @@ mod trade;
 mod watch;
 mod words;
 
-pub use config::{DecimalText, Limits, ShellConfig, TEST_URL, VenueUrl};
+pub use config::{DecimalText, GrantName, Limits, ShellConfig, TEST_URL, VenueUrl};
 pub use execute::Done;
 pub use history::{Entry, History, Way};
 pub use link::{Answer, Clock, Feed, Link, Standing};

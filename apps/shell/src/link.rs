@@ -163,6 +163,22 @@ impl Link {
         self.inbox.clock
     }
 
+    /// The venue's clock in milliseconds since 1970 as far as its replies tell: behind it by what the last one took on its
+    /// way; none before the first.
+    #[must_use]
+    pub fn venue_ms(&self) -> Option<u64> {
+        let (at, us) = self.inbox.venue_time?;
+        Some((us + self.inbox.clock.now().since(at).0 / 1_000) / 1_000)
+    }
+
+    /// Tells notes once more that were taken and shown to nobody.
+    pub(crate) fn put_back(&mut self, notes: Vec<String>) {
+        for note in notes.into_iter().rev() {
+            self.inbox.notes.push_front(note);
+        }
+        self.inbox.notes.truncate(NOTES_MAX);
+    }
+
     /// Whether the session is with a key.
     #[must_use]
     pub fn has_key(&self) -> bool {
@@ -187,6 +203,20 @@ impl Link {
         match &self.venue {
             Venue::Deribit { link, .. } => link.session().scope(),
             Venue::Native(_) => "",
+        }
+    }
+
+    /// What of the login falls short, in a line: orders that it does not allow, a word that was asked for and not granted.
+    #[must_use]
+    pub fn shortcoming(&self) -> Option<String> {
+        let Venue::Deribit { link, .. } = &self.venue else { return None };
+        let session = link.session();
+        let missing = session.missing_scope().map(|word| format!("the venue did not grant {word}"));
+        match session.may_trade() {
+            true => missing,
+            false => Some(
+                "this login cannot trade: orders need trade:read_write, of the key and of scope".to_owned(),
+            ),
         }
     }
 
@@ -403,6 +433,7 @@ impl Link {
         let venue = venue(&config, &url, key)?;
         self.disconnect();
         self.inbox.feeds.clear();
+        self.inbox.venue_time = None;
         self.names.clear();
         self.order_ids.clear();
         (self.config, self.url, self.venue) = (config, url, venue);
@@ -441,6 +472,7 @@ impl Link {
             Venue::Native(link) => link.subscribe(channel)?,
         }
         self.channels.insert(channel.to_owned());
+        self.inbox.feeds.entry(channel.to_owned()).or_default();
         Ok(())
     }
 
@@ -587,6 +619,8 @@ pub(crate) struct Inbox {
     news_lost: u64,
     notes: VecDeque<String>,
     log: Option<Log>,
+    /// When a reply came, and when the venue says that it sent it, in microseconds since 1970.
+    venue_time: Option<(Nanos, u64)>,
     answer: Option<(i64, Answer)>,
     awaited: Option<i64>,
     auth_sent_at: Option<Nanos>,
@@ -609,6 +643,7 @@ impl Inbox {
             news_lost: 0,
             notes: VecDeque::with_capacity(NOTES_MAX),
             log: None,
+            venue_time: None,
             answer: None,
             awaited: None,
             auth_sent_at: None,
@@ -626,6 +661,15 @@ impl Inbox {
     fn tell_log(&mut self, text: &str) {
         if let Some(log) = &mut self.log {
             log.tell(self.clock.now(), text.to_owned());
+        }
+    }
+
+    /// What becomes known of the venue's clock by a reply.
+    fn set_clock_by(&mut self, at: Nanos, inbound: &Inbound<'_>) {
+        if let Inbound::Response(response) = inbound
+            && response.server_time.us_out > 0
+        {
+            self.venue_time = Some((at, response.server_time.us_out));
         }
     }
 
@@ -655,12 +699,10 @@ impl Inbox {
         self.count(channel);
     }
 
-    /// A message of a channel came and is the last of the history.
+    /// A message of a channel came and is the last of the history. What nobody wants, or wants no longer, is kept there alone:
+    /// a venue could send names without end.
     fn count(&mut self, channel: &str) {
-        let feed = match self.feeds.get_mut(channel) {
-            Some(feed) => feed,
-            None => self.feeds.entry(channel.to_owned()).or_default(),
-        };
+        let Some(feed) = self.feeds.get_mut(channel) else { return };
         feed.count += 1;
         feed.place = self.place;
         if self.wants_news {
@@ -681,7 +723,9 @@ impl Listener for Inbox {
 
     fn on_text<'f>(&mut self, at: Received, text: &'f str) -> Result<Inbound<'f>, ScanError> {
         self.place = if self.keeps_history { self.history.push(at.at, Way::Received, text) } else { 0 };
-        Inbound::parse_with(text, &mut Later)
+        let inbound = Inbound::parse_with(text, &mut Later)?;
+        self.set_clock_by(at.at, &inbound);
+        Ok(inbound)
     }
 
     fn on_event(&mut self, _at: Received, event: SessionEvent<'_>) {
@@ -758,6 +802,8 @@ fn session_config(config: &ShellConfig, key: Option<Key>) -> SessionConfig {
         cancel_on_disconnect: config.cancel_on_disconnect,
         request_timeout: config.request_timeout.0,
         pending_max: 16,
+        grant: config.grant.0,
+        scope: config.scope.clone(),
         ..SessionConfig::new("tickpath", env!("CARGO_PKG_VERSION"), key)
     }
 }

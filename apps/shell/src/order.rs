@@ -221,9 +221,9 @@ impl NewOrder {
         Ok(())
     }
 
-    /// What the venue takes.
+    /// What the venue takes. After `valid_until`, in milliseconds of its clock, it takes it no more.
     #[must_use]
-    pub fn params(&self) -> PlaceOrder<'_> {
+    pub fn params(&self, valid_until: Option<u64>) -> PlaceOrder<'_> {
         PlaceOrder {
             instrument_name: Text::new(&self.instrument),
             amount: self.amount,
@@ -241,7 +241,7 @@ impl NewOrder {
             trigger_offset: self.trigger_offset,
             advanced: None,
             mmp: self.mmp,
-            valid_until: None,
+            valid_until,
         }
     }
 }
@@ -309,9 +309,9 @@ impl Change {
         Ok(change)
     }
 
-    /// What the venue takes.
+    /// What the venue takes, until when as an order.
     #[must_use]
-    pub fn params(&self) -> EditOrder<'_> {
+    pub fn params(&self, valid_until: Option<u64>) -> EditOrder<'_> {
         EditOrder {
             order_id: Text::new(&self.order_id),
             amount: self.amount,
@@ -324,7 +324,7 @@ impl Change {
             trigger_price: self.trigger_price,
             trigger_offset: self.trigger_offset,
             mmp: self.mmp,
-            valid_until: None,
+            valid_until,
             display_amount: self.display_amount,
         }
     }
@@ -376,7 +376,8 @@ pub fn currency_of(instrument: &str) -> &str {
 }
 
 /// The value of an order, in 10^-scale: what `limits.notional_max` bounds. `price` is the order's own, or that of the
-/// market; `index` the underlying's, of inverse options. None when a factor is missing or it is beyond all numbers.
+/// market; `index` the underlying's, of inverse options and of combinations, whose price is a difference of prices and says
+/// nothing of what they are worth. None when a factor is missing or it is beyond all numbers.
 #[must_use]
 pub fn notional(
     instrument: &Instrument<'_>,
@@ -386,7 +387,7 @@ pub fn notional(
 ) -> Option<(i128, u8)> {
     let is_inverse = instrument.instrument_type == Some(InstrumentType::Reversed);
     match (instrument.kind, is_inverse) {
-        (Kind::Option | Kind::OptionCombo, true) => product(amount, index?),
+        (Kind::OptionCombo, _) | (Kind::FutureCombo, false) | (Kind::Option, true) => product(amount, index?),
         (_, true) => Some((i128::from(amount.mantissa()), amount.scale())),
         (_, false) => product(amount, price?),
     }
@@ -401,7 +402,8 @@ pub fn exceeds((value, scale): (i128, u8), limit: Decimal) -> bool {
     };
     let common = scale.max(limit_scale);
     match (up(value, common - scale), up(i128::from(limit.mantissa()), common - limit_scale)) {
-        (Some(value), Some(limit)) => value > limit,
+        // A price below zero costs as much as one above.
+        (Some(value), Some(limit)) => value.saturating_abs() > limit,
         _ => true,
     }
 }
@@ -489,6 +491,26 @@ mod tests {
             assert!(error.contains(words), "{text}: {error}");
         }
         assert!(parse(&format!("X 10 5 label={}", "x".repeat(64))).is_ok());
+    }
+
+    #[test]
+    fn a_combination_is_worth_what_its_legs_are() {
+        let (amount, index) = (number("10"), number("60000"));
+        for (kind, instrument_type, value) in [
+            (Kind::FutureCombo, InstrumentType::Linear, Some((600_000, 0))),
+            (Kind::OptionCombo, InstrumentType::Linear, Some((600_000, 0))),
+            (Kind::OptionCombo, InstrumentType::Reversed, Some((600_000, 0))),
+            (Kind::FutureCombo, InstrumentType::Reversed, Some((10, 0))),
+            (Kind::Future, InstrumentType::Linear, Some((-10, 0))),
+        ] {
+            let instrument =
+                Instrument { kind, instrument_type: Some(instrument_type), ..Instrument::default() };
+            let found = notional(&instrument, amount, Some(number("-1")), Some(index));
+            assert_eq!(found, value, "{kind} {instrument_type}");
+        }
+        // A price below zero is a value as well.
+        assert!(exceeds((-11, 0), number("10")) && !exceeds((-10, 0), number("10")));
+        assert!(exceeds((i128::MIN, 0), number("10")));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stdout};
 use ratatui::crossterm::terminal;
 use tickpath_types::Nanos;
 
-use crate::link::Link;
+use crate::link::{Link, Standing};
 use crate::watch::channel_lines;
 
 /// Lines of the pane at most, its border included.
@@ -42,7 +42,7 @@ impl Pane {
         let count = link.channels().len();
         let Some(wanted) = height(count, lines) else { return self.close() };
         let rows_max = usize::from(wanted) - 1;
-        let rows = match count > rows_max {
+        let mut rows = match count > rows_max {
             true => {
                 let mut rows = channel_lines(link, rows_max - 1);
                 rows.push(format!("... and {} more: see subscriptions", count - rows.len()));
@@ -50,6 +50,7 @@ impl Pane {
             }
             false => channel_lines(link, rows_max),
         };
+        rows.push(border(link.standing(), columns));
         let shape = (lines, columns, wanted);
         if self.made_for == Some(shape) && self.last == rows {
             return;
@@ -63,7 +64,7 @@ impl Pane {
         for (row, text) in (1..).zip(&rows) {
             out.push_str(&format!("\x1b[{row};1H\x1b[2K{}", clipped(text, columns)));
         }
-        out.push_str(&format!("\x1b[{wanted};1H\x1b[2K{}\x1b8", "-".repeat(usize::from(columns))));
+        out.push_str("\x1b8");
         write(&out);
         (self.made_for, self.last) = (Some(shape), rows);
     }
@@ -103,6 +104,15 @@ fn region(before: u16, wanted: u16, lines: u16) -> String {
     out
 }
 
+/// The line below the channels. Where there is no connection it says that nothing above it is of now.
+fn border(standing: Standing, columns: u16) -> String {
+    let word = match standing {
+        Standing::Ready => "",
+        Standing::Connecting | Standing::Off => "-- not connected: this came before ",
+    };
+    format!("{word:-<width$}", width = usize::from(columns))
+}
+
 fn clipped(text: &str, columns: u16) -> String {
     text.chars().filter(|character| !character.is_control()).take(usize::from(columns)).collect()
 }
@@ -130,6 +140,12 @@ mod tests {
         ] {
             assert_eq!(height(channels, lines), wanted, "{channels} {lines}");
         }
+    }
+
+    #[test]
+    fn the_border_says_that_there_is_no_connection() {
+        assert_eq!(border(Standing::Ready, 5), "-----");
+        assert!(border(Standing::Connecting, 60).starts_with("-- not connected: this came before ----"));
     }
 
     #[test]

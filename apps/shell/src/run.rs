@@ -88,7 +88,7 @@ pub struct Report {
 pub struct CommandReport {
     /// The command line.
     pub command: String,
-    /// `done`, or the kind of failure: `invalid`, `limit`, `not_connected`, `refused`, `timeout`, `lost`, `not_done`,
+    /// `done`, or the kind of failure: `invalid`, `limit`, `not_connected`, `refused`, `timeout`, `lost`, `not_done`, `unknown`,
     /// `interrupted`.
     pub status: &'static str,
     /// Why it failed.
@@ -138,6 +138,9 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
         }
         None => runner.run_lines(&mut shell, std::io::stdin()),
     };
+    if let Some(word) = shell.parting_word() {
+        tell(format_args!("tickpath: {word}"));
+    }
     let mut link = shell.link();
     link.disconnect();
     let ended = match (shell.interrupt.is_raised(), runner.has_failed) {

@@ -67,6 +67,9 @@ pub enum Failure {
     /// The request was lost, and the venue was asked: it was not done.
     #[error("{0}")]
     NotDone(String),
+    /// The venue was asked what became of a request, and that is not known yet: it may be done, now or later.
+    #[error("{0}")]
+    Unknown(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -93,6 +96,7 @@ impl Failure {
             Failure::Late(_) => "timeout",
             Failure::Lost(_) => "lost",
             Failure::NotDone(_) => "not_done",
+            Failure::Unknown(_) => "unknown",
             Failure::Interrupted | Failure::Unanswered(_) => "interrupted",
         }
     }
@@ -159,6 +163,8 @@ pub struct Shell {
     link: Arc<Mutex<Link>>,
     pub(crate) interrupt: Interrupt,
     pub(crate) key: Option<Key>,
+    /// The host that the key is for, and whether the venue there is a native one.
+    pub(crate) key_of: (String, bool),
     pub(crate) is_dry_run: bool,
     /// Standard output is something else's.
     pub(crate) is_silent: bool,
@@ -178,6 +184,8 @@ pub struct Shell {
     pub(crate) home: ShellConfig,
     /// Ids of the last orders that were answered.
     pub(crate) entered: VecDeque<String>,
+    /// An order was entered that rested at first.
+    pub(crate) rests: bool,
     was_ready: bool,
 }
 
@@ -187,11 +195,13 @@ impl Shell {
     pub fn new(mut link: Link, key: Option<Key>, is_dry_run: bool, interrupt: Interrupt) -> Shell {
         link.want_news(true);
         let home = link.config().clone();
+        let key_of = crate::execute::key_of(link.url());
         let link = Arc::new(Mutex::new(link));
         Shell {
             link,
             interrupt,
             key,
+            key_of,
             is_dry_run,
             is_silent: false,
             is_reported: false,
@@ -203,8 +213,24 @@ impl Shell {
             is_quiet: false,
             home,
             entered: VecDeque::new(),
+            rests: false,
             was_ready: false,
         }
+    }
+
+    /// What goes with the connection when the shell ends now, in a line: where it has entered orders that rested, and the
+    /// venue cancels with the connection what is open of them.
+    pub(crate) fn parting_word(&self) -> Option<&'static str> {
+        let link = self.link();
+        let is_at_risk = self.rests
+            && !self.is_dry_run
+            && link.config().cancel_on_disconnect
+            && !link.url().is_native()
+            && link.standing() != Standing::Off;
+        is_at_risk.then_some(
+            "the venue cancels what is still open of this shell's orders, as the connection ends \
+             (cancel_on_disconnect): with logout before the end they stay",
+        )
     }
 
     /// The link, for whoever keeps it while no command runs.
@@ -237,6 +263,8 @@ impl Shell {
             match link.standing() {
                 Standing::Ready => {
                     self.was_ready = true;
+                    // It is no reason any more, and happened all the same: orders may have gone with a connection.
+                    link.put_back(reasons);
                     return Ok(());
                 }
                 Standing::Off => break,
@@ -270,13 +298,7 @@ impl Shell {
         if method.is_private() && !self.link().has_key() {
             return Err(Failure::Invalid(format!("{method} needs a login: see help auth")));
         }
-        let state = |link: &Link| (link.standing() == Standing::Ready, link.losses());
-        let before = state(&self.link());
-        self.ensure_ready()?;
-        if !before.0 || state(&self.link()) != before {
-            // A connection that had to be made first is no part of the command's time.
-            self.began = None;
-        }
+        self.begin_ready()?;
         let mut asks_left = QUESTION_ASKS;
         loop {
             let result = self.ask_once(method, params);
@@ -286,6 +308,18 @@ impl Shell {
                 result => return result,
             }
         }
+    }
+
+    /// [`ensure_ready`](Shell::ensure_ready) before the first request of a command.
+    pub(crate) fn begin_ready(&mut self) -> Result<(), Failure> {
+        let state = |link: &Link| (link.standing() == Standing::Ready, link.losses());
+        let before = state(&self.link());
+        self.ensure_ready()?;
+        if !before.0 || state(&self.link()) != before {
+            // A connection that had to be made first is no part of the command's time.
+            self.began = None;
+        }
+        Ok(())
     }
 
     fn ask_once<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
@@ -346,8 +380,11 @@ impl Shell {
             match link.request(method, params) {
                 Ok(id) => return Ok(id),
                 Err(RequestError::RateLimit { wait_ns }) if wait_ns <= RATE_WAIT_MAX.0 => {
-                    if link.clock().now().since(start) > RATE_WAIT_MAX || self.interrupt.is_raised() {
+                    if self.interrupt.is_raised() {
                         return Err(Failure::Interrupted);
+                    }
+                    if link.clock().now().since(start) > RATE_WAIT_MAX {
+                        return Err(Failure::Invalid(RequestError::RateLimit { wait_ns }.to_string()));
                     }
                     link.poll();
                     link.wait(WAIT.min(Duration::from_nanos(wait_ns)));

@@ -1,6 +1,6 @@
 //! Orders: checked against the limits, entered, and found again where their answer was lost.
 
-use tickpath_deribit::codes::{Direction, OrderState, OrderType};
+use tickpath_deribit::codes::{Direction, Kind, OrderState, OrderType};
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
     CancelOrder, ClosePosition, GetInstrument, GetOpenOrders, GetOpenOrdersByInstrument, GetOrderState,
@@ -17,13 +17,35 @@ use crate::link::Clock;
 use crate::order::{Change, NewOrder, currency_of, exceeds, has_limit, notional};
 use crate::shell::{Failure, Reply, Shell};
 
-/// How far the venue's clock may be behind ours, in milliseconds, for an order to be one of this request.
+/// How far the venue's clock may be behind ours, in milliseconds, for an order to be one of this request, where nothing is
+/// known of it; and what is left to its rounding and its drift where its replies tell it.
 const CLOCKS_APART_MS: u64 = 60_000;
+const CLOCK_ERROR_MS: u64 = 1_000;
+/// How long after the deadline of a request, by the venue's clock, it is certain that it is not taken any more.
+const DEADLINE_MARGIN_MS: u64 = 1_000;
 /// Orders of this run that are known by their answers; the oldest are forgotten.
 const ENTERED_MAX: usize = 1_024;
-/// A request whose answer was lost may still be on its way: so often its order is asked for again, with this pause.
+/// A request whose answer was lost may still be on its way: so often its order is asked for again, with this pause, and then
+/// with a longer one as long as the venue would take it.
 const SETTLE_ASKS: u32 = 5;
 const SETTLE_INTERVAL: Nanos = Nanos::from_millis(200);
+const SETTLE_INTERVAL_LONG: Nanos = Nanos::from_millis(500);
+
+/// When a request was sent by the venue's clock, and until when it is taken, in milliseconds since 1970; none where nothing
+/// is known of that clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Deadline {
+    asked_ms: Option<u64>,
+    valid_until: Option<u64>,
+}
+
+impl Deadline {
+    /// Whether it is certain that the request is not taken any more.
+    fn is_over(self, link: &crate::link::Link) -> bool {
+        let over_ms = self.valid_until.map(|until| until.saturating_add(DEADLINE_MARGIN_MS));
+        over_ms.zip(link.venue_ms()).is_some_and(|(over, venue)| venue > over)
+    }
+}
 
 /// Reads a result that the venue gave.
 pub(crate) fn read<'a, T: Field<'a>>(json: &'a str) -> Result<T, Failure> {
@@ -35,7 +57,8 @@ impl Shell {
     /// Enters an order; in a dry run says what would be sent.
     ///
     /// # Errors
-    /// [`Failure`]. Where the answer was lost the venue is asked by the order's label: [`Failure::NotDone`] when it has none.
+    /// [`Failure`]. Where the answer was lost the venue is asked by the order's label, as long as it would take it:
+    /// [`Failure::NotDone`] when it has none then.
     pub fn enter(&mut self, side: Side, mut order: NewOrder) -> Result<Reply, Failure> {
         let method = match side {
             Side::Buy => Method::Buy,
@@ -58,12 +81,12 @@ impl Shell {
             }
         }
         if self.is_dry_run {
-            return self.dry_run(method, &order.params());
+            return self.dry_run(method, &order.params(None));
         }
-        let asked_ms = Clock::unix_ms();
-        let result = match self.ask(method, &order.params()) {
+        let deadline = self.deadline()?;
+        let result = match self.ask(method, &order.params(deadline.valid_until)) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
-                self.find_by_label(side, &order, asked_ms, failure)
+                self.find_by_label(side, &order, deadline, failure)
             }
             result => result,
         };
@@ -74,12 +97,25 @@ impl Shell {
                 self.entered.pop_front();
             }
             let id = reply.order.order_id.to_cow().into_owned();
+            self.rests |= matches!(reply.order.order_state, OrderState::Open | OrderState::Untriggered);
             if self.is_watched {
                 self.link().learn_order(id.clone());
             }
             self.entered.push_back(id);
         }
         result
+    }
+
+    /// Until when the venue takes a request that is sent now. Connects first: the login tells the venue's clock.
+    fn deadline(&mut self) -> Result<Deadline, Failure> {
+        if !self.link().has_key() || self.link().keeps_requests() {
+            return Ok(Deadline::default());
+        }
+        self.begin_ready()?;
+        let link = self.link();
+        let asked_ms = link.venue_ms();
+        let timeout_ms = link.config().request_timeout.0.0 / 1_000_000;
+        Ok(Deadline { asked_ms, valid_until: asked_ms.map(|now| now.saturating_add(timeout_ms)) })
     }
 
     /// Changes an order.
@@ -91,22 +127,24 @@ impl Shell {
             self.check_change(change)?;
         }
         if self.is_dry_run {
-            return self.dry_run(Method::Edit, &change.params());
+            return self.dry_run(Method::Edit, &change.params(None));
         }
-        let failure = match self.ask(Method::Edit, &change.params()) {
+        let deadline = self.deadline()?;
+        let failure = match self.ask(Method::Edit, &change.params(deadline.valid_until)) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => failure,
             result => return result,
         };
-        let (json, is_done) = self.state_after(&failure, &change.order_id, |order| {
-            let is_amount = change.amount.is_none_or(|amount| order.amount == amount);
-            let is_price = change.price.is_none_or(|price| order.price == Some(OrderPrice::Limit(price)));
-            order.replaced && is_amount && is_price && change.contracts.is_none()
-        })?;
-        match is_done {
-            true => Ok(Reply { json: format!("{{\"order\":{json},\"trades\":[]}}"), ..Reply::default() }),
-            false => {
-                Err(Failure::NotDone(format!("{failure}; {}", crate::print::result(Method::Cancel, &json))))
+        let is_done = |order: &Order<'_>| {
+            // A change before this one had perhaps the same aim.
+            let is_since = deadline.asked_ms.is_none_or(|asked| order.last_update_timestamp >= asked);
+            order.replaced && is_since && is_changed(change, order)
+        };
+        let (json, state) = self.state_after(&failure, &change.order_id, deadline, is_done)?;
+        match state {
+            After::Done => {
+                Ok(Reply { json: format!("{{\"order\":{json},\"trades\":[]}}"), ..Reply::default() })
             }
+            other => Err(other.failure(&failure, &json)),
         }
     }
 
@@ -124,11 +162,10 @@ impl Shell {
             result => return result,
         };
         let is_cancelled = |order: &Order<'_>| order.order_state == OrderState::Cancelled;
-        match self.state_after(&failure, order_id, is_cancelled)? {
-            (json, true) => Ok(Reply { json, ..Reply::default() }),
-            (json, false) => {
-                Err(Failure::NotDone(format!("{failure}; {}", crate::print::result(Method::Cancel, &json))))
-            }
+        // Nothing says until when the venue takes a cancel.
+        match self.state_after(&failure, order_id, Deadline::default(), is_cancelled)? {
+            (json, After::Done) => Ok(Reply { json, ..Reply::default() }),
+            (json, other) => Err(other.failure(&failure, &json)),
         }
     }
 
@@ -196,9 +233,9 @@ impl Shell {
             Ok(format!("the position in {instrument} is {size} and {count} orders are open in it"))
         };
         match look() {
-            Ok(state) => Failure::NotDone(format!("{failure}; {state}: look before it is closed again")),
+            Ok(state) => Failure::Unknown(format!("{failure}; {state}: look before it is closed again")),
             Err(Failure::Interrupted) => Failure::Unanswered(Method::ClosePosition.name()),
-            Err(other) => Failure::NotDone(format!(
+            Err(other) => Failure::Unknown(format!(
                 "{failure}, and asking for the position failed ({other}): look at positions and orders before it is closed again"
             )),
         }
@@ -286,7 +323,8 @@ impl Shell {
     ) -> Result<(Option<Decimal>, Option<Decimal>), Failure> {
         // A sell order may trade above its limit; the market says how far.
         let own = order.price.filter(|_| has_limit(order.order_type) && side == Side::Buy);
-        if own.is_some() && !instrument.kind.text().starts_with("option") {
+        let needs_index = matches!(instrument.kind, Kind::Option | Kind::OptionCombo | Kind::FutureCombo);
+        if own.is_some() && !needs_index {
             return Ok((own, None));
         }
         let name = Text::new(&order.instrument);
@@ -335,7 +373,7 @@ impl Shell {
         &mut self,
         side: Side,
         order: &NewOrder,
-        asked_ms: u64,
+        deadline: Deadline,
         failure: Failure,
     ) -> Result<Reply, Failure> {
         let label = order.label.as_deref().unwrap_or_default();
@@ -343,13 +381,17 @@ impl Shell {
         let params = GetOrderStateByLabel { currency, label: Some(Text::new(label)) };
         // A label of the user's may be that of several orders: those that were answered are others.
         let answered = std::mem::take(&mut self.entered);
+        let since_ms = match deadline.asked_ms {
+            Some(asked) => asked.saturating_sub(CLOCK_ERROR_MS),
+            None => Clock::unix_ms().saturating_sub(CLOCKS_APART_MS),
+        };
         let of_this_request = |value: &Value<'_>| {
             let found: Order<'_> = value.parse().ok()?;
-            let is_new = found.creation_timestamp.saturating_add(CLOCKS_APART_MS) >= asked_ms;
+            let is_new = found.creation_timestamp >= since_ms;
             let is_answered = answered.iter().any(|id| *found.order_id.to_cow() == **id);
             (is_new && !is_answered && is_as_sent(side, order, &found)).then_some(found.creation_timestamp)
         };
-        let result = self.ask_by_label(&params, label, &of_this_request, &failure);
+        let result = self.ask_by_label(&params, label, deadline, &of_this_request, &failure);
         self.entered = answered;
         result
     }
@@ -358,15 +400,19 @@ impl Shell {
         &mut self,
         params: &GetOrderStateByLabel<'_>,
         label: &str,
+        deadline: Deadline,
         of_this_request: &impl Fn(&Value<'_>) -> Option<u64>,
         failure: &Failure,
     ) -> Result<Reply, Failure> {
-        for _ in 0..=SETTLE_ASKS {
+        let mut asks = 0;
+        loop {
+            // Before the question: what the venue took until then it tells.
+            let is_over = deadline.is_over(&self.link());
             let json = match self.ask(Method::GetOrderStateByLabel, params) {
                 Ok(reply) => reply.json,
                 Err(Failure::Interrupted) => return Err(unanswered(failure)),
                 Err(other) => {
-                    return Err(Failure::NotDone(format!(
+                    return Err(Failure::Unknown(format!(
                         "{failure}, and asking by its label {label} failed ({other}): look at orders before it is sent again"
                     )));
                 }
@@ -377,11 +423,19 @@ impl Shell {
                 let json = format!("{{\"order\":{},\"trades\":[]}}", order.text());
                 return Ok(Reply { json, ..Reply::default() });
             }
-            self.pump(SETTLE_INTERVAL, |_| false).map_err(|_| unanswered(failure))?;
+            if is_over {
+                return Err(Failure::NotDone(format!(
+                    "{failure}; the venue has no order with its label {label} and takes none any more: it was not entered"
+                )));
+            }
+            if asks > SETTLE_ASKS && deadline.valid_until.is_none() {
+                return Err(Failure::Unknown(format!(
+                    "{failure}; the venue has no order with its label {label} so far: look at orders before it is sent again"
+                )));
+            }
+            self.pump(settle_pause(asks), |_| false).map_err(|_| unanswered(failure))?;
+            asks += 1;
         }
-        Err(Failure::NotDone(format!(
-            "{failure}; the venue has no order with its label {label}: it was not entered"
-        )))
     }
 
     /// The state of an order whose change or cancel got no answer, and whether it is as wanted; asked for as an order is.
@@ -389,29 +443,73 @@ impl Shell {
         &mut self,
         failure: &Failure,
         order_id: &str,
+        deadline: Deadline,
         is_as_wanted: impl Fn(&Order<'_>) -> bool,
-    ) -> Result<(String, bool), Failure> {
+    ) -> Result<(String, After), Failure> {
         let id = Text::new(order_id);
-        let mut asks_left = SETTLE_ASKS;
+        let mut asks = 0;
         loop {
+            let is_over = deadline.is_over(&self.link());
             match self.ask(Method::GetOrderState, &GetOrderState { order_id: id }) {
                 Ok(reply) => {
-                    let is_done = is_as_wanted(&read(&reply.json)?);
-                    if is_done || asks_left == 0 {
-                        return Ok((reply.json, is_done));
+                    if is_as_wanted(&read(&reply.json)?) {
+                        return Ok((reply.json, After::Done));
+                    }
+                    if is_over {
+                        return Ok((reply.json, After::NotDone));
+                    }
+                    if asks >= SETTLE_ASKS && deadline.valid_until.is_none() {
+                        return Ok((reply.json, After::Unknown));
                     }
                 }
                 Err(Failure::Interrupted) => return Err(unanswered(failure)),
                 Err(other) => {
-                    return Err(Failure::NotDone(format!(
+                    return Err(Failure::Unknown(format!(
                         "{failure}, and asking for the order failed ({other})"
                     )));
                 }
             }
-            asks_left -= 1;
-            self.pump(SETTLE_INTERVAL, |_| false).map_err(|_| unanswered(failure))?;
+            self.pump(settle_pause(asks), |_| false).map_err(|_| unanswered(failure))?;
+            asks += 1;
         }
     }
+}
+
+/// What became of a change or a cancel whose answer was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Done,
+    NotDone,
+    /// Not done so far; the venue may still take it.
+    Unknown,
+}
+
+impl After {
+    fn failure(self, failure: &Failure, order: &str) -> Failure {
+        let text = format!("{failure}; {}", crate::print::result(Method::Cancel, order));
+        if self == After::NotDone { Failure::NotDone(text) } else { Failure::Unknown(text) }
+    }
+}
+
+/// The pause behind so many questions.
+fn settle_pause(asks: u32) -> Nanos {
+    if asks < SETTLE_ASKS { SETTLE_INTERVAL } else { SETTLE_INTERVAL_LONG }
+}
+
+/// Whether an order is as a change would have it.
+fn is_changed(change: &Change, order: &Order<'_>) -> bool {
+    let is =
+        |wanted: Option<Decimal>, found: Option<Decimal>| wanted.is_none_or(|wanted| found == Some(wanted));
+    // A price that would take liquidity is moved for an order that must not.
+    let price = change.price.filter(|_| !(change.post_only || order.post_only));
+    is(change.amount, Some(order.amount))
+        && is(change.contracts, order.contracts.and_then(|contracts| contracts.decimal().ok()))
+        && is(price, order.price.and_then(OrderPrice::limit))
+        && is(change.trigger_price, order.trigger_price)
+        && is(change.trigger_offset, order.trigger_offset)
+        && is(change.display_amount, order.display_amount.or(order.max_show))
+        && (!change.post_only || order.post_only)
+        && (!change.reduce_only || order.reduce_only)
 }
 
 /// Ctrl-C while it is being found out what became of a request.
@@ -427,7 +525,16 @@ fn is_as_sent(side: Side, sent: &NewOrder, found: &Order<'_>) -> bool {
     // A price that would take liquidity is moved for an order that must not.
     let is_fixed = has_limit(sent.order_type) && !sent.post_only;
     let price = sent.price.filter(|_| is_fixed).map(OrderPrice::Limit);
-    *found.instrument_name.to_cow() == *sent.instrument
+    // A type or a trigger that the venue has not changed by itself since.
+    let is_type = found.triggered == Some(true)
+        || sent.order_type == OrderType::MarketLimit
+        || found.order_type == sent.order_type;
+    let is_trigger =
+        sent.trigger_price.is_none_or(|price| found.trigger_price.is_none_or(|own| own == price));
+    is_type
+        && is_trigger
+        && (!sent.reduce_only || found.reduce_only)
+        && *found.instrument_name.to_cow() == *sent.instrument
         && found.direction == side.into()
         && sent.amount.is_none_or(|amount| amount == found.amount)
         && price.is_none_or(|price| found.price == Some(price))

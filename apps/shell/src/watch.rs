@@ -107,7 +107,7 @@ impl Shell {
             .channels()
             .iter()
             .map(|name| {
-                let feed = link.feeds().get(name);
+                let feed = link.feeds().get(name).filter(|feed| feed.count > 0);
                 let last = feed.and_then(|feed| data_of(&link.history().entry(feed.place)?));
                 let count = feed.map_or(0, |feed| feed.count);
                 let last = last.unwrap_or_else(|| "null".to_owned());
@@ -249,7 +249,7 @@ impl Shell {
 pub(crate) fn channel_lines(link: &Link, rows_max: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for channel in link.channels().iter().take(rows_max) {
-        let feed = link.feeds().get(channel);
+        let feed = link.feeds().get(channel).filter(|feed| feed.count > 0);
         let count = feed.map_or(0, |feed| feed.count);
         let last = feed.and_then(|feed| link.history().entry(feed.place));
         let last = last.map_or_else(|| "-".to_owned(), |entry| print::channel_line(channel, &entry.text));

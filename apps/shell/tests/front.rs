@@ -6,6 +6,7 @@
 mod running;
 
 use running::Running;
+use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::session::Key;
 use tickpath_deribit_front::FaultKind;
 use tickpath_shell::{Failure, Interrupt, Link, Shell, ShellConfig};
@@ -77,6 +78,33 @@ fn two_clients_trade_with_each_other() {
     assert!(said(&mut anna, "status").contains("logged in as anna ("));
     assert!(said(&mut anna, "logout").starts_with("logged out"));
     drop((anna, bert));
+    venue.stop();
+}
+
+#[test]
+fn a_login_says_what_it_does_not_allow() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = Running::start(folder.path(), |text| text);
+    let reader = "grant = 'client_credentials'\nscope = 'account:read trade:read'";
+    let mut reader = shell_with(&venue, "anna", reader);
+    let text = said(&mut reader, "connect");
+    assert!(text.contains("trade:read ") && text.contains("this login cannot trade"), "{text}");
+    assert_eq!(refused(&mut reader, "buy BTC-PERPETUAL 10 59000"), 13_021);
+    assert_eq!(said(&mut reader, "orders"), "no open orders");
+    assert!(said(&mut reader, "status").contains("this login cannot trade"));
+    // The secret goes to the host that it is for, and to no other.
+    let other = venue.url().replace("127.0.0.1", "localhost");
+    assert!(said(&mut reader, &format!("connect {other}")).contains("public data only"));
+
+    let mut trader = shell_with(
+        &venue,
+        "anna",
+        "grant = 'client_credentials'\nscope = 'account:read_write trade:read_write'",
+    );
+    let text = said(&mut trader, "auth");
+    assert!(text.contains("trade:read_write") && !text.contains("cannot"), "{text}");
+    assert!(said(&mut trader, "buy BTC-PERPETUAL 10 59000").contains("open: buy 10"));
+    drop((reader, trader));
     venue.stop();
 }
 
@@ -155,6 +183,34 @@ fn a_request_that_is_lost_is_told_and_not_repeated() {
     venue.faults.happen_next(FaultKind::RateLimited, 1);
     assert_eq!(refused(&mut shell, &format!("cancel {id}")), 10_028);
     has_orders(&venue, &["stays"]);
+    drop(shell);
+    venue.stop();
+}
+
+#[test]
+fn a_refusal_for_the_moment_is_told_with_its_remedy_and_nothing_was_entered() {
+    let folder = tempfile::tempdir().unwrap();
+    let (venue, mut shell) = place(folder.path());
+    let mut codes = Vec::new();
+    // One of six codes by chance, until each has most likely come.
+    for number in 0..40 {
+        venue.faults.happen_next(FaultKind::Refused, 1);
+        let failure =
+            shell.execute(&format!("buy BTC-PERPETUAL 10 59000 label=refused{number}")).unwrap_err();
+        let text = failure.to_string();
+        let Failure::Refused { code, .. } = failure else {
+            // 11094: the venue does not know itself, and is asked.
+            assert!(text.contains("it was not entered"), "{text}");
+            continue;
+        };
+        let code = ErrorCode::from_code(code).unwrap();
+        assert!(code.is_retryable() && text.ends_with(code.remedy()), "{text}");
+        codes.push(code);
+    }
+    assert_eq!(venue.faults.count(FaultKind::Refused), 40);
+    assert!(codes.contains(&ErrorCode::MatchingEngineQueueFull), "{codes:?}");
+    said(&mut shell, "buy BTC-PERPETUAL 10 59000 label=taken");
+    has_orders(&venue, &["taken"]);
     drop(shell);
     venue.stop();
 }

@@ -654,10 +654,12 @@ impl Session {
             return None;
         }
         let has_key = self.config.key.is_some();
+        // Who may not trade has no orders to be cancelled, and may not ask for it.
+        let cancels = has_key && self.config.cancel_on_disconnect && self.may_trade();
         self.enter(match self.step {
             Step::Hello if has_key => Step::Login,
             Step::Hello | Step::Login => Step::Heartbeat,
-            Step::Heartbeat if has_key && self.config.cancel_on_disconnect => Step::CancelOnDisconnect,
+            Step::Heartbeat if cancels => Step::CancelOnDisconnect,
             _ => Step::Ready,
         });
         if method == Method::Auth && self.missing_scope().is_some() {

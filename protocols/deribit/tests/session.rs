@@ -128,7 +128,7 @@ fn auth_result() -> AuthResult<'static> {
         token_type: Some(Text::new("bearer")),
         expires_in: 900,
         refresh_token: Secret::new("refresh"),
-        scope: Text::new("connection"),
+        scope: Text::new("connection trade:read_write"),
         enabled_features: None,
         sid: None,
         state: None,

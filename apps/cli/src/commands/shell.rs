@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tickpath_config::{load, tell};
-use tickpath_shell::{Ended, Interrupt, Module, RunOptions, ShellConfig, Source, run as run_shell};
+use tickpath_shell::{
+    Ended, GrantName, Interrupt, Module, RunOptions, ShellConfig, Source, run as run_shell,
+};
 
 use super::{INTERRUPTED, json};
 
@@ -32,6 +34,12 @@ pub struct Args {
     /// A file of mode 0600 with client_id = "..." and client_secret = "..."
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// How the key is shown: client_signature (the default), or client_credentials, which sends the secret itself
+    #[arg(long, value_name = "HOW")]
+    grant: Option<GrantName>,
+    /// What the login is to allow, such as 'account:read trade:read_write'; without it all that the key may do
+    #[arg(long, value_name = "WORDS")]
+    scope: Option<String>,
     /// Trust the certificates in this PEM file and no others
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
@@ -68,6 +76,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if args.ca_file.is_some() {
         config.ca_file.clone_from(&args.ca_file);
+    }
+    if let Some(grant) = args.grant {
+        config.grant = grant;
+    }
+    if args.scope.is_some() {
+        config.scope.clone_from(&args.scope);
     }
     json::check(args.json.as_deref())?;
     let source = match (&args.commands, &args.script) {

@@ -1,5 +1,8 @@
 //! Each fault by itself: afterwards the venue's orders are those that the client believes in.
 
+use std::collections::BTreeSet;
+
+use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::{GetOpenOrders, GetOrderBook, GetPositions};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionConfig};
@@ -309,6 +312,30 @@ fn over_the_rate_nothing_is_done_and_the_client_holds_back() {
     trader.wait("rest", Trader::is_settled);
     assert_eq!(trader.open().len(), 1);
     assert_eq!(trader.link.standing(), Standing::Ready);
+    place.end(trader);
+}
+
+#[test]
+fn an_order_that_is_refused_for_the_moment_was_not_entered_and_can_be_sent_again() {
+    let place = Place::new();
+    let mut trader = place.trader(1);
+    let mut refusals = BTreeSet::new();
+    for number in 0..12 {
+        place.fail(FaultKind::Refused);
+        let label = format!("refused{number}");
+        trader.wait("credit", |trader| trader.buy(&label, 10, "59000").is_ok());
+        trader.wait("rest", Trader::is_settled);
+        refusals.insert(trader.mind.never[&label].clone());
+        trader.wait("credit", |trader| trader.buy(&format!("again{number}"), 10, "59000").is_ok());
+        trader.wait("rest", Trader::is_settled);
+    }
+    assert_eq!((place.count(FaultKind::Refused), trader.open().len()), (12, 12));
+    for refusal in &refusals {
+        let code = refusal.strip_prefix("refused ").unwrap().parse().unwrap();
+        assert!(ErrorCode::from_code(code).unwrap().is_retryable(), "{refusal}");
+    }
+    assert!(refusals.len() > 1, "{refusals:?}");
+    assert_eq!(trader.stats().losses, 0);
     place.end(trader);
 }
 

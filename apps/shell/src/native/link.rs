@@ -595,6 +595,8 @@ impl NativeLink {
                 self.next_ref = self.next_ref.max(number + 1);
                 self.requests(&mut pending).unwrap_or_default()
             }
+            // A reduction that was taken: to ask for it once more would take the order's place in the queue.
+            (None, Ask::Edit(edit)) if self.is_reduced(edit) => Vec::new(),
             (None, Ask::Edit(_) | Ask::Cancel { .. } | Ask::CancelLabel { .. }) => {
                 // An order that is over meanwhile needs nothing more.
                 let targets = pending.targets.clone();

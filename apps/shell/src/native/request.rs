@@ -36,6 +36,11 @@ impl NativeLink {
         OrderRequest::Enter(EnterOrder { client_order_id: VOID, ..order })
     }
 
+    /// Whether an order has the amount that a change wants.
+    pub(super) fn is_reduced(&self, edit: &Edit) -> bool {
+        open_order(&self.account, edit.id).is_ok_and(|own| edit.qty == Some(own.order.qty))
+    }
+
     /// What is to be sent for a request.
     pub(super) fn requests(&mut self, pending: &mut Pending) -> Result<Vec<OrderRequest>, String> {
         let cancel = |own: &OwnOrder, qty: u64| {

@@ -157,6 +157,15 @@ fn an_order_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_entered(
     assert!(said(&mut anna, &format!("edit {id} price=99.40")).contains("at 99.4"));
     proxy.fail_once(Fault::LoseRequest);
     assert!(failure(&mut anna, &format!("edit {id} price=99.30")).to_string().contains("not entered"));
+    // A reduction that was done is not asked for once more: the order stays before those that came after it.
+    let mut bert = venue.shell("BERT");
+    said(&mut bert, "buy ALPHA 10 99.40");
+    proxy.fail_once(Fault::LoseAnswer);
+    assert!(said(&mut anna, &format!("edit {id} amount=60")).contains("60 ALPHA at 99.4"));
+    let text = said(&mut bert, "sell ALPHA 10 99.40 tif=ioc");
+    assert!(text.contains("filled"), "{text}");
+    assert!(said(&mut anna, &format!("order {id}")).contains("10 done"));
+    drop(bert);
     for fault in [Fault::LoseRequest, Fault::LoseAnswer] {
         let id = id_of(&said(&mut anna, "buy ALPHA 1 98"));
         proxy.fail_once(fault);

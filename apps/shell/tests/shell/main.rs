@@ -196,7 +196,7 @@ fn a_subscription_is_over_when_the_venue_has_said_so() {
 #[test]
 fn an_order_is_not_taken_for_another_of_the_same_label() {
     let venue = Venue::start();
-    let mut shell = shell(&venue);
+    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid").contains("order 1 open"));
     for order in ["10 50000", "10 49000", "20 50000"] {
         venue.fail_once(Fault::LoseRequest(Method::Buy));
@@ -219,7 +219,9 @@ fn a_position_whose_closing_was_not_answered_is_looked_at() {
     let mut shell = shell(&venue);
     said(&mut shell, "connect");
     venue.fail_once(Fault::LoseRequest(Method::ClosePosition));
-    let text = failure(&mut shell, "close BTC-PERPETUAL").to_string();
+    let lost = failure(&mut shell, "close BTC-PERPETUAL");
+    assert_eq!(lost.kind(), "unknown");
+    let text = lost.to_string();
     assert!(text.contains("the position in BTC-PERPETUAL is 20 and 0 orders are open"), "{text}");
     venue.fail_once(Fault::LoseAnswer(Method::ClosePosition));
     let text = failure(&mut shell, "close BTC-PERPETUAL").to_string();
@@ -271,7 +273,7 @@ fn nobody_there_is_an_error_at_once() {
 #[test]
 fn an_order_whose_answer_was_lost_is_found_and_not_entered_twice() {
     let venue = Venue::start();
-    let mut shell = shell(&venue);
+    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
     said(&mut shell, "connect");
     venue.fail_once(Fault::LoseAnswer(Method::Buy));
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
@@ -287,18 +289,37 @@ fn an_order_whose_answer_was_lost_is_found_and_not_entered_twice() {
 #[test]
 fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
     let venue = Venue::start();
-    let mut shell = shell(&venue);
+    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
     said(&mut shell, "buy BTC-PERPETUAL 10 50000");
     venue.fail_once(Fault::LoseAnswer(Method::Edit));
     assert!(said(&mut shell, "edit 1 amount=20 price=49000").contains("buy 20 BTC-PERPETUAL at 49000"));
     venue.fail_once(Fault::LoseRequest(Method::Edit));
-    let text = failure(&mut shell, "edit 1 price=48000").to_string();
-    assert!(text.contains("at 49000"), "{text}");
+    let lost = failure(&mut shell, "edit 1 price=48000");
+    assert!(lost.kind() == "not_done" && lost.to_string().contains("at 49000"), "{lost}");
+    // The order was changed before: what is to change now is looked at, whatever it is.
+    venue.fail_once(Fault::LoseRequest(Method::Edit));
+    assert_eq!(failure(&mut shell, "edit 1 trigger_price=47000").kind(), "not_done");
+    venue.fail_once(Fault::LoseAnswer(Method::Edit));
+    assert!(said(&mut shell, "edit 1 trigger_price=47000").contains("order 1 open"));
+    venue.fail_once(Fault::LoseAnswer(Method::Edit));
+    assert!(said(&mut shell, "edit 1 contracts=2").contains("order 1 open"));
+    // The same once more: an answer that is lost is not that of the change before.
+    venue.fail_once(Fault::LoseRequest(Method::Edit));
+    assert_eq!(failure(&mut shell, "edit 1 contracts=2").kind(), "not_done");
+    // Another one, as each loss makes the pauses before the next connection longer.
+    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    said(&mut shell, "connect");
     venue.fail_once(Fault::LoseRequest(Method::Cancel));
-    let text = failure(&mut shell, "cancel 1").to_string();
-    assert!(text.contains("order 1 open"), "{text}");
+    let lost = failure(&mut shell, "cancel 1");
+    assert!(lost.kind() == "unknown" && lost.to_string().contains("order 1 open"), "{lost}");
     venue.fail_once(Fault::LoseAnswer(Method::Cancel));
     assert!(said(&mut shell, "cancel 1").contains("order 1 cancelled"));
+    // What cancels all there is can be done twice; the count is that of the second time.
+    said(&mut shell, "buy BTC-PERPETUAL 10 50000");
+    venue.fail_once(Fault::LoseAnswer(Method::CancelAll));
+    let text = said(&mut shell, "cancel_all");
+    assert!(text.starts_with("0 orders cancelled\n") && text.contains("is not counted"), "{text}");
+    assert_eq!(said(&mut shell, "orders"), "no open orders");
     // What changes nothing is asked again by itself.
     venue.fail_once(Fault::LoseAnswer(Method::GetPositions));
     assert!(said(&mut shell, "positions").contains("BTC-PERPETUAL"));
@@ -314,6 +335,40 @@ fn a_time_out_is_an_error_and_an_order_is_looked_up_after_it() {
     venue.fail_once(Fault::Silent(Method::Buy));
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
     assert_eq!(venue.seen(Method::Buy), 1);
+}
+
+#[test]
+fn a_loss_between_two_commands_is_told() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    said(&mut shell, "buy BTC-PERPETUAL 10 50000");
+    let losses = shell.link().losses();
+    venue.drop_all();
+    let start = std::time::Instant::now();
+    while shell.link().losses() == losses {
+        assert!(start.elapsed().as_secs() < 60, "the loss is not noticed");
+        said(&mut shell, "orders");
+    }
+    let notes: Vec<String> = std::iter::from_fn(|| shell.link().next_note()).collect();
+    assert!(notes.iter().any(|note| note.contains("lost") || note.contains("closed")), "{notes:?}");
+}
+
+#[test]
+fn data_of_channels_that_nobody_wants_take_no_memory() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    let channel = "ticker.BTC-PERPETUAL.100ms";
+    said(&mut shell, &format!("subscribe {channel}"));
+    said(&mut shell, &format!("wait {channel} 3"));
+    assert_eq!(shell.link().feeds().len(), 1);
+    said(&mut shell, &format!("unsubscribe {channel}"));
+    venue.send_unasked("ticker.OTHER.raw");
+    let start = std::time::Instant::now();
+    while !said(&mut shell, "show 20").contains("ticker.OTHER.raw") {
+        assert!(start.elapsed().as_secs() < 60, "nothing came");
+        said(&mut shell, "positions");
+    }
+    assert_eq!(shell.link().feeds().len(), 0);
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn a_person_at_a_terminal_trades() {
         ("label: ", "by hand"),
         ("flags (none): ", "postonly"),
         ("flags (none): ", "post_only"),
-        ("send it (yes): ", ""),
+        ("send it (yes): ", "yes"),
     ] {
         terminal.wait_for(field);
         terminal.type_in(&format!("{answer}\r"));

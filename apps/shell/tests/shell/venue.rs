@@ -46,8 +46,11 @@ struct Order {
     amount: String,
     price: Option<String>,
     state: &'static str,
+    contracts: Option<String>,
+    trigger_price: Option<String>,
     is_replaced: bool,
     created_ms: u64,
+    updated_ms: u64,
 }
 
 #[derive(Debug, Default)]
@@ -59,6 +62,8 @@ struct Book {
     /// Data sent at once on each subscription, and how often.
     data: String,
     data_count: u64,
+    /// A channel to send something of with the next answer.
+    unasked: Option<String>,
     /// Every connection is closed, once.
     drops_all: bool,
     /// The position was closed.
@@ -101,6 +106,11 @@ impl Venue {
     pub fn send_on_subscription(&self, data: &str, count: u64) {
         let mut book = self.book.lock().unwrap();
         (book.data, book.data_count) = (data.to_owned(), count);
+    }
+
+    /// With the next answer something of this channel is sent, which nobody asked for.
+    pub fn send_unasked(&self, channel: &str) {
+        self.book.lock().unwrap().unasked = Some(channel.to_owned());
     }
 
     pub fn drop_all(&self) {
@@ -182,7 +192,7 @@ impl Client {
     /// False when the connection is to be closed.
     fn answer(&mut self, text: &str, book: &mut Book) -> bool {
         let mut out = Vec::new();
-        let time = ServerTime::default();
+        let time = ServerTime { us_in: unix_ms() * 1_000, us_out: unix_ms() * 1_000 };
         match Request::parse(text.as_bytes()) {
             Err(refusal) => write_refusal(&refusal, time, true, &mut out),
             Ok(request) => {
@@ -215,6 +225,11 @@ impl Client {
             }
         }
         self.outbox.insert(0, String::from_utf8(out).unwrap());
+        if let Some(channel) = book.unasked.take() {
+            let mut out = Vec::new();
+            write_notification(&channel, &check(b"{}").unwrap(), None, &mut out);
+            self.outbox.insert(0, String::from_utf8(out).unwrap());
+        }
         true
     }
 
@@ -249,10 +264,16 @@ impl Client {
                 if let Some(amount) = change.amount {
                     order.amount = amount.to_string();
                 }
+                if let Some(contracts) = change.contracts {
+                    order.contracts = Some(contracts.to_string());
+                }
                 if let Some(price) = change.price {
                     order.price = Some(price.to_string());
                 }
-                order.is_replaced = true;
+                if let Some(price) = change.trigger_price {
+                    order.trigger_price = Some(price.to_string());
+                }
+                (order.is_replaced, order.updated_ms) = (true, unix_ms());
                 format!("{{\"order\":{},\"trades\":[]}}", order.json())
             }
             Method::Cancel => {
@@ -297,12 +318,16 @@ impl Client {
 
     fn log_in<'a>(&mut self, request: &Request<'a>) -> Result<String, Refusal<'a>> {
         let auth: Auth<'_> = request.params()?;
-        assert_eq!(auth.grant_type, GrantType::ClientSignature);
-        let signature = name(auth.signature.unwrap().expose());
-        let nonce = name(auth.nonce.unwrap());
-        let is_right = name(auth.client_id.unwrap()) == CLIENT_ID
-            && verify_client_signature(SECRET.as_bytes(), auth.timestamp.unwrap(), &nonce, "", &signature);
-        if !is_right {
+        let is_known = match auth.grant_type {
+            GrantType::ClientCredentials => name(auth.client_secret.unwrap().expose()) == SECRET,
+            GrantType::ClientSignature => {
+                let signature = name(auth.signature.unwrap().expose());
+                let nonce = name(auth.nonce.unwrap());
+                verify_client_signature(SECRET.as_bytes(), auth.timestamp.unwrap(), &nonce, "", &signature)
+            }
+            other => panic!("a login by {other}"),
+        };
+        if !is_known || name(auth.client_id.unwrap()) != CLIENT_ID {
             return Err(Refusal::new(request.id, ErrorCode::InvalidCredentials));
         }
         self.is_authenticated = true;
@@ -339,8 +364,11 @@ impl Book {
             amount: order.amount.unwrap().to_string(),
             price: order.price.map(|price| price.to_string()),
             state: if order.price.is_some() { "open" } else { "filled" },
+            contracts: None,
+            trigger_price: None,
             is_replaced: false,
             created_ms: unix_ms(),
+            updated_ms: unix_ms(),
         });
         let order = self.orders.last().unwrap();
         let trades = if order.state == "filled" {
@@ -374,17 +402,22 @@ impl Order {
             amount: "20".to_owned(),
             price: None,
             state: "filled",
+            contracts: None,
+            trigger_price: None,
             is_replaced: false,
             created_ms: unix_ms(),
+            updated_ms: unix_ms(),
         }
     }
 
     fn json(&self) -> String {
-        let Order { id, label, direction, amount, state, is_replaced, created_ms, .. } = self;
+        let Order { id, label, direction, amount, state, is_replaced, created_ms, updated_ms, .. } = self;
         let price = self.price.as_deref().unwrap_or("50000.5");
         let filled = if *state == "filled" { amount } else { "0.0" };
+        let or_null = |number: &Option<String>| number.clone().unwrap_or_else(|| "null".to_owned());
+        let (contracts, trigger) = (or_null(&self.contracts), or_null(&self.trigger_price));
         format!(
-            r#"{{"label":"{label}","price":{price},"amount":{amount},"direction":"{direction}","time_in_force":"good_til_cancelled","instrument_name":"BTC-PERPETUAL","web":false,"api":true,"order_id":"{id}","creation_timestamp":{created_ms},"replaced":{is_replaced},"filled_amount":{filled},"last_update_timestamp":{created_ms},"post_only":false,"reduce_only":false,"average_price":0.0,"mmp":false,"order_state":"{state}","order_type":"limit","is_liquidation":false,"risk_reducing":false}}"#
+            r#"{{"contracts":{contracts},"trigger_price":{trigger},"label":"{label}","price":{price},"amount":{amount},"direction":"{direction}","time_in_force":"good_til_cancelled","instrument_name":"BTC-PERPETUAL","web":false,"api":true,"order_id":"{id}","creation_timestamp":{created_ms},"replaced":{is_replaced},"filled_amount":{filled},"last_update_timestamp":{updated_ms},"post_only":false,"reduce_only":false,"average_price":0.0,"mmp":false,"order_state":"{state}","order_type":"limit","is_liquidation":false,"risk_reducing":false}}"#
         )
     }
 }
