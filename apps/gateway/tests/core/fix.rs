@@ -150,6 +150,15 @@ fn messages_are_these_bytes() {
             "35=D|11={label}|54=1|38=1|55=BTC-PERPETUAL|40=S|99=62000|854=1|62={UNTIL}|100010={label}|5127=1|"
         )
     );
+    let label = rig.label(1006);
+    let limited = CreateOrder { order_type: OrderType::STOP_LIMIT, price: "62500".parse().unwrap(), ..order };
+    rig.request(CLIENT, 1006, 1, &limited);
+    assert_eq!(
+        rig.sent(),
+        format!(
+            "35=D|11={label}|54=1|38=1|55=BTC-PERPETUAL|44=62500|40=J|99=62000|854=1|62={UNTIL}|100010={label}|5127=1|"
+        )
+    );
     let label = rig.label(1005);
     let order =
         CreateOrder { order_type: OrderType::TRAILING_STOP, stop_price: "500".parse().unwrap(), ..order };
@@ -169,7 +178,7 @@ fn messages_are_these_bytes() {
 #[test]
 fn what_fix_has_no_words_for_does_not_leave() {
     let mut rig = ready();
-    for order_type in [OrderType::STOP_LIMIT, OrderType::TAKE_LIMIT, OrderType::TAKE_MARKET] {
+    for order_type in [OrderType::TAKE_LIMIT, OrderType::TAKE_MARKET] {
         let mut order = CreateOrder {
             order_type,
             stop_price: "58000".parse().unwrap(),

@@ -149,7 +149,7 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
         (CreateOrder { execution: post, ..limit }, AckStatus::REJECTED, ErrorCode::WOULD_TAKE),
         (
             CreateOrder {
-                order_type: OrderType::STOP_LIMIT,
+                order_type: OrderType::TAKE_LIMIT,
                 stop_price: fixed("60500"),
                 trigger: Trigger::LAST,
                 ..limit
@@ -176,6 +176,17 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
     trader.client.request(account, symbol, waiting, &stop).unwrap();
     trader.wait_order(waiting, OrderStatus::UNTRIGGERED);
     trader.wait_acks(waiting, 2);
+    let limited = CreateOrder { order_type: OrderType::STOP_LIMIT, price: fixed("62500"), ..stop };
+    let stop_limit = trader.client.next_order_id();
+    trader.client.request(account, symbol, stop_limit, &limited).unwrap();
+    let untriggered = trader.wait_order(stop_limit, OrderStatus::UNTRIGGERED);
+    assert_eq!((untriggered.price, untriggered.stop_price), (fixed("62500"), fixed("62000")));
+    assert_eq!(
+        (untriggered.order_type, untriggered.remaining_quantity),
+        (OrderType::STOP_LIMIT, fixed("100"))
+    );
+    let accepted = trader.wait_acks(stop_limit, 2);
+    assert_eq!((accepted.origin, accepted.status), (Origin::EXCHANGE, AckStatus::ACCEPTED));
     let change = ModifyOrder { quantity: fixed("200"), ..ModifyOrder::default() };
     trader.client.request(account, symbol, waiting, &change).unwrap();
     assert_eq!(trader.wait_acks(waiting, 3).error, ErrorCode::NOT_SUPPORTED);
@@ -184,7 +195,7 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
     let open = trader.create(account, symbol, Side::BUY, "100", "59000");
     trader.wait_order(open, OrderStatus::WORKING);
     trader.client.request(account, 0, 0, &CancelAll::default()).unwrap();
-    for id in [open, waiting] {
+    for id in [open, waiting, stop_limit] {
         trader.wait_order(id, OrderStatus::CANCELED);
     }
     assert_eq!(maker.order(resting).unwrap().status, OrderStatus::WORKING);

@@ -25,8 +25,8 @@ impl Core {
     /// Whether an order can be said in the words of the transport that it goes by.
     ///
     /// # Errors
-    /// Over FIX: stop limits and takes, for which Deribit's FIX has no words of their own, are not supported; and a
-    /// quantity must be a number of contracts.
+    /// Over FIX: takes, for which Deribit's FIX has no words, are not supported; and a quantity must be a number of
+    /// contracts.
     pub(in crate::core) fn check_fix_terms(
         &self,
         account: u16,
@@ -176,13 +176,13 @@ fn decimal(units: i64) -> Decimal {
     Decimal::new(units, SCALE).normalized()
 }
 
-/// OrdType (40) of the types that Deribit's FIX has words of its own for. A stop limit and the two takes share one, `J`
-/// with a stop price: what the venue makes of it is not certain enough.
+/// OrdType (40) of the types that Deribit's FIX has words for: a stop limit is `J` with a stop price. Takes have none.
 const fn type_of(order_type: OrderType) -> Option<OrdType> {
     Some(match order_type {
         OrderType::Limit => OrdType::LIMIT,
         OrderType::Market => OrdType::MARKET,
         OrderType::MarketLimit => OrdType::MARKET_LIMIT,
+        OrderType::StopLimit => OrdType::MARKET_IF_TOUCHED,
         OrderType::StopMarket => OrdType::STOP_MARKET,
         OrderType::TrailingStop => OrdType::TRAILING_STOP,
         _ => return None,
