@@ -531,12 +531,11 @@ impl Front {
                 Some(CloseReason::PeerSilent | CloseReason::GapNotFilled) => {
                     self.counters.silent_clients.add(1)
                 }
-                Some(CloseReason::OutputFull) => self.counters.slow_clients.add(1),
+                // What the session says itself may be what there is no room for.
+                Some(CloseReason::OutputFull | CloseReason::Ended(TOO_SLOW)) => {
+                    self.counters.slow_clients.add(1)
+                }
                 _ => {}
-            }
-            // What the session says itself may be what there is no room for.
-            if matches!(reason, Some(CloseReason::OutputFull | CloseReason::Ended(TOO_SLOW))) {
-                self.counters.slow_clients.add(1);
             }
             self.leave_fix(number);
         }
