@@ -150,19 +150,19 @@ fn messages_are_these_bytes() {
             "35=D|11={label}|54=1|38=1|55=BTC-PERPETUAL|40=S|99=62000|854=1|62={UNTIL}|100010={label}|5127=1|"
         )
     );
-    let label = rig.label(1006);
+    let label = rig.label(1005);
     let limited = CreateOrder { order_type: OrderType::STOP_LIMIT, price: "62500".parse().unwrap(), ..order };
-    rig.request(CLIENT, 1006, 1, &limited);
+    rig.request(CLIENT, 1005, 1, &limited);
     assert_eq!(
         rig.sent(),
         format!(
             "35=D|11={label}|54=1|38=1|55=BTC-PERPETUAL|44=62500|40=J|99=62000|854=1|62={UNTIL}|100010={label}|5127=1|"
         )
     );
-    let label = rig.label(1005);
+    let label = rig.label(1006);
     let order =
         CreateOrder { order_type: OrderType::TRAILING_STOP, stop_price: "500".parse().unwrap(), ..order };
-    rig.request(CLIENT, 1005, 1, &order);
+    rig.request(CLIENT, 1006, 1, &order);
     assert_eq!(
         rig.sent(),
         format!(
