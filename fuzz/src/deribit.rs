@@ -8,12 +8,12 @@ use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
     AccessLog, AccountSummaries, AccountSummary, Auth, Book, BookLevels, BookSummary, BookUpdate,
-    CancelAllByKindOrType, CancelQuotes, CancelReport, Candle, ChartData, Currency, DeliveryPrices, EditByLabel,
-    EditOrder, EstimatedExpirationPrice, FundingRate, GetOrderHistoryByCurrency, GetSettlementsByCurrency,
-    GetTransactionLog, GetUserTradesByInstrument, Instrument, Links, Margins, MassQuote, MassQuoteResult,
-    MmpConfig, MmpStatus, OptionMarkPrice, Order, OrderBook, OrderHistory, OrderReply, PerpetualState,
-    PlaceOrder, Position, PublicTrade, Quote, SetMmpConfig, Settlements, Status, Subscribe, Ticker,
-    TransactionLog, UserChanges, UserLock, UserTrade,
+    CancelAllByKindOrType, CancelQuotes, CancelReport, Candle, ChartData, Currency, DeliveryPrices,
+    EditByLabel, EditOrder, EstimatedExpirationPrice, FundingRate, GetOrderHistoryByCurrency,
+    GetSettlementsByCurrency, GetTransactionLog, GetUserTradesByInstrument, Instrument, Links, Margins,
+    MassQuote, MassQuoteResult, MmpConfig, MmpStatus, OptionMarkPrice, Order, OrderBook, OrderHistory,
+    OrderReply, PerpetualState, PlaceOrder, Position, PublicTrade, Quote, SetMmpConfig, Settlements, Status,
+    Subscribe, Ticker, TransactionLog, UserChanges, UserLock, UserTrade,
 };
 use tickpath_deribit::number::{Decimal, NumberError};
 use tickpath_deribit::request::{REQUEST_LEN_MAX, Request};

@@ -304,10 +304,11 @@ fn pings_are_answered_and_measured_and_wrong_answers_are_counted() {
             assert!(heartbeat.to_client_ns < PATIENCE.as_nanos() as u64);
             measured += 1;
         }
-        (measured >= 3).then_some(())
+        // On a loaded machine the first ones may be answered when others have followed them, and measure nothing.
+        let tells = |ping: &Ping| (ping.to_client_ns, ping.to_gateway_ns) != (0, 0);
+        (measured >= 3 && pings.iter().any(tells)).then_some(())
     });
     assert!(pings.len() >= 3 && pings[2].number == 3);
-    assert_ne!((pings[2].to_client_ns, pings[2].to_gateway_ns), (0, 0));
     // Of a ping that was never sent, and of one from the future.
     let before = door.counters().wrong_pongs;
     client.request(0, 0, 0, &Pong { number: 999, ping_ns: 1, received_ns: 2 }).unwrap();
