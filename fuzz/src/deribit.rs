@@ -38,7 +38,7 @@ fn message<'a, T: Field<'a> + PartialEq + std::fmt::Debug>(value: Value<'a>, out
 }
 
 fn messages(value: Value<'_>) {
-    let mut out = [const { Vec::new() }; 34];
+    let mut out = [const { Vec::new() }; 35];
     let mut next = out.iter_mut();
     let mut out = || next.next().expect("there is one for each message");
     message::<OrderReply<'_>>(value, out());
