@@ -372,7 +372,8 @@ impl Core {
     }
 
     /// Where many cancellations wait, and they are about every order of the account, one request does for all of them: one by
-    /// one the venue's limits would take minutes. No order of others that is known is touched, nor a quote on its way.
+    /// one the venue's limits would take minutes. No order of others that is known is touched, nor a quote on its way; one that
+    /// another session of the account enters before the request arrives, and of which no news has come, ends with them.
     fn cancel_waiting(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let known = &self.accounts[usize::from(account)];
         let may_be_all = known.cancels.len() >= TOGETHER_MIN

@@ -5,6 +5,7 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use tickpath_agent::{Agent, Runner, StopSignal, TscClock};
@@ -71,6 +72,9 @@ pub struct TestGateway {
     pub view: Arc<GatewayView>,
     #[allow(dead_code)] // not every test looks
     pub metrics: Arc<GatewayMetrics>,
+    /// What it says of its connections.
+    #[allow(dead_code)] // not every test looks
+    pub notes: Receiver<String>,
     runner: Runner,
     _admin: Option<AdminDoor>,
     socket: PathBuf,
@@ -95,9 +99,9 @@ impl TestGateway {
 
     fn run((config, gateway, socket): (GatewayConfig, Gateway, PathBuf)) -> TestGateway {
         let clock = TscClock::shared();
-        let (view, metrics) = (gateway.view, gateway.metrics);
+        let (view, metrics, notes) = (gateway.view, gateway.metrics, gateway.notes);
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { view, metrics, runner, _admin: gateway.admin, socket }
+        TestGateway { view, metrics, notes, runner, _admin: gateway.admin, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {
