@@ -10,9 +10,8 @@ use super::between;
 
 /// Candles of one series at most that are kept for who comes.
 const LENGTH_MAX: u32 = 500;
-/// Lengths of candles that the venue has, in minutes, the day beside (Deribit API v2, `chart.trades`).
-const MINUTES: [u32; 11] = [1, 3, 5, 10, 15, 30, 60, 120, 180, 360, 720];
-const DAY_MINUTES: u32 = 1_440;
+/// Candles of all series of one instrument at most that are kept: they are there for each instrument that is followed.
+const CANDLES_MAX: usize = 1_000;
 
 /// What is asked for of each instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,13 +59,21 @@ impl FeedsConfig {
         }
         let allowed = format!("1 to {LENGTH_MAX}");
         let length = self.time_series_length.into();
-        between("venue.feeds.time_series_length", length, 1, LENGTH_MAX.into(), &allowed)
+        between("venue.feeds.time_series_length", length, 1, LENGTH_MAX.into(), &allowed)?;
+        let (count, candles) = (self.time_series.len(), self.candles_max());
+        if candles > CANDLES_MAX {
+            return Err(ConfigError::value(format!(
+                "venue.feeds.time_series_length is {length}: write {} at most for {count} lengths of candles, {CANDLES_MAX} of an instrument",
+                CANDLES_MAX / count
+            )));
+        }
+        Ok(())
     }
 }
 
-/// The length of candles: minutes, or `1D`.
+/// The length of candles, as the venue names it: minutes, or `1D`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resolution(u32);
+pub struct Resolution(tickpath_deribit::resolution::Resolution);
 
 as_text!(Resolution);
 
@@ -74,7 +81,13 @@ impl Resolution {
     /// In seconds.
     #[must_use]
     pub const fn secs(self) -> u32 {
-        self.0 * 60
+        self.0.secs()
+    }
+
+    /// As channels and params name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0.name()
     }
 }
 
@@ -82,22 +95,14 @@ impl FromStr for Resolution {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Resolution, String> {
-        if text == "1D" {
-            return Ok(Resolution(DAY_MINUTES));
-        }
-        let found = MINUTES.into_iter().find(|minutes| minutes.to_string() == text);
-        found.map(Resolution).ok_or_else(|| {
+        tickpath_deribit::resolution::Resolution::named(text).map(Resolution).ok_or_else(|| {
             format!("{text:?} is no length of candles: write minutes that the venue has, \"1\", \"3\", \"5\", \"10\", \"15\", \"30\", \"60\", \"120\", \"180\", \"360\", \"720\", or \"1D\"")
         })
     }
 }
 
 impl fmt::Display for Resolution {
-    /// As channels' names have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            DAY_MINUTES => f.write_str("1D"),
-            minutes => write!(f, "{minutes}"),
-        }
+        f.write_str(self.name())
     }
 }

@@ -19,7 +19,7 @@ use super::instruments::market_state;
 use super::market::BookChange;
 use super::news::{NewsFault, cut, units};
 use super::out::{About, Cause, Door, Venue};
-use super::{Core, Listing, MARKET_STREAMS_MAX, convert};
+use super::{Core, Listing, MARKET_STREAMS_MAX, candles, convert};
 use crate::config::FeedsConfig;
 
 /// Instruments whose channels are wanted by one call.
@@ -146,6 +146,7 @@ impl Core {
         let stream = self.members.iter().position(|members| *members < self.settings.instruments_of_one)?;
         self.members[stream] += 1;
         self.instruments.get_mut(symbol)?.stream = Some(stream as u8);
+        self.make_series(symbol);
         Some(stream)
     }
 
@@ -153,7 +154,7 @@ impl Core {
     fn channels_of(&self, symbol: u32) -> Vec<String> {
         let Some(instrument) = self.instruments.get(symbol) else { return Vec::new() };
         let (name, feeds, interval) = (&instrument.name, &self.settings.feeds, self.settings.interval);
-        let candles = feeds.time_series.iter().map(|one| format!("chart.trades.{name}.{one}"));
+        let candles = feeds.time_series.iter().map(|one| candles::channel_of(name, *one));
         let wanted = [
             feeds.book.then(|| format!("book.{name}.{interval}")),
             feeds.ticker.then(|| format!("ticker.{name}.{}", self.settings.ticker_interval)),
@@ -168,6 +169,7 @@ impl Core {
         let Some(stream) = instrument.stream.take() else { return };
         let stream = usize::from(stream);
         self.members[stream] -= 1;
+        self.give_up_candles(symbol);
         self.channels_of(symbol).iter().for_each(|channel| venue.unsubscribe(stream, channel));
     }
 
@@ -318,7 +320,6 @@ impl Core {
             }
         };
         self.permit(symbol);
-        self.make_series(symbol);
         // Where all are full one that closed may make room when channels are wanted.
         let _ = self.take_place(symbol);
         if is_changed && self.is_listed {
