@@ -124,6 +124,8 @@ pub struct Order {
     pub is_quote: bool,
     /// Its cancellation was asked for, and is to be asked for again where the answer is lost.
     pub is_cancel_wanted: bool,
+    /// The gateway itself wants it cancelled, whatever becomes of a client's own request.
+    pub is_cancel_owed: bool,
     /// Its cancellation waits to be handed over.
     pub is_cancel_queued: bool,
     /// A client of this life has changed it.
@@ -419,6 +421,7 @@ mod tests {
             is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
+            is_cancel_owed: false,
             is_changed_here: false,
             is_changed_elsewhere: false,
             session: 0,

@@ -180,6 +180,7 @@ impl Core {
             is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
+            is_cancel_owed: false,
             is_changed_here: false,
             is_changed_elsewhere: false,
             session: parts.session,

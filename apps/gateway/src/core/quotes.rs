@@ -598,6 +598,7 @@ impl Core {
             is_quote: true,
             is_cancel_wanted: false,
             is_cancel_queued: false,
+            is_cancel_owed: false,
             is_changed_here: false,
             // Those of an earlier life are older than this one.
             is_changed_elsewhere: known.is_none() && self.is_entered_late(news),
