@@ -123,12 +123,17 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (account("scope = 'trade:write'"), &["accounts.A1.scope", "trade:write is no word of it"]),
         (account("scope = 'trade:read trade:read_write'"), &["accounts.A1.scope", "says trade twice"]),
         (account("scope = 'account:read trade:none'"), &["accounts.A1.scope", "trade:read to watch"]),
+        (account("scope = 'account:read'"), &["accounts.A1.scope", "without a word on trade"]),
         (account("scope = 'expires:0'"), &["expires:0 is no word of it"]),
         (account("grant = 'password'"), &["unknown variant `password`", "client_signature"]),
         (BASE.replace("accounts = 'A1'", "risk_manager = true"), &["risk manager of no account"]),
         (BASE.replace("accounts = 'A1'", "mmp = true"), &["users.u.mmp", "users.u.accounts"]),
         (venue("feeds.time_series = ['1', '2']"), &["\"2\" is no length of candles", "\"1D\""]),
         (venue("feeds.time_series = ['60', '60']"), &["venue.feeds.time_series names 60 twice"]),
+        (
+            venue("feeds = { time_series = ['1', '60', '1D'], time_series_length = 400 }"),
+            &["3 lengths of 400 candles each", "1000 of an instrument at most"],
+        ),
         (venue("feeds.time_series_length = 0"), &["venue.feeds.time_series_length is 0", "1 to 500"]),
         (
             with("[clients]\nevents_max = 256").replace(
