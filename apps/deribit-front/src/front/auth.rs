@@ -147,6 +147,11 @@ impl Front {
     pub(super) fn authenticate(&mut self, number: u64, request: &Request<'_>) -> Answer {
         let auth: Auth<'_> = request.params()?;
         let asked = auth.scope.map(|scope| Scope::parse(&scope.to_cow())).unwrap_or_default();
+        // A token that renews is nothing that can be guessed.
+        if auth.grant_type != GrantType::RefreshToken && !self.may_log_on(number) {
+            self.counters.logins_refused.add(1);
+            return Err(self.send_away(number));
+        }
         let found = match auth.grant_type {
             GrantType::ClientCredentials => self.by_credentials(&auth),
             GrantType::ClientSignature => self.by_signature(&auth),
@@ -166,6 +171,13 @@ impl Front {
             None => allowed.narrowed(&asked),
         };
         self.grant(number, key, scope, auth.state)
+    }
+
+    /// Whether the address has not tried too often in vain: then keys are not looked at, and nothing is told of them.
+    pub(super) fn may_log_on(&mut self, number: u64) -> bool {
+        let now = self.now();
+        let peer = self.connections.get(&number).map(|connection| connection.peer);
+        peer.is_none_or(|peer| self.peers.has_any(peer, PublicPool::RefusedLogin, now))
     }
 
     /// Gives out tokens, and lets the connection act for the account.
@@ -503,6 +515,9 @@ impl Front {
         let unauthorized = || Fault::new(ErrorCode::Unauthorized);
         let (kind, rest) = header.split_once(' ').ok_or_else(unauthorized)?;
         let mut login = String::new();
+        if !kind.eq_ignore_ascii_case("bearer") && !self.may_log_on(number) {
+            return Err(ErrorCode::TooManyRequests.into());
+        }
         let (account, scope) = match kind.to_ascii_lowercase().as_str() {
             "bearer" => {
                 let grant = self.auth.find(rest.trim(), false, number, self.now_us);

@@ -9,6 +9,7 @@ mod indices;
 mod listing;
 mod logon;
 mod market_data;
+mod mass_status;
 mod orders;
 mod quotes;
 mod reports;
@@ -33,6 +34,7 @@ use tickpath_types::Nanos;
 
 use self::indices::IndexFeed;
 use self::market_data::Feed;
+use self::mass_status::StatusReports;
 use super::calls::{Need, allows};
 use super::in_order::Asked;
 use super::{Front, IDLE_US};
@@ -101,6 +103,8 @@ pub(crate) struct FixLink {
     positions: Option<(String, String)>,
     /// Ids and instruments of the requests whose client is told of its trades.
     captures: Vec<(String, usize)>,
+    /// What mass status requests wait for, oldest first.
+    status_reports: VecDeque<StatusReports>,
     /// No reports without a request.
     is_unsubscribed: bool,
     /// Reports of the connection's own orders alone.
@@ -128,6 +132,7 @@ impl FixLink {
             statuses: Vec::new(),
             positions: None,
             captures: Vec::new(),
+            status_reports: VecDeque::new(),
             is_unsubscribed: false,
             is_own_only: false,
             has_fills_apart: false,
@@ -463,6 +468,7 @@ impl Front {
     pub fn handle_fix_sent(&mut self, number: u64, count: usize, now_us: u64) {
         self.now_us = now_us;
         self.with_session(number, |session, now, _| session.handle_sent(now, count));
+        self.send_status_reports(number);
     }
 
     /// True once the client's connection is to be closed, when it has what waits or does not take it.
@@ -549,6 +555,7 @@ impl Front {
             link.feeds.clear();
             link.index_feeds.clear();
             link.captures.clear();
+            link.status_reports.clear();
             link.statuses.clear();
         }
         self.forget_books();

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use tickpath_deribit_front::{HttpCall, Transport};
+
 use crate::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
@@ -157,4 +159,43 @@ fn tokens_are_kept_in_bounded_room() {
     let number = venue.connect();
     venue.ok(number, "private/get_positions", json!({ "access_token": last["access_token"] }));
     assert!(venue.tokens.len() < 10_000, "the expired are gone: {}", venue.tokens.len());
+}
+
+#[test]
+fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
+    let mut venue = Venue::new();
+    let known = venue.connect();
+    let granted = login(&mut venue, known, "anna", "session:desk");
+    let with = |secret: &str| json!({ "grant_type": "client_credentials", "client_id": "anna", "client_secret": secret });
+    let guess = |venue: &mut Venue, secret: &str| {
+        let number = venue.connect();
+        venue.refused(number, "public/auth", with(secret))
+    };
+    let wrong: Vec<i64> = (0..22).map(|_| guess(&mut venue, "wrong")).collect();
+    assert_eq!((&wrong[..20], &wrong[20..]), (&[13_004; 20][..], &[10_028; 2][..]));
+    assert_eq!(guess(&mut venue, "anna-secret"), 10_028, "the right one is told no more");
+    let basic = |venue: &mut Venue| {
+        let number = venue.front.open(Transport::Http, venue.now_us);
+        let path = "/api/v2/private/get_positions";
+        let call = HttpCall {
+            method: "GET",
+            target: path,
+            path,
+            query: Vec::new(),
+            authorization: Some("Basic YW5uYTphbm5hLXNlY3JldA=="),
+            body: b"",
+        };
+        venue.front.handle_http(number, &call, venue.now_us);
+        let reply = venue.frames(number).remove(0);
+        venue.front.close(number, venue.now_us);
+        reply["error"]["code"].clone()
+    };
+    assert_eq!(basic(&mut venue), json!(10_028));
+    // Who has shown who he is goes on, and renews.
+    venue.ok(known, "private/get_positions", json!({}));
+    let renewal = json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
+    venue.ok(known, "public/auth", renewal);
+    venue.wait(1_000_000);
+    assert_eq!(basic(&mut venue), Value::Null);
+    venue.login("anna");
 }

@@ -103,13 +103,6 @@ impl Front {
         Ok(())
     }
 
-    /// Whether the address has not tried too often in vain: then nothing is told of keys.
-    fn may_log_on(&mut self, number: u64) -> bool {
-        let now = self.now();
-        let peer = self.connections.get(&number).map(|connection| connection.peer);
-        peer.is_none_or(|peer| self.peers.has_any(peer, PublicPool::RefusedLogin, now))
-    }
-
     /// Whose key signed a Logon.
     fn shown_key(&self, message: &Message<'_>) -> Result<Shown, &'static str> {
         let credentials = Credentials::decode(message).map_err(|_| BAD_FIELD)?;
