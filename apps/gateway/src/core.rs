@@ -407,7 +407,9 @@ impl Core {
     /// Whether orders are to be cancelled and the venue has not said yet that they are.
     #[must_use]
     pub fn has_cancels(&self) -> bool {
-        let is_waiting = |account: &Account| account.step != Step::Down && account.has_cancels();
+        let stands = |account: &Account| account.step != Step::Down || account.has_fix();
+        // What a login may not cancel is not waited for.
+        let is_waiting = |account: &Account| stands(account) && account.may_trade && account.has_cancels();
         !self.leavers.is_empty() || self.accounts.iter().any(is_waiting)
     }
 

@@ -314,7 +314,12 @@ impl Streams {
             return;
         }
         core.handle_scope(stream, now, may_trade, door);
-        if !may_trade && self.entries.is_empty() {
+        if !may_trade && !self.entries.is_empty() {
+            let _ = self.notes.to_print.try_send(format!(
+                "connection {name}: its login may not trade (granted: {}), so nothing can be cancelled while the FIX session is down: give the key the scope trade:read_write",
+                session.scope()
+            ));
+        } else if !may_trade {
             let _ = self.notes.to_print.try_send(format!(
                 "connection {name}: its login may not trade (granted: {}), orders are refused: give the key the scope trade:read_write",
                 session.scope()

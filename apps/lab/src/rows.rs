@@ -652,8 +652,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: Some(Goal::RatioAtMost(4.0)),
         reference: "12 us published",
         note: "an order through a whole gateway to its FORWARDED acknowledgement: permissions, request limit, steps, caps, \
-               the connection's room and credits checked, kept in the table, queued to the venue's connection, whose next \
-               act is to write it; each is accepted by the venue's end before the next; p50",
+               the connection's room and credits checked, kept in the table; it is encoded and queued to the venue's \
+               connection right behind that; each is accepted by the venue's end before the next; p50",
     },
     RowSpec {
         name: "gateway_to_wire",

@@ -9,7 +9,7 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::number::{Decimal, Number};
 use tickpath_deribit::scan::{ScanError, Value};
 use tickpath_deribit::text::Text as VenueText;
-use tickpath_gateway_protocol::{Fixed, TimeSeries, UpdateKind};
+use tickpath_gateway_protocol::{ConnectionStatus, Fixed, TimeSeries, UpdateKind};
 use tickpath_types::Nanos;
 
 use super::Core;
@@ -195,9 +195,10 @@ impl Core {
         let Some((symbol, place)) = self.charts.wanted.pop_front() else { return 0 };
         let is_listed = self.instruments.get(symbol).is_some_and(|instrument| instrument.is_listed);
         let stream = self.market_stream(symbol);
+        let is_up = stream.is_some_and(|stream| self.streams[stream].status == ConnectionStatus::READY);
         let Some(past) = self.past(symbol, place) else { return 1 };
         // Not before the channel stands: nothing is missed between the two.
-        let is_settled = stream.is_some_and(|stream| venue.settled_channels(stream).is_some());
+        let is_settled = is_up && stream.is_some_and(|stream| venue.settled_channels(stream).is_some());
         match stream {
             _ if *past != Past::Wanted => {}
             Some(stream) if is_listed && is_settled => self.ask_candles(stream, symbol, place, now, venue),

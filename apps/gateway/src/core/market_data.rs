@@ -168,6 +168,9 @@ impl Core {
         let Some(instrument) = self.instruments.get_mut(symbol).filter(|it| !it.is_listed) else { return };
         let Some(stream) = instrument.stream.take() else { return };
         let stream = usize::from(stream);
+        // What was is no more what is, should it be listed again.
+        instrument.market.await_book();
+        instrument.market.forget_prices();
         self.members[stream] -= 1;
         self.give_up_candles(symbol);
         self.channels_of(symbol).iter().for_each(|channel| venue.unsubscribe(stream, channel));
@@ -287,7 +290,9 @@ impl Core {
             let Ok(instrument) = instrument else {
                 // What would have followed is not known: nothing is gone for that.
                 self.counters.faults += 1;
-                self.instruments.all_mut().iter_mut().for_each(|instrument| instrument.is_listed = true);
+                for instrument in self.instruments.all_mut() {
+                    instrument.is_listed = instrument.state != MarketState::CLOSED;
+                }
                 break;
             };
             if instrument.instrument_name.plain().is_some_and(|name| self.settings.filter.has(name)) {

@@ -244,6 +244,7 @@ impl Core {
             is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
+            is_cancel_owed: false,
             is_changed_here: false,
             is_changed_elsewhere: false,
             session: self.mark.session(),
@@ -360,7 +361,7 @@ impl Core {
             mmp: order.terms.mmp || flag(ExecutionFlags::MMP),
             ..order.terms
         };
-        if terms.mmp && !has_price(terms.order_type) {
+        if terms.mmp && terms.order_type != tickpath_deribit::codes::OrderType::Limit {
             return Err(ErrorCode::INVALID_TERMS);
         }
         self.check_protection(asked.user, &terms)?;
@@ -456,11 +457,16 @@ impl Core {
             // It is one of an earlier life: those of this one ended as they came.
             return Err(ErrorCode::DRY_RUN);
         }
-        if self.accounts[usize::from(order.account)].step == Step::Ready {
-            self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
-        } else {
-            // It leaves as soon as a connection can take it; taking risk away does not wait for all the rest to be known.
-            self.want_cancel(slot);
+        let known = &self.accounts[usize::from(order.account)];
+        let is_ready = known.step == Step::Ready;
+        // Before that one that is asked for waits for its answer, and nothing for that of another.
+        let is_clear = is_ready || known.can_cancel() && order.doubt == Doubt::None;
+        let sent = is_clear.then(|| self.send_cancel(now, slot, asked.asker, venue));
+        match sent {
+            Some(Ok(())) => {}
+            Some(Err(error)) if is_ready => return Err(request_error(error)),
+            // It leaves as soon as a connection can take it.
+            Some(Err(_)) | None => self.want_cancel(slot),
         }
         Ok(slot)
     }

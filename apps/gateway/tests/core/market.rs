@@ -254,4 +254,7 @@ fn an_instrument_that_closes_makes_room_for_another() {
     listed(&mut rig, &list(101, 17));
     assert!(!has(&rig, "BTC-100") && has(&rig, "BTC-116") && !has(&rig, "BTC-117"));
     assert_eq!(rig.core.counters().instruments_left_out, 2);
+    // A list that cannot be read to its end brings nothing back that is over.
+    listed(&mut rig, &list(101, 3).replace(']', ",7]"));
+    assert!(!has(&rig, "BTC-PERPETUAL") && !has(&rig, "BTC-100") && has(&rig, "BTC-116"));
 }

@@ -37,8 +37,14 @@ pub struct TestVenue {
 impl TestVenue {
     /// A venue as the sample's file describes it, at free addresses, in a folder; started again there, it goes on.
     pub fn start(folder: &Path) -> TestVenue {
+        TestVenue::start_with(folder, |text| text)
+    }
+
+    /// The same with another word in its file.
+    pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> TestVenue {
         let running = Running::start(folder, |text| {
-            text.replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
+            change(text)
+                .replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
                 .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n")
         });
         let (address, fix) = (running.address, running.fix_address.unwrap());

@@ -159,11 +159,12 @@ fn a_login_that_may_not_trade_says_so() {
 #[test]
 fn an_account_whose_orders_the_venue_does_not_tell_of_cannot_be_traded_with() {
     let folder = tempfile::tempdir().unwrap();
-    let venue = TestVenue::start(folder.path());
-    let (text, socket) = crate::support::config_text(folder.path(), venue.address, "");
-    // Without a word of trades the venue refuses `user.changes`.
-    let scope = "[accounts.A1]\ngrant = 'client_credentials'\nscope = 'account:read trade:none'\n";
-    let gateway = TestGateway::of(folder.path(), &text.replace("[accounts.A1]\n", scope), socket);
+    // A key that says nothing of trades.
+    let key = "client_id = \"anna\"\n";
+    let venue = TestVenue::start_with(folder.path(), |text| {
+        text.replace(key, &format!("{key}scope = \"account:read\"\n"))
+    });
+    let gateway = TestGateway::start(folder.path(), venue.address);
     let words = "the venue refuses user.changes.any.any.raw: the account cannot be traded with";
     let mut lines = Vec::new();
     loop {
