@@ -1,6 +1,6 @@
 //! Who clients are: keys, signatures, tokens.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use tickpath_deribit::codes::GrantType;
 use tickpath_deribit::error_code::ErrorCode;
@@ -21,10 +21,14 @@ use crate::json::{json, text_of};
 use crate::record::{Record, RecordError, Stamped, Token};
 use crate::scope::Scope;
 
-/// Tokens that are good at a time; then the oldest of the same key goes, so that nobody ends the logins of others.
-const TOKENS_MAX: usize = 16_384;
+/// Tokens of one key that are good at a time; then its oldest goes, first of those that outlive their connections: nobody ends
+/// the logins of others, or keeps them out.
+const TOKENS_PER_KEY_MAX: usize = 1_024;
 /// Nonces of one key that are remembered while their signatures are good; signatures of the key beyond are refused.
 const NONCES_MAX: usize = 16_384;
+
+/// Tokens of one connection are looked through from so many on for those that are good no more.
+const DYING_MAX: usize = 64;
 
 /// Lines of tokens that are good no more, beside as many as those that are: with more the file is written anew.
 const TOKEN_LINES_SPARE: usize = 1_024;
@@ -59,7 +63,10 @@ pub(super) struct Tokens {
     given: u64,
     /// By the tokens' digests: what is kept shows no token.
     grants: HashMap<String, Grant>,
-    order: VecDeque<String>,
+    /// By key, oldest first; those that are good no more may be among them.
+    order: BTreeMap<usize, VecDeque<String>>,
+    /// Those that die with connections, by these.
+    dying: HashMap<u64, Vec<String>>,
     /// By key.
     nonces: HashMap<usize, Nonces>,
 }
@@ -78,7 +85,14 @@ fn digest_of(token: &str) -> String {
 
 impl Tokens {
     pub(super) fn new(key: [u8; 32]) -> Tokens {
-        Tokens { key, given: 0, grants: HashMap::new(), order: VecDeque::new(), nonces: HashMap::new() }
+        Tokens {
+            key,
+            given: 0,
+            grants: HashMap::new(),
+            order: BTreeMap::new(),
+            dying: HashMap::new(),
+            nonces: HashMap::new(),
+        }
     }
 
     fn make(&mut self, kind: &str) -> String {
@@ -86,28 +100,43 @@ impl Tokens {
         client_signature(&self.key, self.given, kind, "").as_str().to_owned()
     }
 
-    /// Keeps a token; false when there are as many as there may be, and none of the same key or that is over makes room.
-    fn keep(&mut self, digest: String, grant: Grant, now_us: u64) -> bool {
-        if self.order.len() == TOKENS_MAX {
-            self.grants.retain(|_, grant| grant.expires_us > now_us);
-            let grants = &self.grants;
-            self.order.retain(|digest| grants.contains_key(digest));
+    /// Keeps a token, in the place of the key's oldest where it has as many as it may.
+    fn keep(&mut self, digest: String, grant: Grant, now_us: u64) {
+        let Tokens { grants, order, dying, .. } = self;
+        let own = order.entry(grant.key).or_default();
+        if own.len() >= TOKENS_PER_KEY_MAX {
+            own.retain(|digest| match grants.get(digest) {
+                Some(known) if known.expires_us > now_us => true,
+                _ => {
+                    grants.remove(digest);
+                    false
+                }
+            });
         }
-        if self.order.len() == TOKENS_MAX {
-            let is_own = |digest: &String| self.grants.get(digest).is_some_and(|own| own.key == grant.key);
-            let Some(oldest) = self.order.iter().position(is_own) else { return false };
-            if let Some(oldest) = self.order.remove(oldest) {
-                self.grants.remove(&oldest);
+        if own.len() >= TOKENS_PER_KEY_MAX {
+            let outlives =
+                |digest: &String| grants.get(digest).is_some_and(|grant| grant.connection.is_none());
+            let oldest = own.iter().position(outlives).unwrap_or(0);
+            if let Some(oldest) = own.remove(oldest) {
+                grants.remove(&oldest);
             }
         }
-        self.order.push_back(digest.clone());
-        self.grants.insert(digest, grant);
-        true
+        own.push_back(digest.clone());
+        if let Some(connection) = grant.connection {
+            let dying = dying.entry(connection).or_default();
+            if dying.len() >= DYING_MAX {
+                dying.retain(|digest| grants.contains_key(digest));
+            }
+            dying.push(digest.clone());
+        }
+        grants.insert(digest, grant);
     }
 
     /// Tokens that die with a connection, which is over.
     pub(super) fn forget(&mut self, connection: u64) {
-        self.grants.retain(|_, grant| grant.connection != Some(connection));
+        for digest in self.dying.remove(&connection).unwrap_or_default() {
+            self.grants.remove(&digest);
+        }
     }
 
     /// Whether the token of a digest is good.
@@ -148,7 +177,9 @@ impl Front {
         let auth: Auth<'_> = request.params()?;
         let asked = auth.scope.map(|scope| Scope::parse(&scope.to_cow())).unwrap_or_default();
         // A token that renews is nothing that can be guessed.
-        if auth.grant_type != GrantType::RefreshToken && !self.may_log_on(number) {
+        let is_renewal = auth.grant_type == GrantType::RefreshToken;
+        let named = auth.client_id.filter(|_| !is_renewal).and_then(|id| self.find_key(Some(id)).ok());
+        if !is_renewal && !self.may_log_on(number, named) {
             self.counters.logins_refused.add(1);
             return Err(self.send_away(number));
         }
@@ -161,7 +192,7 @@ impl Front {
             Ok(found) => found,
             Err(fault) => {
                 self.counters.logins_refused.add(1);
-                self.charge_refused(number, PublicPool::RefusedLogin)?;
+                self.charge_refused(number, PublicPool::RefusedLogin(named))?;
                 return Err(fault);
             }
         };
@@ -173,11 +204,11 @@ impl Front {
         self.grant(number, key, scope, auth.state)
     }
 
-    /// Whether the address has not tried too often in vain: then keys are not looked at, and nothing is told of them.
-    pub(super) fn may_log_on(&mut self, number: u64) -> bool {
+    /// Whether the address has not tried a key too often in vain: then its secret is not looked at, and nothing is told of it.
+    pub(super) fn may_log_on(&mut self, number: u64, key: Option<usize>) -> bool {
         let now = self.now();
         let peer = self.connections.get(&number).map(|connection| connection.peer);
-        peer.is_none_or(|peer| self.peers.has_any(peer, PublicPool::RefusedLogin, now))
+        peer.is_none_or(|peer| self.peers.has_any(peer, PublicPool::RefusedLogin(key), now))
     }
 
     /// Gives out tokens, and lets the connection act for the account.
@@ -204,11 +235,7 @@ impl Front {
         let grants = [grant(&digests[1], false), grant(&digests[0], true)];
         for (digest, grant) in digests.into_iter().zip(grants) {
             let lasts = grant.connection.is_none();
-            if !self.auth.keep(digest.clone(), grant.clone(), now_us) {
-                self.auth.end(&login);
-                let reason = "there are as many tokens as may be: log in again later";
-                return Err(Fault::because(ErrorCode::TooManyConcurrentRequests, reason));
-            }
+            self.auth.keep(digest.clone(), grant.clone(), now_us);
             if lasts {
                 self.write_token(&Record::Token(self.token_record(&digest, &grant)));
             }
@@ -254,7 +281,9 @@ impl Front {
         let mut over = Vec::new();
         for (number, connection) in &self.connections {
             let is_over = connection.account.is_some() && now_us >= connection.login_until_us;
-            if is_over && !connection.topics.is_empty() {
+            let shown = connection.account.and_then(|account| connection.shown.get(&account));
+            let is_shown = shown.is_some_and(|digest| self.auth.is_good(digest, now_us));
+            if is_over && !is_shown && !connection.topics.is_empty() {
                 over.push((*number, connection.account));
             }
             let ended = connection.shown.iter().filter(|(_, digest)| !self.auth.is_good(digest, now_us));
@@ -271,8 +300,13 @@ impl Front {
     pub(super) fn note_shown(&mut self, number: u64, account: usize, request: &Request<'_>) {
         let params: Option<Value<'_>> = request.params().ok();
         let Some(token) = params.and_then(|params| text_of(&params, "access_token")) else { return };
-        if let Some(connection) = self.connections.get_mut(&number) {
-            connection.shown.insert(account, digest_of(&token));
+        let digest = digest_of(&token);
+        let end = |digest: &str| self.auth.grants.get(digest).map_or(0, |grant| grant.expires_us);
+        if let Some(connection) = self.connections.get_mut(&number)
+            // The one that lasts longer is the one that counts.
+            && connection.shown.get(&account).is_none_or(|known| end(known) <= end(&digest))
+        {
+            connection.shown.insert(account, digest);
         }
     }
 
@@ -378,7 +412,7 @@ impl Front {
         let mut lines = Vec::new();
         self.stamped_token(Record::TokenEnds { digest: String::new() }).write(&mut lines);
         let mut count = 1;
-        for digest in &self.auth.order {
+        for digest in self.auth.order.values().flatten() {
             let Some(grant) = self.auth.grants.get(digest) else { continue };
             if grant.connection.is_none() && grant.expires_us > self.now_us {
                 self.stamped_token(Record::Token(self.token_record(digest, grant))).write(&mut lines);
@@ -505,6 +539,17 @@ impl Front {
         Ok(None)
     }
 
+    /// The key that an `Authorization` header of HTTP names; none where it names none, or none that is known.
+    pub(super) fn key_of_header(&self, header: &str) -> Option<usize> {
+        let (kind, rest) = header.split_once(' ')?;
+        let id = match kind.to_ascii_lowercase().as_str() {
+            "basic" => decoded(rest)?.split_once(':')?.0.to_owned(),
+            "deri-hmac-sha256" => part_of(rest, "id")?.to_owned(),
+            _ => return None,
+        };
+        self.find_key(Some(Text::new(&id))).ok()
+    }
+
     /// Whom an `Authorization` header of HTTP stands for.
     pub(super) fn authorize_http(
         &mut self,
@@ -515,7 +560,7 @@ impl Front {
         let unauthorized = || Fault::new(ErrorCode::Unauthorized);
         let (kind, rest) = header.split_once(' ').ok_or_else(unauthorized)?;
         let mut login = String::new();
-        if !kind.eq_ignore_ascii_case("bearer") && !self.may_log_on(number) {
+        if !kind.eq_ignore_ascii_case("bearer") && !self.may_log_on(number, self.key_of_header(header)) {
             return Err(ErrorCode::TooManyRequests.into());
         }
         let (account, scope) = match kind.to_ascii_lowercase().as_str() {
@@ -526,10 +571,7 @@ impl Front {
                 (grant.account, grant.scope.clone())
             }
             "basic" => {
-                use base64::Engine as _;
-                let decoded = base64::engine::general_purpose::STANDARD.decode(rest.trim()).ok();
-                let text =
-                    decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
+                let text = decoded(rest).ok_or_else(unauthorized)?;
                 let (id, secret) = text.split_once(':').ok_or_else(unauthorized)?;
                 let key = self.find_key(Some(Text::new(id)))?;
                 if !self.is_secret(key, secret) {
@@ -538,9 +580,7 @@ impl Front {
                 (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
             }
             "deri-hmac-sha256" => {
-                let part = |name: &str| {
-                    rest.split(',').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
-                };
+                let part = |name: &str| part_of(rest, name);
                 let key = self.find_key(part("id").map(Text::new))?;
                 let timestamp = part("ts").and_then(|ts| ts.parse().ok()).ok_or_else(unauthorized)?;
                 let nonce = part("nonce").unwrap_or_default();
@@ -564,6 +604,18 @@ impl Front {
         }
         Ok(())
     }
+}
+
+/// The text that base64 stands for.
+fn decoded(text: &str) -> Option<String> {
+    use base64::Engine as _;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+/// One of the parts of a signature's header.
+fn part_of<'a>(header: &'a str, name: &str) -> Option<&'a str> {
+    header.split(',').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
 #[cfg(test)]
@@ -593,28 +645,33 @@ mod tests {
             is_refresh: false,
         };
         let mut tokens = Tokens::new([0; 32]);
-        assert!(tokens.keep(digest_of("first"), grant(0), 0));
-        for number in 0..=TOKENS_MAX {
-            assert!(tokens.keep(number.to_string(), grant(1), 0));
+        tokens.keep(digest_of("first"), grant(0), 0);
+        // One of a connection that lives is the last to go.
+        tokens.keep("here".to_owned(), Grant { connection: Some(3), ..grant(1) }, 0);
+        for number in 0..2 * TOKENS_PER_KEY_MAX {
+            tokens.keep(number.to_string(), grant(1), 0);
         }
         assert!(tokens.find("first", false, 1, 0).is_some());
-        assert_eq!((tokens.order.len(), tokens.grants.len()), (TOKENS_MAX, TOKENS_MAX));
-        assert!(!tokens.grants.contains_key("0"), "its own oldest went");
-        // Those that are good no more make room first.
-        tokens.end("5");
-        assert!(tokens.keep("another".to_owned(), grant(1), 0));
-        assert!(tokens.grants.contains_key("2"));
-        // A key that has none takes nobody's place, but for those that are over, and whose connections are.
-        assert!(!tokens.keep("third".to_owned(), grant(2), 0));
-        if let Some(grant) = tokens.grants.get_mut("7") {
+        assert_eq!(
+            (tokens.order[&1].len(), tokens.grants.len()),
+            (TOKENS_PER_KEY_MAX, TOKENS_PER_KEY_MAX + 1)
+        );
+        let oldest = TOKENS_PER_KEY_MAX + 1;
+        assert!(tokens.grants.contains_key("here") && tokens.grants.contains_key(&oldest.to_string()));
+        assert!(!tokens.grants.contains_key(&(oldest - 1).to_string()), "its own oldest went");
+        // Those that are good no more make room first: ended, expired, and whose connections are gone.
+        tokens.end(&(oldest + 5).to_string());
+        tokens.keep("a".to_owned(), grant(1), 0);
+        if let Some(grant) = tokens.grants.get_mut(&(oldest + 6).to_string()) {
             grant.expires_us = 5;
         }
-        assert!(!tokens.keep("third".to_owned(), grant(2), 4));
-        assert!(tokens.keep("third".to_owned(), grant(2), 5) && !tokens.grants.contains_key("7"));
-        if let Some(grant) = tokens.grants.get_mut("8") {
-            grant.connection = Some(3);
-        }
+        tokens.keep("b".to_owned(), grant(1), 5);
         tokens.forget(3);
-        assert!(tokens.keep("fourth".to_owned(), grant(2), 5) && !tokens.grants.contains_key("8"));
+        tokens.keep("c".to_owned(), grant(1), 5);
+        assert!(tokens.grants.contains_key(&oldest.to_string()) && !tokens.grants.contains_key("here"));
+        assert_eq!(tokens.order[&1].len(), TOKENS_PER_KEY_MAX);
+        // A key that has none has room, whatever others do.
+        tokens.keep("third".to_owned(), grant(2), 5);
+        assert!(tokens.grants.contains_key("third"));
     }
 }

@@ -40,7 +40,7 @@ use super::in_order::Asked;
 use super::{Front, IDLE_US};
 use crate::account::Changes;
 use crate::config::FrontSettings;
-use crate::connection::OUT_BYTES_MAX;
+use crate::connection::{OUT_BYTES_MAX, TOO_SLOW};
 use crate::fault::Fault;
 use crate::market::{Levels, Trade};
 use crate::order::UserTrade;
@@ -51,8 +51,6 @@ use crate::scope::Access;
 pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
 /// Bytes of a request's id that is kept, at most.
 const ID_LEN_MAX: usize = 128;
-/// To a client that does not read.
-const TOO_SLOW: &str = "connection_too_slow";
 /// Where the first try to write a message ends.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
 /// Longest message without its header, which is added later, in bytes.
@@ -269,7 +267,9 @@ impl Front {
         if inbox.is_over {
             self.log_out_fix(number, message);
         }
-        self.charge_for_answer(number, message.msg_type());
+        if !inbox.is_for_application && !inbox.asks_to_log_on {
+            self.charge_for_answer(number);
+        }
         if inbox.is_for_application {
             self.counters.requests.add(1);
             let done = self.handle_fix_request(number, sequence, message);
@@ -385,11 +385,9 @@ impl Front {
         is_paid
     }
 
-    /// What the session itself answers costs as much as a sign of life by JSON-RPC.
-    fn charge_for_answer(&mut self, number: u64, msg_type: MsgType) {
-        let is_answered =
-            [MsgType::TEST_REQUEST, MsgType::RESEND_REQUEST, MsgType::SEQUENCE_RESET].contains(&msg_type);
-        if is_answered && let Some((account, _)) = self.fix.up.get(&number).copied() {
+    /// What the session itself takes, and mostly answers, costs as much as a sign of life by JSON-RPC.
+    fn charge_for_answer(&mut self, number: u64) {
+        if let Some((account, _)) = self.fix.up.get(&number).copied() {
             self.charge_fix(number, account, CreditPool::NonMatching);
         }
     }

@@ -1,6 +1,6 @@
 //! Credits of who has not logged in: by the address, as each request may come by a connection of its own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 
 use tickpath_deribit::credits::{CreditPlan, Credits};
@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 const PEERS_MAX: usize = 4_096;
 /// Who was silent for so long has all credits again, and need not be known.
 const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(60);
-/// Logins that may fail: two a second, and twenty at once.
+/// Logins as one key that may fail: two a second, and twenty at once.
 const REFUSED_LOGINS: CreditPlan = CreditPlan { cost: 5_000, pool: 100_000, refill_per_s: 10_000 };
 
 /// What a request without a login takes.
@@ -19,14 +19,15 @@ const REFUSED_LOGINS: CreditPlan = CreditPlan { cost: 5_000, pool: 100_000, refi
 pub(super) enum PublicPool {
     Any,
     GetInstruments,
-    /// A login that was refused.
-    RefusedLogin,
+    /// A login that was refused, as this key; none where no key has the name.
+    RefusedLogin(Option<usize>),
 }
 
 struct Peer {
     public: Credits,
     get_instruments: Credits,
-    refused_logins: Credits,
+    /// By the key that was named: who guesses one keeps no program of the same address from the others.
+    refused_logins: BTreeMap<Option<usize>, Credits>,
     seen: Nanos,
 }
 
@@ -35,7 +36,7 @@ impl Peer {
         Peer {
             public: Credits::new(CreditPlan::NON_MATCHING, now),
             get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
-            refused_logins: Credits::new(REFUSED_LOGINS, now),
+            refused_logins: BTreeMap::new(),
             seen: now,
         }
     }
@@ -79,7 +80,9 @@ impl Peers {
         match pool {
             PublicPool::Any => &mut peer.public,
             PublicPool::GetInstruments => &mut peer.get_instruments,
-            PublicPool::RefusedLogin => &mut peer.refused_logins,
+            PublicPool::RefusedLogin(key) => {
+                peer.refused_logins.entry(key).or_insert_with(|| Credits::new(REFUSED_LOGINS, now))
+            }
         }
     }
 }

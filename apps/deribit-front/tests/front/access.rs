@@ -191,6 +191,8 @@ fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
         reply["error"]["code"].clone()
     };
     assert_eq!(basic(&mut venue), json!(10_028));
+    // Another key of the same address is nobody's guess.
+    venue.login("bert");
     // Who has shown who he is goes on, and renews.
     venue.ok(known, "private/get_positions", json!({}));
     let renewal = json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
@@ -198,4 +200,23 @@ fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
     venue.wait(1_000_000);
     assert_eq!(basic(&mut venue), Value::Null);
     venue.login("anna");
+}
+
+#[test]
+fn a_channel_of_a_good_token_outlasts_the_connections_own_login() {
+    let mut venue = Venue::new();
+    let (other, watcher) = (venue.connect(), venue.connect());
+    let long = login(&mut venue, other, "anna", "session:long");
+    let short = login(&mut venue, other, "anna", "session:short expires:30");
+    login(&mut venue, watcher, "anna", "expires:60");
+    let channel = "user.orders.any.any.raw";
+    for granted in [&long, &short] {
+        let joined = json!({ "channels": [channel], "access_token": granted["access_token"] });
+        assert_eq!(venue.ok(watcher, "private/subscribe", joined), json!([channel]));
+    }
+    venue.wait(100_000_000);
+    venue.wait(1_100_000);
+    let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000, "access_token": long["access_token"] });
+    venue.ok(other, "private/buy", order);
+    assert_eq!(venue.news(watcher, channel).len(), 1);
 }

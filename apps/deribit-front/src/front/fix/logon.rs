@@ -34,7 +34,8 @@ struct Shown {
 
 impl Front {
     pub(super) fn decide_fix_logon(&mut self, number: u64, message: &Message<'_>) {
-        let outcome = match self.may_log_on(number) {
+        let named = self.key_named(message);
+        let outcome = match self.may_log_on(number, named) {
             true => self.log_on_by_fix(number, message),
             false => Err(self.send_away(number).code.message()),
         };
@@ -60,7 +61,7 @@ impl Front {
             Ok(shown) => shown,
             Err(why) => {
                 // Nobody may try keys without end.
-                self.charge_refused(number, PublicPool::RefusedLogin)
+                self.charge_refused(number, PublicPool::RefusedLogin(self.key_named(message)))
                     .map_err(|fault| fault.code.message())?;
                 return Err(why);
             }
@@ -103,6 +104,12 @@ impl Front {
         Ok(())
     }
 
+    /// The key that a Logon names.
+    fn key_named(&self, message: &Message<'_>) -> Option<usize> {
+        let username = Credentials::decode(message).ok()?.username?;
+        self.settings.keys.iter().position(|key| key.client_id == username)
+    }
+
     /// Whose key signed a Logon.
     fn shown_key(&self, message: &Message<'_>) -> Result<Shown, &'static str> {
         let credentials = Credentials::decode(message).map_err(|_| BAD_FIELD)?;
@@ -115,8 +122,7 @@ impl Front {
         if credentials.app_id.is_some() {
             return Err("DeribitAppId (9004): no applications are registered here");
         }
-        let key = self.settings.keys.iter().position(|key| key.client_id == username);
-        let key = key.ok_or("invalid_credentials")?;
+        let key = self.key_named(message).filter(|_| !username.is_empty()).ok_or("invalid_credentials")?;
         let timestamp = timestamp_of(raw_data).ok_or("RawData (96) is no timestamp.nonce")?;
         let nonce = raw_data.split_once('.').map_or("", |(_, nonce)| nonce);
         let nonce_len = STANDARD.decode(nonce).map_err(|_| "the nonce of RawData (96) is no base64")?.len();
