@@ -349,7 +349,8 @@ fn clients_by_fix_that_are_cut_that_flood_and_that_are_early_are_closed() {
     let mut early = FixClient::connect(address, "EARLY");
     early.stream.write_all(b"8=FIX.4.4\x019=5\x0135=D\x0110=180\x01").unwrap();
     assert!(early.is_closed());
-    // What is answered and is not read, without an end: it costs, and the venue closes who takes nothing.
+    // What the session itself answers, and is not read, without an end: it costs, and the venue closes the client although it
+    // takes nothing.
     let flood = up("anna", "FLOOD");
     flood.stream.set_nonblocking(false).unwrap();
     flood.stream.set_write_timeout(Some(PATIENCE)).unwrap();

@@ -117,9 +117,9 @@ impl<S: StreamSocket> Stream<S> {
         let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
         let taken = match &mut self.tls {
             None => self.ahead.fill(&mut socket).map(|_| true),
-            Some(tls) => take_in(tls, &mut socket).map(|(count, state)| {
-                count == 0 || state.plaintext_bytes_to_read() > 0 || state.peer_has_closed()
-            }),
+            // A goodbye in TLS is 0 bytes from then on.
+            Some(tls) => take_in(tls, &mut socket)
+                .map(|(count, state)| count == 0 || state.plaintext_bytes_to_read() > 0),
         };
         match taken {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),

@@ -51,6 +51,8 @@ use crate::scope::Access;
 pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
 /// Bytes of a request's id that is kept, at most.
 const ID_LEN_MAX: usize = 128;
+/// A Heartbeat in so long costs nothing.
+const HEARTBEAT_US: u64 = 1_000_000;
 /// Where the first try to write a message ends.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
 /// Longest message without its header, which is added later, in bytes.
@@ -103,6 +105,8 @@ pub(crate) struct FixLink {
     captures: Vec<(String, usize)>,
     /// What mass status requests wait for, oldest first.
     status_reports: VecDeque<StatusReports>,
+    /// From when on a Heartbeat costs nothing, in microseconds since 1970.
+    next_heartbeat_us: u64,
     /// No reports without a request.
     is_unsubscribed: bool,
     /// Reports of the connection's own orders alone.
@@ -131,6 +135,7 @@ impl FixLink {
             positions: None,
             captures: Vec::new(),
             status_reports: VecDeque::new(),
+            next_heartbeat_us: 0,
             is_unsubscribed: false,
             is_own_only: false,
             has_fills_apart: false,
@@ -258,7 +263,7 @@ impl Front {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.last_in_us = now_us;
         let Some(link) = connection.fix.as_deref_mut() else { return };
-        let mut inbox = Inbox::default();
+        let (mut inbox, was_up) = (Inbox::default(), self.fix.up.contains_key(&number));
         let sequence = link.session.next_in();
         link.session.handle_bytes(now, message.as_bytes(), &mut inbox);
         if inbox.asks_to_log_on {
@@ -267,8 +272,8 @@ impl Front {
         if inbox.is_over {
             self.log_out_fix(number, message);
         }
-        if !inbox.is_for_application && !inbox.asks_to_log_on {
-            self.charge_for_answer(number);
+        if was_up && !inbox.is_for_application {
+            self.charge_for_answer(number, message.msg_type());
         }
         if inbox.is_for_application {
             self.counters.requests.add(1);
@@ -385,8 +390,15 @@ impl Front {
         is_paid
     }
 
-    /// What the session itself takes, and mostly answers, costs as much as a sign of life by JSON-RPC.
-    fn charge_for_answer(&mut self, number: u64) {
+    /// What the session itself answers or refuses costs as much as a sign of life by JSON-RPC; a Heartbeat does only where there
+    /// was another within a second.
+    fn charge_for_answer(&mut self, number: u64, msg_type: MsgType) {
+        let now_us = self.now_us;
+        let Some(link) = self.link(number) else { return };
+        if msg_type == MsgType::HEARTBEAT && now_us >= link.next_heartbeat_us {
+            link.next_heartbeat_us = now_us + HEARTBEAT_US;
+            return;
+        }
         if let Some((account, _)) = self.fix.up.get(&number).copied() {
             self.charge_fix(number, account, CreditPool::NonMatching);
         }

@@ -16,7 +16,8 @@ pub struct Args {
     /// Files: event_log.folder/WEEK/NAME/START of the configuration
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// These kinds alone: venue-in, venue-out, request, event, broadcast, client, link, admin, time, config
+    /// These kinds alone: config, time, venue-in, venue-out, link, request, event, broadcast, client,
+    /// admin, continued, end, start, answers, session, follow
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind)]
     kind: Vec<RecordKind>,
     /// Of this client alone

@@ -34,9 +34,9 @@ struct Shown {
 
 impl Front {
     pub(super) fn decide_fix_logon(&mut self, number: u64, message: &Message<'_>) {
-        let named = self.key_named(message);
+        let named = Credentials::decode(message).ok().and_then(|shown| self.key_named(shown.username?));
         let outcome = match self.may_log_on(number, named) {
-            true => self.log_on_by_fix(number, message),
+            true => self.log_on_by_fix(number, message, named),
             false => Err(self.send_away(number).code.message()),
         };
         let decision = match outcome {
@@ -53,7 +53,12 @@ impl Front {
     }
 
     /// Who the client is, if it shows it; the connection then acts for its account.
-    fn log_on_by_fix(&mut self, number: u64, message: &Message<'_>) -> Result<(), &'static str> {
+    fn log_on_by_fix(
+        &mut self,
+        number: u64,
+        message: &Message<'_>,
+        named: Option<usize>,
+    ) -> Result<(), &'static str> {
         if self.maintenance().is_some() {
             return Err(MAINTENANCE);
         }
@@ -61,7 +66,7 @@ impl Front {
             Ok(shown) => shown,
             Err(why) => {
                 // Nobody may try keys without end.
-                self.charge_refused(number, PublicPool::RefusedLogin(self.key_named(message)))
+                self.charge_refused(number, PublicPool::RefusedLogin(named))
                     .map_err(|fault| fault.code.message())?;
                 return Err(why);
             }
@@ -104,12 +109,6 @@ impl Front {
         Ok(())
     }
 
-    /// The key that a Logon names.
-    fn key_named(&self, message: &Message<'_>) -> Option<usize> {
-        let username = Credentials::decode(message).ok()?.username?;
-        self.settings.keys.iter().position(|key| key.client_id == username)
-    }
-
     /// Whose key signed a Logon.
     fn shown_key(&self, message: &Message<'_>) -> Result<Shown, &'static str> {
         let credentials = Credentials::decode(message).map_err(|_| BAD_FIELD)?;
@@ -122,7 +121,7 @@ impl Front {
         if credentials.app_id.is_some() {
             return Err("DeribitAppId (9004): no applications are registered here");
         }
-        let key = self.key_named(message).filter(|_| !username.is_empty()).ok_or("invalid_credentials")?;
+        let key = self.key_named(username).ok_or("invalid_credentials")?;
         let timestamp = timestamp_of(raw_data).ok_or("RawData (96) is no timestamp.nonce")?;
         let nonce = raw_data.split_once('.').map_or("", |(_, nonce)| nonce);
         let nonce_len = STANDARD.decode(nonce).map_err(|_| "the nonce of RawData (96) is no base64")?.len();
