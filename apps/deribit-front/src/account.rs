@@ -49,6 +49,8 @@ pub(crate) struct Account {
     pub(crate) handed: BTreeMap<u64, Handed>,
     /// Links of orders that were on their way when the venue stopped, by the engine's numbers.
     pub(crate) links_asked: BTreeMap<u32, Box<Extra>>,
+    /// Orders that are entered again, by the engine's new numbers.
+    pub(crate) again: BTreeMap<u32, u64>,
     /// Orders that wait though their price has come: they are entered with the next prices.
     pub(crate) overdue: BTreeSet<u64>,
     pub(crate) closed: VecDeque<Order>,
@@ -130,6 +132,7 @@ impl Account {
             labels: HashSet::new(),
             handed: BTreeMap::new(),
             links_asked: BTreeMap::new(),
+            again: BTreeMap::new(),
             overdue: BTreeSet::new(),
             closed: VecDeque::new(),
             trades: VecDeque::new(),
@@ -229,8 +232,13 @@ impl Account {
 
     fn accept(&mut self, number: u64, order: &EnterOrder, context: &Context<'_>, changes: &mut Changes) {
         let Some(listing) = context.by_instrument.get(&order.instrument.0) else { return };
+        let before = self.again.remove(&order.user_ref.0).and_then(|number| self.take_closed(number));
+        let number = before.as_ref().map_or(number, |order| order.number);
         self.by_ref.insert(order.user_ref.0, number);
         self.next_ref = self.next_ref.max(order.user_ref.0 + 1);
+        if let Some(before) = before {
+            return self.reopen(before, order, context, changes);
+        }
         self.note_label(Terms::decode(&order.client_order_id).label);
         self.open.insert(
             number,
@@ -256,6 +264,37 @@ impl Account {
             },
         );
         changes.note(number);
+    }
+
+    /// An order that the engine let go is there again, as it was changed.
+    fn reopen(&mut self, before: Order, order: &EnterOrder, context: &Context<'_>, changes: &mut Changes) {
+        let number = before.number;
+        let again = Order {
+            terms: Terms::decode(&order.client_order_id),
+            price: order.price,
+            qty: Qty(before.filled.0 + order.qty.0),
+            updated_ms: context.now_ms,
+            is_replaced: true,
+            state: OrderState::Open,
+            cancel_reason: None,
+            user_ref: order.user_ref.0,
+            display: order.special.map(|special| special.display_qty).filter(|qty| !qty.is_zero()),
+            ..before
+        };
+        self.open.insert(number, again);
+        changes.note(number);
+    }
+
+    /// Takes an order away from those that are over.
+    fn take_closed(&mut self, number: u64) -> Option<Order> {
+        let place = self.closed.iter().rposition(|order| order.number == number)?;
+        self.closed.remove(place)
+    }
+
+    /// What was to come under a number of the engine's does not come.
+    pub(crate) fn forget_asked(&mut self, user_ref: u32) {
+        self.links_asked.remove(&user_ref);
+        self.again.remove(&user_ref);
     }
 
     fn replace(&mut self, before: u32, order: &EnterOrder, context: &Context<'_>, changes: &mut Changes) {
@@ -430,7 +469,6 @@ impl Account {
         self.closed.push_back(order);
     }
 
-    /// True while a cancel of the order is on its way.
     /// Orders that are open, or were not long ago, in the order of their numbers here: all of them are looked for at once.
     pub(crate) fn orders(&self, numbers: &[u64]) -> Vec<&Order> {
         if numbers.len() < FEW_ORDERS {
@@ -441,6 +479,7 @@ impl Account {
         numbers.iter().filter_map(|number| live(number).or_else(|| closed.get(number).copied())).collect()
     }
 
+    /// True while a cancel of the order is on its way.
     pub(crate) fn is_cancelling(&self, order: u64) -> bool {
         let is_cancel =
             |pending: &Pending| matches!(pending.work, Work::Cancel { number, .. } if number == order);
@@ -466,6 +505,8 @@ impl Account {
         self.next_ref = 1;
         self.by_ref.clear();
         self.late.clear();
+        self.links_asked.clear();
+        self.again.clear();
     }
 }
 

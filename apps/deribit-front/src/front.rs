@@ -29,6 +29,7 @@ mod records;
 mod session;
 mod settlement;
 mod statements;
+mod tokens;
 mod trading;
 mod triggers;
 
@@ -143,7 +144,7 @@ pub struct Front {
     by_session: HashMap<u16, usize>,
     connections: BTreeMap<u64, Connection>,
     next_connection: u64,
-    auth: auth::Tokens,
+    auth: tokens::Tokens,
     token_lines: auth::TokenLines,
     labels: Labels,
     /// What further orders need to be kept beside the log has room.
@@ -246,7 +247,7 @@ impl Front {
             accounts,
             connections: BTreeMap::new(),
             next_connection: 1,
-            auth: auth::Tokens::new(token_key),
+            auth: tokens::Tokens::new(token_key),
             token_lines: auth::TokenLines::default(),
             labels,
             has_storage: true,

@@ -29,6 +29,11 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
+    /// True for what a history of settlements tells.
+    pub(crate) const fn is_settlement(self) -> bool {
+        matches!(self, Cause::Settlement | Cause::Delivery | Cause::Bankruptcy)
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Cause::Trade => "trade",
@@ -173,6 +178,8 @@ impl Entry {
 #[derive(Default)]
 pub(crate) struct Ledger {
     entries: VecDeque<Entry>,
+    /// Numbers of those that tell of settlements, which are few among trades.
+    settlements: VecDeque<u64>,
     last: u64,
 }
 
@@ -180,13 +187,41 @@ impl Ledger {
     pub(crate) fn add(&mut self, mut entry: Entry) {
         self.last += 1;
         entry.number = self.last;
-        if self.entries.len() == ENTRIES_MAX {
-            self.entries.pop_front();
+        if self.entries.len() == ENTRIES_MAX
+            && let Some(gone) = self.entries.pop_front()
+        {
+            self.settlements.pop_front_if(|number| *number == gone.number);
+        }
+        if entry.cause.is_settlement() {
+            self.settlements.push_back(entry.number);
         }
         self.entries.push_back(entry);
     }
 
     pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         self.entries.iter()
+    }
+
+    /// What happened to positions and debts without a trade: settlements, deliveries, what the insurance fund paid.
+    pub(crate) fn settlements(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        let first = self.entries.front().map_or(0, |entry| entry.number);
+        self.settlements.iter().filter_map(move |number| self.entries.get((number - first) as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settlements_are_found_among_trades_and_go_with_the_oldest() {
+        let mut ledger = Ledger::default();
+        for number in 1..=ENTRIES_MAX as u64 + 3 {
+            let cause = if number % 5_000 == 1 { Cause::Settlement } else { Cause::Trade };
+            ledger.add(Entry::new(cause, number, "BTC"));
+        }
+        let found: Vec<u64> = ledger.settlements().map(|entry| entry.at_ms).collect();
+        assert_eq!(found, [5_001, 10_001, 15_001, 20_001], "the first is no longer told");
+        assert!(ledger.settlements().all(|entry| entry.at_ms == entry.number));
     }
 }

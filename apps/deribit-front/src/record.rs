@@ -45,6 +45,10 @@ pub(crate) enum Record {
     HandedOver { number: u64, qty: u64, user_ref: u32 },
     /// Orders are linked with one that is asked for under this number of the engine's: once the log has it they wait for it.
     LinksAsked { account: String, user_ref: u32, link: Link, linked: Vec<WaitingOrder> },
+    /// An order is entered again under this number of the engine's: the engine let it go because a change would have taken.
+    EnteredAgain { account: String, number: u64, user_ref: u32 },
+    /// What was written down as asked for under this number of the engine's never came into the log.
+    NeverAsked { account: String, user_ref: u32 },
     /// An order of the log is linked with others.
     Linked { account: String, number: u64, link: Link },
     /// Market maker protection is set so; with an interval of 0 it is not.
@@ -275,6 +279,8 @@ mod tests {
                 link: Link { triggers: true, ..Link::default() },
                 linked: vec![WaitingOrder { part_of: Some(1), ..WaitingOrder::default() }],
             },
+            Record::EnteredAgain { account: "ANNA".to_owned(), number: 9, user_ref: 4 },
+            Record::NeverAsked { account: "ANNA".to_owned(), user_ref: 4 },
             Record::Linked {
                 account: "ANNA".to_owned(),
                 number: 9,

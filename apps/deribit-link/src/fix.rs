@@ -101,6 +101,8 @@ impl FixLinkConfig {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FixChange<'l> {
+    /// It is being made.
+    Begun,
     /// It stands; the Logon begins.
     Opened,
     /// The Logon is done: requests may be sent.
@@ -357,7 +359,11 @@ impl<N: Network> FixLink<N> {
         let result = match &mut self.state {
             State::Off | State::Open(_) => return 0,
             State::Pausing { until } if now < *until => return 0,
-            State::Pausing { .. } | State::Looking { .. } => self.look_up(now),
+            State::Pausing { .. } => {
+                listener.on_change(now, FixChange::Begun);
+                self.look_up(now)
+            }
+            State::Looking { .. } => self.look_up(now),
             State::Opening(opening) => match opening.poll_open(now) {
                 Ok(None) => Ok(0),
                 Ok(Some(connection)) => self.open(now, connection, listener),

@@ -7,10 +7,12 @@
 pub mod account;
 mod batch;
 pub mod book;
+mod build;
 pub mod candles;
 pub mod clients;
 mod convert;
 mod download;
+mod elsewhere;
 mod fix;
 pub mod foreign;
 pub mod instruments;
@@ -28,6 +30,7 @@ pub mod quotes;
 mod rate_limits;
 mod reading;
 mod reconcile;
+mod refusal;
 mod replies;
 mod requests;
 mod seen;
@@ -36,8 +39,8 @@ mod standing;
 use tickpath_config::ConfigError;
 use tickpath_deribit::session::SessionEvent;
 use tickpath_gateway_protocol::{
-    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus,
-    RateLimitsUpdate, Request, SessionId, StreamStatus, Text, Transport,
+    AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request,
+    SessionId, StreamStatus, Text, Transport,
 };
 use tickpath_types::Nanos;
 
@@ -45,12 +48,12 @@ use self::account::{Account, Step};
 use self::batch::{Batch, Held};
 use self::clients::{Client, Clients, User};
 use self::instruments::Instruments;
-use self::label::{LabelMark, user_tag};
+use self::label::LabelMark;
 use self::leavers::Leavers;
 use self::orders::Orders;
 use self::reading::Scratch;
 use self::seen::Seen;
-use crate::config::{GatewayConfig, Matcher, SymbolFilter, UserConfig};
+use crate::config::{GatewayConfig, Matcher, SymbolFilter};
 
 pub use self::download::{Download, ring_needed};
 pub use self::out::{About, Cause, Door, Stamp, Venue};
@@ -95,6 +98,8 @@ pub struct CoreCounters {
     pub foreign_orders: u64,
     /// Open orders that could not be read and may be of this gateway.
     pub unreadable_orders: u64,
+    /// Orders under this gateway's name at which somebody else is at work.
+    pub orders_elsewhere: u64,
     /// Channels that the venue refused.
     pub channels_refused: u64,
     /// Instruments that were left out: too many, or not to be told exactly.
@@ -149,6 +154,8 @@ pub struct Core {
     listing: Listing,
     /// The list was there once.
     is_listed: bool,
+    /// Instruments in it, also those that are not wanted.
+    listed: u64,
     /// An instrument came to be while the list was on its way.
     is_listing_old: bool,
     listing_at: Nanos,
@@ -160,6 +167,8 @@ pub struct Core {
     members: [usize; MARKET_STREAMS_MAX],
     /// Books whose channels are to be subscribed anew, and when.
     lost_books: std::collections::VecDeque<(Nanos, u32)>,
+    /// The first of these times.
+    lost_books_at: Nanos,
     /// Books that are waited for, and until when; the first to be given up first.
     awaited_books: std::collections::VecDeque<(Nanos, u32)>,
     /// Candles that are asked for.
@@ -172,6 +181,7 @@ pub struct Core {
     account_symbols: Vec<Vec<bool>>,
     clients: Clients,
     leavers: Leavers,
+    elsewhere: elsewhere::Elsewhere,
     mass_cancels: mass_cancels::MassCancels,
     /// Some user has a time in `absent_since`.
     has_absent: bool,
@@ -240,122 +250,33 @@ impl Core {
     /// # Errors
     /// [`ConfigError`] with a pattern that is none.
     pub fn new(config: &GatewayConfig, life: Life, policy: Policy) -> Result<Core, ConfigError> {
-        let orders_max = config.clients.orders_max;
         // Those that are over have places too.
-        let places = orders_max.saturating_mul(2).max(orders::PLACES_MIN);
-        let market = (0..MARKET_STREAMS_MAX).map(|index| Stream {
-            status: ConnectionStatus::DISCONNECTED,
-            losses: 0,
-            round_trip: Nanos::ZERO,
-            name: Text::cut(&format!("market-{}", index + 1)),
-            account: None,
-            transport: Transport::WEB_SOCKET,
-            is_trading: false,
-        });
-        let by_fix = config.venue.transport == crate::config::Transport::Fix;
-        let trading = config.accounts.keys().enumerate().map(|(index, name)| Stream {
-            status: ConnectionStatus::DISCONNECTED,
-            losses: 0,
-            round_trip: Nanos::ZERO,
-            name: Text::cut(name),
-            account: Some(index as u16),
-            transport: Transport::WEB_SOCKET,
-            is_trading: !by_fix,
-        });
-        let entries = config.accounts.keys().enumerate().filter(|_| by_fix).map(|(index, name)| Stream {
-            status: ConnectionStatus::DISCONNECTED,
-            losses: 0,
-            round_trip: Nanos::ZERO,
-            // Of a long name the beginning: the account says which it is.
-            name: Text::cut(&format!("fix-{name}")),
-            account: Some(index as u16),
-            transport: Transport::FIX,
-            is_trading: true,
-        });
-        let names: Vec<&String> = config.accounts.keys().collect();
-        let bit =
-            |name: &String| names.iter().position(|known| *known == name).map_or(0, |place| 1_u64 << place);
+        let places = config.clients.orders_max.saturating_mul(2).max(orders::PLACES_MIN);
         Ok(Core {
             stamp: Stamp { source: 1, session: life.session, ahead_ns: life.ahead_ns },
             mark: LabelMark::new(&config.name, life.label_session),
-            settings: CoreSettings {
-                exchange: Text::cut(&config.venue.exchange),
-                uri: Text::cut(&config.venue.ws_uri),
-                fix_uri: config.venue.fix_uri.as_ref().map_or(Text::EMPTY, |uri| Text::cut(&uri.to_string())),
-                trading: if by_fix { Transport::FIX } else { Transport::WEB_SOCKET },
-                is_production: config.production,
-                is_dry_run: config.dry_run,
-                filter: config.symbols.filter()?,
-                user_patterns: config
-                    .users
-                    .iter()
-                    .map(|(name, user)| user.symbols.compile(&format!("users.{name}.symbols")))
-                    .collect::<Result<_, _>>()?,
-                account_patterns: config
-                    .accounts
-                    .iter()
-                    .map(|(name, account)| account.symbols.compile(&format!("accounts.{name}.symbols")))
-                    .collect::<Result<_, _>>()?,
-                feeds: config.venue.feeds.clone(),
-                depth: config.venue.depth as usize,
-                instruments_of_one: market_data::instruments_of_one(
-                    config.venue.subscriptions_max as usize,
-                    &config.venue.feeds,
-                ),
-                interval: config.venue.book_interval.name(),
-                ticker_interval: config.venue.ticker_interval.name(),
-                book_timeout: config.venue.book_timeout.0,
-                request_timeout: config.venue.request_timeout.0,
-                orders_max: orders_max as usize,
-                ping_interval: config.venue.ws_ping_interval.0,
-                matching: (config.venue.matching_rate, config.venue.matching_burst),
-                cancels: config.clients.cancel_on_disconnect,
-                return_patience: config.clients.return_patience.0,
-                trades_beside_unreadable: config.venue.trade_beside_unreadable,
-            },
+            settings: CoreSettings::of(config)?,
             instruments: Instruments::default(),
             listing: Listing::Wanted,
             is_listed: false,
+            listed: 0,
             is_listing_old: false,
             listing_at: Nanos::ZERO,
             subscribe_next: 0,
             channels: [0; MARKET_STREAMS_MAX],
             members: [0; MARKET_STREAMS_MAX],
             lost_books: std::collections::VecDeque::with_capacity(1_024),
+            lost_books_at: Nanos::ZERO,
             awaited_books: std::collections::VecDeque::with_capacity(1_024),
             charts: candles::Charts::default(),
-            streams: market.chain(trading).chain(entries).collect(),
-            accounts: names
-                .iter()
-                .enumerate()
-                .map(|(index, name)| {
-                    let mut account = Account::new(name, MARKET_STREAMS_MAX + index, orders_max as usize);
-                    let entry = MARKET_STREAMS_MAX + names.len() + index;
-                    account.entry = by_fix.then(|| fix::OrderEntry::new(entry));
-                    let quotes = |user: &UserConfig| user.mmp_group.is_some() && user.accounts.contains(name);
-                    let quoter = config.users.values().position(quotes);
-                    account.quotes = quotes::Quotes::of(quoter.map(|place| place as u16));
-                    account
-                })
-                .collect(),
-            users: config
-                .users
-                .iter()
-                .map(|(name, user)| User {
-                    name: name.clone(),
-                    tag: user_tag(name),
-                    accounts: user.accounts.iter().map(bit).fold(0, |all, bit| all | bit),
-                    has_mmp: user.mmp || user.mmp_group.is_some(),
-                    mmp_group: user.mmp_group.as_deref().map_or(Text::EMPTY, Text::cut),
-                    order_id_max: 0,
-                    told_left: RateLimitsUpdate::default(),
-                    absent_since: None,
-                })
-                .collect(),
+            streams: build::streams(config),
+            accounts: build::accounts(config),
+            users: build::users(config),
             user_symbols: vec![Vec::new(); config.users.len()],
             account_symbols: vec![Vec::new(); config.accounts.len()],
             clients: Clients::new(),
             leavers: Leavers::new(),
+            elsewhere: elsewhere::Elsewhere::new(),
             mass_cancels: mass_cancels::MassCancels::new(places),
             has_absent: false,
             orders: Orders::new(places, life.seed),
@@ -393,6 +314,12 @@ impl Core {
     #[must_use]
     pub const fn instruments(&self) -> &Instruments {
         &self.instruments
+    }
+
+    /// Instruments that the venue has, also those that are not wanted; 0 before they are known.
+    #[must_use]
+    pub const fn listed_instruments(&self) -> u64 {
+        self.listed
     }
 
     /// The accounts.
@@ -480,7 +407,8 @@ impl Core {
     /// Whether orders are to be cancelled and the venue has not said yet that they are.
     #[must_use]
     pub fn has_cancels(&self) -> bool {
-        let is_waiting = |account: &Account| account.step != Step::Down && account.has_cancels();
+        let stands = |account: &Account| account.step != Step::Down || account.has_fix();
+        let is_waiting = |account: &Account| stands(account) && account.has_cancels();
         !self.leavers.is_empty() || self.accounts.iter().any(is_waiting)
     }
 

@@ -528,7 +528,8 @@ impl GatewayMetrics {
             text.used_value(&[("event", kind.name().unwrap_or("other"))], count);
         }
         text.family("requests_total", "counter", "Requests of clients, for each kind.");
-        for kind in RequestKind::ALL {
+        // Pongs are the door's: of each there is a heartbeat.
+        for kind in RequestKind::ALL.iter().filter(|kind| **kind != RequestKind::PONG) {
             let count = at(&self.requests, usize::from(kind.0)).read();
             text.value(&[("request", kind.name().unwrap_or("other"))], count);
         }

@@ -20,7 +20,7 @@ use crate::event_log::{EventLog, LogCounters, LogSettings};
 use crate::metrics::{Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
 use crate::safety::{Control, KillMarker};
-use crate::users::{LoginChecker, UserPassword, passwords};
+use crate::users::{Bans, LoginChecker, UserPassword, passwords};
 use crate::venue::{AccountKey, Streams, keys};
 
 pub use crate::view::GatewayView;
@@ -88,6 +88,8 @@ pub struct Gateway {
     /// Has it take no new order, cut clients off and cancel their orders, while its thread runs on: what is left to do stands in
     /// the view.
     pub closing: StopSignal,
+    /// Who is banned, in the order of the users' names.
+    pub bans: Bans,
     /// What it does.
     pub view: Arc<GatewayView>,
     /// What it measures.
@@ -153,9 +155,11 @@ impl Gateway {
         }
         let metrics = Arc::new(metrics);
         let view = Arc::new(GatewayView::new(&core, clock.now().0, streams.loss_texts()));
-        let mut doorway = Doorway::new(door, checker, bans, traders, capabilities, Arc::clone(&metrics));
+        let mut doorway =
+            Doorway::new(door, checker, bans.clone(), traders, capabilities, Arc::clone(&metrics));
         let admin_socket = config.admin_socket();
-        let standing = Standing::new(config, Arc::clone(&view), Arc::clone(&metrics), control.clone());
+        let standing =
+            Standing::new(config, Arc::clone(&view), Arc::clone(&metrics), control.clone(), bans.clone());
         let (admin, port) = AdminDoor::open(&admin_socket, marker.clone(), standing)?;
         if marker.is_there() {
             core.handle_admin(clock.now(), &AdminCommand::Kill, &control, &mut doorway);
@@ -186,6 +190,7 @@ impl Gateway {
             notes: to_print,
             control,
             closing,
+            bans,
             view,
             metrics,
             log_counters,
@@ -298,6 +303,8 @@ impl GatewayAgent {
         let (foreign, unreadable) = self.core.foreign_orders();
         view.foreign.set(foreign.into());
         view.unreadable.set(unreadable.into());
+        view.elsewhere.set(counters.orders_elsewhere);
+        view.listed.set(self.core.listed_instruments());
         if self.stopping_since.is_some() {
             view.cancels_left.set(self.core.cancels_wanted() as u64);
         }

@@ -14,6 +14,7 @@ use crate::config::GatewayConfig;
 use crate::metrics::{MetricsServer, event_log_sampler};
 use crate::notes::NoteLines;
 use crate::process::{Endpoints, Gateway, GatewayView};
+use crate::users::Bans;
 use crate::view::view_sampler;
 
 /// How often notes are looked for.
@@ -38,7 +39,7 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let clock = TscClock::shared();
     let mut console = Console::default();
-    let Gateway { agent, endpoints, notes, control, closing, view, metrics, log_counters, admin } =
+    let Gateway { agent, endpoints, notes, control, closing, bans, view, metrics, log_counters, admin } =
         Gateway::build(config, file, folder, clock)?;
     let samplers = vec![view_sampler(Arc::clone(&view)), event_log_sampler(log_counters)];
     let served = config
@@ -54,7 +55,7 @@ pub fn run(
         tell("warning: the kill switch is on: no order leaves until tickpath gateway release");
     }
     let mut state = GatewayState::default();
-    let mut unreadable = 0;
+    let mut watch = Watch::new(config, bans);
     let mut lines = NoteLines::default();
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !threads_stop.is_stopped() {
@@ -70,10 +71,7 @@ pub fn run(
             };
             console.say(format_args!("{state}{by}: {}", progress_line(&view)));
         }
-        if view.unreadable.read() != unreadable {
-            unreadable = view.unreadable.read();
-            tell(unreadable_line(config, unreadable));
-        }
+        watch.look(config, &view, clock.now());
         if clock.now() >= next_progress {
             next_progress = clock.now() + PROGRESS_INTERVAL;
             console.say(progress_line(&view));
@@ -139,6 +137,56 @@ fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result
         tell(format_args!("open orders of clients at the end, {}: {what}", open - wanted));
     }
     Ok(())
+}
+
+/// What whoever runs the gateway is told once, when it comes to be.
+struct Watch {
+    unreadable: u64,
+    elsewhere: u64,
+    is_empty: bool,
+    bans: Bans,
+    /// The ban that was told last of each user.
+    told: Vec<Nanos>,
+}
+
+impl Watch {
+    fn new(config: &GatewayConfig, bans: Bans) -> Watch {
+        let told = vec![Nanos::ZERO; config.users.len()];
+        Watch { unreadable: 0, elsewhere: 0, is_empty: false, bans, told }
+    }
+
+    fn look(&mut self, config: &GatewayConfig, view: &GatewayView, now: Nanos) {
+        let unreadable = view.unreadable.read();
+        if std::mem::replace(&mut self.unreadable, unreadable) != unreadable {
+            tell(unreadable_line(config, unreadable));
+        }
+        let elsewhere = view.elsewhere.read();
+        if std::mem::replace(&mut self.elsewhere, elsewhere) != elsewhere {
+            tell(format_args!(
+                "warning: somebody else enters or changes orders under the name '{}' ({elsewhere} so far): another gateway of this name? They are left to it; give each gateway of an account a name of its own",
+                config.name
+            ));
+        }
+        let is_empty = view.listed.read() > 0 && view.instruments.read() == 0;
+        if !std::mem::replace(&mut self.is_empty, is_empty) && is_empty {
+            tell(format_args!(
+                "warning: none of the venue's {} instruments matches symbols.include: no market data, no orders",
+                view.listed.read()
+            ));
+        }
+        for (place, (name, user)) in config.users.iter().enumerate() {
+            let Some(until) = self.bans.until(now, place).filter(|until| *until > self.told[place]) else {
+                continue;
+            };
+            self.told[place] = until;
+            tell(format_args!(
+                "user {name} is banned for {} s: more than {} requests in {}",
+                until.since(now).0.div_ceil(1_000_000_000),
+                user.request_limit,
+                user.monitor_period
+            ));
+        }
+    }
 }
 
 fn unreadable_line(config: &GatewayConfig, count: u64) -> String {

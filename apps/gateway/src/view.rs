@@ -47,6 +47,10 @@ pub struct GatewayView {
     pub foreign: Counter,
     /// Those of them that cannot be read, and may be of this gateway.
     pub unreadable: Counter,
+    /// Orders under this gateway's name at which somebody else is at work, since the start.
+    pub elsewhere: Counter,
+    /// Instruments that the venue has; 0 before they are known.
+    pub listed: Counter,
     /// Once it is [closing](crate::process::Gateway::closing): orders that are to be cancelled and are not known to be over.
     pub cancels_left: Counter,
     /// Once it is closing: 1 when nothing is left to be done for clients.

@@ -81,6 +81,8 @@ pub(crate) struct VenueEnd {
     /// The one that is being answered has logged in.
     is_authenticated: bool,
     orders: u64,
+    /// When the message that is being answered was taken, and when its answer is sent.
+    time: ServerTime,
     /// What is to be sent beside the answer.
     changes: Vec<String>,
     out: Vec<u8>,
@@ -95,6 +97,7 @@ impl VenueEnd {
             clients: Vec::new(),
             is_authenticated: false,
             orders: 0,
+            time: ServerTime::default(),
             changes: Vec::new(),
             out: Vec::new(),
         })
@@ -109,6 +112,8 @@ impl VenueEnd {
         if let Some(connection) = self.acceptor.accept(now)? {
             self.clients.push((connection, false));
         }
+        let micros = now.0 / 1_000;
+        self.time = ServerTime { us_in: micros, us_out: micros };
         let mut work = 0;
         // Whoever is done for is not put back.
         for _ in 0..self.clients.len() {
@@ -152,16 +157,16 @@ impl VenueEnd {
         let request = match Request::parse(text.as_bytes()) {
             Ok(request) => request,
             Err(refusal) => {
-                write_refusal(&refusal, ServerTime::default(), true, &mut self.out);
+                write_refusal(&refusal, self.time, true, &mut self.out);
                 return Ok(());
             }
         };
         match self.result(&request) {
             Ok(json) => {
                 let result = check(json.as_bytes())?;
-                write_result(request.id, &result, ServerTime::default(), true, &mut self.out);
+                write_result(request.id, &result, self.time, true, &mut self.out);
             }
-            Err(refusal) => write_refusal(&refusal, ServerTime::default(), true, &mut self.out),
+            Err(refusal) => write_refusal(&refusal, self.time, true, &mut self.out),
         }
         Ok(())
     }

@@ -122,10 +122,12 @@ int main(int argc, char **argv) {
             show(&event);
             if (ack->status == TP_ACK_STATUS_REJECTED)
                 return 1;
-            if (step == MODIFYING && ack->status == TP_ACK_STATUS_ACCEPTED) {
+            /* The entering may be acknowledged after the order was told to be working. */
+            int is_change = step == MODIFYING && ack->request == TP_ACK_TYPE_MODIFY;
+            if (is_change && ack->status == TP_ACK_STATUS_ACCEPTED) {
                 until = tp_monotonic_ns() + rest_ns;
                 step = RESTING;
-            } else if (step == MODIFYING && ack->status == TP_ACK_STATUS_TIMEOUT) {
+            } else if (is_change && ack->status == TP_ACK_STATUS_TIMEOUT) {
                 /* Whether it was changed is not known, and it is not left so. */
                 until = tp_monotonic_ns();
                 step = RESTING;

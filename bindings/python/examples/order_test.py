@@ -11,6 +11,7 @@ import time
 
 from tickpath_gateway import (
     AckStatus,
+    AckType,
     CancelOrderRequest,
     Client,
     CreateOrderRequest,
@@ -57,9 +58,11 @@ def order_test(client, wanted, rest_ns, exchange, is_enabled):
             print(event)
             if body.status == AckStatus.REJECTED:
                 raise GatewayError(f"the order was refused: {body.text}")
-            if step == "modifying" and body.status == AckStatus.ACCEPTED:
+            # The entering may be acknowledged after the order was told to be working.
+            is_change = step == "modifying" and body.request == AckType.MODIFY
+            if is_change and body.status == AckStatus.ACCEPTED:
                 step, until = "resting", time.monotonic_ns() + rest_ns
-            elif step == "modifying" and body.status == AckStatus.TIMEOUT:
+            elif is_change and body.status == AckStatus.TIMEOUT:
                 # Whether it was changed is not known, and it is not left so.
                 step, until = "resting", time.monotonic_ns()
         elif event.kind == EventKind.ORDER_UPDATE and order and body.client_order_id == order:

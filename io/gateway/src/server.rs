@@ -451,6 +451,14 @@ impl Door {
     }
 }
 
+impl Drop for Door {
+    /// Nobody reads the segment of a door that is no more; whoever still maps it finds it closed.
+    fn drop(&mut self) {
+        // What cannot be removed stays, closed, until the name is used again or somebody reclaims it.
+        let _ = self.broadcast.remove();
+    }
+}
+
 fn refusal(reason: RefusalReason, retry_after: Nanos) -> Refusal {
     Refusal { reason, version: VERSION, retry_after_ns: retry_after.0 }
 }

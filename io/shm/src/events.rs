@@ -9,7 +9,7 @@ use tickpath_lockfree::broadcast::{Receiver, Sender};
 use tickpath_lockfree::{LINE_LEN, Payload, SharedLines};
 use tickpath_types::Nanos;
 
-use crate::folder::system;
+use crate::folder::{is_at, system};
 use crate::header::{EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, event_lines, event_slot_lines};
 use crate::live::{LiveWord, STATE_CLOSED};
 use crate::opened::Opened;
@@ -22,14 +22,15 @@ const STREAM_HEAD_LINES: usize = 2;
 
 /// Writes a segment of events of one type: a stream that overwrites its oldest event, and a sign of life.
 ///
-/// While it lives no other writer gets the same name. When it goes it leaves the segment, marked as closed.
+/// While it lives no other writer gets the same name. When it goes it leaves the segment, marked as closed, unless it was
+/// [removed](EventsWriter::remove) before.
 pub struct EventsWriter<T> {
     header: Header,
     path: PathBuf,
     lines: SharedLines,
     stream: Sender<T>,
     /// Its lock is what keeps other writers out; the kernel takes it back when the process ends.
-    _file: File,
+    file: File,
 }
 
 /// The lines of the stream.
@@ -61,7 +62,7 @@ impl<T: Payload> EventsWriter<T> {
         let wrong = || system("map", &path)(io::ErrorKind::InvalidData.into());
         let stream = stream_lines(&lines, &header).ok_or_else(wrong)?;
         let stream = Sender::over(stream).map_err(|_| wrong())?;
-        let mut writer = EventsWriter { stream, header, path, lines, _file: file };
+        let mut writer = EventsWriter { stream, header, path, lines, file };
         writer.heartbeat(now);
         Ok(writer)
     }
@@ -95,6 +96,20 @@ impl<T> EventsWriter<T> {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Takes the segment's file away, so that nothing is left when the writer goes. Who has it mapped keeps its memory, and
+    /// finds it closed then; the name is free.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove(&self) -> Result<(), ShmError> {
+        let found = self.file.metadata().map_err(system("look at", &self.path))?;
+        // The lock is held: nobody puts another file there meanwhile.
+        if is_at(&found, &self.path) {
+            std::fs::remove_file(&self.path).map_err(system("remove", &self.path))?;
+        }
+        Ok(())
     }
 }
 

@@ -117,3 +117,20 @@ fn what_was_damaged_is_found_and_nothing_leads_astray() {
     file.set_len(4_096 * 3).unwrap();
     assert!(matches!(EventsReader::open(&folder, &name), Err(ShmError::Damaged { .. })));
 }
+
+#[test]
+fn a_writer_that_removes_its_segment_leaves_nothing_and_readers_see_its_end() {
+    let (_place, folder, name) = place();
+    let mut writer = EventsWriter::<Item>::create(&folder, &name, 4, Nanos(5)).unwrap();
+    writer.send(&item(1));
+    let reader = EventsReader::open(&folder, &name).unwrap();
+    writer.remove().unwrap();
+    assert!(folder.names().unwrap().is_empty());
+    writer.remove().unwrap();
+    drop(writer);
+    assert_eq!((reader.sent(), reader.writer_state()), (1, WriterState::Closed));
+    // The name is free, and what another made there is not touched.
+    let other = EventsWriter::<Item>::create(&folder, &name, 4, Nanos(5)).unwrap();
+    assert_eq!(folder.names().unwrap(), [name]);
+    drop(other);
+}

@@ -12,8 +12,8 @@ use tungstenite::{Error, Message, Utf8Bytes};
 use crate::stream::Stream;
 use crate::{WebError, WebLimits};
 
-/// Bytes read from the socket by one system call. Larger ones cost more for each message, since they are cleared.
-const READ_BUFFER: usize = 8 << 10;
+/// Bytes that the codec reads at a time, of those taken from the socket. It clears as many before: more cost each message.
+const READ_BUFFER: usize = 4 << 10;
 /// Bytes of messages that wait for a flush before they are sent without one.
 const WRITE_BUFFER: usize = 16 << 10;
 /// What a message takes beside its payload, at most.
@@ -79,6 +79,8 @@ pub(crate) struct Channel<S> {
     scratch: BytesMut,
     /// Nothing comes any more.
     is_closed: bool,
+    /// The codec has no whole message, and there was nothing to read when it looked last.
+    is_drained: bool,
     /// Something may wait for the kernel.
     is_pending: bool,
     /// Some of it may wait in the codec.
@@ -94,6 +96,8 @@ impl<S: StreamSocket> Channel<S> {
         limits: &WebLimits,
         host: String,
     ) -> Channel<S> {
+        let mut socket = socket;
+        socket.get_mut().read_ahead();
         Channel {
             socket,
             role,
@@ -103,6 +107,7 @@ impl<S: StreamSocket> Channel<S> {
             last: Message::Text(Utf8Bytes::from_static("")),
             scratch: BytesMut::new(),
             is_closed: false,
+            is_drained: false,
             is_pending: false,
             is_in_codec: false,
             host,
@@ -144,6 +149,15 @@ impl<S: StreamSocket> Channel<S> {
             return Ok(false);
         }
         self.socket.get_mut().allow_reading(self.read_max);
+        if self.is_drained {
+            match self.stream_mut().has_more() {
+                Ok(has_more) => self.is_drained = !has_more,
+                Err(error) => return self.fail(Error::Io(error)),
+            }
+            if self.is_drained {
+                return Ok(false);
+            }
+        }
         // Given up before the next one is read, so that its memory is used again.
         self.last = Message::Text(Utf8Bytes::from_static(""));
         loop {
@@ -160,7 +174,10 @@ impl<S: StreamSocket> Channel<S> {
                     let _ = self.socket.flush();
                     return Ok(true);
                 }
-                Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_drained = true;
+                    return Ok(false);
+                }
                 Err(error) => return self.fail(error),
             }
         }

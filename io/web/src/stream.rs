@@ -3,11 +3,13 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 
-use rustls::Connection;
+use rustls::{Connection, IoState};
 use tickpath_net::StreamSocket;
 
 /// Bytes that TLS holds encrypted, or for its handshake, before it takes no more.
 const TLS_BUFFER: usize = 64 << 10;
+/// Bytes taken from the socket by one system call where they are read in smaller pieces.
+const AHEAD: usize = 8 << 10;
 
 /// A socket, and the TLS session over it if there is one. "Nothing there" and "no room" are `WouldBlock`, the end of
 /// the stream is 0 bytes.
@@ -20,6 +22,7 @@ pub(crate) struct Stream<S> {
     first_sent: usize,
     /// A frame of the codec has left in part.
     is_cut: bool,
+    ahead: Ahead,
     meter: Meter,
 }
 
@@ -32,13 +35,53 @@ struct Meter {
     budget: usize,
 }
 
+/// Bytes that were taken from the socket and not read yet; no memory where nothing is taken ahead.
+#[derive(Debug, Default)]
+struct Ahead {
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl Ahead {
+    /// Takes what the socket has, once everything taken before was read; how much it was.
+    #[inline]
+    fn fill(&mut self, socket: &mut impl Read) -> io::Result<usize> {
+        let count = socket.read(&mut self.bytes)?;
+        (self.start, self.end) = (0, count);
+        Ok(count)
+    }
+
+    #[inline]
+    fn read(&mut self, socket: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.start == self.end {
+            if buffer.len() >= self.bytes.len() {
+                return socket.read(buffer);
+            }
+            self.fill(socket)?;
+        }
+        let count = buffer.len().min(self.end - self.start);
+        buffer[..count].copy_from_slice(&self.bytes[self.start..self.start + count]);
+        self.start += count;
+        Ok(count)
+    }
+}
+
 impl<S: StreamSocket> Stream<S> {
     pub(crate) fn new(socket: S, tls: Option<Connection>) -> Stream<S> {
         let tls = tls.map(|mut session| {
             session.set_buffer_limit(Some(TLS_BUFFER));
             Box::new(session)
         });
-        Stream { socket, tls, first: Vec::new(), first_sent: 0, is_cut: false, meter: Meter::default() }
+        Stream {
+            socket,
+            tls,
+            first: Vec::new(),
+            first_sent: 0,
+            is_cut: false,
+            ahead: Ahead::default(),
+            meter: Meter::default(),
+        }
     }
 
     pub(crate) fn socket(&self) -> &S {
@@ -54,6 +97,34 @@ impl<S: StreamSocket> Stream<S> {
     /// is always given, so that what is left waits in the kernel, where a poller sees it.
     pub(crate) fn allow_reading(&mut self, bytes: usize) {
         self.meter.budget = bytes;
+    }
+
+    /// From now on bytes are taken from the socket as many at a time as there are, and read in pieces of any size. Who reads
+    /// has to do so until nothing is there: a poller does not see what was taken.
+    pub(crate) fn read_ahead(&mut self) {
+        // TLS does so by itself.
+        if self.tls.is_none() {
+            self.ahead.bytes = vec![0; AHEAD].into();
+        }
+    }
+
+    /// Whether there is something to read, data or the end, where there was nothing when it was read last.
+    ///
+    /// # Errors
+    /// The connection is over.
+    #[inline]
+    pub(crate) fn has_more(&mut self) -> io::Result<bool> {
+        let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
+        let taken = match &mut self.tls {
+            None => self.ahead.fill(&mut socket).map(|_| true),
+            // A goodbye in TLS is 0 bytes from then on.
+            Some(tls) => take_in(tls, &mut socket)
+                .map(|(count, state)| count == 0 || state.plaintext_bytes_to_read() > 0),
+        };
+        match taken {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            taken => taken,
+        }
     }
 
     /// Whether TLS is still being agreed upon.
@@ -196,7 +267,7 @@ impl<S: StreamSocket> Read for Stream<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
         match &mut self.tls {
-            None => socket.read(buffer),
+            None => self.ahead.read(&mut socket, buffer),
             Some(tls) => read_by_tls(tls, &mut socket, buffer),
         }
     }
@@ -304,12 +375,18 @@ fn read_by_tls(
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        if tls.read_tls(socket)? == 0 && tls.is_handshaking() {
+        let (count, _) = take_in(tls, socket)?;
+        if count == 0 && tls.is_handshaking() {
             return Ok(0);
         }
-        let state = tls.process_new_packets();
-        // Answers of the handshake, or the alert that says what was wrong; what does not leave now does later.
-        while tls.wants_write() && tls.write_tls(socket).is_ok() {}
-        state.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
     }
+}
+
+/// Takes bytes from the socket, how many, and decrypts them.
+fn take_in(tls: &mut Connection, socket: &mut (impl Read + Write)) -> io::Result<(usize, IoState)> {
+    let count = tls.read_tls(socket)?;
+    let state = tls.process_new_packets();
+    // Answers of the handshake, or the alert that says what was wrong; what does not leave now does later.
+    while tls.wants_write() && tls.write_tls(socket).is_ok() {}
+    Ok((count, state.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?))
 }

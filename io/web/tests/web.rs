@@ -5,9 +5,14 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tickpath_net::{Kernel, SendOutcome};
 use tickpath_types::Nanos;
 use tickpath_web::{
@@ -695,4 +700,51 @@ fn a_blocking_server_of_another_kind_is_talked_to() {
     assert_eq!(code, Closed::NO_CODE);
     drop(client);
     assert_eq!(server.join().unwrap(), Message::text("question"));
+}
+
+#[test]
+fn a_server_that_says_goodbye_in_tls_alone_has_left() {
+    let files = certificates();
+    let chain = vec![CertificateDer::from_pem_file(&files.certificate).unwrap()];
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(&files.key).unwrap())
+        .unwrap();
+    let listener = TcpListener::bind(HOME).unwrap();
+    let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
+    let (is_heard, heard) = std::sync::mpsc::channel();
+    let server = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let session = ServerConnection::new(Arc::new(config)).unwrap();
+        let mut socket = tungstenite::accept(StreamOwned::new(session, stream)).unwrap();
+        socket.send(Message::text("one")).unwrap();
+        assert_eq!(socket.read().unwrap(), Message::text("two"));
+        let stream = socket.get_mut();
+        stream.conn.send_close_notify();
+        stream.conn.complete_io(&mut stream.sock).unwrap();
+        // The socket stays as it is until the client has understood.
+        heard.recv_timeout(Duration::from_secs(60)).unwrap();
+    });
+    let trust = TlsClient::with_ca_file(&files.ca).unwrap();
+    let mut client = start(target("wss", "localhost", address, Some(trust)));
+    until(|| client.poll_open(NOW).unwrap().then_some(()));
+    until(|| match client.receive().unwrap() {
+        Some(WebEvent::Text(text)) => {
+            assert_eq!(text, "one");
+            Some(())
+        }
+        _ => None,
+    });
+    // Nothing is there now, so that the goodbye is what comes next.
+    assert!(client.receive().unwrap().is_none());
+    assert_ne!(client.send("two"), SendOutcome::Closed);
+    let code = until(|| match client.receive().unwrap() {
+        Some(WebEvent::Closed(closed)) => Some(closed.code),
+        _ => None,
+    });
+    assert_eq!(code, 1006);
+    is_heard.send(()).unwrap();
+    server.join().unwrap();
 }

@@ -13,7 +13,7 @@ use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Scanner;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Money, Style};
-use tickpath_types::{Price, Qty, Side};
+use tickpath_types::{OrderRequest, Price, Qty, Side};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
@@ -160,10 +160,13 @@ impl Front {
             held += self.held_by(account, currency, &mut free, &mut std::iter::once(now).chain(changes));
         }
         for pending in &known.pending {
-            if let Work::Place(intent) = pending.work {
-                let wanted = Wanted::of(&intent, intent.qty);
-                held += self.held_by(account, currency, &mut free, &mut std::iter::once(wanted));
-            }
+            let wanted = match (pending.work, pending.request) {
+                (Work::Place(intent), _) => Wanted::of(&intent, intent.qty),
+                // It is entered again, and not in the book.
+                (Work::Edit { intent, .. }, OrderRequest::Enter(order)) => Wanted::of(&intent, order.qty),
+                _ => continue,
+            };
+            held += self.held_by(account, currency, &mut free, &mut std::iter::once(wanted));
         }
         held + self.held_by(account, currency, &mut free, &mut more.into_iter())
     }

@@ -1,7 +1,5 @@
 //! Who clients are: keys, signatures, tokens.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-
 use tickpath_deribit::codes::GrantType;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::List;
@@ -14,17 +12,13 @@ use tickpath_deribit::sign::{
 use tickpath_deribit::text::{Secret, Text};
 
 use super::peers::PublicPool;
+use super::tokens::{Grant, Tokens, digest_of};
 use super::{Answer, Front};
 use crate::connection::Transport;
 use crate::fault::Fault;
 use crate::json::{json, text_of};
 use crate::record::{Record, RecordError, Stamped, Token};
 use crate::scope::Scope;
-
-/// Tokens that are good at a time; then the oldest of the same key goes, so that nobody ends the logins of others.
-const TOKENS_MAX: usize = 16_384;
-/// Nonces of one key that are remembered while their signatures are good; signatures of the key beyond are refused.
-const NONCES_MAX: usize = 16_384;
 
 /// Lines of tokens that are good no more, beside as many as those that are: with more the file is written anew.
 const TOKEN_LINES_SPARE: usize = 1_024;
@@ -39,114 +33,17 @@ pub(super) struct TokenLines {
     count: usize,
 }
 
-/// A token that was given out.
-#[derive(Clone)]
-pub(super) struct Grant {
-    pub(super) account: usize,
-    pub(super) key: usize,
-    pub(super) scope: Scope,
-    expires_us: u64,
-    /// The connection that it dies with; none for tokens of sessions.
-    connection: Option<u64>,
-    /// Digest of the token that it was given with.
-    other: String,
-    is_refresh: bool,
-}
-
-/// Tokens and nonces.
-pub(super) struct Tokens {
-    key: [u8; 32],
-    given: u64,
-    /// By the tokens' digests: what is kept shows no token.
-    grants: HashMap<String, Grant>,
-    order: VecDeque<String>,
-    /// By key.
-    nonces: HashMap<usize, Nonces>,
-}
-
-/// Nonces of a key.
-#[derive(Default)]
-struct Nonces {
-    used: HashSet<String>,
-    /// With when they may be forgotten, in milliseconds.
-    order: VecDeque<(u64, String)>,
-}
-
-fn digest_of(token: &str) -> String {
-    client_signature(b"token", 0, token, "").as_str().to_owned()
-}
-
-impl Tokens {
-    pub(super) fn new(key: [u8; 32]) -> Tokens {
-        Tokens { key, given: 0, grants: HashMap::new(), order: VecDeque::new(), nonces: HashMap::new() }
-    }
-
-    fn make(&mut self, kind: &str) -> String {
-        self.given += 1;
-        client_signature(&self.key, self.given, kind, "").as_str().to_owned()
-    }
-
-    /// Keeps a token; false when there are as many as there may be, and none of the same key or that is over makes room.
-    fn keep(&mut self, digest: String, grant: Grant, now_us: u64) -> bool {
-        if self.order.len() == TOKENS_MAX {
-            self.grants.retain(|_, grant| grant.expires_us > now_us);
-            let grants = &self.grants;
-            self.order.retain(|digest| grants.contains_key(digest));
-        }
-        if self.order.len() == TOKENS_MAX {
-            let is_own = |digest: &String| self.grants.get(digest).is_some_and(|own| own.key == grant.key);
-            let Some(oldest) = self.order.iter().position(is_own) else { return false };
-            if let Some(oldest) = self.order.remove(oldest) {
-                self.grants.remove(&oldest);
-            }
-        }
-        self.order.push_back(digest.clone());
-        self.grants.insert(digest, grant);
-        true
-    }
-
-    /// Tokens that die with a connection, which is over.
-    pub(super) fn forget(&mut self, connection: u64) {
-        self.grants.retain(|_, grant| grant.connection != Some(connection));
-    }
-
-    /// Whether the token of a digest is good.
-    fn is_good(&self, digest: &str, now_us: u64) -> bool {
-        self.grants.get(digest).is_some_and(|grant| !grant.is_refresh && grant.expires_us > now_us)
-    }
-
-    /// What a token grants at this time to a connection.
-    pub(super) fn find(&self, token: &str, is_refresh: bool, connection: u64, now_us: u64) -> Option<&Grant> {
-        let grant = self.grants.get(&digest_of(token))?;
-        let is_here = grant.connection.is_none_or(|own| own == connection);
-        (grant.is_refresh == is_refresh && grant.expires_us > now_us && is_here).then_some(grant)
-    }
-
-    /// The token of a digest is good no more, nor the one that it was given with.
-    pub(super) fn end(&mut self, digest: &str) {
-        if let Some(grant) = self.grants.remove(digest) {
-            self.grants.remove(&grant.other);
-        }
-    }
-
-    /// Takes note of a nonce; false when it was used, or when there are too many.
-    fn use_nonce(&mut self, key: usize, nonce: &str, timestamp: u64, now_ms: u64) -> bool {
-        let Nonces { used, order } = self.nonces.entry(key).or_default();
-        while let Some((_, nonce)) = order.pop_front_if(|(until, _)| *until < now_ms) {
-            used.remove(&nonce);
-        }
-        if used.len() >= NONCES_MAX || !used.insert(nonce.to_owned()) {
-            return false;
-        }
-        order.push_back((timestamp.max(now_ms) + 2 * SIGNATURE_VALID_MS, nonce.to_owned()));
-        true
-    }
-}
-
 impl Front {
     pub(super) fn authenticate(&mut self, number: u64, request: &Request<'_>) -> Answer {
         let auth: Auth<'_> = request.params()?;
         let asked = auth.scope.map(|scope| Scope::parse(&scope.to_cow())).unwrap_or_default();
+        // A token that renews is nothing that can be guessed.
+        let is_renewal = auth.grant_type == GrantType::RefreshToken;
+        let named = auth.client_id.filter(|_| !is_renewal).and_then(|id| self.key_named(&id.to_cow()));
+        if !is_renewal && !self.may_log_on(number, named) {
+            self.counters.logins_refused.add(1);
+            return Err(self.send_away(number));
+        }
         let found = match auth.grant_type {
             GrantType::ClientCredentials => self.by_credentials(&auth),
             GrantType::ClientSignature => self.by_signature(&auth),
@@ -156,7 +53,7 @@ impl Front {
             Ok(found) => found,
             Err(fault) => {
                 self.counters.logins_refused.add(1);
-                self.charge_refused(number, PublicPool::RefusedLogin)?;
+                self.charge_refused(number, PublicPool::RefusedLogin(named))?;
                 return Err(fault);
             }
         };
@@ -166,6 +63,14 @@ impl Front {
             None => allowed.narrowed(&asked),
         };
         self.grant(number, key, scope, auth.state)
+    }
+
+    /// Whether the address has not tried too often in vain as the key that is named, or without naming one: else secrets are not
+    /// looked at, and nothing is told of them.
+    pub(super) fn may_log_on(&mut self, number: u64, named: Option<usize>) -> bool {
+        let now = self.now();
+        let peer = self.connections.get(&number).map(|connection| connection.peer);
+        peer.is_none_or(|peer| self.peers.has_any(peer, PublicPool::RefusedLogin(named), now))
     }
 
     /// Gives out tokens, and lets the connection act for the account.
@@ -187,19 +92,11 @@ impl Front {
             other: other.to_owned(),
             is_refresh,
         };
-        let digests = [digest_of(&access), digest_of(&refresh)];
-        let login = digests[0].clone();
-        let grants = [grant(&digests[1], false), grant(&digests[0], true)];
-        for (digest, grant) in digests.into_iter().zip(grants) {
-            let lasts = grant.connection.is_none();
-            if !self.auth.keep(digest.clone(), grant.clone(), now_us) {
-                self.auth.end(&login);
-                let reason = "there are as many tokens as may be: log in again later";
-                return Err(Fault::because(ErrorCode::TooManyConcurrentRequests, reason));
-            }
-            if lasts {
-                self.write_token(&Record::Token(self.token_record(&digest, &grant)));
-            }
+        let [login, renewal] = [digest_of(&access), digest_of(&refresh)];
+        let grants = [(login.clone(), grant(&renewal, false)), (renewal, grant(&login, true))];
+        self.auth.keep(grants.clone(), now_us);
+        for (digest, grant) in grants.iter().filter(|(_, grant)| grant.connection.is_none()) {
+            self.write_token(&Record::Token(self.token_record(digest, grant)));
         }
         self.counters.logins.add(1);
         // What another account was told is not told to this one.
@@ -228,8 +125,7 @@ impl Front {
 
     /// The connection acts for nobody any more; with `and_renewal` its tokens cannot be renewed either.
     pub(super) fn end_login(&mut self, number: u64, and_renewal: bool) {
-        let is_ended = |grant: &Grant| grant.connection == Some(number) && (and_renewal || !grant.is_refresh);
-        self.auth.grants.retain(|_, grant| !is_ended(grant));
+        self.auth.end_where(number, |grant| and_renewal || !grant.is_refresh);
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.account = None;
         }
@@ -242,16 +138,21 @@ impl Front {
         let mut over = Vec::new();
         for (number, connection) in &self.connections {
             let is_over = connection.account.is_some() && now_us >= connection.login_until_us;
+            let is_good = |digest: &String| self.auth.good_until(digest, now_us).is_some();
+            // What a token lets it hear it goes on to hear when its own login is over.
+            let has_token = |account: &usize| connection.shown.get(account).is_some_and(is_good);
             if is_over && !connection.topics.is_empty() {
-                over.push((*number, connection.account));
+                over.extend(
+                    connection.account.filter(|account| !has_token(account)).map(|own| (*number, own)),
+                );
             }
-            let ended = connection.shown.iter().filter(|(_, digest)| !self.auth.is_good(digest, now_us));
-            // What its own login lets it hear it goes on to hear.
+            let ended = connection.shown.iter().filter(|(_, digest)| !is_good(digest));
+            // What its own login lets it hear likewise.
             let ended = ended.filter(|(account, _)| is_over || connection.account != Some(**account));
-            over.extend(ended.map(|(account, _)| (*number, Some(*account))));
+            over.extend(ended.map(|(account, _)| (*number, *account)));
         }
         for (number, account) in over {
-            self.leave_private(number, |own| Some(own) != account);
+            self.leave_private(number, |own| own != account);
         }
     }
 
@@ -259,15 +160,26 @@ impl Front {
     pub(super) fn note_shown(&mut self, number: u64, account: usize, request: &Request<'_>) {
         let params: Option<Value<'_>> = request.params().ok();
         let Some(token) = params.and_then(|params| text_of(&params, "access_token")) else { return };
+        let (now_us, digest) = (self.now_us, digest_of(&token));
         if let Some(connection) = self.connections.get_mut(&number) {
-            connection.shown.insert(account, digest_of(&token));
+            let known = connection.shown.get(&account);
+            // Of several tokens the one that is good for longest holds the channels of all.
+            if known.and_then(|known| self.auth.good_until(known, now_us))
+                < self.auth.good_until(&digest, now_us)
+            {
+                connection.shown.insert(account, digest);
+            }
         }
+    }
+
+    /// The place of a key.
+    pub(super) fn key_named(&self, client_id: &str) -> Option<usize> {
+        self.settings.keys.iter().position(|key| key.client_id == client_id)
     }
 
     fn find_key(&self, client_id: Option<Text<'_>>) -> Result<usize, Fault> {
         let id = client_id.ok_or(Fault::param("client_id", "value required"))?;
-        let key = self.settings.keys.iter().position(|key| id == key.client_id.as_str());
-        key.ok_or(Fault::new(ErrorCode::InvalidCredentials))
+        self.key_named(&id.to_cow()).ok_or(Fault::new(ErrorCode::InvalidCredentials))
     }
 
     fn by_credentials(&self, auth: &Auth<'_>) -> Result<(usize, Option<Scope>), Fault> {
@@ -352,11 +264,7 @@ impl Front {
     fn write_token(&mut self, record: &Record) {
         self.stamped_token(record.clone()).write(&mut self.token_lines.added);
         self.token_lines.count += 1;
-        let is_kept = |grant: &&Grant| grant.connection.is_none();
-        let kept = || self.auth.grants.values().filter(is_kept).count();
-        if self.token_lines.count > TOKEN_LINES_SPARE
-            && self.token_lines.count > TOKEN_LINES_SPARE + 2 * kept()
-        {
+        if self.token_lines.count > TOKEN_LINES_SPARE + 2 * self.auth.lasting_count() {
             self.rewrite_tokens();
         }
     }
@@ -366,12 +274,9 @@ impl Front {
         let mut lines = Vec::new();
         self.stamped_token(Record::TokenEnds { digest: String::new() }).write(&mut lines);
         let mut count = 1;
-        for digest in &self.auth.order {
-            let Some(grant) = self.auth.grants.get(digest) else { continue };
-            if grant.connection.is_none() && grant.expires_us > self.now_us {
-                self.stamped_token(Record::Token(self.token_record(digest, grant))).write(&mut lines);
-                count += 1;
-            }
+        for (digest, grant) in self.auth.lasting(self.now_us) {
+            self.stamped_token(Record::Token(self.token_record(digest, grant))).write(&mut lines);
+            count += 1;
         }
         self.token_lines = TokenLines { added: lines, is_anew: true, count };
     }
@@ -428,7 +333,7 @@ impl Front {
             other: token.other.clone(),
             is_refresh: token.is_refresh,
         };
-        self.auth.keep(token.digest.clone(), grant, self.now_us);
+        self.auth.keep([(token.digest.clone(), grant)], self.now_us);
     }
 
     /// `public/fork_token`: tokens for another session of the same name's owner.
@@ -465,13 +370,12 @@ impl Front {
     pub(super) fn log_out(&mut self, number: u64, request: &Request<'_>) -> Answer {
         let logout: tickpath_deribit::messages::Logout = request.params()?;
         if logout.invalidate_token != Some(false) {
-            let own = |grant: &Grant| grant.connection == Some(number);
-            self.auth.grants.retain(|_, grant| !own(grant));
+            self.auth.forget(number);
             // A token of a session is no connection's: it ends where it is shown, and the one that renews it too.
             let params: Value<'_> = request.params()?;
             let shown = text_of(&params, "access_token").map(|token| digest_of(&token));
             let login = self.connections.get(&number).map(|connection| connection.login.clone());
-            if let Some(digest) = shown.or(login).filter(|digest| self.auth.grants.contains_key(digest)) {
+            if let Some(digest) = shown.or(login).filter(|digest| self.auth.is_known(digest)) {
                 self.auth.end(&digest);
                 // Who is logged in by it elsewhere is not any more.
                 let others = self.connections.iter().filter(|(other, _)| **other != number);
@@ -493,47 +397,68 @@ impl Front {
         Ok(None)
     }
 
-    /// Whom an `Authorization` header of HTTP stands for.
+    /// Whom an `Authorization` header of HTTP stands for. What is refused takes credits.
     pub(super) fn authorize_http(
         &mut self,
         number: u64,
         header: &str,
         signed: HttpRequest<'_>,
     ) -> Result<(), Fault> {
+        let (kind, rest) = header.split_once(' ').unwrap_or((header, ""));
+        let (kind, rest) = (kind.to_ascii_lowercase(), rest.trim());
+        let basic = if kind == "basic" { basic_of(rest) } else { None };
+        let named = match kind.as_str() {
+            "basic" => basic.as_ref().and_then(|(id, _)| self.key_named(id)),
+            "deri-hmac-sha256" => part_of(rest, "id").and_then(|id| self.key_named(id)),
+            _ => None,
+        };
+        // A token is nothing that can be guessed.
+        let outcome = match kind == "bearer" || self.may_log_on(number, named) {
+            true => self.act_for(number, (&kind, rest), basic, named, signed),
+            false => Err(ErrorCode::TooManyRequests.into()),
+        };
+        outcome.map_err(|fault| {
+            let charged = self.charge_refused(number, PublicPool::RefusedLogin(named));
+            charged.err().unwrap_or(fault)
+        })
+    }
+
+    /// The connection acts for whom an `Authorization` header of HTTP stands for.
+    fn act_for(
+        &mut self,
+        number: u64,
+        (kind, rest): (&str, &str),
+        basic: Option<(String, String)>,
+        named: Option<usize>,
+        signed: HttpRequest<'_>,
+    ) -> Result<(), Fault> {
         let unauthorized = || Fault::new(ErrorCode::Unauthorized);
-        let (kind, rest) = header.split_once(' ').ok_or_else(unauthorized)?;
+        let unknown = || Fault::new(ErrorCode::InvalidCredentials);
         let mut login = String::new();
-        let (account, scope) = match kind.to_ascii_lowercase().as_str() {
+        let (account, scope) = match kind {
             "bearer" => {
-                let grant = self.auth.find(rest.trim(), false, number, self.now_us);
-                let grant = grant.ok_or_else(unauthorized)?;
-                login = digest_of(rest.trim());
+                let grant = self.auth.find(rest, false, number, self.now_us).ok_or_else(unauthorized)?;
+                login = digest_of(rest);
                 (grant.account, grant.scope.clone())
             }
             "basic" => {
-                use base64::Engine as _;
-                let decoded = base64::engine::general_purpose::STANDARD.decode(rest.trim()).ok();
-                let text =
-                    decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
-                let (id, secret) = text.split_once(':').ok_or_else(unauthorized)?;
-                let key = self.find_key(Some(Text::new(id)))?;
-                if !self.is_secret(key, secret) {
-                    return Err(ErrorCode::InvalidCredentials.into());
-                }
+                let (_, secret) = basic.ok_or_else(unauthorized)?;
+                let key = named.filter(|key| self.is_secret(*key, &secret)).ok_or_else(unknown)?;
                 (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
             }
             "deri-hmac-sha256" => {
-                let part = |name: &str| {
-                    rest.split(',').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
+                let key = match part_of(rest, "id") {
+                    Some(_) => named.ok_or_else(unknown)?,
+                    None => return Err(Fault::param("client_id", "value required")),
                 };
-                let key = self.find_key(part("id").map(Text::new))?;
-                let timestamp = part("ts").and_then(|ts| ts.parse().ok()).ok_or_else(unauthorized)?;
-                let nonce = part("nonce").unwrap_or_default();
+                let timestamp =
+                    part_of(rest, "ts").and_then(|ts| ts.parse().ok()).ok_or_else(unauthorized)?;
+                let nonce = part_of(rest, "nonce").unwrap_or_default();
                 let known = &self.settings.keys[key];
                 let expected = http_signature(known.secret.as_bytes(), timestamp, nonce, signed);
                 // Compared by signatures of both, in the same time for any wrong one.
                 let is_good = {
-                    let shown = part("sig").unwrap_or_default();
+                    let shown = part_of(rest, "sig").unwrap_or_default();
                     let again = client_signature(&self.auth.key, 0, shown, "");
                     verify_client_signature(&self.auth.key, 0, expected.as_str(), "", again.as_str())
                 };
@@ -551,55 +476,15 @@ impl Front {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Id and secret as `Basic` has them.
+fn basic_of(text: &str) -> Option<(String, String)> {
+    use base64::Engine as _;
+    let decoded = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
+    let text = String::from_utf8(decoded).ok()?;
+    text.split_once(':').map(|(id, secret)| (id.to_owned(), secret.to_owned()))
+}
 
-    #[test]
-    fn a_key_with_many_nonces_stands_in_no_others_way() {
-        let mut tokens = Tokens::new([0; 32]);
-        for number in 0..NONCES_MAX {
-            assert!(tokens.use_nonce(0, &number.to_string(), 0, 0));
-        }
-        assert!(!tokens.use_nonce(0, "more", 0, 0) && tokens.use_nonce(1, "more", 0, 0));
-        assert!(!tokens.use_nonce(1, "more", 0, 0), "used");
-        assert!(tokens.use_nonce(0, "more", 0, 2 * SIGNATURE_VALID_MS + 1), "the old ones are forgotten");
-    }
-
-    #[test]
-    fn a_key_with_many_tokens_loses_its_own() {
-        let grant = |key: usize| Grant {
-            account: key,
-            key,
-            scope: Scope::default(),
-            expires_us: u64::MAX,
-            connection: None,
-            other: String::new(),
-            is_refresh: false,
-        };
-        let mut tokens = Tokens::new([0; 32]);
-        assert!(tokens.keep(digest_of("first"), grant(0), 0));
-        for number in 0..=TOKENS_MAX {
-            assert!(tokens.keep(number.to_string(), grant(1), 0));
-        }
-        assert!(tokens.find("first", false, 1, 0).is_some());
-        assert_eq!((tokens.order.len(), tokens.grants.len()), (TOKENS_MAX, TOKENS_MAX));
-        assert!(!tokens.grants.contains_key("0"), "its own oldest went");
-        // Those that are good no more make room first.
-        tokens.end("5");
-        assert!(tokens.keep("another".to_owned(), grant(1), 0));
-        assert!(tokens.grants.contains_key("2"));
-        // A key that has none takes nobody's place, but for those that are over, and whose connections are.
-        assert!(!tokens.keep("third".to_owned(), grant(2), 0));
-        if let Some(grant) = tokens.grants.get_mut("7") {
-            grant.expires_us = 5;
-        }
-        assert!(!tokens.keep("third".to_owned(), grant(2), 4));
-        assert!(tokens.keep("third".to_owned(), grant(2), 5) && !tokens.grants.contains_key("7"));
-        if let Some(grant) = tokens.grants.get_mut("8") {
-            grant.connection = Some(3);
-        }
-        tokens.forget(3);
-        assert!(tokens.keep("fourth".to_owned(), grant(2), 5) && !tokens.grants.contains_key("8"));
-    }
+/// A part of a signature over HTTP, as `id=x,ts=y` has them.
+fn part_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.split(',').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
 }

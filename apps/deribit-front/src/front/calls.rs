@@ -52,7 +52,7 @@ impl Front {
             Err(fault) => {
                 // What is refused costs as well: nobody may try tokens without end.
                 let is_guess = fault.code == ErrorCode::Unauthorized && self.shows_token(number, request);
-                let pool = if is_guess { PublicPool::RefusedLogin } else { PublicPool::Any };
+                let pool = if is_guess { PublicPool::RefusedLogin(None) } else { PublicPool::Any };
                 self.charge_refused(number, pool)?;
                 return Err(fault);
             }

@@ -31,7 +31,7 @@ use crate::scope::Access;
 const CHANNELS_MAX: usize = 500;
 /// Characters of a subscription's label at most.
 const LABEL_LEN_MAX: usize = 16;
-/// Trades and orders that wait for a channel's next message at most; the oldest goes first.
+/// Trades that wait for a channel's next message at most; the oldest goes first. An order waits once, however often it changed.
 const WAITING_MAX: usize = 10_000;
 
 /// Which instruments a channel is about.

@@ -9,6 +9,7 @@ mod indices;
 mod listing;
 mod logon;
 mod market_data;
+mod mass_status;
 mod orders;
 mod quotes;
 mod reports;
@@ -33,6 +34,7 @@ use tickpath_types::Nanos;
 
 use self::indices::IndexFeed;
 use self::market_data::Feed;
+use self::mass_status::StatusReports;
 use super::calls::{Need, allows};
 use super::in_order::Asked;
 use super::{Front, IDLE_US};
@@ -51,6 +53,8 @@ pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
 const ID_LEN_MAX: usize = 128;
 /// To a client that does not read.
 const TOO_SLOW: &str = "connection_too_slow";
+/// A Heartbeat in so long costs nothing.
+const HEARTBEAT_US: u64 = 1_000_000;
 /// Where the first try to write a message ends.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
 /// Longest message without its header, which is added later, in bytes.
@@ -101,6 +105,10 @@ pub(crate) struct FixLink {
     positions: Option<(String, String)>,
     /// Ids and instruments of the requests whose client is told of its trades.
     captures: Vec<(String, usize)>,
+    /// What mass status requests wait for, oldest first.
+    status_reports: VecDeque<StatusReports>,
+    /// From when on a Heartbeat costs nothing, in microseconds since 1970.
+    next_heartbeat_us: u64,
     /// No reports without a request.
     is_unsubscribed: bool,
     /// Reports of the connection's own orders alone.
@@ -128,6 +136,8 @@ impl FixLink {
             statuses: Vec::new(),
             positions: None,
             captures: Vec::new(),
+            status_reports: VecDeque::new(),
+            next_heartbeat_us: 0,
             is_unsubscribed: false,
             is_own_only: false,
             has_fills_apart: false,
@@ -255,7 +265,7 @@ impl Front {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.last_in_us = now_us;
         let Some(link) = connection.fix.as_deref_mut() else { return };
-        let mut inbox = Inbox::default();
+        let (mut inbox, was_up) = (Inbox::default(), self.fix.up.contains_key(&number));
         let sequence = link.session.next_in();
         link.session.handle_bytes(now, message.as_bytes(), &mut inbox);
         if inbox.asks_to_log_on {
@@ -264,7 +274,9 @@ impl Front {
         if inbox.is_over {
             self.log_out_fix(number, message);
         }
-        self.charge_for_answer(number, message.msg_type());
+        if was_up && !inbox.is_for_application {
+            self.charge_for_answer(number, message.msg_type());
+        }
         if inbox.is_for_application {
             self.counters.requests.add(1);
             let done = self.handle_fix_request(number, sequence, message);
@@ -380,11 +392,16 @@ impl Front {
         is_paid
     }
 
-    /// What the session itself answers costs as much as a sign of life by JSON-RPC.
+    /// What the session itself answers or refuses costs as much as a sign of life by JSON-RPC; a Heartbeat does only where there
+    /// was another within a second.
     fn charge_for_answer(&mut self, number: u64, msg_type: MsgType) {
-        let is_answered =
-            [MsgType::TEST_REQUEST, MsgType::RESEND_REQUEST, MsgType::SEQUENCE_RESET].contains(&msg_type);
-        if is_answered && let Some((account, _)) = self.fix.up.get(&number).copied() {
+        let now_us = self.now_us;
+        let Some(link) = self.link(number) else { return };
+        if msg_type == MsgType::HEARTBEAT && now_us >= link.next_heartbeat_us {
+            link.next_heartbeat_us = now_us + HEARTBEAT_US;
+            return;
+        }
+        if let Some((account, _)) = self.fix.up.get(&number).copied() {
             self.charge_fix(number, account, CreditPool::NonMatching);
         }
     }
@@ -463,6 +480,7 @@ impl Front {
     pub fn handle_fix_sent(&mut self, number: u64, count: usize, now_us: u64) {
         self.now_us = now_us;
         self.with_session(number, |session, now, _| session.handle_sent(now, count));
+        self.send_status_reports(number);
     }
 
     /// True once the client's connection is to be closed, when it has what waits or does not take it.
@@ -549,6 +567,7 @@ impl Front {
             link.feeds.clear();
             link.index_feeds.clear();
             link.captures.clear();
+            link.status_reports.clear();
             link.statuses.clear();
         }
         self.forget_books();

@@ -1,13 +1,19 @@
 //! Trades and closed orders.
 
+use std::collections::VecDeque;
+
 use tickpath_deribit::codes::Kind;
-use tickpath_deribit::messages::{GetOrderState, GetUserTradesByOrder};
+use tickpath_deribit::messages::{
+    GetOrderHistoryByCurrency, GetOrderHistoryByInstrument, GetOrderState, GetUserTradesByOrder,
+};
+use tickpath_deribit::method::Method;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
+use tickpath_deribit::text::Text;
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, list, param, text_param};
+use crate::json::{Json, Object, json, list, param, text_param};
 use crate::market::Trade;
 use crate::order::{Order, UserTrade};
 
@@ -15,6 +21,8 @@ use crate::order::{Order, UserTrade};
 const COUNT_DEFAULT: u32 = 10;
 const COUNT_MAX: u32 = 1_000;
 const ORDERS_DEFAULT: u32 = 20;
+/// How the text begins that asks for the orders behind one; it is no number, so that a query by HTTP has it as a text.
+const BEHIND: &str = "behind-";
 
 /// Which trades are asked for.
 struct Range {
@@ -25,6 +33,15 @@ struct Range {
     time_ms: (u64, u64),
     count: usize,
     is_ascending: bool,
+}
+
+/// Which part of closed orders is asked for.
+struct HistoryPage<'a> {
+    count: Option<u32>,
+    offset: Option<u32>,
+    include_unfilled: Option<bool>,
+    with_continuation: Option<bool>,
+    continuation: Option<Text<'a>>,
 }
 
 impl Front {
@@ -73,40 +90,60 @@ impl Front {
         })
     }
 
+    /// An instrument's trades that a range has, as far as numbers and times say; all three ascend.
+    fn within<'a>(range: &Range, trades: &'a VecDeque<Trade>) -> impl DoubleEndedIterator<Item = &'a Trade> {
+        let begin = trades.partition_point(|trade| {
+            trade.seq < range.seq.0 || trade.match_id.0 < range.id.0 || trade.at_ms < range.time_ms.0
+        });
+        let end = trades.partition_point(|trade| {
+            trade.seq <= range.seq.1 && trade.match_id.0 <= range.id.1 && trade.at_ms <= range.time_ms.1
+        });
+        trades.range(begin.min(end)..end)
+    }
+
     fn is_in(&self, range: &Range, place: usize, trade: &Trade) -> bool {
         let within = |(low, high): (u64, u64), value| (low..=high).contains(&value);
-        let listing = &self.settings.listings[place];
-        range.listing.is_none_or(|wanted| wanted == place)
-            && range.currency.as_ref().is_none_or(|(currency, kind)| listing.is_of(*kind, currency))
+        self.is_of_range(range, place)
             && within(range.seq, trade.seq)
             && within(range.id, trade.match_id.0)
             && within(range.time_ms, trade.at_ms)
+    }
+
+    fn is_of_range(&self, range: &Range, place: usize) -> bool {
+        let listing = &self.settings.listings[place];
+        range.listing.is_none_or(|wanted| wanted == place)
+            && range.currency.as_ref().is_none_or(|(currency, kind)| listing.is_of(*kind, currency))
     }
 
     pub(super) fn last_trades(&self, request: &Request<'_>) -> Answer {
         let range = self.range(&request.params()?)?;
         let mut found: Vec<(usize, &Trade)> = Vec::new();
         for (market, place) in self.markets.iter().zip(0..) {
-            if range.listing.is_some_and(|wanted| wanted != place) {
+            if !self.is_of_range(&range, place) {
                 continue;
             }
-            let is_wanted = |trade: &&Trade| self.is_in(&range, place, trade);
+            let trades = Front::within(&range, &market.trades).map(|trade| (place, trade));
             // No page has more of one instrument.
-            let trades: Vec<&Trade> = match range.is_ascending {
-                true => market.trades.iter().filter(is_wanted).take(range.count + 1).collect(),
-                false => market.trades.iter().rev().filter(is_wanted).take(range.count + 1).collect(),
-            };
-            found.extend(trades.into_iter().map(|trade| (place, trade)));
+            match range.is_ascending {
+                true => found.extend(trades.take(range.count + 1)),
+                false => found.extend(trades.rev().take(range.count + 1)),
+            }
         }
-        found.sort_by_key(|(_, trade)| trade.match_id);
+        found.sort_unstable_by_key(|(_, trade)| trade.match_id);
+        if !range.is_ascending {
+            found.reverse();
+        }
         Ok(Some(page(found, &range, |(place, trade), out| trade.write(&self.settings.listings[place], out))))
     }
 
     pub(super) fn user_trades(&self, account: usize, request: &Request<'_>) -> Answer {
         let range = self.range(&request.params()?)?;
         let trades = self.accounts[account].trades.iter();
-        let found: Vec<&UserTrade> =
-            trades.filter(|trade| self.is_in(&range, trade.listing, &trade.public)).collect();
+        let is_wanted = |trade: &&UserTrade| self.is_in(&range, trade.listing, &trade.public);
+        let found: Vec<&UserTrade> = match range.is_ascending {
+            true => trades.filter(is_wanted).take(range.count + 1).collect(),
+            false => trades.rev().filter(is_wanted).take(range.count + 1).collect(),
+        };
         Ok(Some(page(found, &range, |trade, out| self.write_user_trade(trade, out))))
     }
 
@@ -135,26 +172,52 @@ impl Front {
     }
 
     pub(super) fn order_history(&self, account: usize, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let listing = match text_param(&params, "instrument_name")? {
-            Some(name) => Some(self.find_listing(&name)?),
-            None => None,
+        let asked = match request.method {
+            Method::GetOrderHistoryByInstrument => {
+                let asked: GetOrderHistoryByInstrument<'_> = request.params()?;
+                let listing = self.find_listing(&asked.instrument_name.to_cow())?;
+                let GetOrderHistoryByInstrument { count, offset, include_unfilled, .. } = asked;
+                let GetOrderHistoryByInstrument { with_continuation, continuation, .. } = asked;
+                let page = HistoryPage { count, offset, include_unfilled, with_continuation, continuation };
+                (Some(listing), None, page)
+            }
+            _ => {
+                let asked: GetOrderHistoryByCurrency<'_> = request.params()?;
+                let GetOrderHistoryByCurrency { count, offset, include_unfilled, .. } = asked;
+                let GetOrderHistoryByCurrency { with_continuation, continuation, .. } = asked;
+                let page = HistoryPage { count, offset, include_unfilled, with_continuation, continuation };
+                (None, Some((asked.currency.to_cow().into_owned(), asked.kind)), page)
+            }
         };
-        let (currency, kind) = (text_param(&params, "currency")?, param::<Kind>(&params, "kind")?);
-        if listing.is_none() && currency.is_none() {
-            return Err(Fault::param("currency", "value required"));
-        }
-        let count = param::<u32>(&params, "count")?.unwrap_or(ORDERS_DEFAULT).min(COUNT_MAX) as usize;
-        let offset = param::<u32>(&params, "offset")?.unwrap_or(0) as usize;
-        let has_unfilled = param::<bool>(&params, "include_unfilled")?.unwrap_or(false);
+        let (listing, currency, page) = asked;
+        let count = page.count.unwrap_or(ORDERS_DEFAULT).clamp(1, COUNT_MAX) as usize;
         let is_wanted = |order: &&Order| {
             let known = &self.settings.listings[order.listing];
             listing.is_none_or(|wanted| wanted == order.listing)
-                && currency.as_ref().is_none_or(|currency| known.is_of(kind, currency))
-                && (has_unfilled || !order.filled.is_zero())
+                && currency.as_ref().is_none_or(|(currency, kind)| known.is_of(*kind, currency))
+                && (page.include_unfilled == Some(true) || !order.filled.is_zero())
         };
-        let orders = self.accounts[account].closed.iter().rev().filter(is_wanted).skip(offset).take(count);
-        Ok(Some(list(orders, |order, out| self.write_order(order, out))))
+        let closed = &self.accounts[account].closed;
+        // The page before ended with this order: what closed before it is next.
+        let end = match page.continuation {
+            None => closed.len(),
+            Some(last) => {
+                let last = last.to_cow();
+                let number = last.strip_prefix(BEHIND).and_then(|number| number.parse::<u64>().ok());
+                let place = closed.iter().rposition(|order| number == Some(order.number));
+                place.ok_or(Fault::param("continuation", "value is none that was told"))?
+            }
+        };
+        let wanted = closed.range(..end).rev().filter(is_wanted);
+        let mut found: Vec<&Order> = wanted.skip(page.offset.unwrap_or(0) as usize).take(count + 1).collect();
+        let more = (found.len() > count).then(|| format!("{BEHIND}{}", found[count - 1].number));
+        found.truncate(count);
+        let orders = list(found, |order, out| self.write_order(order, out));
+        if page.with_continuation != Some(true) {
+            return Ok(Some(orders));
+        }
+        let more = more.map_or_else(|| Json(b"null".to_vec()), |more| Json(json(&Text::new(&more))));
+        Ok(Some(Object::new().with("orders", Json(orders)).with("continuation", more).end()))
     }
 
     pub(super) fn order_state(&self, account: usize, request: &Request<'_>) -> Answer {
@@ -183,11 +246,8 @@ pub(super) fn trailing_number(id: &str) -> Option<u64> {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-/// So many of those found, which are oldest first, in the order asked for.
+/// So many of those found, which are in the order asked for.
 fn page<T>(mut found: Vec<T>, range: &Range, write: impl FnMut(T, &mut Vec<u8>)) -> Vec<u8> {
-    if !range.is_ascending {
-        found.reverse();
-    }
     let has_more = found.len() > range.count;
     found.truncate(range.count);
     let trades = Json(list(found, write));

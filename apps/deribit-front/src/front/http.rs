@@ -65,9 +65,7 @@ impl Front {
             let signed = HttpRequest { method: call.method, uri: call.target, body: call.body };
             if let Err(fault) = self.authorize_http(number, header, signed) {
                 self.counters.logins_refused.add(1);
-                let charged = self.charge_refused(number, PublicPool::RefusedLogin);
-                self.refuse_http(number, charged.err().unwrap_or(fault));
-                return;
+                return self.refuse_http(number, fault);
             }
         }
         if !matches!(call.method, "GET" | "POST") {

@@ -446,10 +446,20 @@ impl Front {
         }
     }
 
+    /// At the start: what was asked for and is not in the log never comes, and its number of the engine's is another's.
+    fn forget_unasked(&mut self, account: usize) {
+        let known = &self.accounts[account];
+        let asked: Vec<u32> = known.links_asked.keys().chain(known.again.keys()).copied().collect();
+        for user_ref in asked {
+            let account = self.accounts[account].name.clone();
+            self.decide(&Record::NeverAsked { account, user_ref });
+        }
+    }
+
     /// At the start: what is linked with orders of the log begins to wait where it does not yet, and what was due is done.
     pub(super) fn catch_up_links(&mut self) {
         for account in 0..self.accounts.len() {
-            self.accounts[account].links_asked.clear();
+            self.forget_unasked(account);
             let known = &self.accounts[account];
             let all = known.open.values().chain(&known.closed).chain(known.waiting.values());
             let linked: Vec<(u64, bool)> = all

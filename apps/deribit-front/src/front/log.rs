@@ -303,7 +303,14 @@ impl Front {
             return self.answer_quote(account, group, &pending, outcome, changes);
         }
         let outcome = match (pending.work, changes.rejected) {
-            (_, Some(reason)) => Err(Fault::from(reason)),
+            (work, Some(reason)) => {
+                if let (Work::Edit { number, .. }, OrderRequest::Enter(order)) = (work, pending.request) {
+                    // It was let go before, and nobody was told yet.
+                    self.accounts[account].forget_asked(order.user_ref.0);
+                    changes.orders.push(number);
+                }
+                Err(Fault::from(reason))
+            }
             (Work::Place(intent), None) => {
                 if let Some(number) = changes.post_only {
                     return self.answer_post_only(account, pending, intent, number, changes);
@@ -324,6 +331,11 @@ impl Front {
                     }
                     None => Err(Fault::new(ErrorCode::InternalServerError)),
                 }
+            }
+            (Work::Edit { number, intent }, None)
+                if changes.post_only == Some(number) && !intent.terms.rejects_post_only =>
+            {
+                return self.answer_bounced_edit(account, pending, number, intent, changes);
             }
             (Work::Edit { number, .. }, None) if changes.orders.contains(&number) => {
                 Ok(self.order_reply(account, number, &own_trades(changes, number)))
@@ -383,6 +395,35 @@ impl Front {
                 self.answer_quote(account, group, &pending, Err(fault), &Changes::default());
             }
             _ => {}
+        }
+    }
+
+    /// The engine let an order go because its change would have taken: it is entered again behind the book as it is now, and
+    /// is the same order. Where that cannot be done it is over.
+    fn answer_bounced_edit(
+        &mut self,
+        account: usize,
+        pending: Pending,
+        number: u64,
+        mut intent: Intent,
+        changes: &mut Changes,
+    ) {
+        intent.moves += 1;
+        let extra = self.accounts[account].order(number).and_then(|order| order.extra.as_ref());
+        let is_other_closed = extra.is_some_and(|extra| extra.is_other_closed);
+        let moved = if is_other_closed || intent.moves > MOVES_MAX {
+            Err(ErrorCode::PostOnlyPriceModificationNotPossible.into())
+        } else {
+            self.keep_off_the_book(&mut intent)
+        };
+        let reply = pending.reply.clone();
+        match moved.and_then(|()| self.enter_again(account, number, intent, pending)) {
+            Ok(()) => changes.orders.retain(|order| *order != number),
+            Err(fault) => {
+                if let Some(to) = reply {
+                    self.reply(&to, Err(fault));
+                }
+            }
         }
     }
 

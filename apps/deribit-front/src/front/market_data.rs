@@ -4,8 +4,10 @@ use tickpath_deribit::codes::Kind;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
-    GetIndexPrice, GetInstrument, IndexPrice, OrderBook, PriceAmount, Ticker, TickerStats,
+    GetBookSummaryByCurrency, GetBookSummaryByInstrument, GetIndexPrice, GetInstrument, IndexPrice,
+    OrderBook, PriceAmount, Ticker, TickerStats,
 };
+use tickpath_deribit::method::Method;
 use tickpath_deribit::number::Number;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
@@ -277,14 +279,16 @@ impl Front {
     }
 
     pub(super) fn book_summary(&self, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let places: Vec<usize> = match text_param(&params, "currency")? {
-            Some(currency) => {
-                let kind: Option<Kind> = param(&params, "kind")?;
-                let all = self.settings.listings.iter().zip(0..);
+        let places: Vec<usize> = match request.method {
+            Method::GetBookSummaryByCurrency => {
+                let GetBookSummaryByCurrency { currency, kind } = request.params()?;
+                let (currency, all) = (currency.to_cow(), self.settings.listings.iter().zip(0..));
                 all.filter(|(listing, _)| listing.is_of(kind, &currency)).map(|(_, place)| place).collect()
             }
-            None => vec![self.find_named(&params)?],
+            _ => {
+                let GetBookSummaryByInstrument { instrument_name } = request.params()?;
+                vec![self.find_listing(&instrument_name.to_cow())?]
+            }
         };
         Ok(Some(list(places, |place, out| self.write_summary(place, out))))
     }

@@ -1,6 +1,6 @@
 //! Credits of who has not logged in: by the address, as each request may come by a connection of its own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 
 use tickpath_deribit::credits::{CreditPlan, Credits};
@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 const PEERS_MAX: usize = 4_096;
 /// Who was silent for so long has all credits again, and need not be known.
 const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(60);
-/// Logins that may fail: two a second, and twenty at once.
+/// Logins that may fail of one address with one key: two a second, and twenty at once.
 const REFUSED_LOGINS: CreditPlan = CreditPlan { cost: 5_000, pool: 100_000, refill_per_s: 10_000 };
 
 /// What a request without a login takes.
@@ -19,14 +19,18 @@ const REFUSED_LOGINS: CreditPlan = CreditPlan { cost: 5_000, pool: 100_000, refi
 pub(super) enum PublicPool {
     Any,
     GetInstruments,
-    /// A login that was refused.
-    RefusedLogin,
+    /// A login that was refused, as the key of this place; none where what was shown named no key. Each has its own: who guesses
+    /// one key's secret keeps nobody from the other keys, also where many programs share one address.
+    RefusedLogin(Option<usize>),
 }
 
 struct Peer {
     public: Credits,
     get_instruments: Credits,
-    refused_logins: Credits,
+    /// Of those that named no key.
+    refused_nameless: Credits,
+    /// By the places of keys, of those that were tried in vain.
+    refused_by_key: BTreeMap<usize, Credits>,
     seen: Nanos,
 }
 
@@ -35,7 +39,8 @@ impl Peer {
         Peer {
             public: Credits::new(CreditPlan::NON_MATCHING, now),
             get_instruments: Credits::new(CreditPlan::GET_INSTRUMENTS, now),
-            refused_logins: Credits::new(REFUSED_LOGINS, now),
+            refused_nameless: Credits::new(REFUSED_LOGINS, now),
+            refused_by_key: BTreeMap::new(),
             seen: now,
         }
     }
@@ -61,10 +66,16 @@ impl Peers {
 
     /// Whether there are credits, of which none are taken.
     pub(super) fn has_any(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> bool {
+        // What never was taken of need not be kept.
+        if let PublicPool::RefusedLogin(Some(key)) = pool
+            && !self.peer(address, now).refused_by_key.contains_key(&key)
+        {
+            return true;
+        }
         self.credits(address, pool, now).requests_left(now) > 0
     }
 
-    fn credits(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> &mut Credits {
+    fn peer(&mut self, address: Ipv4Addr, now: Nanos) -> &mut Peer {
         let is_full = self.known.len() >= PEERS_MAX && !self.known.contains_key(&address);
         if is_full && now.0 >= self.swept.0 + 1_000_000_000 {
             self.swept = now;
@@ -76,10 +87,18 @@ impl Peers {
             false => self.known.entry(address).or_insert_with(|| Peer::new(now)),
         };
         peer.seen = now;
+        peer
+    }
+
+    fn credits(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> &mut Credits {
+        let peer = self.peer(address, now);
         match pool {
             PublicPool::Any => &mut peer.public,
             PublicPool::GetInstruments => &mut peer.get_instruments,
-            PublicPool::RefusedLogin => &mut peer.refused_logins,
+            PublicPool::RefusedLogin(None) => &mut peer.refused_nameless,
+            PublicPool::RefusedLogin(Some(key)) => {
+                peer.refused_by_key.entry(key).or_insert_with(|| Credits::new(REFUSED_LOGINS, now))
+            }
         }
     }
 }
@@ -101,5 +120,18 @@ mod tests {
         assert!(take(0, Nanos::ZERO), "who is known has his own");
         let later = Nanos::from_secs(61);
         assert!((0..1_000).all(|number| take(1_000_000 + number, later)), "the silent are forgotten");
+    }
+    #[test]
+    fn who_tries_one_key_in_vain_has_tried_no_other() {
+        let mut peers = Peers::new(Nanos::ZERO);
+        let (here, there) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(192, 0, 2, 1));
+        let [anna, bert, nobody] = [Some(0), Some(1), None].map(PublicPool::RefusedLogin);
+        assert_eq!((0..100).filter(|_| peers.try_take(here, anna, Nanos::ZERO)).count(), 20);
+        assert!(!peers.has_any(here, anna, Nanos::ZERO));
+        assert!(peers.has_any(here, bert, Nanos::ZERO) && peers.has_any(here, nobody, Nanos::ZERO));
+        assert!(peers.has_any(there, anna, Nanos::ZERO), "another address has its own");
+        assert_eq!((0..100).filter(|_| peers.try_take(here, nobody, Nanos::ZERO)).count(), 20);
+        assert!(peers.has_any(here, bert, Nanos::ZERO) && !peers.has_any(here, nobody, Nanos::ZERO));
+        assert!(peers.has_any(here, anna, Nanos::from_secs(1)), "two a second");
     }
 }

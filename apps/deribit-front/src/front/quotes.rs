@@ -1,8 +1,9 @@
 //! Quotes: orders of market makers, many of them changed by one request.
 
-use tickpath_deribit::codes::{CancelReason, Kind};
+use tickpath_deribit::codes::CancelReason;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::Field;
+use tickpath_deribit::messages::{CancelQuotes, MassQuote, QuoteSide};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
@@ -14,7 +15,7 @@ use super::trading::NewTerms;
 use super::{Answer, Front};
 use crate::account::Changes;
 use crate::fault::Fault;
-use crate::json::{Json, Object, list, member, param, text_param};
+use crate::json::{Json, Object, list, param};
 use crate::listing::decimal_money;
 use crate::options::as_float;
 use crate::order::{Extra, Order, Terms};
@@ -41,13 +42,10 @@ pub(super) struct Quote {
 
 impl Front {
     pub(super) fn mass_quote(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
-        let params: Value<'_> = request.params()?;
-        self.check_quoting(account, to.connection, param(&params, "valid_until")?)?;
-        let quotes = quotes_of(&params)?;
-        let waits = param::<bool>(&params, "wait_for_response")?.unwrap_or(true);
-        let is_detailed = param::<bool>(&params, "detailed")?.unwrap_or(false);
-        let number = self.quote_all(account, quotes, is_detailed, to);
-        if !waits {
+        let asked: MassQuote<'_> = request.params()?;
+        self.check_quoting(account, to.connection, asked.valid_until)?;
+        let number = self.quote_all(account, quotes_of(&asked)?, asked.detailed, to);
+        if asked.wait_for_response == Some(false) {
             // Only what is known at once is told.
             let known = self.groups.remove(&number).map(|group| self.quoting_result(&group));
             return Ok(known);
@@ -301,40 +299,43 @@ impl Front {
 
     /// `private/cancel_quotes`: which quotes, by `cancel_type`; the result is how many.
     pub(super) fn cancel_quotes(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let text =
-            |name: &'static str| text_param(&params, name)?.ok_or(Fault::param(name, "value required"));
+        let asked: CancelQuotes<'_> = request.params()?;
+        let needed = |name: &'static str, text: Option<Text<'_>>| {
+            text.map(|text| text.to_cow().into_owned()).ok_or(Fault::param(name, "value required"))
+        };
+        let currency = || asked.currency.map_or_else(|| "any".to_owned(), |text| text.to_cow().into_owned());
         let front = &*self;
         let listings = &front.settings.listings;
-        let is_meant: Box<dyn Fn(&Order) -> bool + '_> = match text("cancel_type")?.as_str() {
+        let is_meant: Box<dyn Fn(&Order) -> bool + '_> = match &*asked.cancel_type.to_cow() {
             "all" => Box::new(|_| true),
             "quote_set_id" => {
-                let id = text("quote_set_id")?;
+                let id = needed("quote_set_id", asked.quote_set_id)?;
                 Box::new(move |order| order.extra.as_ref().is_some_and(|extra| extra.quote_set_id == id))
             }
             "instrument" => {
-                let place = front.find_listing(&text("instrument_name")?)?;
+                let place = front.find_listing(&needed("instrument_name", asked.instrument_name)?)?;
                 Box::new(move |order| order.listing == place)
             }
             "instrument_kind" => {
-                let kind: Kind = param(&params, "kind")?.ok_or(Fault::param("kind", "value required"))?;
-                let currency = text_param(&params, "currency")?.unwrap_or_else(|| "any".to_owned());
+                let kind = asked.kind.ok_or(Fault::param("kind", "value required"))?;
+                let currency = currency();
                 Box::new(move |order| listings[order.listing].is_of(Some(kind), &currency))
             }
             "currency" => {
-                let currency = text("currency")?;
+                let currency = needed("currency", asked.currency)?;
                 Box::new(move |order| listings[order.listing].is_of(None, &currency))
             }
             "currency_pair" => {
-                let pair = text("currency_pair")?;
+                let pair = needed("currency_pair", asked.currency_pair)?;
                 Box::new(move |order| front.is_pair(order.listing, &pair))
             }
             "delta" => {
-                let limit =
-                    |name| param::<Decimal>(&params, name)?.ok_or(Fault::param(name, "value required"));
-                let [min, max] =
-                    [limit("min_delta")?, limit("max_delta")?].map(|limit| as_float(decimal_money(limit)));
-                let currency = text_param(&params, "currency")?.unwrap_or_else(|| "any".to_owned());
+                let limit = |name, limit: Option<Decimal>| {
+                    let limit = limit.ok_or(Fault::param(name, "value required"))?;
+                    Ok::<f64, Fault>(as_float(decimal_money(limit)))
+                };
+                let (min, max) = (limit("min_delta", asked.min_delta)?, limit("max_delta", asked.max_delta)?);
+                let currency = currency();
                 Box::new(move |order| {
                     let found = front.sensitivities(order.listing);
                     found.is_some_and(|found| (min..=max).contains(&found.delta))
@@ -346,8 +347,8 @@ impl Front {
         let quotes = front.accounts[account].open.values().filter(|order| order.terms.is_quote);
         let numbers: Vec<u64> = quotes.filter(|order| is_meant(order)).map(|order| order.number).collect();
         drop(is_meant);
-        self.freeze_quotes(account, &params)?;
-        let group = self.cancel_all_of(account, &numbers, Vec::new(), false, to)?;
+        self.freeze_quotes_where(account, asked.freeze_quotes);
+        let group = self.cancel_all_of(account, &numbers, Vec::new(), asked.detailed, to)?;
         Ok(group.map(|group| self.group_result(&group)))
     }
 
@@ -395,31 +396,27 @@ enum Sent {
     Nothing,
 }
 
-fn quotes_of(params: &Value<'_>) -> Result<Vec<Quote>, Fault> {
-    let text = |object: &Value<'_>, name: &'static str| match text_param(object, name)? {
-        Some(text) if text.chars().count() <= TEXT_LEN_MAX => Ok(text),
-        Some(_) => Err(Fault::param(name, "at most 64 characters")),
-        None => Err(Fault::param(name, "value required")),
+fn quotes_of(asked: &MassQuote<'_>) -> Result<Vec<Quote>, Fault> {
+    let text = |name: &'static str, text: Text<'_>| match text.to_cow() {
+        text if text.chars().count() <= TEXT_LEN_MAX => Ok(text.into_owned()),
+        _ => Err(Fault::param(name, "at most 64 characters")),
     };
-    let (quote_id, mmp_group) = (text(params, "quote_id")?, text(params, "mmp_group")?);
-    let quotes = member(params, "quotes").ok_or(Fault::param("quotes", "value required"))?;
-    let mut scanner = quotes.scanner();
-    scanner.open_array().map_err(|_| Fault::param("quotes", "value must be a list"))?;
+    let (quote_id, mmp_group) = (text("quote_id", asked.quote_id)?, text("mmp_group", asked.mmp_group)?);
     let mut found = Vec::new();
-    while let Ok(true) = scanner.next_element() {
-        let quote = scanner.value().map_err(|_| Fault::param("quotes", "value must be a list"))?;
-        let instrument = text(&quote, "instrument_name")?;
-        let quote_set_id = text(&quote, "quote_set_id")?;
-        for (name, side) in [("bid", Side::Buy), ("ask", Side::Sell)] {
-            let Some(terms) = member(&quote, name) else { continue };
+    for entry in asked.quotes.iter() {
+        let entry = entry.map_err(|_| Fault::param("quotes", "value must be a list of quotes"))?;
+        let instrument = text("instrument_name", entry.instrument_name)?;
+        let quote_set_id = text("quote_set_id", entry.quote_set_id)?;
+        for (terms, side) in [(entry.bid, Side::Buy), (entry.ask, Side::Sell)] {
+            let Some(QuoteSide { price, amount, post_only, reject_post_only }) = terms else { continue };
             found.push(Quote {
                 instrument: instrument.clone(),
                 side,
-                amount: param(&terms, "amount")?,
+                amount,
                 contracts: None,
-                price: param(&terms, "price")?,
-                is_post_only: param::<bool>(&terms, "post_only")?.unwrap_or(false),
-                rejects_post_only: param::<bool>(&terms, "reject_post_only")?.unwrap_or(false),
+                price,
+                is_post_only: post_only,
+                rejects_post_only: reject_post_only,
                 extra: Extra {
                     quote_id: quote_id.clone(),
                     quote_set_id: quote_set_id.clone(),

@@ -92,6 +92,16 @@ impl Front {
             Record::LinksAsked { account, user_ref, link, linked } => {
                 self.take_links_asked(account, *user_ref, link, linked);
             }
+            Record::EnteredAgain { account, number, user_ref } => {
+                if let Some(account) = self.account_named(account) {
+                    self.accounts[account].again.insert(*user_ref, *number);
+                }
+            }
+            Record::NeverAsked { account, user_ref } => {
+                if let Some(account) = self.account_named(account) {
+                    self.accounts[account].forget_asked(*user_ref);
+                }
+            }
             Record::Linked { account, number, link } => self.take_link(account, *number, link),
             Record::Protection(protection) => self.take_protection(protection),
             Record::Frozen { account, index, group, until_ms } => {

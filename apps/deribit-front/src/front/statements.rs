@@ -1,8 +1,10 @@
 //! What was settled, delivered, paid: histories that clients ask for.
 
+use std::collections::BTreeMap;
+
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::Field;
-use tickpath_deribit::messages::{GetDeliveryPrices, GetFundingRate};
+use tickpath_deribit::messages::{GetDeliveryPrices, GetFundingRate, GetTransactionLog};
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
@@ -36,7 +38,7 @@ struct Wanted {
 impl Wanted {
     fn has(&self, entry: &Entry) -> bool {
         let is_kind = match self.cause {
-            None => matches!(entry.cause, Cause::Settlement | Cause::Delivery | Cause::Bankruptcy),
+            None => entry.cause.is_settlement(),
             Some(cause) => entry.cause == cause,
         };
         let is_place = match self.listing {
@@ -51,7 +53,11 @@ impl Wanted {
 }
 
 fn count(params: &Value<'_>, default: u64) -> Result<usize, Fault> {
-    match param::<u64>(params, "count")?.unwrap_or(default) {
+    checked_count(param::<u64>(params, "count")?, default)
+}
+
+fn checked_count(asked: Option<u64>, default: u64) -> Result<usize, Fault> {
+    match asked.unwrap_or(default) {
         count @ 1..=COUNT_MAX => Ok(count as usize),
         _ => Err(Fault::param("count", "value must be 1 to 1000")),
     }
@@ -63,10 +69,6 @@ fn continuation(params: &Value<'_>) -> Result<u64, Fault> {
     let text = || text_of(params, "continuation").and_then(|text| text.parse().ok());
     let number = value.parse().ok().or_else(text);
     number.ok_or(Fault::param("continuation", "value is none that was told"))
-}
-
-fn time(params: &Value<'_>, name: &'static str) -> Result<u64, Fault> {
-    param(params, name)?.ok_or(Fault::param(name, "value required"))
 }
 
 impl Front {
@@ -174,7 +176,7 @@ impl Front {
         let params: Value<'_> = request.params()?;
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
         let (before, wanted) = (continuation(&params)?, self.wanted_settlements(&params)?);
-        let entries = self.accounts[account].ledger.entries().rev();
+        let entries = self.accounts[account].ledger.settlements().rev();
         let is_wanted = |entry: &&Entry| entry.number < before && wanted.has(entry);
         let mut found: Vec<&Entry> = entries.filter(is_wanted).take(count + 1).collect();
         let more = (found.len() > count).then(|| found[count - 1].number.to_string());
@@ -191,9 +193,14 @@ impl Front {
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
         let (before, wanted) = (continuation(&params)?, self.wanted_settlements(&params)?);
         // Of one time and one instrument there is one settlement, whoever has a part of it.
-        let mut sums: std::collections::BTreeMap<u64, Entry> = Default::default();
+        let mut sums: BTreeMap<u64, Entry> = BTreeMap::new();
         for account in &self.accounts {
-            for entry in account.ledger.entries() {
+            for entry in account.ledger.settlements().rev() {
+                // Times ascend: what is before all that the page and its `continuation` need is not looked at.
+                let oldest = sums.first_key_value().filter(|_| sums.len() > count);
+                if oldest.is_some_and(|(_, oldest)| entry.at_ms < oldest.at_ms) {
+                    break;
+                }
                 if !wanted.has(entry) || place_in_time(entry) >= before {
                     continue;
                 }
@@ -211,6 +218,9 @@ impl Front {
                 sum.profit += entry.profit.max(Money::ZERO);
                 sum.funding += entry.funding.max(Money::ZERO);
                 sum.qty.0 += if is_long { entry.qty.0 } else { 0 };
+                if sums.len() > count + 1 {
+                    sums.pop_first();
+                }
             }
         }
         let more = if sums.len() > count { sums.keys().rev().nth(count - 1) } else { None };
@@ -222,16 +232,16 @@ impl Front {
     }
 
     pub(super) fn transaction_log(&self, account: usize, request: &Request<'_>) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let currency = text_param(&params, "currency")?.ok_or(Fault::param("currency", "value required"))?;
-        let (from, to) = (time(&params, "start_timestamp")?, time(&params, "end_timestamp")?);
-        let count = count(&params, LOG_DEFAULT)?;
-        let kind = text_param(&params, "query")?;
-        let listing = match text_param(&params, "instrument_name")? {
-            Some(name) => Some(self.find_listing(&name)?),
+        let asked: GetTransactionLog<'_> = request.params()?;
+        let currency = asked.currency.to_cow();
+        let (from, to) = (asked.start_timestamp, asked.end_timestamp);
+        let count = checked_count(asked.count.map(u64::from), LOG_DEFAULT)?;
+        let kind = asked.query.map(|query| query.to_cow().into_owned());
+        let listing = match asked.instrument_name {
+            Some(name) => Some(self.find_listing(&name.to_cow())?),
             None => None,
         };
-        let before = continuation(&params)?;
+        let before = asked.continuation.unwrap_or(u64::MAX);
         let known = &self.accounts[account];
         let is_wanted = |entry: &&Entry| {
             entry.currency.eq_ignore_ascii_case(&currency)

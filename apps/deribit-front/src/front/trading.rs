@@ -23,6 +23,7 @@ use crate::json::{Json, Object, json, list, param};
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::{Extra, TRIGGER_BIT, Terms};
 use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, Work};
+use crate::record::Record;
 
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
 const SHOWN_STEPS_MIN: u64 = 100;
@@ -312,6 +313,27 @@ impl Front {
                 extra,
             },
         )
+    }
+
+    /// Sends an order on its way once more that a change took out of the book; it keeps its number.
+    pub(super) fn enter_again(
+        &mut self,
+        account: usize,
+        number: u64,
+        intent: Intent,
+        before: Pending,
+    ) -> Result<(), Fault> {
+        let order = self.accounts[account].order(number).ok_or(Fault::new(ErrorCode::OrderNotFound))?;
+        let (connection, filled) = (order.connection, order.filled);
+        let qty = Qty(intent.qty.0.saturating_sub(filled.0));
+        let left = Intent { qty, display: intent.display.min(qty), ..intent };
+        let order = self.engine_order(account, &left);
+        let (request, work) = (OrderRequest::Enter(order), Work::Edit { number, intent });
+        let sent_us = self.now_us;
+        self.send(account, Pending { request, work, connection, sent_us, ..before })?;
+        let (account, user_ref) = (self.accounts[account].name.clone(), order.user_ref.0);
+        self.decide(&Record::EnteredAgain { account, number, user_ref });
+        Ok(())
     }
 
     fn engine_order(&mut self, account: usize, intent: &Intent) -> EnterOrder {

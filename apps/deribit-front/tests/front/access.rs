@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use tickpath_deribit_front::{HttpCall, Transport};
+
 use crate::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
@@ -157,4 +159,116 @@ fn tokens_are_kept_in_bounded_room() {
     let number = venue.connect();
     venue.ok(number, "private/get_positions", json!({ "access_token": last["access_token"] }));
     assert!(venue.tokens.len() < 10_000, "the expired are gone: {}", venue.tokens.len());
+}
+
+#[test]
+fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
+    let mut venue = Venue::new();
+    let known = venue.connect();
+    let granted = login(&mut venue, known, "anna", "session:desk");
+    let with = |secret: &str| json!({ "grant_type": "client_credentials", "client_id": "anna", "client_secret": secret });
+    let guess = |venue: &mut Venue, secret: &str| {
+        let number = venue.connect();
+        venue.refused(number, "public/auth", with(secret))
+    };
+    let wrong: Vec<i64> = (0..22).map(|_| guess(&mut venue, "wrong")).collect();
+    assert_eq!((&wrong[..20], &wrong[20..]), (&[13_004; 20][..], &[10_028; 2][..]));
+    assert_eq!(guess(&mut venue, "anna-secret"), 10_028, "the right one is told no more");
+    // Keys of others on the same machine are looked at as ever, and so is theirs who have logged in.
+    venue.login("bert");
+    assert!(crate::fix_client::Client::login(&mut venue, "bert").got.is_up);
+    assert!(!crate::fix_client::Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
+    let basic = |venue: &mut Venue| {
+        let number = venue.front.open(Transport::Http, venue.now_us);
+        let path = "/api/v2/private/get_positions";
+        let call = HttpCall {
+            method: "GET",
+            target: path,
+            path,
+            query: Vec::new(),
+            authorization: Some("Basic YW5uYTphbm5hLXNlY3JldA=="),
+            body: b"",
+        };
+        venue.front.handle_http(number, &call, venue.now_us);
+        let reply = venue.frames(number).remove(0);
+        venue.front.close(number, venue.now_us);
+        reply["error"]["code"].clone()
+    };
+    assert_eq!(basic(&mut venue), json!(10_028));
+    // Who has shown who he is goes on, and renews.
+    venue.ok(known, "private/get_positions", json!({}));
+    let renewal = json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
+    venue.ok(known, "public/auth", renewal);
+    venue.wait(1_000_000);
+    assert_eq!(basic(&mut venue), Value::Null);
+    venue.login("anna");
+}
+
+#[test]
+fn names_that_no_key_has_are_guessed_at_nobodys_cost() {
+    let mut venue = Venue::new();
+    let guess = |venue: &mut Venue, id: &str| {
+        let number = venue.connect();
+        let with = json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": "x" });
+        venue.refused(number, "public/auth", with)
+    };
+    for number in 0..20 {
+        assert_eq!(guess(&mut venue, &format!("nobody-{number}")), 13_004);
+    }
+    assert_eq!(guess(&mut venue, "another"), 10_028, "all of them together");
+    venue.login("anna");
+    assert_eq!(guess(&mut venue, "bert"), 13_004);
+}
+
+#[test]
+fn a_key_that_logs_in_without_end_keeps_out_no_other() {
+    let mut venue = Venue::new();
+    let desk = venue.connect();
+    let session = login(&mut venue, desk, "anna", "session:desk");
+    // By HTTP before each request, as some clients do: each of the tokens is good for a quarter of an hour.
+    for _ in 0..9_000 {
+        venue.now_us += 50_000;
+        let number = venue.front.open(Transport::Http, venue.now_us);
+        let granted = login(&mut venue, number, "anna", "");
+        venue.front.close(number, venue.now_us);
+        venue.front.poll_tokens();
+        if venue.now_us % 10_000_000 == 0 {
+            let number = venue.front.open(Transport::Http, venue.now_us);
+            let shown = json!({ "access_token": granted["access_token"] });
+            venue.ok(number, "private/get_positions", shown);
+            venue.front.close(number, venue.now_us);
+        }
+    }
+    venue.login("bert");
+    venue.login("anna");
+    // Nor does it end what it holds by a session's name.
+    let shown = json!({ "access_token": session["access_token"] });
+    let other = venue.connect();
+    venue.ok(other, "private/get_positions", shown);
+}
+
+#[test]
+fn channels_stay_as_long_as_one_token_or_the_login_is_good() {
+    let channel = "user.orders.any.any.raw";
+    let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000 });
+    let mut venue = Venue::new();
+    let sessions = venue.connect();
+    let long = login(&mut venue, sessions, "anna", "session:long expires:300");
+    let short = login(&mut venue, sessions, "anna", "session:short expires:60");
+    let watcher = venue.connect();
+    login(&mut venue, watcher, "anna", "expires:30");
+    let joined = |granted: &Value| json!({ "channels": [channel], "access_token": granted["access_token"] });
+    for granted in [&long, &short] {
+        assert_eq!(venue.ok(watcher, "private/subscribe", joined(granted)), json!([channel]));
+    }
+    let told = |venue: &mut Venue, until_s: u64| {
+        let wait_us = until_s * 1_000_000 + crate::support::START_US - venue.now_us;
+        venue.wait(wait_us);
+        let trader = venue.login("anna");
+        venue.ok(trader, "private/buy", order.clone());
+        venue.news(watcher, channel).len()
+    };
+    assert_eq!(told(&mut venue, 35), 1, "its own login is over, and its tokens are good");
+    assert_eq!(told(&mut venue, 65), 1, "one of them");
+    assert_eq!(told(&mut venue, 305), 0, "none");
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::FaultKind;
+use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
 
 use crate::support::{Venue, changed};
 
@@ -207,4 +208,117 @@ fn an_edit_of_what_only_reduces_does_not_turn_the_position_round() {
     let replies = venue.frames(bert);
     let edited = replies.iter().find(|frame| frame["id"] == 2).unwrap();
     assert_eq!(edited["result"]["order"]["amount"], 10, "{edited}");
+}
+
+/// Asks for an edit; before the engine has it somebody offers by another door.
+fn edit_behind_an_offer(venue: &mut Venue, connection: u64, edit: &Value, prices: &[i64]) -> Option<Value> {
+    let frame = json!({ "jsonrpc": "2.0", "id": 77, "method": "private/edit", "params": edit }).to_string();
+    venue.front.handle_frame(connection, frame.as_bytes(), venue.now_us);
+    for (price, user_ref) in prices.iter().zip(1_000..) {
+        let offer = EnterOrder::limit(
+            UserRefNum(user_ref),
+            InstrumentId(1),
+            Side::Sell,
+            Qty(1),
+            Price(price * 10_000),
+        );
+        venue.order(2, OrderRequest::Enter(offer));
+        let asked = venue.front.poll_request().expect("the edit, or the order again");
+        venue.command(asked.session, asked.kind());
+    }
+    venue.settle();
+    let frames = venue.frames(connection);
+    venue
+        .told
+        .entry(connection)
+        .or_default()
+        .extend(frames.iter().filter(|frame| frame["id"] != 77).cloned());
+    frames.into_iter().find(|frame| frame["id"] == 77)
+}
+
+#[test]
+fn a_post_only_edit_that_loses_a_race_is_moved_and_the_order_lives() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let id = place(&mut venue, anna, json!({ "post_only": true }))["order_id"].clone();
+    venue.ok(bert, "private/sell", json!({ "instrument_name": PERPETUAL, "amount": 500, "price": 59_000 }));
+    venue.ok(anna, "private/subscribe", json!({ "channels": ["user.orders.any.any.raw"] }));
+    let edit = json!({ "order_id": id, "amount": 1500, "price": 59_500 });
+    let reply = edit_behind_an_offer(&mut venue, anna, &edit, &[59_400, 59_300]).unwrap();
+    let order = &reply["result"]["order"];
+    assert_eq!((&order["order_id"], &order["order_state"]), (&id, &json!("open")), "{reply}");
+    assert_eq!((&order["price"], &order["replaced"]), (&json!(59_299.5), &json!(true)));
+    assert_eq!((&order["amount"], &order["filled_amount"]), (&json!(1500), &json!(500)));
+    let told = venue.news(anna, "user.orders.any.any.raw");
+    assert_eq!(told.len(), 1, "it was never over: {told:?}");
+    assert_eq!((&told[0]["order_id"], &told[0]["price"]), (&id, &json!(59_299.5)));
+    let book = venue.ok(anna, "public/get_order_book", json!({ "instrument_name": PERPETUAL }));
+    assert_eq!(book["bids"], json!([[59_299.5, 1000]]));
+
+    // It is the same order after a restart, and is edited and cancelled by its number.
+    let mut venue = venue.restarted(vec!["own".to_owned()]);
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let open = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!(
+        (open.as_array().unwrap().len(), &open[0]["order_id"], &open[0]["amount"]),
+        (1, &id, &json!(1500))
+    );
+    assert_eq!((&open[0]["filled_amount"], &open[0]["price"]), (&json!(500), &json!(59_299.5)));
+    venue.ok(bert, "private/sell", json!({ "instrument_name": PERPETUAL, "amount": 100, "price": 59_299.5 }));
+    let state = venue.ok(anna, "private/get_order_state", json!({ "order_id": id }));
+    assert_eq!((&state["filled_amount"], &state["order_state"]), (&json!(600), &json!("open")));
+    assert_eq!(venue.ok(anna, "private/cancel", json!({ "order_id": id }))["order_state"], "cancelled");
+}
+
+#[test]
+fn a_post_only_edit_that_must_not_be_moved_or_is_moved_too_often_ends_its_order() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let id = place(&mut venue, anna, json!({ "post_only": true }))["order_id"].clone();
+    let edit = json!({ "order_id": id, "price": 59_500, "post_only": true, "reject_post_only": true });
+    let reply = edit_behind_an_offer(&mut venue, anna, &edit, &[59_400]).unwrap();
+    let order = &reply["result"]["order"];
+    assert_eq!(
+        (&order["order_state"], &order["cancel_reason"]),
+        (&json!("cancelled"), &json!("edit_post_only_reject"))
+    );
+
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    venue.ok(anna, "private/subscribe", json!({ "channels": ["user.orders.any.any.raw"] }));
+    let id = place(&mut venue, anna, json!({ "post_only": true }))["order_id"].clone();
+    venue.news(anna, "user.orders.any.any.raw");
+    let edit = json!({ "order_id": id, "price": 59_500 });
+    let offers = [59_400, 59_300, 59_200, 59_100];
+    let reply = edit_behind_an_offer(&mut venue, anna, &edit, &offers).unwrap();
+    assert_eq!(reply["error"]["code"], 11021, "{reply}");
+    let told = venue.news(anna, "user.orders.any.any.raw");
+    assert_eq!((told.len(), &told[0]["order_state"]), (1, &json!("cancelled")), "{told:?}");
+    assert_eq!(venue.ok(anna, "private/get_open_orders", json!({})), json!([]));
+    let mut venue = venue.restarted(vec!["own".to_owned()]);
+    let anna = venue.login("anna");
+    assert_eq!(venue.ok(anna, "private/get_open_orders", json!({})), json!([]));
+}
+
+#[test]
+fn a_stop_of_the_venue_between_the_two_leaves_no_order_and_no_number() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let id = place(&mut venue, anna, json!({ "post_only": true }))["order_id"].clone();
+    let edit = json!({ "jsonrpc": "2.0", "id": 77, "method": "private/edit",
+        "params": { "order_id": id, "price": 59_500 } });
+    venue.front.handle_frame(anna, edit.to_string().as_bytes(), venue.now_us);
+    let offer = EnterOrder::limit(UserRefNum(1), InstrumentId(1), Side::Sell, Qty(1), Price(594_000_000));
+    venue.order(2, OrderRequest::Enter(offer));
+    let asked = venue.front.poll_request().unwrap();
+    venue.command(asked.session, asked.kind());
+    // The order again is written down and never comes into the log; the next has its number of the engine's.
+    for _ in 0..2 {
+        venue = venue.restarted(vec!["own".to_owned()]);
+        let anna = venue.login("anna");
+        let state = venue.ok(anna, "private/get_order_state", json!({ "order_id": id }));
+        assert_eq!(state["order_state"], "cancelled");
+        let other = place(&mut venue, anna, json!({}))["order_id"].clone();
+        assert_ne!(other, id);
+    }
 }

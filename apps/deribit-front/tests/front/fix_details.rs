@@ -3,8 +3,9 @@
 use serde_json::json;
 use tickpath_fix::deribit::{
     EntryType, ExecutionReport, MarketDataIncremental, MarketDataReject, MarketDataRequest,
-    MarketDataSnapshot, MdEntryType, MdUpdateType, NewOrderSingle, OrderMassStatusRequest, PositionReport,
-    RequestForPositions, SecurityList, SecurityListRequest, SideCode, SubscriptionRequestType,
+    MarketDataSnapshot, MdEntryType, MdUpdateType, NewOrderSingle, OrdStatus, OrderMassStatusRequest,
+    PositionReport, RequestForPositions, SecurityList, SecurityListRequest, SideCode,
+    SubscriptionRequestType,
 };
 use tickpath_fix::session::Reject;
 use tickpath_fix::{Decimal, Group, MsgType, tag};
@@ -245,4 +246,67 @@ fn what_is_refused_costs_credits_too() {
         assert_eq!((rejects, client.got.logout.as_deref()), (100, Some("too_many_requests")), "{msg_type}");
         assert_eq!(venue.front.counters().over_rate.read(), 1);
     }
+}
+
+#[test]
+fn trades_of_the_market_say_which_orders_are_the_clients_own() {
+    let narrow = [("scope = \"account:read trade:read\"", "scope = \"account:read\"")];
+    let mut venue = Venue::of(changed(&narrow).unwrap());
+    let mut anna = Client::login(&mut venue, "anna");
+    let mut bert = Client::login(&mut venue, "bert");
+    let mut reader = Client::login(&mut venue, "reader");
+    let bid = NewOrderSingle { label: Some("desk"), ..order("1", SideCode::BUY, 30, "59000") };
+    anna.send(&mut venue, &bid);
+    let first = anna.report(&mut venue);
+    let own = read::<ExecutionReport<'_>>(&first).order_id.unwrap().to_owned();
+    let kinds = [EntryType { entry_type: MdEntryType::TRADE, ..EntryType::default() }];
+    let follow = MarketDataRequest {
+        md_req_id: "t",
+        subscription: SubscriptionRequestType::SUBSCRIBE,
+        market_depth: Some(0),
+        update_type: Some(MdUpdateType::INCREMENTAL),
+        entry_types: Group::of(&kinds),
+        symbol: Some(PERPETUAL),
+        ..MarketDataRequest::default()
+    };
+    for client in [&mut anna, &mut bert, &mut reader] {
+        client.send(&mut venue, &follow);
+        client.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
+    }
+    bert.send(&mut venue, &order("2", SideCode::SELL, 10, "59000"));
+    let change_of = |venue: &mut Venue, client: &mut Client| {
+        client.pump(venue);
+        let bytes =
+            client.got.messages.iter().find(|bytes| {
+                crate::fix_client::message(bytes).msg_type() == MsgType::MARKET_DATA_INCREMENTAL
+            });
+        let news: MarketDataIncremental<'_> = read(bytes.unwrap());
+        let trade = news.changes.iter().map(Result::unwrap).find(|change| change.trade_id.is_some()).unwrap();
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        (text(trade.order_id), text(trade.secondary_order_id), trade.ord_status, text(trade.label))
+    };
+    let seen = change_of(&mut venue, &mut anna);
+    assert_eq!(seen, (own.clone(), String::new(), Some(OrdStatus::PARTIALLY_FILLED), "desk".to_owned()));
+    let other = change_of(&mut venue, &mut bert);
+    assert!(other.0 != own && !other.0.is_empty() && other.1.is_empty(), "{other:?}");
+    assert_eq!((other.2, other.3.as_str()), (Some(OrdStatus::FILLED), ""));
+    // Who may not ask for orders is told what anyone is.
+    let anyone = change_of(&mut venue, &mut reader);
+    assert_eq!(anyone, (String::new(), String::new(), None, String::new()));
+    // Who trades with himself is told of both orders; a snapshot says the same.
+    anna.send(&mut venue, &order("3", SideCode::SELL, 20, "59000"));
+    let once =
+        MarketDataRequest { md_req_id: "s", subscription: SubscriptionRequestType::SNAPSHOT, ..follow };
+    anna.got.messages.clear();
+    anna.send(&mut venue, &once);
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
+    let snapshot: MarketDataSnapshot<'_> = read(&bytes);
+    let trades: Vec<_> = snapshot.entries.iter().map(Result::unwrap).collect();
+    assert_eq!(trades.len(), 2, "{}", shown(&bytes));
+    assert_eq!((trades[0].order_id, trades[0].label), (Some(own.as_str()), Some("desk")));
+    assert_eq!(
+        (trades[1].secondary_order_id, trades[1].ord_status),
+        (Some(own.as_str()), Some(OrdStatus::FILLED))
+    );
+    assert!(trades[1].order_id.is_some_and(|id| id != own));
 }

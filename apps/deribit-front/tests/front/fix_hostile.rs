@@ -386,3 +386,29 @@ fn a_reject_of_the_client_is_no_message_for_the_application() {
     let out = answer(&mut venue, &client, &bytes);
     assert!(out.contains("|35=3|") && out.contains("|371=112|"), "{out}");
 }
+
+#[test]
+fn what_the_session_itself_answers_costs() {
+    for (kind, rest) in [("0", ""), ("1", "112=x|"), ("1", ""), ("A", "98=0|108=30|"), ("3", "45=1|58=x|")] {
+        let mut venue = Venue::new();
+        let client = Client::login(&mut venue, "anna");
+        let all: Vec<u8> = (2..202).flat_map(|sequence| raw(sequence, kind, rest)).collect();
+        answer(&mut venue, &client, &all);
+        assert_eq!(venue.front.counters().over_rate.read(), 1, "{kind} {rest}");
+        assert!(venue.front.is_fix_over(client.number), "{kind} {rest}");
+    }
+}
+
+#[test]
+fn a_heartbeat_in_a_second_costs_nothing() {
+    let mut venue = Venue::new();
+    let client = Client::login(&mut venue, "anna");
+    for sequence in 2..302 {
+        venue.now_us += 1_000_000;
+        answer(&mut venue, &client, &raw(sequence, "0", ""));
+    }
+    // All credits are there: of a hundred and one that come at once one is free.
+    let all: Vec<u8> = (302..402).flat_map(|sequence| raw(sequence, "0", "")).collect();
+    answer(&mut venue, &client, &all);
+    assert_eq!(venue.front.counters().over_rate.read(), 0);
+}

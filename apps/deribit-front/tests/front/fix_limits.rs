@@ -4,14 +4,15 @@
 use tickpath_deribit_front::Transport;
 use tickpath_fix::MsgType;
 use tickpath_fix::deribit::{
-    EntryType, MarketDataIncremental, MarketDataReject, MarketDataRequest, MarketDataSnapshot, MdEntryType,
-    MdUpdateType, RAW_DATA_LEN_MAX, SubscriptionRequestType,
+    EntryType, ExecutionReport, MarketDataIncremental, MarketDataReject, MarketDataRequest,
+    MarketDataSnapshot, MdEntryType, MdUpdateType, OrderMassStatusRequest, RAW_DATA_LEN_MAX,
+    SubscriptionRequestType,
 };
 use tickpath_fix::session::{NoStore, Session, SessionConfig};
 use tickpath_fix::{Group, Message, Parsed};
 use tickpath_types::{EnterOrder, InstrumentId, Nanos, OrderRequest, Price, Qty, Side, UserRefNum};
 
-use crate::fix_client::{Client, PERPETUAL, logon, read, shown};
+use crate::fix_client::{Client, PERPETUAL, logon, message, read, shown};
 use crate::support::Venue;
 
 /// Prices of a book that fits into a message, and of one that does not.
@@ -86,6 +87,66 @@ fn changes_that_are_too_many_for_a_message_come_in_several() {
         .collect();
     assert_eq!(counts.iter().sum::<usize>(), LEVELS_MANY as usize, "{counts:?}");
     assert!(counts.len() > 1 && venue.front.counters().too_long.read() == 0);
+}
+
+#[test]
+fn the_states_of_thousands_of_orders_come_as_the_client_takes_them() {
+    const ORDERS: u64 = 12_000;
+    let mut venue = Venue::new();
+    // Orders of the account that came by another door.
+    for number in 0..ORDERS as u32 {
+        let bid = EnterOrder::limit(
+            UserRefNum(number + 1),
+            InstrumentId(1),
+            Side::Buy,
+            Qty(10),
+            Price(500_000_000 + 5_000 * i64::from(number % 5_000)),
+        );
+        venue.order(1, OrderRequest::Enter(bid));
+    }
+    let mut anna = Client::login(&mut venue, "anna");
+    let all =
+        |id| OrderMassStatusRequest { request_id: id, request_type: 7, ..OrderMassStatusRequest::default() };
+    let now = Nanos::from_micros(venue.now_us);
+    // More than any output holds, asked for at once, while nothing is read.
+    anna.session.send(now, &all("first")).unwrap();
+    anna.session.send(now, &all("second")).unwrap();
+    let asked = anna.session.output().to_vec();
+    anna.session.handle_sent(now, asked.len());
+    assert_eq!(venue.front.handle_fix(anna.number, &asked, venue.now_us), asked.len());
+    assert!(venue.front.fix_output(anna.number).len() < 3 << 20, "half of it is for news");
+    for id in ["first", "second"] {
+        let count = |anna: &Client| {
+            let reports = anna
+                .got
+                .messages
+                .iter()
+                .filter(|bytes| message(bytes).msg_type() == MsgType::EXECUTION_REPORT);
+            let reports = reports.map(|bytes| read::<ExecutionReport<'_>>(bytes));
+            let own = reports.filter(|report| report.mass_status_req_id == Some(id));
+            own.filter(|report| {
+                assert_eq!(report.tot_num_reports, Some(ORDERS));
+                report.order_id.is_some()
+            })
+            .count() as u64
+        };
+        anna.pump(&mut venue);
+        assert_eq!(count(&anna), ORDERS, "{id}");
+    }
+    assert_eq!((anna.got.logout.clone(), venue.front.counters().slow_clients.read()), (None, 0));
+    // What would wait on top of too many is refused in words.
+    let now = Nanos::from_micros(venue.now_us);
+    anna.got.messages.clear();
+    (0..12).for_each(|_| _ = anna.session.send(now, &all("more")).unwrap());
+    let asked = anna.session.output().to_vec();
+    anna.session.handle_sent(now, asked.len());
+    venue.front.handle_fix(anna.number, &asked, venue.now_us);
+    anna.pump(&mut venue);
+    let is_refused = |bytes: &&Vec<u8>| message(bytes).msg_type() == MsgType::REJECT;
+    let refused: Vec<String> =
+        anna.got.messages.iter().filter(is_refused).map(|bytes| shown(bytes)).collect();
+    assert!(!refused.is_empty() && refused.iter().all(|text| text.contains("reports wait")), "{refused:?}");
+    assert_eq!(anna.got.logout, None);
 }
 
 /// A Logon from an address, and what the venue answers.

@@ -87,6 +87,17 @@ fn params_of_another_type_are_refused_by_name() {
             json!({ "quote_id": "1", "mmp_group": "g", "quotes": [], "valid_until": "x" }),
             "valid_until",
         ),
+        ("private/mass_quote", json!({ "quote_id": 5, "mmp_group": "g", "quotes": [] }), "quote_id"),
+        ("private/mass_quote", json!({ "quote_id": "1", "mmp_group": "g" }), "quotes"),
+        ("private/cancel_quotes", json!({}), "cancel_type"),
+        ("private/cancel_quotes", json!({ "cancel_type": "instrument" }), "instrument_name"),
+        ("private/cancel_quotes", json!({ "cancel_type": "all", "detailed": "yes" }), "detailed"),
+        ("private/get_order_history_by_instrument", json!({ "currency": "BTC" }), "instrument_name"),
+        ("private/get_order_history_by_currency", perpetual("continuation", json!("x")), "continuation"),
+        ("private/get_transaction_log", json!({ "currency": "BTC", "end_timestamp": 1 }), "start_timestamp"),
+        ("private/get_transaction_log", times("count", json!(0)), "count"),
+        ("public/get_book_summary_by_currency", json!({ "instrument_name": PERPETUAL }), "currency"),
+        ("public/get_book_summary_by_instrument", json!({ "currency": "BTC" }), "instrument_name"),
         ("private/set_mmp_config", json!({ "index_name": "btc_usd", "interval": "x" }), "interval"),
         (
             "private/buy",
@@ -161,4 +172,35 @@ fn a_market_order_of_an_option_needs_no_more_than_it_is_worth_and_a_part_of_the_
     let bought =
         venue.ok(bert, "private/buy", json!({ "instrument_name": option, "amount": 2, "type": "market" }));
     assert_eq!((&bought["order"]["filled_amount"], &bought["order"]["price"]), (&json!(1), &json!(0.1)));
+}
+
+#[test]
+fn closed_orders_come_page_by_page() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let mut ids = Vec::new();
+    for price in 59_000..59_005 {
+        let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": price });
+        let id = venue.ok(anna, "private/buy", order)["order"]["order_id"].clone();
+        venue.ok(anna, "private/cancel", json!({ "order_id": id }));
+        ids.insert(0, id);
+    }
+    let (mut found, mut next) = (Vec::new(), Value::Null);
+    loop {
+        let page = json!({ "instrument_name": PERPETUAL, "count": 2, "include_unfilled": true, "with_continuation": true, "continuation": next });
+        let page = venue.ok(anna, "private/get_order_history_by_instrument", page);
+        found.extend(page["orders"].as_array().unwrap().iter().map(|order| order["order_id"].clone()));
+        next = page["continuation"].clone();
+        if next.is_null() {
+            break;
+        }
+        // What closes meanwhile moves no page.
+        let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 58_000 });
+        let id = venue.ok(anna, "private/buy", order)["order"]["order_id"].clone();
+        venue.ok(anna, "private/cancel", json!({ "order_id": id }));
+    }
+    assert_eq!(found, ids);
+    let plain = json!({ "currency": "BTC", "count": 3, "include_unfilled": true });
+    let plain = venue.ok(anna, "private/get_order_history_by_currency", plain);
+    assert_eq!(plain.as_array().unwrap().len(), 3, "without it a list");
 }

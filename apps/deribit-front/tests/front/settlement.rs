@@ -420,3 +420,38 @@ fn records_that_cannot_be_read_say_where() {
     let error = venue.front.recall(b"{\"after\":1,\"at_ms\":1,\"what\":\"settled\"}\n{}\n").unwrap_err();
     assert!(error.to_string().starts_with("line 2 is no record: "));
 }
+
+#[test]
+fn settlements_of_all_come_page_by_page() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    trade(&mut venue, anna, bert, PERPETUAL, json!(100), json!(60_000));
+    trade(&mut venue, anna, bert, "ETH_USDC-PERPETUAL", json!(1), json!(3_000));
+    for _ in 0..3 {
+        pass(&mut venue, 24 * HOUR_US);
+    }
+    let nobody = venue.connect();
+    let mut ask = |count: u64, continuation: Value| {
+        let params = json!({ "currency": "any", "count": count, "continuation": continuation });
+        venue.ok(nobody, "public/get_last_settlements_by_currency", params)
+    };
+    let all = ask(1_000, Value::Null);
+    let all_of_them = all["settlements"].as_array().unwrap().clone();
+    assert_eq!((all_of_them.len(), &all["continuation"]), (6, &Value::Null), "{all}");
+    let times: Vec<u64> = all_of_them.iter().map(|one| one["timestamp"].as_u64().unwrap()).collect();
+    assert!(times.is_sorted_by(|newer, older| newer >= older), "the newest first: {times:?}");
+    for count in [1, 2, 4] {
+        let (mut pages, mut next) = (Vec::new(), Value::Null);
+        loop {
+            let page = ask(count, next);
+            let settlements = page["settlements"].as_array().unwrap();
+            assert!(settlements.len() as u64 <= count);
+            pages.extend(settlements.iter().cloned());
+            next = page["continuation"].clone();
+            if next.is_null() {
+                break;
+            }
+        }
+        assert_eq!(pages, all_of_them, "by {count}");
+    }
+}

@@ -45,6 +45,7 @@ impl FixListener for Heard {
 
     fn on_change(&mut self, at: Nanos, change: FixChange<'_>) {
         match change {
+            FixChange::Begun => self.changes.push("begun"),
             FixChange::Opened => self.changes.push("opened"),
             FixChange::Ready => self.changes.push("ready"),
             FixChange::Lost { why, again_at } => {
@@ -108,7 +109,7 @@ fn a_session_logs_on_lives_by_heartbeats_and_comes_back() {
     let now = || TscClock::shared().now();
     assert_eq!(link.send(now(), &order("early")), Err(RequestError::NotReady));
     until(&mut link, &mut heard, "a logon", |link, _| link.standing() == Standing::Ready);
-    assert_eq!(heard.changes, ["opened", "ready"]);
+    assert_eq!(heard.changes, ["begun", "opened", "ready"]);
     // Two orders leave by one write, and the limit of requests is kept here.
     assert_eq!(link.send(now(), &order("a")), Ok(2));
     assert_eq!(link.send(now(), &order("b")), Ok(3));

@@ -363,7 +363,8 @@ mod tests {
         );
         let config = GatewayConfig::parse("g.toml", &text).unwrap();
         let metrics = Arc::new(GatewayMetrics::new("g", 1));
-        Standing::new(&config, Arc::new(GatewayView::default()), metrics, control.clone())
+        let bans = crate::users::RequestLimits::new(config.users.values()).bans();
+        Standing::new(&config, Arc::new(GatewayView::default()), metrics, control.clone(), bans)
     }
 
     /// A gateway that carries commands out on a thread of its own, as its duty cycle does.

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tickpath_agent::TscClock;
 use tickpath_gateway_protocol::{ConnectionStatus, GatewayState, Transport};
+use tickpath_types::Nanos;
 
 use crate::config::{Amount, GatewayConfig};
 use crate::core::account::{Step, words};
 use crate::metrics::{ClientMetrics, GatewayMetrics};
 use crate::safety::{Control, RiskLimit};
+use crate::users::Bans;
 use crate::view::{ConnectionView, GatewayView};
 
 /// What is fixed about an account.
@@ -43,6 +46,10 @@ pub struct Standing {
     pub metrics: Arc<GatewayMetrics>,
     /// Its kill switch and published limits, to be looked at.
     pub control: Control,
+    /// Who is banned, by the places of `users`.
+    pub bans: Bans,
+    /// The users, in the order of their names.
+    pub users: Vec<String>,
 }
 
 impl Standing {
@@ -53,6 +60,7 @@ impl Standing {
         view: Arc<GatewayView>,
         metrics: Arc<GatewayMetrics>,
         control: Control,
+        bans: Bans,
     ) -> Standing {
         let of_account = |(name, account): (&String, &crate::config::AccountConfig)| {
             let caps = config.caps_of(account);
@@ -69,6 +77,8 @@ impl Standing {
             view,
             metrics,
             control,
+            bans,
+            users: config.users.keys().cloned().collect(),
         }
     }
 
@@ -99,13 +109,25 @@ impl Standing {
             "open_orders": view.open_orders.read(),
             "foreign_orders": view.foreign.read(),
             "unreadable_orders": view.unreadable.read(),
+            "orders_elsewhere": view.elsewhere.read(),
             "instruments": view.instruments.read(),
+            "instruments_listed": view.listed.read(),
             "accounts_ready": view.accounts_ready(),
             "accounts": (0..self.accounts.len()).map(|place| self.of_account(place)).collect::<Vec<_>>(),
             "connections": connections,
+            "banned": self.banned(TscClock::shared().now()),
             "clients": view.clients.read(),
             "client_list": self.metrics.clients().filter_map(of_client).collect::<Vec<_>>(),
         })
+    }
+
+    /// Users whose requests and logins are refused for a while.
+    fn banned(&self, now: Nanos) -> Vec<Value> {
+        let until = |(place, user): (usize, &String)| {
+            let until = self.bans.until(now, place)?;
+            Some(json!({ "user": user, "until_ns": until.0 }))
+        };
+        self.users.iter().enumerate().filter_map(until).collect()
     }
 
     /// By what orders go.
@@ -141,6 +163,9 @@ impl Standing {
             let watches = view.accounts.get(place).is_some_and(|account| account.watches.read() == 1);
             is_ready && !watches && !(account.waits_for_limits && self.control.published(place).is_none())
         };
+        if view.listed.read() > 0 && view.instruments.read() == 0 {
+            return Some("no instrument of the venue matches symbols.include".to_owned());
+        }
         let is_none = !self.accounts.iter().enumerate().any(can_trade);
         let text = view.text.read();
         if is_none && view.accounts.iter().any(|account| account.watches.read() == 1) && !text.is_empty() {

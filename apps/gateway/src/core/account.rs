@@ -373,6 +373,12 @@ impl Account {
         self.entry.as_ref().is_none_or(|entry| entry.is_up)
     }
 
+    /// Whether a connection stands that cancellations can go by: its own, logged in, or the one that orders go by.
+    #[must_use]
+    pub fn can_cancel(&self) -> bool {
+        self.step >= Step::Orders || self.has_fix()
+    }
+
     /// The request that a reply is to.
     pub fn take(&mut self, id: i64) -> Option<Pending> {
         let place = self.pending.binary_search_by_key(&id, |pending| pending.id).ok()?;
@@ -384,6 +390,13 @@ impl Account {
     pub fn purpose(&self, id: i64) -> Option<Purpose> {
         let place = self.pending.binary_search_by_key(&id, |pending| pending.id).ok()?;
         Some(self.pending[place].purpose)
+    }
+
+    /// Whether the cancellation of an order is on its way.
+    #[must_use]
+    pub fn is_cancelling(&self, slot: u32) -> bool {
+        let is_it = |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { slot: other, .. } if other == slot);
+        self.pending.iter().any(is_it) || self.entry.as_ref().is_some_and(|entry| entry.pending().any(is_it))
     }
 
     /// The connection is lost: no reply comes any more.
@@ -404,7 +417,11 @@ impl Account {
             )
         };
         let by_fix = self.entry.as_ref().is_some_and(|entry| entry.pending().any(is_cancel));
-        self.is_cancel_all_wanted || !self.cancels.is_empty() || by_fix || self.pending.iter().any(is_cancel)
+        self.is_cancel_all_wanted
+            || self.is_cancel_all_due
+            || !self.cancels.is_empty()
+            || by_fix
+            || self.pending.iter().any(is_cancel)
     }
 
     /// All open orders, as far as the venue has told of them, and quotes that are on their way.

@@ -144,6 +144,7 @@ pub(super) const fn status_of(state: State) -> OrderStatus {
         State::Waiting => OrderStatus::UNTRIGGERED,
         State::Completed => OrderStatus::COMPLETED,
         State::Canceled => OrderStatus::CANCELED,
+        State::Expired => OrderStatus::EXPIRED,
         State::Rejected => OrderStatus::REJECTED,
     }
 }

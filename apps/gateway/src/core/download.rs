@@ -83,7 +83,11 @@ impl Download {
         {
             self.accounts &= !(1 << account);
         }
-        (self.stage, self.told) = (Stage::Begin, 0);
+        self.told = 0;
+        // How the gateway stands comes first, where that was not told yet.
+        if !matches!(self.stage, Stage::Status) {
+            self.stage = Stage::Begin;
+        }
     }
 
     /// Whether what happens at an account is told.
@@ -408,6 +412,9 @@ mod tests {
         download.again();
         assert_eq!((download.stage, download.told), (Stage::Begin, 0));
         assert!(download.has_account(0) && !download.has_account(1));
+        let mut download = Download::begin();
+        download.again();
+        assert_eq!(download, Download::begin(), "how the gateway stands is told all the same");
         let mut download = Download { stage: Stage::Done, ..half };
         download.again();
         assert!(download.has_account(0) && download.has_account(1));

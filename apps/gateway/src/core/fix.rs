@@ -51,6 +51,8 @@ impl Core {
             return;
         }
         let (step, stream) = (known.step, known.stream);
+        // What was on its way may come to light only when everything is cancelled.
+        known.is_cancel_all_due |= self.policy.is_killed();
         while let Some(pending) =
             self.accounts[usize::from(account)].entry.as_mut().and_then(OrderEntry::take_lost)
         {

@@ -197,6 +197,8 @@ impl Core {
         let symbol = self.instruments.number(symbol.as_str()).unwrap_or(0);
         let foreign = &mut self.accounts[usize::from(account)].foreign;
         match (is_over, is_of_others && !id.is_empty()) {
+            // Which one has ended cannot be told: those without an id that are open hold on.
+            (true, _) if id.is_empty() => {}
             (true, _) => {
                 foreign.remove(id);
                 foreign.is_readable(id);

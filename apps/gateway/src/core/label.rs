@@ -27,6 +27,12 @@ pub const fn session_at(now: tickpath_types::Nanos) -> u64 {
     ((now.0 / 1_000_000).saturating_sub(EPOCH_MS) / 10) % (SESSION_MAX + 1)
 }
 
+/// When a session began, in ms since 1970.
+#[must_use]
+pub const fn begun_ms(session: u64) -> u64 {
+    EPOCH_MS.saturating_add(session.saturating_mul(10))
+}
+
 /// What makes the labels of one gateway its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelMark {
@@ -197,6 +203,12 @@ mod tests {
         assert_eq!(longest.as_str().len(), LABEL_LEN_MAX);
         let parts = mark.read(mark.label(u64::MAX, 0, "u").as_str()).map(|parts| parts.gateway_order_id);
         assert_eq!(parts, Some(u64::MAX));
+    }
+
+    #[test]
+    fn a_session_says_when_it_began() {
+        let now = tickpath_types::Nanos::from_secs(1_795_000_000);
+        assert_eq!(begun_ms(session_at(now)), 1_795_000_000_000);
     }
 
     #[test]

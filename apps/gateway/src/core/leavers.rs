@@ -78,7 +78,10 @@ impl Core {
         for slot in leaver.next..end {
             let Some(order) = self.orders.get(slot) else { continue };
             let is_own = leaver.client.is_some() && order.owner == leaver.client;
-            let is_adopted = leaver.is_last && order.user == leaver.user && order.owner.is_none();
+            let is_adopted = leaver.is_last
+                && order.user == leaver.user
+                && order.owner.is_none()
+                && !self.is_elsewhere(order);
             if (is_own || is_adopted) && !order.state.is_over() {
                 self.want_cancel(slot);
             }

@@ -62,13 +62,24 @@ impl Core {
             self.subscribe_next = end;
             work += 1;
         }
+        work += self.poll_lost(now, venue);
+        work + self.poll_awaited(now, door) + self.poll_candles(now, venue)
+    }
+
+    /// Books that were lost are begun anew when their time has come. Before the first of them is due none is looked at.
+    fn poll_lost(&mut self, now: Nanos, venue: &mut impl Venue) -> usize {
+        if self.lost_books.is_empty() || now < self.lost_books_at {
+            return 0;
+        }
+        let mut work = 0;
         for _ in 0..RENEWED_PER_CYCLE {
             let due = self.lost_books.iter().position(|(at, _)| *at <= now);
             let Some((_, symbol)) = due.and_then(|place| self.lost_books.remove(place)) else { break };
             self.renew_book(symbol, now, venue);
             work += 1;
         }
-        work + self.poll_awaited(now, door) + self.poll_candles(now, venue)
+        self.lost_books_at = self.lost_books.iter().map(|(at, _)| *at).min().unwrap_or(Nanos::ZERO);
+        work
     }
 
     /// A book that was subscribed and did not come is asked for anew.
@@ -113,6 +124,7 @@ impl Core {
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         let at = cause.received + instrument.renewal.pause(cause.received);
         instrument.market.await_book();
+        self.lost_books_at = if self.lost_books.is_empty() { at } else { self.lost_books_at.min(at) };
         self.lost_books.push_back((at, symbol));
         self.tell_stale(symbol, cause, door);
     }
@@ -267,7 +279,9 @@ impl Core {
 
     fn take_listing(&mut self, list: &List<'_, VenueInstrument<'_>>, received: Nanos, door: &mut impl Door) {
         self.instruments.all_mut().iter_mut().for_each(|instrument| instrument.is_listed = false);
+        self.listed = 0;
         for instrument in list.iter() {
+            self.listed += 1;
             let Ok(instrument) = instrument else {
                 // What would have followed is not known: nothing is gone for that.
                 self.counters.faults += 1;

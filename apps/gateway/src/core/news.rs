@@ -56,6 +56,8 @@ pub struct OrderNews {
     pub updated_ms: u64,
     /// Why it was cancelled.
     pub cancel_reason: Option<CancelReason>,
+    /// It was changed since it was entered.
+    pub is_replaced: bool,
     /// It came by FIX.
     pub is_by_fix: bool,
     /// The group of market maker protection that it is a quote of; empty for what is no quote of this gateway.
@@ -187,6 +189,7 @@ impl OrderNews {
             created_ms: order.creation_timestamp,
             updated_ms: order.last_update_timestamp,
             cancel_reason: order.cancel_reason,
+            is_replaced: order.replaced,
             is_by_fix: false,
             quote_group: super::quotes::group_of(order.quote == Some(true), order.mmp_group),
         })

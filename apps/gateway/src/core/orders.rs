@@ -34,6 +34,8 @@ pub enum State {
     Completed,
     /// Out of the book before it was executed in full.
     Canceled,
+    /// The same, since its time or its instrument's was over.
+    Expired,
     /// It never was in the book.
     Rejected,
 }
@@ -42,7 +44,7 @@ impl State {
     /// Whether nothing can happen to the order any more.
     #[must_use]
     pub const fn is_over(self) -> bool {
-        matches!(self, State::Completed | State::Canceled | State::Rejected)
+        matches!(self, State::Completed | State::Canceled | State::Expired | State::Rejected)
     }
 }
 
@@ -122,8 +124,14 @@ pub struct Order {
     pub is_quote: bool,
     /// Its cancellation was asked for, and is to be asked for again where the answer is lost.
     pub is_cancel_wanted: bool,
+    /// The gateway itself wants it cancelled, whatever becomes of a client's own request.
+    pub is_cancel_owed: bool,
     /// Its cancellation waits to be handed over.
     pub is_cancel_queued: bool,
+    /// A client of this life has changed it.
+    pub is_changed_here: bool,
+    /// Of an earlier life, and somebody else has changed it since it was found.
+    pub is_changed_elsewhere: bool,
     /// Its session in the label: this gateway's, or that of an earlier life.
     pub session: u64,
 }
@@ -413,6 +421,9 @@ mod tests {
             is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
+            is_cancel_owed: false,
+            is_changed_here: false,
+            is_changed_elsewhere: false,
             session: 0,
         }
     }

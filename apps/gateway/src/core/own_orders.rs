@@ -45,14 +45,14 @@ impl Core {
         let is_echo = order.is_by_fix != news.is_by_fix
             && old.doubt == Doubt::None
             && (order.updated_ms, order.filled) == (news.updated_ms, news.filled)
-            && !state_of(news.state).is_over();
+            && !state_of(news).is_over();
         if is_of_before || is_late || is_echo {
             if old.doubt != Doubt::None {
                 self.tell_order(slot, ErrorCode::default(), cause, door);
             }
             return Some(slot);
         }
-        order.state = state_of(news.state);
+        order.state = state_of(news);
         order.terms = Terms { trigger: news.terms.trigger.or(order.terms.trigger), ..news.terms };
         (order.filled, order.average_price) = (news.filled, news.average_price);
         (order.updated_ms, order.is_by_fix) = (news.updated_ms, news.is_by_fix);
@@ -61,6 +61,7 @@ impl Core {
             || old.doubt != Doubt::None;
         let (is_over, filled, traded) = (order.state.is_over(), order.filled, order.traded);
         self.orders.set_external_id(slot, news.external_id);
+        self.note_changed(slot, &old, news);
         self.count_open(account, was_over, is_over);
         if is_changed || is_other {
             let error = reason_of(news.cancel_reason);
@@ -133,14 +134,19 @@ impl Core {
             return self.adopt_quote(account, user, news, cause, door);
         }
         let label = news.label;
-        // A later life is no earlier one: another gateway of this name is at work, and its orders are its own.
-        let parts = self.mark.read(label.as_str()).filter(|parts| parts.session <= self.mark.session());
+        let parts = self.mark.read(label.as_str());
+        if let Some(session) = parts.map(|parts| parts.session)
+            && self.is_entered_elsewhere(session, news)
+        {
+            self.note_elsewhere(account, session, news);
+            return None;
+        }
         let user = parts.and_then(|parts| self.users.iter().position(|user| user.tag == parts.user));
         let (Some(parts), Some(user)) = (parts, user) else {
             self.note_foreign(account, news);
             return None;
         };
-        let state = state_of(news.state);
+        let state = state_of(news);
         let symbol = self.instruments.number(news.symbol.as_str()).unwrap_or(0);
         let known = &mut self.users[user];
         if parts.client_order_id <= ORDER_ID_MAX {
@@ -174,6 +180,9 @@ impl Core {
             is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
+            is_cancel_owed: false,
+            is_changed_here: false,
+            is_changed_elsewhere: false,
             session: parts.session,
         };
         match self.orders.adopt(order) {
@@ -287,10 +296,12 @@ impl Core {
 /// How long trades may come after the order's end before they are asked for.
 const TRADES_PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// Where the venue's words leave an order.
-pub(super) fn state_of(state: OrderState) -> State {
-    match state {
+/// Where the venue's words leave an order. The venue cancels what is over by time - orders for the day, and those in an
+/// instrument that expires - at a settlement, and says so.
+pub(super) fn state_of(news: &OrderNews) -> State {
+    match news.state {
         OrderState::Filled => State::Completed,
+        OrderState::Cancelled if news.cancel_reason == Some(CancelReason::Settlement) => State::Expired,
         OrderState::Cancelled => State::Canceled,
         OrderState::Rejected => State::Rejected,
         OrderState::Untriggered => State::Waiting,
@@ -301,7 +312,7 @@ pub(super) fn state_of(state: OrderState) -> State {
 /// Why an order has ended, for who did not ask for it.
 pub(super) fn reason_of(reason: Option<CancelReason>) -> ErrorCode {
     match reason {
-        None | Some(CancelReason::UserRequest) => ErrorCode::default(),
+        None | Some(CancelReason::UserRequest | CancelReason::Settlement) => ErrorCode::default(),
         Some(CancelReason::CancelOnDisconnect) => ErrorCode::CONNECTION_LOST,
         Some(CancelReason::EditPostOnlyReject) => ErrorCode::WOULD_TAKE,
         Some(_) => ErrorCode::VENUE,

@@ -124,6 +124,18 @@ impl Policy {
         self.limits.left(now, usize::from(user))
     }
 
+    /// Until when a user is banned; none where it is not.
+    pub(super) fn banned_until(&self, now: Nanos, user: u16) -> Option<Nanos> {
+        self.limits.banned_until(now, usize::from(user))
+    }
+
+    /// What an account is held to, and what of it was published.
+    pub(super) fn caps_of(&self, account: u16) -> (RiskLimit, RiskLimit) {
+        let place = usize::from(account);
+        let published = self.safety.control().published(place).unwrap_or_default();
+        (self.safety.limit_of(place), published)
+    }
+
     pub(super) fn is_killed(&self) -> bool {
         self.safety.is_killed()
     }

@@ -27,6 +27,7 @@ use super::news::{GroupText, OrderNews, SymbolText};
 use super::orders::{Doubt, Order, Terms};
 use super::out::{About, Cause, Door, Venue};
 use super::own_orders::state_of;
+use super::refusal::Wanted;
 use super::requests::Asked;
 
 /// Sides of instruments that are quoted at one account at most.
@@ -354,6 +355,7 @@ impl Core {
             self.counters.refused += 1;
             self.tell_venue_limit(now, asked.account, error, RateLimitReason::REFUSED, door);
         }
+        let why = refusal.map(|error| self.why_refused(now, asked, error, &Wanted::default()));
         let ack = QuoteAck {
             request_id: asked.asker.request_id,
             quote_set,
@@ -363,7 +365,7 @@ impl Core {
             status: if refusal.is_some() { AckStatus::REJECTED } else { AckStatus::FORWARDED },
             request,
             error: refusal.unwrap_or_default(),
-            text: refusal.and_then(ErrorCode::name).map_or(Text::EMPTY, Text::cut),
+            text: why.map_or(Text::EMPTY, |why| Text::cut(why.as_str())),
             ..QuoteAck::default()
         };
         self.send_quote_ack(asked, kind_of(request), &ack, door);
@@ -570,7 +572,7 @@ impl Core {
         // One that a client of this life asked for.
         let known = known.filter(|known| known.owner.is_some());
         let owner = known.and_then(|known| known.owner).filter(|owner| self.clients.get(*owner).is_some());
-        let state = state_of(news.state);
+        let state = state_of(news);
         let order = Order {
             gateway_id: 0,
             client_id: 0,
@@ -596,8 +598,13 @@ impl Core {
             is_quote: true,
             is_cancel_wanted: false,
             is_cancel_queued: false,
+            is_cancel_owed: false,
+            is_changed_here: false,
+            // Those of an earlier life are older than this one.
+            is_changed_elsewhere: known.is_none() && self.is_entered_late(news),
             session: self.mark.session(),
         };
+        self.counters.orders_elsewhere += u64::from(order.is_changed_elsewhere);
         let Ok(slot) = self.orders.adopt(order) else {
             self.counters.orders_left_out += 1;
             self.note_foreign(account, news);

@@ -42,15 +42,16 @@ impl Core {
         let known = &self.accounts[usize::from(account)];
         let (step, is_asked) = (known.step, known.is_asked);
         let mut work = self.poll_entry(account, now, door);
+        // Taking risk away waits for nothing but a connection that can do it.
+        if self.accounts[usize::from(account)].can_cancel() {
+            work += self.poll_cancels(account, now, venue);
+        }
         if step == Step::Down {
             return work;
         }
         work += self.poll_questions(account, now, venue);
         if step == Step::Ready {
-            return work + self.poll_cancels(account, now, venue);
-        }
-        if step >= Step::Orders {
-            work += self.poll_cancel_all(account, now, venue);
+            return work;
         }
         if is_asked && step != Step::Channels || now < self.accounts[usize::from(account)].ask_at {
             return work;
@@ -70,7 +71,7 @@ impl Core {
                 self.ask_step(account, now, Method::GetPositions, &params, venue)
             }
             Step::Funds => self.ask_step(account, now, Method::GetAccountSummaries, &NoParams, venue),
-            _ => self.poll_doubts(account, now, door, venue),
+            _ => self.poll_doubts(account, now, door),
         };
         work
     }
@@ -144,13 +145,7 @@ impl Core {
     }
 
     /// When nothing is in doubt any more the account is ready, if orders can be entered.
-    fn poll_doubts(
-        &mut self,
-        account: u16,
-        now: Nanos,
-        door: &mut impl Door,
-        venue: &mut impl Venue,
-    ) -> usize {
+    fn poll_doubts(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
         let known = &self.accounts[usize::from(account)];
         // The answer about an order that cannot be read is not waited for.
         let is_waited_for = |question: &Question| {
@@ -173,9 +168,7 @@ impl Core {
             if is_new {
                 self.accounts[usize::from(account)].enter(next, now);
             }
-            // What is to be cancelled can be without the FIX session.
-            let cancelled = if is_open { 0 } else { self.poll_cancels(account, now, venue) };
-            return usize::from(is_new) + cancelled;
+            return is_new.into();
         }
         self.accounts[usize::from(account)].enter(Step::Ready, now);
         let stream = self.accounts[usize::from(account)].stream;
@@ -238,7 +231,7 @@ impl Core {
             if order.doubt == Doubt::None {
                 // News of it came first; what became of its cancellation they do not say.
                 if order.is_cancel_wanted {
-                    self.want_cancel(slot);
+                    self.want_cancel_still(slot);
                 }
                 return Ok(());
             }
@@ -318,6 +311,14 @@ impl Core {
             });
         }
         if is_cancel_wanted && !is_over {
+            self.want_cancel_still(slot);
+        }
+    }
+
+    /// An order is there still whose cancellation was wanted before: it is asked for again, unless one is on its way.
+    fn want_cancel_still(&mut self, slot: u32) {
+        let Some(account) = self.orders.get(slot).map(|order| order.account) else { return };
+        if !self.accounts[usize::from(account)].is_cancelling(slot) {
             self.want_cancel(slot);
         }
     }
@@ -329,7 +330,7 @@ impl Core {
             return;
         }
         let Some(order) = self.orders.get_mut(slot) else { return };
-        order.is_cancel_wanted = true;
+        (order.is_cancel_wanted, order.is_cancel_owed) = (true, true);
         if std::mem::replace(&mut order.is_cancel_queued, true) {
             return;
         }
@@ -356,7 +357,9 @@ impl Core {
             let order = self.orders.get_mut(slot).filter(|order| order.gateway_id == gateway_id);
             let Some(order) = order else { continue };
             order.is_cancel_queued = false;
-            if order.state.is_over() {
+            // One that is being asked for is cancelled when it is known how it stands; what is wanted of it is kept.
+            let is_asked_for = !matches!(order.doubt, Doubt::None | Doubt::Unreadable);
+            if order.state.is_over() || is_asked_for {
                 continue;
             }
             work += 1;
@@ -372,10 +375,13 @@ impl Core {
     }
 
     /// Where many cancellations wait, and they are about every order of the account, one request does for all of them: one by
-    /// one the venue's limits would take minutes. No order of others that is known is touched, nor a quote on its way.
+    /// one the venue's limits would take minutes. No order of others that is known is touched, nor a quote on its way; one that
+    /// another session of the account enters before the request arrives, and of which no news has come, ends with them.
     fn cancel_waiting(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let known = &self.accounts[usize::from(account)];
-        let may_be_all = known.cancels.len() >= TOGETHER_MIN
+        // Before the list of open orders has come it is not known what others have.
+        let may_be_all = known.step > Step::Orders
+            && known.cancels.len() >= TOGETHER_MIN
             && known.cancels.len() >= known.open_orders as usize
             && known.foreign.count() == 0
             && known.quotes.sent() == 0;

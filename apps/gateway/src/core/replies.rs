@@ -189,23 +189,16 @@ impl Core {
             self.mass_cancel_refused(slot, error, received, door);
         }
         if !is_uncertain(error) {
-            self.cancel_refused(account, slot, pending, error, received);
+            self.cancel_refused(account, slot, error, received);
         }
         self.refused_change(slot, pending, AckType::CANCEL, error, received, door);
     }
 
-    /// What a client was told is refused is not tried again; what the gateway itself wants is: in a moment, or when it is known
-    /// how the order stands.
-    fn cancel_refused(
-        &mut self,
-        account: u16,
-        slot: u32,
-        pending: &Pending,
-        error: &ErrorBody<'_>,
-        received: Nanos,
-    ) {
+    /// What a client was told is refused is not tried again; what the gateway itself wants, for the client or another reason, is:
+    /// in a moment, or when it is known how the order stands.
+    fn cancel_refused(&mut self, account: u16, slot: u32, error: &ErrorBody<'_>, received: Nanos) {
         let Some(order) = self.orders.get_mut(slot) else { return };
-        order.is_cancel_wanted = pending.asker.client.is_none();
+        order.is_cancel_wanted = order.is_cancel_owed;
         if order.is_cancel_wanted && !is_about_state(error) {
             self.want_cancel(slot);
             self.accounts[usize::from(account)].cancel_at = received + super::reconcile::RETRY;

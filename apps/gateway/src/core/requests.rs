@@ -25,6 +25,7 @@ use super::news::SymbolText;
 use super::orders::{Doubt, ExternalId, NoRoom, Order, State, Terms};
 use super::out::{About, Cause, Door, Venue};
 use super::policy::{OrderFacts, Worth};
+use super::refusal::Wanted;
 
 /// What an order may be told to do or not to do.
 const KNOWN_FLAGS: ExecutionFlags = ExecutionFlags::POST_ONLY
@@ -38,8 +39,8 @@ pub(super) struct Asked {
     pub(super) asker: Asker,
     pub(super) user: u16,
     pub(super) client: u32,
-    client_order_id: u64,
-    order_id: u64,
+    pub(super) client_order_id: u64,
+    pub(super) order_id: u64,
     pub(super) account: u16,
     pub(super) symbol: u32,
 }
@@ -150,7 +151,10 @@ impl Core {
         let kept = self.admit(now, asked.user, false, door);
         let slot = match kept.and_then(|()| self.keep_order(now, asked, body, venue)) {
             Ok(slot) => slot,
-            Err(error) => return self.refuse(now, asked, AckType::CREATE, body.side, error, door),
+            Err(error) => {
+                let wanted = Wanted::from(body);
+                return self.refuse_order(now, asked, AckType::CREATE, body.side, error, &wanted, door);
+            }
         };
         door.send(asked.client, self.forwarded_order(now, asked, body.side, slot));
         self.accounts[usize::from(asked.account)].open_orders += 1;
@@ -240,6 +244,9 @@ impl Core {
             is_quote: false,
             is_cancel_wanted: false,
             is_cancel_queued: false,
+            is_cancel_owed: false,
+            is_changed_here: false,
+            is_changed_elsewhere: false,
             session: self.mark.session(),
         };
         self.orders.insert(order).map_err(|why| match why {
@@ -307,7 +314,10 @@ impl Core {
     ) {
         match self.try_modify(now, asked, body, door, venue) {
             Ok(slot) => self.forwarded(now, asked, AckType::MODIFY, slot, door),
-            Err(error) => self.refuse(now, asked, AckType::MODIFY, EventSide::default(), error, door),
+            Err(error) => {
+                let (side, wanted) = (EventSide::default(), Wanted::from(body));
+                self.refuse_order(now, asked, AckType::MODIFY, side, error, &wanted, door);
+            }
         }
     }
 
@@ -364,6 +374,9 @@ impl Core {
         }
         let id = self.edit(now, &order, &terms, venue).map_err(request_error)?;
         self.push_order(order.account, id, Purpose::Modify { slot }, asked.asker, now);
+        if let Some(order) = self.orders.get_mut(slot) {
+            (order.is_changed_here, order.is_changed_elsewhere) = (true, false);
+        }
         Ok(slot)
     }
 
@@ -444,11 +457,16 @@ impl Core {
             // It is one of an earlier life: those of this one ended as they came.
             return Err(ErrorCode::DRY_RUN);
         }
-        if self.accounts[usize::from(order.account)].step == Step::Ready {
-            self.send_cancel(now, slot, asked.asker, venue).map_err(request_error)?;
-        } else {
-            // It leaves as soon as a connection can take it; taking risk away does not wait for all the rest to be known.
-            self.want_cancel(slot);
+        let known = &self.accounts[usize::from(order.account)];
+        let is_ready = known.step == Step::Ready;
+        // Before that one that is asked for waits for its answer, and nothing for that of another.
+        let is_clear = is_ready || known.can_cancel() && order.doubt == Doubt::None;
+        let sent = is_clear.then(|| self.send_cancel(now, slot, asked.asker, venue));
+        match sent {
+            Some(Ok(())) => {}
+            Some(Err(error)) if is_ready => return Err(request_error(error)),
+            // It leaves as soon as a connection can take it.
+            Some(Err(_)) | None => self.want_cancel(slot),
         }
         Ok(slot)
     }
@@ -523,6 +541,7 @@ impl Core {
             }
         }
         self.counters.refused += u64::from(refusal.is_some());
+        let why = refusal.map(|error| self.why_refused(now, asked, error, &Wanted::default()));
         let ack = QuoteAck {
             request_id: asked.asker.request_id,
             round_trip_ns: self.round_trip(now, asked.asker.create_ns),
@@ -536,6 +555,7 @@ impl Core {
             },
             request: AckType::CANCEL_ALL,
             error: refusal.unwrap_or_default(),
+            text: why.map_or(Text::EMPTY, |why| Text::cut(why.as_str())),
             ..QuoteAck::default()
         };
         self.send_quote_ack(asked, EventKind::CANCEL_ALL_ACK, &ack, door);
@@ -663,7 +683,7 @@ impl Core {
     }
 
     /// The order that a request names, if it is one of its user and not over.
-    fn find_own(&self, asked: &Asked) -> Result<u32, ErrorCode> {
+    pub(super) fn find_own(&self, asked: &Asked) -> Result<u32, ErrorCode> {
         let slot = match (asked.client_order_id, asked.order_id) {
             (0, id) => self.orders.by_gateway_id(id),
             (id, _) => self.orders.by_client_id(asked.user, id),
@@ -783,9 +803,25 @@ impl Core {
         error: ErrorCode,
         door: &mut impl Door,
     ) {
+        self.refuse_order(now, asked, request, side, error, &Wanted::default(), door);
+    }
+
+    /// The same of a request that names prices and quantities.
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "what the refusal says of the request, each its own")]
+    fn refuse_order(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        request: AckType,
+        side: EventSide,
+        error: ErrorCode,
+        wanted: &Wanted,
+        door: &mut impl Door,
+    ) {
         self.counters.refused += 1;
         self.tell_venue_limit(now, asked.account, error, RateLimitReason::REFUSED, door);
-        let text = error.name().map_or(Text::EMPTY, Text::cut);
+        let text = self.why_refused(now, asked, error, wanted);
         let ack =
             OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
         self.send_ack(asked, ack, door);

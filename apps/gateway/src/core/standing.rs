@@ -1,37 +1,30 @@
 //! Why the gateway stands as it does, for people.
 
-use std::fmt::{self, Write};
-
 use tickpath_gateway_protocol::{GatewayState, Text};
 
 use super::Core;
 use super::account::Step;
 
-/// A line of bounded length: what is longer is cut, and nothing is allocated.
-struct Line {
-    bytes: [u8; 64],
-    len: usize,
-}
-
-impl Write for Line {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
+/// The parts of a line, one behind the other: what is longer is cut, and nothing is formatted or allocated.
+fn line(parts: &[&str]) -> Text<64> {
+    let (mut bytes, mut len) = ([0_u8; 64], 0);
+    for (to, from) in bytes.iter_mut().zip(parts.iter().flat_map(|part| part.bytes())) {
         // Names in a configuration may hold any character: each byte of one that is no ASCII becomes a question mark.
-        for (to, from) in self.bytes[self.len..].iter_mut().zip(text.bytes()) {
-            *to = if from.is_ascii() { from } else { b'?' };
-            self.len += 1;
-        }
-        Ok(())
+        *to = if from.is_ascii() { from } else { b'?' };
+        len += 1;
     }
+    Text::cut(std::str::from_utf8(&bytes[..len]).unwrap_or_default())
 }
 
-fn line(words: fmt::Arguments<'_>) -> Text<64> {
-    let mut line = Line { bytes: [0; 64], len: 0 };
-    // Writing into memory does not fail.
-    let _ = line.write_fmt(words);
-    Text::cut(std::str::from_utf8(&line.bytes[..line.len]).unwrap_or_default())
-}
+/// That nothing can be traded.
+const NO_INSTRUMENT: &str = "no instrument of the venue matches symbols.include";
 
 impl Core {
+    /// Whether the venue has instruments and this gateway takes none of them.
+    fn has_no_instrument(&self) -> bool {
+        self.listed > 0 && self.instruments.is_empty()
+    }
+
     /// Why orders are refused, or of which account; empty where all is well.
     #[must_use]
     pub fn why(&self) -> Text<64> {
@@ -42,17 +35,18 @@ impl Core {
             _ if count == 0 => Text::cut("no account is configured: market data alone"),
             _ if ready == 0 => match self.accounts.iter().find(|account| account.step != Step::Down) {
                 Some(account) if !account.refusal.is_empty() => {
-                    line(format_args!("{} {}: {}", account.name, account.step.words(), account.refusal))
+                    line(&[account.name.as_str(), " ", account.step.words(), ": ", account.refusal.as_str()])
                 }
-                Some(account) => line(format_args!("not ready: {} {}", account.name, account.step.words())),
+                Some(account) => line(&["not ready: ", account.name.as_str(), " ", account.step.words()]),
                 None => Text::cut("no account is connected: orders are refused"),
             },
+            _ if self.has_no_instrument() => Text::cut(NO_INSTRUMENT),
             _ if ready < count => match self.accounts.iter().find(|account| account.step != Step::Ready) {
-                Some(account) => line(format_args!("{} {}", account.name, account.step.words())),
+                Some(account) => line(&[account.name.as_str(), " ", account.step.words()]),
                 None => Text::EMPTY,
             },
             _ if let Some(account) = self.accounts.iter().find(|account| !account.may_trade) => {
-                line(format_args!("{} {}", account.name, account.words()))
+                line(&[account.name.as_str(), " ", account.words()])
             }
             _ if self.policy.is_dry_run() => Text::cut("a dry run: no order leaves"),
             _ => Text::EMPTY,

@@ -91,6 +91,12 @@ impl RequestLimits {
         self.bans.clone()
     }
 
+    /// Until when a user is banned; none where it is not.
+    #[must_use]
+    pub fn banned_until(&self, now: Nanos, user: usize) -> Option<Nanos> {
+        self.bans.until(now, user)
+    }
+
     /// Requests that were refused, and bans that began.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {

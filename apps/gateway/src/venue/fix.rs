@@ -71,6 +71,7 @@ impl FixListener for Ear<'_> {
 
     fn on_change(&mut self, at: Nanos, change: FixChange<'_>) {
         match change {
+            FixChange::Begun => self.core.handle_begun(self.stream, at, self.door),
             FixChange::Opened => self.core.handle_opened(self.stream, at, self.door),
             FixChange::Ready => {
                 let event = tickpath_deribit::session::SessionEvent::Ready;

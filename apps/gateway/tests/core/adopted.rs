@@ -272,3 +272,75 @@ fn orders_of_a_later_life_are_anothers() {
     rig.pass(Nanos::from_secs(100));
     assert_eq!(rig.count(Method::Cancel), 0);
 }
+
+/// The words on an order of an earlier life that was changed to another price.
+fn replaced(client_order_id: u64, external_id: &str, price: &str, updated: u64) -> String {
+    order_text(&earlier(client_order_id), external_id, "open", 0, updated)
+        .replace("\"price\":59000", &format!("\"price\":{price}"))
+        .replace("\"replaced\":false", "\"replaced\":true")
+}
+
+#[test]
+fn an_order_that_somebody_else_changes_is_left_to_it() {
+    let orders = format!("[{},{},{}]", open(1_001, "V-1"), open(1_002, "V-2"), open(1_003, "V-3"));
+    let mut rig = Rig::ready_with("", &orders);
+    // A fill is no change of anybody's, and a client of this life may change what it found.
+    rig.changes(&order_text(&earlier(1_002), "V-2", "open", 10, 2), "[]");
+    rig.modify(1_003, "100", "58000");
+    let changed = replaced(1_003, "V-3", "58000", 2);
+    rig.reply(Method::Edit, &format!(r#"{{"order":{changed},"trades":[]}}"#));
+    rig.changes(&replaced(1_001, "V-1", "58500", 3), "[]");
+    rig.changes(&replaced(1_001, "V-1", "58501", 4), "[]");
+    assert_eq!(rig.core.counters().orders_elsewhere, 1);
+    rig.core.handle_leave(CLIENT);
+    rig.pass(Nanos::from_secs(100));
+    let is_cancelled =
+        |id: &str| rig.venue.asked.iter().any(|it| it.method == Method::Cancel && it.text.contains(id));
+    assert_eq!((is_cancelled("V-1"), is_cancelled("V-2"), is_cancelled("V-3")), (false, true, true));
+}
+
+#[test]
+fn an_earlier_life_that_goes_on_keeps_its_orders() {
+    let mut rig = Rig::ready_with("", &format!("[{}]", open(1_001, "V-1")));
+    assert_eq!(rig.core.orders().live_count(), 1);
+    // The gateway of that life, which nobody has stopped, enters another one.
+    let made_at = |ms: u64, id: &str| {
+        order_text(&earlier(1_002), id, "open", 0, ms)
+            .replace("\"creation_timestamp\":1,", &format!("\"creation_timestamp\":{ms},"))
+    };
+    let begun = tickpath_gateway::core::label::begun_ms(LIFE);
+    // One that was on its way when this life began is an order as those found at the start.
+    rig.changes(&made_at(begun + 6_000, "V-2"), "[]");
+    assert_eq!((rig.core.orders().live_count(), rig.core.counters().orders_elsewhere), (2, 0));
+    rig.changes(&order_text(&earlier(1_002), "V-2", "cancelled", 0, begun + 6_001), "[]");
+    let late = made_at(begun + 6_002, "V-3").replace(&earlier(1_002), &earlier(1_004));
+    rig.changes(&late, "[]");
+    rig.changes(&late, "[]");
+    assert_eq!((rig.core.orders().live_count(), rig.core.foreign_orders()), (1, (1, 0)));
+    assert_eq!(rig.core.counters().orders_elsewhere, 1);
+    rig.core.handle_leave(CLIENT);
+    rig.pass(Nanos::from_secs(100));
+    assert_eq!(rig.count(Method::Cancel), 0, "all of that life are its own");
+}
+
+#[test]
+fn an_order_that_has_ended_unread_does_not_lift_the_hold_of_others() {
+    let mut rig = Rig::ready_with("", "[{}]");
+    rig.changes(r#"{"order_state":"cancelled"}"#, "[]");
+    rig.request(CLIENT, 1_004, 2, &crate::rig::limit("1", "3000"));
+    assert_eq!(rig.error(), ErrorCode::UNREADABLE_ORDER);
+}
+
+#[test]
+fn what_a_settlement_ends_has_expired() {
+    let mut rig = Rig::ready();
+    rig.working(1_001);
+    let ended = rig
+        .order(1_001, "cancelled", 0, 2)
+        .replace("\"order_state\"", "\"cancel_reason\":\"settlement\",\"order_state\"");
+    rig.changes(&ended, "[]");
+    assert_eq!(rig.status(1_001), Some(OrderStatus::EXPIRED));
+    let last = rig.all::<OrderUpdate>().last().unwrap();
+    assert_eq!((last.error, last.remaining_quantity.0), (ErrorCode::default(), 0));
+    assert_eq!((rig.core.accounts()[0].open_orders, rig.core.orders().live_count()), (0, 0));
+}

@@ -454,3 +454,38 @@ fn a_clients_cancellation_goes_by_the_other_connection_while_the_session_is_down
     assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED, FORWARDED]);
     assert!(rig.last(Method::Cancel).text.contains("V-1001"));
 }
+
+#[test]
+fn while_the_websocket_is_down_cancellations_and_the_kill_switch_go_by_fix() {
+    let mut rig = ready();
+    rig.working_by_fix(1001);
+    rig.working_by_fix(1002);
+    rig.lose(&[]);
+    rig.cancel(1001);
+    assert!(rig.sent().starts_with("35=F|"), "{}", rig.sent());
+    let count = rig.venue.fix.len();
+    rig.control.set_killed(true);
+    rig.poll();
+    assert_eq!(rig.venue.fix.len(), count + 1);
+    assert!(rig.sent().starts_with("35=q|"), "{}", rig.sent());
+    assert!(rig.core.has_cancels(), "the answer is waited for");
+}
+
+#[test]
+fn an_order_that_comes_to_light_after_the_kill_is_cancelled_too() {
+    let mut rig = ready();
+    rig.create(1001);
+    rig.control.set_killed(true);
+    rig.poll();
+    assert!(rig.sent().starts_with("35=q|"), "{}", rig.sent());
+    // Neither was answered when the session was cut.
+    rig.lose_entry();
+    rig.pass(Nanos::from_secs(1));
+    assert_eq!(rig.count(Method::CancelAll), 1);
+    rig.reply(Method::CancelAll, "0");
+    rig.tell_again("[]");
+    let found = rig.order(1001, "open", 0, 1);
+    rig.reply(Method::GetOrderStateByLabel, &format!("[{found}]"));
+    rig.pass(Nanos::from_secs(2));
+    assert_eq!((rig.status(1001), rig.count(Method::CancelAll)), (Some(OrderStatus::WORKING), 2));
+}

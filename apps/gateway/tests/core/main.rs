@@ -473,3 +473,55 @@ fn a_restarted_gateway_knows_the_orders_of_its_earlier_life() {
     rig.reply(Method::Cancel, &cancelled);
     assert_eq!(rig.status(1_055), Some(OrderStatus::CANCELED));
 }
+
+#[test]
+fn a_cancellation_waits_for_no_doubt_but_that_of_its_own_order() {
+    let mut rig = Rig::ready();
+    rig.working(1_001);
+    rig.working(1_002);
+    rig.create(1_003);
+    let sent = rig.last(Method::Buy).id;
+    rig.lose(&[sent]);
+    rig.log_in(&format!("[{},{}]", rig.order(1_001, "open", 0, 1), rig.order(1_002, "open", 0, 1)));
+    // What became of the third one is asked for, and never answered.
+    assert_eq!((rig.count(Method::GetOrderStateByLabel), rig.core.ready_accounts()), (1, 0));
+    rig.cancel(1_001);
+    assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1001")), (1, true));
+    rig.cancel(1_003);
+    rig.poll();
+    assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelByLabel)), (1, 0), "it may not be there");
+    rig.core.handle_leave(CLIENT);
+    rig.poll();
+    assert!(rig.venue.asked.iter().any(|it| it.method == Method::Cancel && it.text.contains("V-1002")));
+    // The answer comes after all: then its turn has come.
+    let found = rig.order(1_003, "open", 0, 1);
+    rig.reply(Method::GetOrderStateByLabel, &format!("[{found}]"));
+    assert!(rig.last(Method::Cancel).text.contains("V-1003"));
+}
+
+#[test]
+fn what_the_gateway_owes_is_not_forgotten_with_a_clients_own_request() {
+    let mut rig = Rig::ready();
+    rig.working(1_001);
+    rig.cancel(1_001);
+    let own = rig.last(Method::Cancel);
+    rig.request(CLIENT, 0, 0, &CancelAll::default());
+    rig.poll();
+    let owed = rig.last(Method::Cancel);
+    assert_eq!(rig.count(Method::Cancel), 2);
+    rig.answer(&own, r#""error":{"code":10028,"message":"too_many_requests"}"#);
+    rig.lose(&[owed.id]);
+    rig.log_in(&format!("[{}]", rig.order(1_001, "open", 0, 1)));
+    rig.pass(Nanos::from_secs(2));
+    assert!(rig.count(Method::Cancel) > 2, "it is asked for again");
+    // Where nothing else wanted it, a refusal ends it.
+    rig.working(1_002);
+    rig.cancel(1_002);
+    rig.refuse(Method::Cancel, 10_028, "too_many_requests");
+    let count = rig.count(Method::Cancel);
+    rig.lose(&[]);
+    rig.log_in(&format!("[{}]", rig.order(1_002, "open", 0, 1)));
+    rig.pass(Nanos::from_secs(2));
+    let of_second = |it: &&crate::rig::Asked| it.method == Method::Cancel && it.text.contains("V-1002");
+    assert_eq!((rig.venue.asked.iter().filter(of_second).count(), count >= 3), (1, true));
+}

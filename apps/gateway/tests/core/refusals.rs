@@ -9,6 +9,8 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
+use tickpath_gateway::safety::RiskLimit;
+
 use crate::rig::{CLIENT, Rig, limit};
 
 #[test]
@@ -407,4 +409,54 @@ fn a_cancellation_is_taken_while_the_account_is_not_ready() {
     assert_eq!(rig.error(), ErrorCode::STOPPING);
     rig.cancel(1002);
     assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1002")), (2, true));
+}
+
+/// Why the last request was refused, for people.
+fn why(rig: &Rig) -> String {
+    rig.all::<tickpath_gateway_protocol::OrderAck>().last().unwrap().text.as_str().to_owned()
+}
+
+#[test]
+fn a_refusal_says_what_was_asked_for_and_what_may_be() {
+    let mut rig = Rig::ready_with("[limits]\norder_size_max = '1000'\nopen_orders_max = 2\n", "[]");
+    for (quantity, price, words) in [
+        ("7", "59000", "7 is no multiple of 10"),
+        ("0", "59000", "0 is not above 0"),
+        ("100", "59000.3", "59000.3 is no multiple of 0.5"),
+        ("1010", "59000", "1010 is above 1000, as configured"),
+    ] {
+        rig.request(CLIENT, 1_001, 1, &limit(quantity, price));
+        assert_eq!(why(&rig), words);
+    }
+    let published = RiskLimit { order_size_max: Some(50 * 100_000_000), ..RiskLimit::default() };
+    assert!(rig.control.publish(0, Some(&published)));
+    rig.request(CLIENT, 1_004, 1, &limit("60", "59000"));
+    assert_eq!(why(&rig), "60 is above 50, as published");
+    assert!(rig.control.publish(0, None));
+    rig.cancel(1_009);
+    assert_eq!(why(&rig), "no open order 1009");
+    rig.working(1_001);
+    rig.modify(1_001, "105", "59000");
+    assert_eq!(why(&rig), "105 is no multiple of 10");
+    rig.working(1_002);
+    rig.create(1_003);
+    assert_eq!(why(&rig), "2 orders open of 2, as configured");
+    rig.lose(&[]);
+    rig.create(1_005);
+    assert_eq!(why(&rig), "A1 has no connection");
+}
+
+#[test]
+fn who_sends_too_much_is_told_how_much_may_be_sent_and_for_how_long_it_is_banned() {
+    let mut rig = Rig::ready();
+    (0..101).for_each(|_| rig.cancel(1_001));
+    rig.create(1_001);
+    assert_eq!((rig.error(), why(&rig).as_str()), (ErrorCode::BANNED, "banned for another 300 s"));
+    rig.pass(Nanos::from_secs(301));
+    (0..100).for_each(|_| rig.cancel(1_001));
+    rig.create(1_001);
+    assert_eq!(
+        (rig.error(), why(&rig).as_str()),
+        (ErrorCode::RATE_LIMITED, "more than 100 requests in 60 s")
+    );
 }

@@ -249,6 +249,14 @@ impl Rig {
         assert_eq!(self.core.ready_accounts(), 1);
     }
 
+    /// One whose patterns let none of the venue's instruments in, with everything ready.
+    pub fn listening_to_nothing() -> Rig {
+        let text = format!("name = 'test'\n{TEXT}[symbols]\ninclude = 'DOGE'\n");
+        let mut rig = Rig::made(&text);
+        rig.bring_up("[]");
+        rig
+    }
+
     /// One whose orders go by FIX, with everything ready but the FIX session.
     pub fn by_fix() -> Rig {
         let mut rig = Rig::with_venue("transport = 'fix'\nfix_uri = 'tcp://127.0.0.1:2'\n");

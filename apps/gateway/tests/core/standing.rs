@@ -190,3 +190,13 @@ fn an_account_whose_login_may_not_trade_is_watched() {
     rig.core.handle_scope(TRADING, rig.now, false, &mut rig.door);
     assert!(rig.core.accounts()[0].may_trade);
 }
+
+#[test]
+fn patterns_that_let_no_instrument_in_are_told() {
+    let mut rig = Rig::listening_to_nothing();
+    assert_eq!((rig.core.instruments().len(), rig.core.listed_instruments()), (0, 2));
+    assert_eq!(rig.core.why().as_str(), "no instrument of the venue matches symbols.include");
+    rig.control.set_killed(true);
+    rig.poll();
+    assert_eq!(rig.core.why().as_str(), "the kill switch is on: no order leaves");
+}

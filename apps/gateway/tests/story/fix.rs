@@ -5,9 +5,9 @@ use std::net::SocketAddrV4;
 use tickpath_gateway::admin::call;
 use tickpath_gateway::replay::replay;
 use tickpath_gateway_protocol::{
-    AckStatus, CancelAll, CreateOrder, ErrorCode, Event, ExecutionFlags, GatewayStatus, ModifyOrder,
-    OrderAck, OrderStatus, OrderType, Origin, Ready, ReadyScope, Side, StreamStatus, TimeInForce,
-    TradeUpdate, Transport, Trigger,
+    AckStatus, CancelAll, ConnectionStatus, CreateOrder, ErrorCode, Event, ExecutionFlags, GatewayStatus,
+    ModifyOrder, OrderAck, OrderStatus, OrderType, Origin, Ready, ReadyScope, Side, StreamStatus,
+    TimeInForce, TradeUpdate, Transport, Trigger,
 };
 
 use crate::relay::Relay;
@@ -294,6 +294,19 @@ fn a_silent_session_is_left_and_orders_go_with_it_where_that_is_wanted() {
     assert_eq!(canceled.error, ErrorCode::CONNECTION_LOST);
     relay.cut();
     trader.wait_ready(account, 2);
+    // The way back was told step by step.
+    let steps = |(_, status): (Event, StreamStatus)| {
+        (status.transport == Transport::FIX && status.is_trading == 1).then_some(status.status)
+    };
+    let steps: Vec<ConnectionStatus> = trader.all().filter_map(steps).collect();
+    let expected = [
+        ConnectionStatus::WAITING,
+        ConnectionStatus::CONNECTING,
+        ConnectionStatus::LOGIN_SENT,
+        ConnectionStatus::READY,
+    ];
+    let is_told = |wanted: &[ConnectionStatus]| steps.windows(wanted.len()).any(|told| told == wanted);
+    assert!(is_told(&expected), "{steps:?}");
     let next = trader.create(account, symbol, Side::BUY, "100", "59000");
     trader.wait_order(next, OrderStatus::WORKING);
     gateway.stop();

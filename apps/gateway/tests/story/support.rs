@@ -5,6 +5,7 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use tickpath_agent::{Agent, Runner, StopSignal, TscClock};
@@ -36,8 +37,14 @@ pub struct TestVenue {
 impl TestVenue {
     /// A venue as the sample's file describes it, at free addresses, in a folder; started again there, it goes on.
     pub fn start(folder: &Path) -> TestVenue {
+        TestVenue::start_with(folder, |text| text)
+    }
+
+    /// The same with another word in its file.
+    pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> TestVenue {
         let running = Running::start(folder, |text| {
-            text.replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
+            change(text)
+                .replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
                 .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n")
         });
         let (address, fix) = (running.address, running.fix_address.unwrap());
@@ -71,6 +78,9 @@ pub struct TestGateway {
     pub view: Arc<GatewayView>,
     #[allow(dead_code)] // not every test looks
     pub metrics: Arc<GatewayMetrics>,
+    /// What it says of its connections.
+    #[allow(dead_code)] // not every test looks
+    pub notes: Receiver<String>,
     runner: Runner,
     _admin: Option<AdminDoor>,
     socket: PathBuf,
@@ -95,9 +105,9 @@ impl TestGateway {
 
     fn run((config, gateway, socket): (GatewayConfig, Gateway, PathBuf)) -> TestGateway {
         let clock = TscClock::shared();
-        let (view, metrics) = (gateway.view, gateway.metrics);
+        let (view, metrics, notes) = (gateway.view, gateway.metrics, gateway.notes);
         let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { view, metrics, runner, _admin: gateway.admin, socket }
+        TestGateway { view, metrics, notes, runner, _admin: gateway.admin, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {

@@ -155,3 +155,64 @@ fn a_login_that_may_not_trade_says_so() {
     gateway.stop();
     venue.stop();
 }
+
+#[test]
+fn an_account_whose_orders_the_venue_does_not_tell_of_cannot_be_traded_with() {
+    let folder = tempfile::tempdir().unwrap();
+    // A key that says nothing of trades.
+    let key = "client_id = \"anna\"\n";
+    let venue = TestVenue::start_with(folder.path(), |text| {
+        text.replace(key, &format!("{key}scope = \"account:read\"\n"))
+    });
+    let gateway = TestGateway::start(folder.path(), venue.address);
+    let words = "the venue refuses user.changes.any.any.raw: the account cannot be traded with";
+    let mut lines = Vec::new();
+    loop {
+        let line = gateway.notes.recv_timeout(crate::support::PATIENCE);
+        lines.push(line.unwrap_or_else(|_| panic!("{lines:#?}")));
+        if lines.iter().any(|line| line.starts_with("connection A1:") && line.contains(words)) {
+            break;
+        }
+    }
+    let (mut trader, mut maker) = (gateway.client("trader"), gateway.client("maker"));
+    let (of_maker, symbol) = maker.ready(PERPETUAL);
+    let id = maker.create(of_maker, symbol, Side::BUY, "100", "59000");
+    maker.wait_order(id, OrderStatus::WORKING);
+    trader.wait("the instruments", |own| own.all::<Ready>().next().map(|_| ()));
+    let id = trader.create(1, symbol, Side::BUY, "100", "59000");
+    assert_eq!(refusal(&mut trader, id), ErrorCode::NOT_READY);
+    let told = tickpath_gateway::admin::call(&gateway.admin_socket(), "status").unwrap();
+    assert_eq!((&told["accounts"][0]["step"], &told["accounts_ready"]), (&"channels".into(), &1.into()));
+    assert_eq!(told["why"], "A1 waits for its channels", "{told:#}");
+    gateway.stop();
+    venue.stop();
+}
+
+#[test]
+fn what_the_operator_has_to_know_stands_in_the_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let (text, socket) = crate::support::config_text(folder.path(), venue.address, "");
+    let text =
+        text.replacen("request_limit = 10000", "request_limit = 1", 1) + "[symbols]\ninclude = 'DOGE'\n";
+    let gateway = TestGateway::of(folder.path(), &text, socket);
+    let mut trader = gateway.client("trader");
+    trader.wait("market data", |own| own.all::<Ready>().next().map(|_| ()));
+    let told = || tickpath_gateway::admin::call(&gateway.admin_socket(), "status").unwrap();
+    assert_eq!(told()["banned"], serde_json::json!([]));
+    for _ in 0..2 {
+        trader.create(1, 1, Side::BUY, "100", "59000");
+    }
+    trader.wait("a ban", |own| {
+        own.all::<OrderAck>().any(|(_, ack)| ack.error == ErrorCode::RATE_LIMITED).then_some(())
+    });
+    let told = told();
+    assert_eq!(told["banned"][0]["user"], "trader", "{told:#}");
+    assert!(told["banned"][0]["until_ns"].as_u64() > told["started_ns"].as_u64(), "{told:#}");
+    assert_eq!((&told["instruments"], &told["is_trading"]), (&0.into(), &false.into()), "{told:#}");
+    assert!(told["instruments_listed"].as_u64() > Some(0), "{told:#}");
+    let why = "no instrument of the venue matches symbols.include";
+    assert!(told["accounts_ready"] != 2 || told["why"] == why, "{told:#}");
+    gateway.stop();
+    venue.stop();
+}

@@ -12,9 +12,9 @@ use gateway_clients::{Args, run};
 use tickpath_config::{Duration, say, tell};
 use tickpath_gateway_io::{Client, monotonic};
 use tickpath_gateway_protocol::{
-    AccountReference, AckStatus, CancelOrder, CreateOrder, DownloadEnd, Event, EventKind, ExecutionFlags,
-    Fixed, ModifyOrder, OrderAck, OrderStatus, OrderType, OrderUpdate, Ready, ReadyScope, ReferenceData,
-    Side, TimeInForce, TopOfBook,
+    AccountReference, AckStatus, AckType, CancelOrder, CreateOrder, DownloadEnd, Event, EventKind,
+    ExecutionFlags, Fixed, ModifyOrder, OrderAck, OrderStatus, OrderType, OrderUpdate, Ready, ReadyScope,
+    ReferenceData, Side, TimeInForce, TopOfBook,
 };
 use tickpath_types::Nanos;
 
@@ -82,9 +82,10 @@ impl Test {
         {
             say(event)?;
             if ack.status == AckStatus::REJECTED {
-                bail!("the {} was refused by the {}: {} {}", ack.request, ack.origin, ack.error, ack.text);
+                bail!("the {} was refused by the {}: {}: {}", ack.request, ack.origin, ack.error, ack.text);
             }
-            if self.step == Step::Modifying {
+            // The entering may be acknowledged after the order was told to be working.
+            if self.step == Step::Modifying && ack.request == AckType::MODIFY {
                 match ack.status {
                     AckStatus::ACCEPTED => {
                         self.step = Step::Resting { until: monotonic() + self.flags.rest.0 };

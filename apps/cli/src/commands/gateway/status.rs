@@ -81,12 +81,24 @@ fn write_all(out: &mut String, answer: &Value, now_ns: u64) -> fmt::Result {
         let unreadable = count(answer, "unreadable_orders");
         writeln!(out, "  of others    {}, {unreadable} that cannot be read", counted(foreign, "open order"))?;
     }
+    let elsewhere = count(answer, "orders_elsewhere");
+    if elsewhere > 0 {
+        writeln!(
+            out,
+            "  elsewhere    {} orders of its name were entered or changed by somebody else",
+            thousands(elsewhere)
+        )?;
+    }
     let is_ready = |connection: &&Value| connection["status"] == "ready";
     let ready = list(answer, "connections").filter(is_ready).count();
     writeln!(out, "  connections  {ready} of {} ready", list(answer, "connections").count())?;
     list(answer, "connections").try_for_each(|connection| write_connection(out, connection))?;
     writeln!(out, "  clients      {}", count(answer, "clients"))?;
-    list(answer, "client_list").try_for_each(|client| write_client(out, client))
+    list(answer, "client_list").try_for_each(|client| write_client(out, client))?;
+    list(answer, "banned").try_for_each(|ban| {
+        let left = period(count(ban, "until_ns").saturating_sub(now_ns));
+        writeln!(out, "  banned       {} for another {left}", text(ban, "user"))
+    })
 }
 
 fn write_account(out: &mut String, account: &Value) -> fmt::Result {
@@ -218,6 +230,7 @@ mod tests {
             "transport": "ws", "state": "ready", "is_trading": true, "why": "B1 asks for positions",
             "started_ns": 1_795_362_361_000_000_000_u64, "state_since_ns": 1_795_362_363_000_000_000_u64,
             "is_production": true, "open_orders": 3, "instruments": 1234, "accounts_ready": 1, "clients": 1,
+            "orders_elsewhere": 2, "banned": [{ "user": "leo", "until_ns": 1_795_369_854_000_000_000_u64 }],
             "accounts": [
                 { "name": "A1", "words": "is ready", "open_orders": 3, "limits": limits, "published": limits },
                 { "name": "B1", "words": "asks for positions", "waits_for_limits": true, "limits": {} },
@@ -237,11 +250,13 @@ deribit: ready; orders are taken; B1 asks for positions
   accounts     1 of 2 ready, 3 open orders, 1,234 instruments
     A1         is ready; 3 open orders; limits: an order up to 10, 5 open orders, as published
     B1         asks for positions; 0 open orders; no limits are published, and no order leaves before
+  elsewhere    2 orders of its name were entered or changed by somebody else
   connections  1 of 2 ready
     market-1   WebSocket market data ready
     A1         FIX       orders      login sent, round trip 310.2 us, lost 2 times, last: silent for 30 s
   clients      1
-    maker      number 4, user mia, may trade, pings 0.6 us there, 1.0 us back";
+    maker      number 4, user mia, may trade, pings 0.6 us there, 1.0 us back
+  banned       leo for another 3 min 20 s";
         assert_eq!(words(&answer, 1_795_369_654_000_000_000), expected);
     }
 

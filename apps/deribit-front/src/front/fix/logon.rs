@@ -34,8 +34,9 @@ struct Shown {
 
 impl Front {
     pub(super) fn decide_fix_logon(&mut self, number: u64, message: &Message<'_>) {
-        let outcome = match self.may_log_on(number) {
-            true => self.log_on_by_fix(number, message),
+        let named = Credentials::decode(message).ok().and_then(|shown| self.key_named(shown.username?));
+        let outcome = match self.may_log_on(number, named) {
+            true => self.log_on_by_fix(number, message, named),
             false => Err(self.send_away(number).code.message()),
         };
         let decision = match outcome {
@@ -52,7 +53,12 @@ impl Front {
     }
 
     /// Who the client is, if it shows it; the connection then acts for its account.
-    fn log_on_by_fix(&mut self, number: u64, message: &Message<'_>) -> Result<(), &'static str> {
+    fn log_on_by_fix(
+        &mut self,
+        number: u64,
+        message: &Message<'_>,
+        named: Option<usize>,
+    ) -> Result<(), &'static str> {
         if self.maintenance().is_some() {
             return Err(MAINTENANCE);
         }
@@ -60,7 +66,7 @@ impl Front {
             Ok(shown) => shown,
             Err(why) => {
                 // Nobody may try keys without end.
-                self.charge_refused(number, PublicPool::RefusedLogin)
+                self.charge_refused(number, PublicPool::RefusedLogin(named))
                     .map_err(|fault| fault.code.message())?;
                 return Err(why);
             }
@@ -103,13 +109,6 @@ impl Front {
         Ok(())
     }
 
-    /// Whether the address has not tried too often in vain: then nothing is told of keys.
-    fn may_log_on(&mut self, number: u64) -> bool {
-        let now = self.now();
-        let peer = self.connections.get(&number).map(|connection| connection.peer);
-        peer.is_none_or(|peer| self.peers.has_any(peer, PublicPool::RefusedLogin, now))
-    }
-
     /// Whose key signed a Logon.
     fn shown_key(&self, message: &Message<'_>) -> Result<Shown, &'static str> {
         let credentials = Credentials::decode(message).map_err(|_| BAD_FIELD)?;
@@ -122,8 +121,7 @@ impl Front {
         if credentials.app_id.is_some() {
             return Err("DeribitAppId (9004): no applications are registered here");
         }
-        let key = self.settings.keys.iter().position(|key| key.client_id == username);
-        let key = key.ok_or("invalid_credentials")?;
+        let key = self.key_named(username).ok_or("invalid_credentials")?;
         let timestamp = timestamp_of(raw_data).ok_or("RawData (96) is no timestamp.nonce")?;
         let nonce = raw_data.split_once('.').map_or("", |(_, nonce)| nonce);
         let nonce_len = STANDARD.decode(nonce).map_err(|_| "the nonce of RawData (96) is no base64")?.len();

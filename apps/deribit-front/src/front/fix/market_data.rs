@@ -11,7 +11,7 @@ use tickpath_types::{Nanos, Price, Qty, Side};
 
 use super::indices::{IndexFeed, symbol_of};
 use super::reports::contracts;
-use super::{Front, Outgoing, check_id, decimal_of, figure_of, written};
+use super::{Front, Outgoing, check_id, decimal_of, figure_of, text, written};
 use crate::listing::Listing;
 use crate::market::{Levels, Trade};
 
@@ -182,7 +182,7 @@ impl Front {
                 true => self.latest_trades(place, trades, since_ms),
                 false => Vec::new(),
             };
-            let snapshot = self.snapshot(id, place, kinds, depth, &trades);
+            let snapshot = self.snapshot(number, id, place, kinds, depth, &trades);
             if snapshot.as_ref().is_some_and(Outgoing::is_too_long) {
                 self.counters.too_long.add(1);
                 if is_subscription {
@@ -245,9 +245,10 @@ impl Front {
         found
     }
 
-    /// A book as clients have it, and what was traded.
+    /// A book as a client has it, and what was traded.
     fn snapshot(
         &self,
+        number: u64,
         id: &str,
         place: usize,
         kinds: Kinds,
@@ -284,17 +285,20 @@ impl Front {
                 ..MdEntry::default()
             });
         }
-        let texts: Vec<(String, String)> =
-            trades.iter().map(|trade| (trade.id(listing), trade.seq.to_string())).collect();
-        entries.extend(trades.iter().zip(&texts).map(|(trade, (id, seq))| MdEntry {
+        let texts = self.trade_texts(number, place, trades);
+        entries.extend(trades.iter().zip(&texts).map(|(trade, texts)| MdEntry {
             entry_type: MdEntryType::TRADE,
             price: Some(decimal_of(listing.price(trade.price))),
             size: Some(contracts(listing, trade.qty)),
             time: Some(Nanos::from_millis(trade.at_ms)),
-            trade_id: Some(id),
+            trade_id: Some(&texts.id),
             side: Some(SideCode::from(trade.direction)),
             index_price: Some(figure_of(trade.index)),
-            trade_seq: Some(seq),
+            trade_seq: Some(&texts.seq),
+            order_id: texts.order_id.as_deref(),
+            secondary_order_id: texts.other_id.as_deref(),
+            ord_status: texts.status,
+            label: text(&texts.label),
             liquidation: trade.liquidation.map(|forced| forced.text()),
             ..MdEntry::default()
         }));
@@ -360,7 +364,7 @@ impl Front {
             }
             let figures = self.reckoned(place);
             for (number, kinds, id) in told {
-                for changes in self.changes(&id, place, kinds, &figures, &levels, &own) {
+                for changes in self.changes((number, &id), place, kinds, &figures, &levels, &own) {
                     self.send_fix(number, Some(changes));
                 }
             }
@@ -438,7 +442,7 @@ impl Front {
 
     fn changes(
         &self,
-        id: &str,
+        (number, id): (u64, &str),
         place: usize,
         kinds: Kinds,
         figures: &Figures,
@@ -459,18 +463,21 @@ impl Front {
             })
             .collect();
         let trades = if kinds.has_trades { trades } else { &[] };
-        let texts: Vec<(String, String)> =
-            trades.iter().map(|trade| (trade.id(listing), trade.seq.to_string())).collect();
-        changes.extend(trades.iter().zip(&texts).map(|(trade, (id, seq))| MdChange {
+        let texts = self.trade_texts(number, place, trades);
+        changes.extend(trades.iter().zip(&texts).map(|(trade, texts)| MdChange {
             action: MdUpdateAction::NEW,
             entry_type: MdEntryType::TRADE,
             price: Some(decimal_of(listing.price(trade.price))),
             size: Some(contracts(listing, trade.qty)),
             time: Some(Nanos::from_millis(trade.at_ms)),
-            trade_id: Some(id),
+            trade_id: Some(&texts.id),
             side: Some(SideCode::from(trade.direction)),
             index_price: Some(figure_of(trade.index)),
-            trade_seq: Some(seq),
+            trade_seq: Some(&texts.seq),
+            order_id: texts.order_id.as_deref(),
+            secondary_order_id: texts.other_id.as_deref(),
+            ord_status: texts.status,
+            label: text(&texts.label),
             liquidation: trade.liquidation.map(|forced| forced.text()),
             ..MdChange::default()
         }));
@@ -511,7 +518,7 @@ impl Front {
             })
             .collect();
         for (id, place, kinds, depth, trades) in due {
-            let snapshot = self.snapshot(&id, place, kinds, depth, &trades);
+            let snapshot = self.snapshot(number, &id, place, kinds, depth, &trades);
             self.send_fix(number, snapshot);
         }
     }

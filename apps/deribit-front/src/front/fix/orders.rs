@@ -6,7 +6,7 @@ use tickpath_deribit::messages::{EditOrder, PlaceOrder};
 use tickpath_deribit::text::Text;
 use tickpath_fix::deribit::{
     NewOrderSingle, OrdType, OrderCancelReplaceRequest, OrderCancelRequest, OrderMassCancelRequest,
-    OrderMassStatusRequest, PegPriceType, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
+    PegPriceType, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
 };
 use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Decimal as FixDecimal, FieldError, Message, MsgType, tag};
@@ -21,16 +21,11 @@ use crate::labels::LABEL_LEN_MAX;
 use crate::order::Order;
 use crate::pending::{Done, FixKind, FixRequest, Group, ReplyTo, RequestId};
 
-/// MassCancelRequestType (530) and MassStatusReqType (585).
+/// MassCancelRequestType (530).
 const OF_SYMBOL: u64 = 1;
 const OF_SECURITY_TYPE: u64 = 5;
 const ALL: u64 = 7;
 const OF_LABEL: u64 = 10;
-const ONE_ORDER: u64 = 1;
-/// MassStatusIDType (9014).
-const BY_ORDER_ID: u64 = 0;
-const BY_CLIENT_ID: u64 = 1;
-const BY_LABEL: u64 = 2;
 
 /// Of a SecurityType.
 pub(super) const UNKNOWN_KIND: &str = "no such kind";
@@ -39,17 +34,17 @@ pub(super) const DUPLICATE: &str = "an open order has this ClOrdID (11)";
 
 /// How an order of a client is found.
 #[derive(Default)]
-struct Name<'a> {
-    order_id: Option<&'a str>,
-    client_id: Option<&'a str>,
-    label: Option<&'a str>,
-    symbol: Option<&'a str>,
-    currency: Option<&'a str>,
+pub(super) struct Name<'a> {
+    pub(super) order_id: Option<&'a str>,
+    pub(super) client_id: Option<&'a str>,
+    pub(super) label: Option<&'a str>,
+    pub(super) symbol: Option<&'a str>,
+    pub(super) currency: Option<&'a str>,
 }
 
 impl Name<'_> {
     /// Whether the order is of the instrument and the currency.
-    fn has(&self, front: &Front, order: &Order) -> bool {
+    pub(super) fn has(&self, front: &Front, order: &Order) -> bool {
         let listing = &front.settings.listings[order.listing];
         self.symbol.is_none_or(|symbol| symbol == listing.name)
             && self.currency.is_none_or(|currency| listing.is_of(None, currency))
@@ -215,7 +210,7 @@ impl Front {
         }
     }
 
-    fn live(&self, account: usize) -> impl Iterator<Item = &Order> {
+    pub(super) fn live(&self, account: usize) -> impl Iterator<Item = &Order> {
         let account = &self.accounts[account];
         account.open.values().chain(account.waiting.values())
     }
@@ -298,7 +293,7 @@ impl Front {
     }
 
     /// The order that a client means: by the venue's id, by its own, or by a label that one order alone has.
-    fn find_order(&self, account: usize, name: &Name<'_>) -> Result<u64, Fault> {
+    pub(super) fn find_order(&self, account: usize, name: &Name<'_>) -> Result<u64, Fault> {
         let not_found = || Fault::new(ErrorCode::OrderNotFound);
         let is_meant = |order: &&Order| name.has(self, order);
         if let Some(id) = name.order_id {
@@ -375,56 +370,6 @@ impl Front {
     }
 
     /// The orders of an account, or one of them: how many, and then a report of each.
-    pub(super) fn mass_status(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
-        let account = caller.account;
-        let request = OrderMassStatusRequest::decode(message)?;
-        let is_by_name = matches!(request.id_type, Some(BY_CLIENT_ID | BY_LABEL));
-        let orders: Vec<Order> = match request.request_type {
-            ALL if !is_by_name => {
-                let listing = request
-                    .symbol
-                    .map(|symbol| self.listing(symbol).ok_or(out_of_range(tag::SYMBOL)))
-                    .transpose()?;
-                let currencies = request.currency.map(str::to_owned).into_iter().collect();
-                let selection = Selection { listing, currencies, ..Selection::default() };
-                self.live(account).filter(|order| self.is_selected(&selection, order)).cloned().collect()
-            }
-            // Deribit asks for those of a name by either type.
-            ALL | ONE_ORDER => {
-                let id = Some(request.request_id);
-                let mut name = Name { symbol: request.symbol, currency: request.currency, ..Name::default() };
-                match request.id_type.unwrap_or(BY_ORDER_ID) {
-                    BY_ORDER_ID => name.order_id = id,
-                    BY_CLIENT_ID => name.client_id = id,
-                    BY_LABEL => name.label = id,
-                    _ => return Err(out_of_range(tag::MASS_STATUS_ID_TYPE).into()),
-                }
-                self.orders_named(account, &name)
-            }
-            _ => return Err(out_of_range(tag::MASS_STATUS_REQ_TYPE).into()),
-        };
-        self.send_mass_status(caller.number, &request, &orders);
-        Ok(())
-    }
-
-    /// The orders that a client means: of a label all that are open, or were where none is.
-    fn orders_named(&self, account: usize, name: &Name<'_>) -> Vec<Order> {
-        let Some(label) = name.label else {
-            let found = self.find_order(account, name).ok();
-            return found
-                .and_then(|order| self.accounts[account].order(order))
-                .cloned()
-                .into_iter()
-                .collect();
-        };
-        let is_meant = |order: &&Order| name.has(self, order) && self.labels.name(order.terms.label) == label;
-        let open: Vec<Order> = self.live(account).filter(is_meant).cloned().collect();
-        match open.is_empty() {
-            true => self.accounts[account].closed.iter().filter(is_meant).cloned().collect(),
-            false => open,
-        }
-    }
-
     /// A shown quantity as an amount.
     fn display_amount(
         &self,

@@ -6,8 +6,7 @@ use tickpath_derivatives::Style;
 use tickpath_fix::Decimal as FixDecimal;
 use tickpath_fix::deribit::{
     AffectedOrder, ExecType, ExecutionReport, Fill, FillLiquidity, OrdStatus, OrdType, OrderCancelReject,
-    OrderMassCancelReport, OrderMassStatusRequest, PegPriceType, QtyType, SideCode, TimeInForceCode,
-    Trigger as TriggerCode,
+    OrderMassCancelReport, PegPriceType, QtyType, SideCode, TimeInForceCode, Trigger as TriggerCode,
 };
 use tickpath_fix::session::BusinessReject;
 use tickpath_fix::{Group, SessionRejectReason};
@@ -271,30 +270,10 @@ impl Front {
         }
     }
 
-    pub(super) fn send_mass_status(
-        &mut self,
-        number: u64,
-        request: &OrderMassStatusRequest<'_>,
-        orders: &[Order],
-    ) {
-        let count = orders.len() as u64;
-        let mass_status = Some((request.request_id, request.request_type, count));
-        let first = written(&ExecutionReport {
-            ord_status: if orders.is_empty() { OrdStatus::REJECTED } else { OrdStatus::NEW },
-            exec_type: Some(ExecType::ORDER_STATUS),
-            transact_time: Some(self.now()),
-            text: Some(if orders.is_empty() { ErrorCode::OrderNotFound.message() } else { SUCCESS }),
-            mass_status_req_id: text(request.request_id),
-            mass_status_req_type: Some(request.request_type),
-            tot_num_reports: Some(count),
-            ..ExecutionReport::default()
-        });
-        self.send_fix(number, first);
-        for order in orders {
-            let occasion = Occasion { mass_status, ..Occasion::of(SUCCESS, &[]) };
-            let report = self.report_of(order, &occasion);
-            self.send_fix(number, report);
-        }
+    /// The report of an order among those that answer a mass status request: its id and kind, and how many there are.
+    pub(super) fn status_report(&mut self, order: &Order, mass_status: (&str, u64, u64)) -> Option<Outgoing> {
+        let occasion = Occasion { mass_status: Some(mass_status), ..Occasion::of(SUCCESS, &[]) };
+        self.report_of(order, &occasion)
     }
 
     fn report(&mut self, account: usize, order: u64, occasion: &Occasion<'_>) -> Option<Outgoing> {

@@ -1,7 +1,9 @@
 //! Own trades by FIX, as they happen.
 
+use tickpath_deribit::codes::OrderState;
 use tickpath_fix::deribit::{
-    SideCode, SubscriptionRequestType, TradeCaptureAck, TradeCaptureReport, TradeCaptureRequest, TradeSide,
+    OrdStatus, SideCode, SubscriptionRequestType, TradeCaptureAck, TradeCaptureReport, TradeCaptureRequest,
+    TradeSide,
 };
 use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, Group, Message, TIME_LEN_MAX, tag, write_time};
@@ -10,7 +12,9 @@ use tickpath_types::Nanos;
 use super::reports::contracts;
 use super::{Caller, Front, check_id, decimal_of, figure_of, out_of_range, written};
 use crate::account::Changes;
-use crate::market::prefixed;
+use crate::front::calls::Need;
+use crate::market::{Trade, prefixed};
+use crate::scope::Access;
 
 /// TradeRequestType (569): all trades.
 const ALL: u64 = 0;
@@ -26,7 +30,57 @@ const CAPTURES_MAX: usize = 500;
 /// Characters of a time that are its day.
 const DAY_LEN: usize = 8;
 
+/// A trade of market data as one client is told it.
+#[derive(Default)]
+pub(super) struct TradeTexts {
+    pub(super) id: String,
+    pub(super) seq: String,
+    /// Of the client's own order; of both where both are.
+    pub(super) order_id: Option<String>,
+    pub(super) other_id: Option<String>,
+    /// What the trade made of the own order.
+    pub(super) status: Option<OrdStatus>,
+    /// Empty for none.
+    pub(super) label: String,
+}
+
 impl Front {
+    /// What a client is told of an instrument's trades, oldest first: of its account's orders also which they are.
+    pub(super) fn trade_texts(&self, number: u64, place: usize, trades: &[Trade]) -> Vec<TradeTexts> {
+        let listing = &self.settings.listings[place];
+        let text_of = |trade: &Trade| {
+            let (id, seq) = (trade.id(listing), trade.seq.to_string());
+            TradeTexts { id, seq, ..TradeTexts::default() }
+        };
+        let mut texts: Vec<TradeTexts> = trades.iter().map(text_of).collect();
+        let (Some(first), Some((account, _))) = (trades.first(), self.fix.up.get(&number)) else {
+            return texts;
+        };
+        // Who may not ask for orders is not told of them.
+        if !self.is_fix_allowed(number, Need::Trade(Access::Read)) {
+            return texts;
+        }
+        let own = self.accounts[*account].trades.iter().rev();
+        for own in own.take_while(|own| own.public.match_id >= first.match_id) {
+            let Ok(at) = trades.binary_search_by_key(&own.public.match_id, |trade| trade.match_id) else {
+                continue;
+            };
+            let id = prefixed(listing, own.order);
+            let texts = &mut texts[at];
+            if own.is_maker && texts.order_id.is_some() {
+                texts.other_id = Some(id);
+                continue;
+            }
+            texts.other_id = texts.order_id.replace(id);
+            texts.status = Some(match own.state {
+                OrderState::Filled => OrdStatus::FILLED,
+                _ => OrdStatus::PARTIALLY_FILLED,
+            });
+            self.labels.name(own.terms.label).clone_into(&mut texts.label);
+        }
+        texts
+    }
+
     pub(super) fn trade_capture(&mut self, caller: Caller, message: &Message<'_>) -> Result<(), Refusal> {
         let request = TradeCaptureRequest::decode(message)?;
         check_id(request.request_id, tag::TRADE_REQUEST_ID)?;

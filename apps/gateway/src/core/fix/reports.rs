@@ -1,6 +1,6 @@
 //! What the venue says over FIX: answers to requests, and news of orders.
 
-use tickpath_deribit::codes::{OrderState, OrderType, TimeInForce};
+use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, TimeInForce};
 use tickpath_deribit::envelope::ErrorBody;
 use tickpath_deribit::error_code::ErrorCode as VenueError;
 use tickpath_deribit::text::Text as VenueText;
@@ -293,7 +293,9 @@ impl Core {
             average_price: mean(report.avg_px)?,
             created_ms: if order.created_ms == 0 { time_ms } else { order.created_ms },
             updated_ms: time_ms,
-            cancel_reason: None,
+            cancel_reason: is_over_by_time(report).then_some(CancelReason::Settlement),
+            // Of this life's orders alone reports are taken.
+            is_replaced: false,
             is_by_fix: true,
             quote_group: GroupText::EMPTY,
         })
@@ -344,6 +346,11 @@ fn state_of(report: &ExecutionReport<'_>) -> Result<OrderState, NewsFault> {
         OrdStatus::REJECTED => Ok(OrderState::Rejected),
         _ => Err(NewsFault::Code),
     }
+}
+
+/// Whether the venue has ended an order because its time or its instrument's is over.
+fn is_over_by_time(report: &ExecutionReport<'_>) -> bool {
+    matches!(report.exec_type, Some(ExecType::DONE_FOR_DAY | ExecType::EXPIRED))
 }
 
 /// A mean price, cut to units of 10^-8.
