@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{bail, ensure};
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, Duration, Secret, TradingPlace, as_text};
+use tickpath_config::{ByteSize, ConfigError, Duration, Secret, TradingPlace, absolute, as_text, beside};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::session::{Grant, Key};
 use tickpath_deribit_link::Route;
@@ -142,7 +142,7 @@ pub struct ShellConfig {
     /// What a native venue is known by besides its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<NativeConfig>,
-    /// The file that it was read from, if there is one: paths are relative to it.
+    /// The file that it was read from, if there is one: `native.instruments` is relative to it.
     #[serde(skip)]
     pub file: Option<PathBuf>,
 }
@@ -182,6 +182,22 @@ impl Default for ShellConfig {
 }
 
 impl ShellConfig {
+    /// Reads a file. Relative paths and places of secrets begin at its folder.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when it cannot be read or is no configuration of a shell.
+    pub fn load(path: &Path) -> Result<ShellConfig, ConfigError> {
+        let mut config: ShellConfig = tickpath_config::load(path)?;
+        if let Some(ca_file) = &mut config.ca_file {
+            *ca_file = absolute(&beside(path, ca_file));
+        }
+        let copies = config.native.as_mut().and_then(|native| native.drop_copy_password.as_mut());
+        let secrets = [config.client_id.as_mut(), config.client_secret.as_mut(), copies];
+        secrets.into_iter().flatten().for_each(|secret| secret.place(path));
+        config.file = Some(path.to_owned());
+        Ok(config)
+    }
+
     /// The venue of either kind, once it is certain that trading there is meant.
     ///
     /// # Errors
@@ -290,7 +306,7 @@ impl ShellConfig {
         match (&self.client_id, &self.client_secret) {
             (Some(id), Some(secret)) => {
                 // The id of a key is no secret: it may stand in a file that others read.
-                let client_id = id.resolve(None)?;
+                let client_id = id.resolve_shown(config)?;
                 Ok(Some(Key::new(client_id, secret.resolve(config)?)))
             }
             (None, None) => match (std::env::var(id_variable), std::env::var(secret_variable)) {
@@ -330,7 +346,7 @@ impl KeyFile {
     fn load(path: &Path) -> anyhow::Result<Key> {
         let file: KeyFile = tickpath_config::load(path).map_err(|error| match error {
             // The message would quote the line, and with it perhaps the secret.
-            tickpath_config::ConfigError::Syntax { line, .. } => anyhow::anyhow!(
+            ConfigError::Syntax { line, .. } => anyhow::anyhow!(
                 "{}:{line}: write client_id = \"...\" and client_secret = \"...\", and nothing else",
                 path.display()
             ),
@@ -368,6 +384,23 @@ mod tests {
         assert!(error.contains("wss://"), "{error}");
         // A name that only looks like the test environment's.
         assert!(config("url = 'wss://www.test.deribit.example/'").checked_url().is_err());
+    }
+
+    #[test]
+    fn paths_of_a_file_begin_at_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("shell.toml");
+        let text = "ca_file = 'ca.pem'\nclient_id = 'file:id'\nclient_secret = 'file:kept/secret'\n";
+        std::fs::write(&file, text).unwrap();
+        std::fs::write(folder.path().join("id"), "anna\n").unwrap();
+        let config = ShellConfig::load(&file).unwrap();
+        assert_eq!(config.ca_file, Some(folder.path().join("ca.pem")));
+        let error = config.key(Some(&file), None).unwrap_err().to_string();
+        let secret = folder.path().join("kept/secret");
+        assert!(error.contains(secret.to_str().unwrap()), "{error}");
+        // A relative path in a file of no folder, and so of the current one, is absolute in what is said.
+        let none = ShellConfig::load(Path::new("nowhere.toml")).unwrap_err().to_string();
+        assert!(none.contains(std::env::current_dir().unwrap().to_str().unwrap()), "{none}");
     }
 
     #[test]

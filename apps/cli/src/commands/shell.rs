@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tickpath_config::{load, tell};
+use tickpath_config::tell;
 use tickpath_shell::{
     Ended, GrantName, Interrupt, Module, RunOptions, ShellConfig, Source, run as run_shell,
 };
@@ -68,7 +68,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut config = match &args.config {
-        Some(path) => load(path)?,
+        Some(path) => ShellConfig::load(path)?,
         None => ShellConfig::default(),
     };
     if let Some(url) = &args.url {
