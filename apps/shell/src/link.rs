@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use tickpath_deribit::envelope::{ErrorBody, Inbound, Visitor};
+use tickpath_deribit::envelope::{ErrorBody, Inbound, Later};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::ScanError;
@@ -21,11 +21,14 @@ use crate::history::{History, Way};
 use crate::log::{Log, Module};
 use crate::native::{NativeLink, NativeSettings};
 use crate::stopwatch::{Span, Stopwatches};
+use crate::words::counted;
 
 pub use tickpath_deribit_link::Standing;
 
 /// Notes that wait to be read; the oldest make room.
 const NOTES_MAX: usize = 64;
+/// How the note of channels that are not given ends.
+const NOT_GIVEN: &str = " not given, see subscriptions";
 /// Names of channels whose data waits to be printed; the oldest make room.
 const NEWS_MAX: usize = 4096;
 /// Names of instruments that are remembered; more are not.
@@ -34,6 +37,8 @@ const NAMES_MAX: usize = 8_192;
 const ORDER_IDS_MAX: usize = 64;
 /// Bytes of a name that is remembered.
 const NAME_LEN_MAX: usize = 64;
+/// Microseconds from 1970 to a time that is none any more.
+const YEAR_3000_US: u64 = 32_503_680_000_000_000;
 /// How long to wait at once while a connection is being made.
 const CONNECTING_WAIT: Duration = Duration::from_millis(1);
 
@@ -98,6 +103,17 @@ enum Venue {
     Native(Box<NativeLink>),
 }
 
+/// What became of the connection, as a person sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// It was never ready.
+    Never,
+    /// Requests can be sent.
+    Up,
+    /// It is gone since then, in milliseconds since 1970; lost, or as was wanted.
+    Down { since_ms: u64, is_lost: bool },
+}
+
 /// The connection to the venue.
 #[derive(Debug)]
 pub struct Link {
@@ -106,6 +122,7 @@ pub struct Link {
     venue: Venue,
     inbox: Inbox,
     channels: BTreeSet<String>,
+    line: Line,
     /// Names of instruments that the venue has given.
     names: BTreeSet<String>,
     /// Ids of the orders that were told of last.
@@ -138,6 +155,7 @@ impl Link {
             venue,
             inbox: Inbox::new(history),
             channels: BTreeSet::new(),
+            line: Line::Never,
             names: BTreeSet::new(),
             order_ids: VecDeque::new(),
             watches: Stopwatches::default(),
@@ -168,7 +186,7 @@ impl Link {
     #[must_use]
     pub fn venue_ms(&self) -> Option<u64> {
         let (at, us) = self.inbox.venue_time?;
-        Some((us + self.inbox.clock.now().since(at).0 / 1_000) / 1_000)
+        Some(us.saturating_add(self.inbox.clock.now().since(at).0 / 1_000) / 1_000)
     }
 
     /// Tells notes once more that were taken and shown to nobody.
@@ -285,6 +303,54 @@ impl Link {
         }
     }
 
+    /// Since when there is no connection, in milliseconds since 1970, where there was one.
+    #[must_use]
+    pub fn down_since_ms(&self) -> Option<u64> {
+        match self.line {
+            Line::Down { since_ms, .. } => Some(since_ms),
+            Line::Never | Line::Up => None,
+        }
+    }
+
+    /// Why the last connection was lost or did not come to be, until there is another one.
+    #[must_use]
+    pub fn last_loss(&self) -> Option<&str> {
+        self.inbox.last_loss.as_deref()
+    }
+
+    /// Whether the venue refused the last login.
+    #[must_use]
+    pub fn is_login_refused(&self) -> bool {
+        self.inbox.is_login_refused
+    }
+
+    /// Sees the connection come and go, and tells when one that was lost is there again, with its channels.
+    fn watch_line(&mut self) {
+        match (self.standing(), self.line) {
+            (Standing::Ready, Line::Down { is_lost: true, .. }) => {
+                let refused = self.refused_channels().count();
+                if self.active_channels() + refused < self.channels.len() {
+                    return;
+                }
+                let channels = match self.active_channels() {
+                    0 => String::new(),
+                    count => format!(", {}", counted(count, "channel")),
+                };
+                self.inbox.note(format!("connected again{channels}"));
+                self.handle_up();
+            }
+            (Standing::Ready, Line::Never | Line::Down { .. }) => self.handle_up(),
+            (Standing::Off | Standing::Connecting, Line::Up) => {
+                self.line = Line::Down { since_ms: Clock::unix_ms(), is_lost: true };
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_up(&mut self) {
+        (self.line, self.inbox.last_loss) = (Line::Up, None);
+    }
+
     /// How many connections were lost.
     #[must_use]
     pub fn losses(&self) -> u64 {
@@ -387,14 +453,17 @@ impl Link {
         log.as_mut()?.next(history)
     }
 
-    /// Forgets what there was to tell.
-    pub fn forget_notes(&mut self) {
-        self.inbox.notes.clear();
+    /// Forgets to tell of channels that are not given: they were told by name.
+    pub(crate) fn forget_refusals(&mut self) {
+        self.inbox.notes.retain(|note| !note.ends_with(NOT_GIVEN));
     }
 
     /// Wants a connection, from now on. Where its certificates cannot be used it stays off, and says so.
     pub fn connect(&mut self) {
         let now = self.inbox.clock.now();
+        if self.standing() == Standing::Off {
+            self.inbox.is_login_refused = false;
+        }
         match &mut self.venue {
             Venue::Deribit { url, tls, link } if link.standing() == Standing::Off => {
                 match self.config.route(url, tls) {
@@ -417,6 +486,11 @@ impl Link {
             Venue::Deribit { link, .. } => link.disconnect(now, &mut self.inbox),
             Venue::Native(link) => link.disconnect(now),
         }
+        self.line = match self.line {
+            Line::Never => Line::Never,
+            Line::Up => Line::Down { since_ms: Clock::unix_ms(), is_lost: false },
+            Line::Down { since_ms, .. } => Line::Down { since_ms, is_lost: false },
+        };
     }
 
     /// Whether the last connection ended by a logout that the venue took.
@@ -436,7 +510,7 @@ impl Link {
         self.inbox.venue_time = None;
         self.names.clear();
         self.order_ids.clear();
-        (self.config, self.url, self.venue) = (config, url, venue);
+        (self.config, self.url, self.venue, self.line) = (config, url, venue, Line::Never);
         for channel in std::mem::take(&mut self.channels) {
             if let Err(why) = self.subscribe(&channel) {
                 self.inbox.note(why);
@@ -448,6 +522,10 @@ impl Link {
     /// Logs in with another key, on this connection where there is one and the venue can. What is subscribed stays so.
     pub fn set_key(&mut self, key: Option<Key>) {
         let now = self.inbox.clock.now();
+        if self.line == Line::Up {
+            // The session begins anew, on this connection or another.
+            self.line = Line::Never;
+        }
         match &mut self.venue {
             Venue::Deribit { link, .. } => link.set_key(now, key, &mut self.inbox),
             Venue::Native(link) => link.set_key(now, key),
@@ -524,6 +602,7 @@ impl Link {
             }
             Venue::Native(link) => link.poll(&mut self.inbox),
         }
+        self.watch_line();
         if let Some(time) = self.inbox.login_time.take() {
             self.watches.record(Span::E2eAuth, time);
         }
@@ -598,11 +677,6 @@ fn text_of<'a>(params: &impl Field<'a>) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Results and data are read when somebody looks at them.
-struct Later;
-
-impl Visitor<'_> for Later {}
-
 /// What came, and who waits for it.
 #[derive(Debug)]
 pub(crate) struct Inbox {
@@ -628,6 +702,10 @@ pub(crate) struct Inbox {
     pub(crate) login_time: Option<Nanos>,
     /// The last connection ended by a logout that the venue took.
     has_logged_out: bool,
+    /// Why the last connection was lost or did not come to be, until there is another one.
+    last_loss: Option<String>,
+    /// The venue refused the last login.
+    pub(crate) is_login_refused: bool,
 }
 
 impl Inbox {
@@ -649,7 +727,18 @@ impl Inbox {
             auth_sent_at: None,
             login_time: None,
             has_logged_out: false,
+            last_loss: None,
+            is_login_refused: false,
         }
+    }
+
+    /// A connection was lost or did not come to be. The same reason once more, with each try, is of the log alone.
+    pub(crate) fn note_loss(&mut self, why: String) {
+        if self.last_loss.as_ref() == Some(&why) {
+            return self.tell_log(&why);
+        }
+        self.last_loss = Some(why.clone());
+        self.note(why);
     }
 
     pub(crate) fn note(&mut self, note: String) {
@@ -667,7 +756,7 @@ impl Inbox {
     /// What becomes known of the venue's clock by a reply.
     fn set_clock_by(&mut self, at: Nanos, inbound: &Inbound<'_>) {
         if let Inbound::Response(response) = inbound
-            && response.server_time.us_out > 0
+            && (1..YEAR_3000_US).contains(&response.server_time.us_out)
         {
             self.venue_time = Some((at, response.server_time.us_out));
         }
@@ -742,7 +831,8 @@ impl Listener for Inbox {
                 self.count(channel);
             }
             SessionEvent::Subscribed { refused, .. } if refused > 0 => {
-                self.note(format!("{refused} channels are not given, see subscriptions"));
+                let are = if refused == 1 { "is" } else { "are" };
+                self.note(format!("{} {are}{NOT_GIVEN}", counted(refused, "channel")));
             }
             _ => {}
         }
@@ -777,12 +867,18 @@ impl Listener for Inbox {
         if let Change::Lost { why, .. } = change {
             self.auth_sent_at = None;
             self.has_logged_out = matches!(why, Loss::Logout);
-            self.note(why.to_string());
+            self.is_login_refused = matches!(why, Loss::Refused { .. });
+            match why {
+                // Who logged out is told by the command.
+                Loss::Logout | Loss::LogoutUnanswered => self.tell_log(&why.to_string()),
+                _ => self.note_loss(why.to_string()),
+            }
         }
     }
 }
 
-fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
+/// Keeps one more; the oldest makes room.
+pub(crate) fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
     if queue.len() == max {
         queue.pop_front();
     }
