@@ -8,6 +8,7 @@
 //! `production = true` and all limits in the configuration file ([`ShellConfig`]). Secrets come from the environment or
 //! from files that nobody else reads, and are never shown.
 
+mod clock;
 mod commands;
 mod config;
 mod execute;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tickpath_deribit::envelope::{ErrorBody, Inbound, Later};
@@ -16,6 +16,7 @@ use tickpath_deribit_link::{
 use tickpath_types::Nanos;
 use tickpath_web::{TlsClient, WebUrl};
 
+use crate::clock::VenueClock;
 use crate::config::{ShellConfig, VenueUrl};
 use crate::history::{History, Way};
 use crate::log::{Log, Module};
@@ -23,6 +24,7 @@ use crate::native::{NativeLink, NativeSettings};
 use crate::stopwatch::{Span, Stopwatches};
 use crate::words::counted;
 
+pub use crate::clock::Clock;
 pub use tickpath_deribit_link::Standing;
 
 /// Notes that wait to be read; the oldest make room.
@@ -37,31 +39,8 @@ const NAMES_MAX: usize = 8_192;
 const ORDER_IDS_MAX: usize = 64;
 /// Bytes of a name that is remembered.
 const NAME_LEN_MAX: usize = 64;
-/// Microseconds from 1970 to a time that is none any more.
-const YEAR_3000_US: u64 = 32_503_680_000_000_000;
 /// How long to wait at once while a connection is being made.
 const CONNECTING_WAIT: Duration = Duration::from_millis(1);
-
-/// The time of the program, and that of the day.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    start: Instant,
-}
-
-impl Clock {
-    /// Time since the program's start.
-    #[must_use]
-    pub fn now(&self) -> Nanos {
-        Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    /// Milliseconds since 1970.
-    #[must_use]
-    pub fn unix_ms() -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
-}
 
 /// What the venue says to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,8 +164,7 @@ impl Link {
     /// way; none before the first.
     #[must_use]
     pub fn venue_ms(&self) -> Option<u64> {
-        let (at, us) = self.inbox.venue_time?;
-        Some(us.saturating_add(self.inbox.clock.now().since(at).0 / 1_000) / 1_000)
+        self.inbox.venue_clock.now_ms(self.inbox.clock.now())
     }
 
     /// Tells notes once more that were taken and shown to nobody.
@@ -507,7 +485,7 @@ impl Link {
         let venue = venue(&config, &url, key)?;
         self.disconnect();
         self.inbox.feeds.clear();
-        self.inbox.venue_time = None;
+        self.inbox.venue_clock = VenueClock::default();
         self.names.clear();
         self.order_ids.clear();
         (self.config, self.url, self.venue, self.line) = (config, url, venue, Line::Never);
@@ -693,8 +671,7 @@ pub(crate) struct Inbox {
     news_lost: u64,
     notes: VecDeque<String>,
     log: Option<Log>,
-    /// When a reply came, and when the venue says that it sent it, in microseconds since 1970.
-    venue_time: Option<(Nanos, u64)>,
+    venue_clock: VenueClock,
     answer: Option<(i64, Answer)>,
     awaited: Option<i64>,
     auth_sent_at: Option<Nanos>,
@@ -711,7 +688,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     fn new(history: usize) -> Inbox {
         Inbox {
-            clock: Clock { start: Instant::now() },
+            clock: Clock::start(),
             history: History::new(history),
             keeps_history: true,
             place: 0,
@@ -721,7 +698,7 @@ impl Inbox {
             news_lost: 0,
             notes: VecDeque::with_capacity(NOTES_MAX),
             log: None,
-            venue_time: None,
+            venue_clock: VenueClock::default(),
             answer: None,
             awaited: None,
             auth_sent_at: None,
@@ -755,10 +732,8 @@ impl Inbox {
 
     /// What becomes known of the venue's clock by a reply.
     fn set_clock_by(&mut self, at: Nanos, inbound: &Inbound<'_>) {
-        if let Inbound::Response(response) = inbound
-            && (1..YEAR_3000_US).contains(&response.server_time.us_out)
-        {
-            self.venue_time = Some((at, response.server_time.us_out));
+        if let Inbound::Response(response) = inbound {
+            self.venue_clock.hear(at, response.server_time.us_out);
         }
     }
 
