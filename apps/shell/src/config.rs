@@ -129,7 +129,7 @@ pub struct ShellConfig {
     pub client_secret: Option<Secret>,
     /// How the key is shown: `client_signature`, or `client_credentials`, which sends the secret itself.
     pub grant: GrantName,
-    /// What the login is to allow, such as `account:read trade:read_write`; all that the key may do when none.
+    /// What the login is to allow, such as `account:read_write trade:read_write`; all that the key may do when none.
     pub scope: Option<String>,
     /// The venue cancels this connection's orders when it ends.
     pub cancel_on_disconnect: bool,
@@ -266,7 +266,13 @@ impl ShellConfig {
         let mut words = scope.split_ascii_whitespace().peekable();
         ensure!(
             scope.len() <= SCOPE_LEN_MAX && words.peek().is_some() && words.all(is_word),
-            "scope: words like account:read trade:read_write, {SCOPE_LEN_MAX} characters at most; or leave it out"
+            "scope: words like account:read_write trade:read_write, {SCOPE_LEN_MAX} characters at most; or leave it out"
+        );
+        let has = |wanted: &str| scope.split_ascii_whitespace().any(|word| word == wanted);
+        ensure!(
+            !self.cancel_on_disconnect || !has("trade:read_write") || has("account:read_write"),
+            "scope: trade:read_write needs account:read_write beside it, so that the venue cancels orders with their \
+             connection; or say cancel_on_disconnect = false"
         );
         Ok(())
     }
@@ -315,6 +321,22 @@ impl ShellConfig {
                 _ => bail!("set both {id_variable} and {secret_variable}, or neither"),
             },
             _ => bail!("name both client_id and client_secret, or neither"),
+        }
+    }
+
+    /// Where [`key`](ShellConfig::key) is from, in words.
+    #[must_use]
+    pub fn key_place(&self, config: Option<&Path>, file: Option<&Path>) -> String {
+        let [id_variable, secret_variable] = KEY_VARIABLES;
+        match (file, config) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Some(path)) if self.client_secret.is_some() => {
+                format!("client_id and client_secret of {}", path.display())
+            }
+            _ if self.client_secret.is_some() => {
+                "client_id and client_secret of the configuration".to_owned()
+            }
+            _ => format!("the environment: {id_variable} and {secret_variable}"),
         }
     }
 
@@ -421,6 +443,11 @@ mod tests {
             let error = config(&format!("{base}\n{more}")).check().unwrap_err().to_string();
             assert!(error.contains(words), "{more}: {error}");
         }
+        let scope = format!("{base}\nscope = 'account:read trade:read_write'");
+        let error = config(&scope).check().unwrap_err().to_string();
+        assert!(error.contains("account:read_write") && error.contains("cancel_on_disconnect"), "{error}");
+        config(&format!("{scope}\ncancel_on_disconnect = false")).check().unwrap();
+        config(&scope.replace("account:read ", "account:read_write ")).check().unwrap();
         let open = "url = 'ws://test.deribit.com/'\ngrant = 'client_credentials'";
         assert!(config(open).check().unwrap_err().to_string().contains("wss://"));
         let error =
@@ -445,6 +472,10 @@ mod tests {
     fn the_sample_is_as_the_defaults_with_limits() {
         let sample = config(include_str!("../../../configs/shell.toml"));
         assert!(sample.checked_url().is_ok());
+        // The scope that it names, for who wants one, is one that the login is done with.
+        let text = include_str!("../../../configs/shell.toml").replace("# scope = ", "scope = ");
+        let scope = config(&text).scope.expect("the sample names one");
+        assert!(config(&text).checked_url().is_ok(), "{scope}");
         assert_eq!(sample.limits.open_orders_max, Some(20));
         let again = tickpath_config::to_toml(&ShellConfig { limits: Limits::default(), ..sample });
         assert_eq!(again, tickpath_config::to_toml(&ShellConfig::default()));

@@ -37,7 +37,7 @@ pub struct Args {
     /// How the key is shown: client_signature (the default), or client_credentials, which sends the secret itself
     #[arg(long, value_name = "HOW")]
     grant: Option<GrantName>,
-    /// What the login is to allow, such as 'account:read trade:read_write'; without it all that the key may do
+    /// What the login is to allow, such as 'account:read_write trade:read_write'; without it all that the key may do
     #[arg(long, value_name = "WORDS")]
     scope: Option<String>,
     /// Trust the certificates in this PEM file and no others
