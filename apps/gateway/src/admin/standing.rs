@@ -166,14 +166,23 @@ impl Standing {
         if view.listed.read() > 0 && view.instruments.read() == 0 {
             return Some("no instrument of the venue matches symbols.include".to_owned());
         }
-        let is_none = !self.accounts.iter().enumerate().any(can_trade);
-        let text = view.text.read();
-        if is_none && view.accounts.iter().any(|account| account.watches.read() == 1) && !text.is_empty() {
-            return Some(text);
+        if self.accounts.iter().enumerate().any(can_trade) {
+            return None;
         }
-        is_none.then(|| {
-            format!("no limits are published: tickpath gateway limits {} ACCOUNT order_size_max=N", self.name)
-        })
+        let text = view.text.read();
+        let watches = view.accounts.iter().any(|account| account.watches.read() == 1) && !text.is_empty();
+        let waits = |(place, account): (usize, &AccountWords)| {
+            account.waits_for_limits && self.control.published(place).is_none()
+        };
+        let limits = format!(
+            "no limits are published: tickpath gateway limits {} ACCOUNT order_size_max=N",
+            self.name
+        );
+        match (watches, self.accounts.iter().enumerate().any(waits)) {
+            (true, false) => Some(text),
+            (true, true) => Some(format!("{text}; {limits}")),
+            (false, _) => Some(limits),
+        }
     }
 
     fn of_account(&self, place: usize) -> Value {
