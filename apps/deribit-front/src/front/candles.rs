@@ -4,6 +4,7 @@ use tickpath_deribit::field::List;
 use tickpath_deribit::messages::{Candle as CandleMessage, ChartData};
 use tickpath_deribit::number::Number;
 use tickpath_deribit::request::Request;
+use tickpath_deribit::resolution::Resolution;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, Money, Style};
@@ -15,20 +16,11 @@ use crate::json::{json, param, text_param};
 use crate::listing::{Listing, figure};
 use crate::market::{Market, Trade};
 
-const MINUTE_MS: u64 = 60_000;
-const DAY_MS: u64 = 86_400_000;
 /// Candles of one answer at most: the latest of those that were asked for.
 const CANDLES_MAX: u64 = 5_000;
-/// Spans that can be asked for, in minutes.
-const RESOLUTIONS: [u64; 11] = [1, 3, 5, 10, 15, 30, 60, 120, 180, 360, 720];
-
 /// The span of a resolution as clients name it: minutes, or `1D`. In milliseconds.
 pub(super) fn span_of(resolution: &str) -> Option<u64> {
-    if resolution == "1D" {
-        return Some(DAY_MS);
-    }
-    let found = RESOLUTIONS.iter().find(|minutes| minutes.to_string() == resolution);
-    found.map(|minutes| minutes * MINUTE_MS)
+    Resolution::named(resolution).map(|found| u64::from(found.secs()) * 1_000)
 }
 
 /// What was traded in a span.
@@ -162,20 +154,4 @@ fn chart(candles: &[Candle], listing: &Listing) -> Vec<u8> {
         volume: List::new(&numbers(&volume)),
         cost: List::new(&numbers(&cost)),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_those_of_the_venue() {
-        assert_eq!(
-            (span_of("1"), span_of("720"), span_of("1D")),
-            (Some(60_000), Some(43_200_000), Some(DAY_MS))
-        );
-        for other in ["", "0", "2", "01", "1d", "1440", "-1"] {
-            assert_eq!(span_of(other), None, "{other}");
-        }
-    }
 }
