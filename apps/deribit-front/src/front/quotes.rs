@@ -183,7 +183,7 @@ impl Front {
                 return Ok(Sent::OnItsWay);
             }
             if let Some(order) = self.accounts[account].open.get_mut(&number) {
-                order.extra = extra;
+                (order.extra, order.connection) = (extra, Some(connection));
             }
             return Ok(Sent::AsItIs(number));
         }
@@ -194,6 +194,23 @@ impl Front {
         let origin = Origin { connection: Some(connection), group: Some(group), extra, ..Origin::default() };
         self.enter_as(account, intent, origin)?;
         Ok(Sent::OnItsWay)
+    }
+
+    /// A quote that was given up has come after all: where another has taken its place it goes.
+    pub(super) fn cancel_second_quote(&mut self, account: usize, number: u64) {
+        let known = &self.accounts[account];
+        let Some(late) = known.open.get(&number).filter(|order| order.terms.is_quote) else { return };
+        let group = |order: &Order| order.extra.as_ref().map(|extra| extra.mmp_group.clone());
+        let has_another = known.open.values().any(|other| {
+            other.number != number
+                && other.terms.is_quote
+                && (other.listing, other.side) == (late.listing, late.side)
+                && group(other) == group(late)
+        });
+        if has_another {
+            // Where the queue is full the next request for this side changes one of them, and protection watches both.
+            let _ = self.send_cancel(account, number, None, None, CancelReason::UserRequest);
+        }
     }
 
     /// Whether a quote is no larger than the account's protection lets it be.
@@ -367,20 +384,28 @@ impl Front {
     /// Quotes go with the connection that made them, whatever it says of its other orders; after a restart none of them is
     /// there. Where the queue is full it is tried again a little later.
     pub(super) fn cancel_orphaned_quotes(&mut self) {
+        if !self.has_orphans {
+            return;
+        }
+        self.has_orphans = false;
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
-            let is_made = |order: &Order| {
-                order.connection.is_some_and(|connection| self.connections.contains_key(&connection))
+            let is_here = |connection: Option<u64>| {
+                connection.is_some_and(|connection| self.connections.contains_key(&connection))
             };
-            let orphans: Vec<u64> = known
-                .open
-                .values()
-                .filter(|order| order.terms.is_quote && !is_made(order) && !known.is_cancelling(order.number))
-                .map(|order| order.number)
-                .collect();
+            let open = known.open.values().filter(|order| order.terms.is_quote && !is_here(order.connection));
+            let orphans: Vec<u64> = open.map(|order| order.number).collect();
+            let mut on_their_way = known.pending.iter().chain(&known.late);
+            let is_awaited = on_their_way.any(|pending| match pending.work {
+                Work::Place(intent) => intent.terms.is_quote && !is_here(pending.connection),
+                Work::Edit { .. } | Work::Cancel { .. } => false,
+            });
+            self.has_orphans |= is_awaited || !orphans.is_empty();
             for number in orphans {
-                let reason = CancelReason::CancelOnDisconnect;
-                let _ = self.send_cancel(account, number, None, None, reason);
+                if !self.accounts[account].is_cancelling(number) {
+                    let reason = CancelReason::CancelOnDisconnect;
+                    let _ = self.send_cancel(account, number, None, None, reason);
+                }
             }
         }
     }

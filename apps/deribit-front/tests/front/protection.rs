@@ -361,3 +361,56 @@ fn a_quote_that_the_engine_lets_go_is_none() {
         assert_eq!(venue.engine.open_order_count(), 1);
     }
 }
+
+#[test]
+fn quotes_go_with_the_connection_that_keeps_them() {
+    let mut venue = Venue::new();
+    let (first, second) = (venue.login("anna"), venue.login("anna"));
+    let limits = json!({ "index_name": "btc_usd", "interval": 10, "frozen_time": 0, "quantity_limit": 50, "mmp_group": "g" });
+    venue.ok(first, "private/set_mmp_config", limits);
+    let quote = |price: u64| {
+        let bid = json!({ "price": price, "amount": 10 });
+        let one = json!({ "instrument_name": "BTC-PERPETUAL", "quote_set_id": "s", "bid": bid });
+        json!({ "quote_id": "q", "mmp_group": "g", "quotes": [one] })
+    };
+    for number in [first, second] {
+        venue.ok(number, "private/enable_cancel_on_disconnect", json!({ "scope": "connection" }));
+    }
+    // Changed by the second connection, and said again by it as it is.
+    for prices in [[59_000, 59_100], [59_200, 59_200]] {
+        for (number, price) in [first, second].into_iter().zip(prices) {
+            assert_eq!(venue.ok(number, "private/mass_quote", quote(price))["orders_count"], 1);
+        }
+    }
+    venue.front.close(first, venue.now_us);
+    venue.settle();
+    venue.wait(200_000);
+    assert_eq!(venue.engine.open_order_count(), 1, "the second keeps it");
+    venue.front.close(second, venue.now_us);
+    venue.settle();
+    venue.wait(200_000);
+    assert_eq!(venue.engine.open_order_count(), 0);
+}
+
+#[test]
+fn a_quote_that_comes_late_takes_nobodys_place() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let limits = json!({ "index_name": "btc_usd", "interval": 10, "frozen_time": 0, "quantity_limit": 50, "mmp_group": "g" });
+    venue.ok(anna, "private/set_mmp_config", limits);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({ "scope": "connection" }));
+    let quote = |price: u64| {
+        let bid = json!({ "price": price, "amount": 10 });
+        let one = json!({ "instrument_name": "BTC-PERPETUAL", "quote_set_id": "s", "bid": bid });
+        json!({ "quote_id": "q", "mmp_group": "g", "quotes": [one] })
+    };
+    let frame = json!({ "jsonrpc": "2.0", "id": 7, "method": "private/mass_quote", "params": quote(59_000) });
+    venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+    let late = venue.front.poll_request().unwrap();
+    venue.wait(31_000_000);
+    assert_eq!(venue.ok(anna, "private/mass_quote", quote(59_100))["orders_count"], 1);
+    venue.command(late.session, late.kind());
+    venue.settle();
+    let open = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!((open.as_array().unwrap().len(), &open[0]["price"]), (1, &json!(59_100)));
+}

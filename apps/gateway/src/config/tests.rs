@@ -269,3 +269,29 @@ fn an_account_says_how_it_logs_in_and_for_what() {
     let account = &again.accounts["A1"];
     assert_eq!((account.grant, account.scope.as_deref()), (Grant::ClientCredentials, Some(scope)));
 }
+
+#[test]
+fn paths_of_a_file_begin_at_its_folder_and_those_of_flags_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("g.toml");
+    let text =
+        BASE.replace("[accounts.A1]", "ca_file = 'ca.pem'\n[event_log]\nfolder = 'logs'\n[accounts.A1]");
+    let text = text.replace("secret = 'test'", "secret = 'file:kept/key'");
+    std::fs::write(&file, format!("name = 'g'\nstate_folder = 'state'\n{text}")).unwrap();
+    let config = GatewayConfig::load(&file).unwrap();
+    let within = |name: &str| folder.path().join(name);
+    assert_eq!((config.client_socket(), config.admin_socket()), (within("g.sock"), within("g.admin.sock")));
+    assert_eq!((config.state_folder(), config.event_log.folder), (within("state"), Some(within("logs"))));
+    assert_eq!(config.venue.ca_file, Some(within("ca.pem")));
+    let error = config.accounts["A1"].secret.resolve(Some(&file)).unwrap_err().to_string();
+    assert!(error.contains(within("kept/key").to_str().unwrap()), "{error}");
+
+    let named = "name = 'g'\nclient_listen_address = 'run/c.sock'\nadmin_listen_address = '/run/a.sock'\n";
+    std::fs::write(&file, format!("{named}{BASE}")).unwrap();
+    let config = GatewayConfig::load(&file).unwrap();
+    assert_eq!(config.client_socket(), within("run/c.sock"));
+    assert_eq!(config.admin_socket(), Path::new("/run/a.sock"));
+    let flags = Overrides { client_listen_address: Some("c.sock".into()), ..Overrides::default() };
+    let config = GatewayConfig::load_with(&file, &flags).unwrap();
+    assert_eq!(config.client_socket(), Path::new("c.sock"));
+}
