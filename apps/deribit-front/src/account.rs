@@ -63,6 +63,8 @@ pub(crate) struct Account {
     pub(crate) next_ref: u32,
     /// What was sent to the engine and is not in the log yet, oldest first.
     pub(crate) pending: VecDeque<Pending>,
+    /// Cancels among them, by the orders that they are about.
+    cancelling: HashMap<u64, u32>,
     /// The same given up, as its client was told: the log may still bring it. Oldest first.
     pub(crate) late: VecDeque<Pending>,
     /// Whether new connections begin with cancel on disconnect.
@@ -141,6 +143,7 @@ impl Account {
             by_ref: HashMap::new(),
             next_ref: 1,
             pending: VecDeque::new(),
+            cancelling: HashMap::new(),
             late: VecDeque::new(),
             cancels_on_disconnect: false,
             guards: Vec::new(),
@@ -481,9 +484,29 @@ impl Account {
 
     /// True while a cancel of the order is on its way.
     pub(crate) fn is_cancelling(&self, order: u64) -> bool {
-        let is_cancel =
-            |pending: &Pending| matches!(pending.work, Work::Cancel { number, .. } if number == order);
-        self.pending.iter().any(is_cancel)
+        self.cancelling.contains_key(&order)
+    }
+
+    /// A request is on its way.
+    pub(crate) fn add_pending(&mut self, pending: Pending) {
+        if let Work::Cancel { number, .. } = pending.work {
+            *self.cancelling.entry(number).or_default() += 1;
+        }
+        self.pending.push_back(pending);
+    }
+
+    /// Takes a request away that is on its way no more.
+    pub(crate) fn take_pending(&mut self, place: usize) -> Option<Pending> {
+        let pending = self.pending.remove(place)?;
+        if let Work::Cancel { number, .. } = pending.work
+            && let Some(count) = self.cancelling.get_mut(&number)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.cancelling.remove(&number);
+            }
+        }
+        Some(pending)
     }
 
     /// Keeps a request that is given up: what comes of it later has the connection, the links and the texts that were asked

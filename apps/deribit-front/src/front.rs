@@ -4,8 +4,10 @@ mod account;
 mod advanced;
 mod auth;
 mod calls;
+mod cancels;
 mod candles;
 mod channels;
+mod closing;
 mod disturb;
 mod exposure;
 mod fix;
@@ -73,6 +75,8 @@ pub(crate) const ANSWER_MAX: usize = 3 << 20;
 pub(crate) const ELEMENTS_MAX: usize = 1_000;
 /// After so long without the log's word an order's request is given up.
 const ANSWER_US: u64 = 30_000_000;
+/// After so long what was given up is not remembered any more: it never came into the log.
+const LATE_US: u64 = 600_000_000;
 /// After so long without a message a connection is closed.
 const IDLE_US: u64 = 600_000_000;
 /// Connections remembered whose orders are cancelled as they come.
@@ -150,8 +154,12 @@ pub struct Front {
     /// What further orders need to be kept beside the log has room.
     has_storage: bool,
     requests: VecDeque<DoorRequest>,
-    /// Cancels that wait for room among them: accounts, orders, groups.
-    unsent: VecDeque<(usize, u64, u64)>,
+    /// Cancels that wait for room among them.
+    unsent: cancels::Unsent,
+    /// Some orders are to go because another of theirs is filled or over.
+    has_closed_others: bool,
+    /// Some quotes may be there whose connection is not.
+    has_orphans: bool,
     /// Requests that wait for others that are on their way, by connection.
     queued: BTreeMap<u64, in_order::InOrder>,
     /// Requests sent to the engine so far.
@@ -252,7 +260,9 @@ impl Front {
             labels,
             has_storage: true,
             requests: VecDeque::new(),
-            unsent: VecDeque::new(),
+            unsent: cancels::Unsent::default(),
+            has_closed_others: false,
+            has_orphans: true,
             queued: BTreeMap::new(),
             turns: 0,
             groups: HashMap::new(),
@@ -339,6 +349,7 @@ impl Front {
             self.cancel_on_disconnect_of(number);
         }
         if connection.account.is_some() && connection.transport != Transport::Http {
+            self.has_orphans = true;
             self.cancel_orphaned_quotes();
         }
     }
@@ -524,12 +535,13 @@ impl Front {
             self.cancel_closed_others();
             self.cancel_frozen();
             self.cancel_orphaned_quotes();
+            self.follow_index();
         }
         if now_us >= self.next_second_us {
             self.next_second_us = now_us + 1_000_000;
+            self.end_day_orders();
             self.step_indices();
             self.flush_seconds();
-            self.end_day_orders();
             self.end_expired_logins();
         }
     }
@@ -558,8 +570,12 @@ impl Front {
         let mut late = Vec::new();
         for (account, known) in self.accounts.iter_mut().enumerate() {
             while known.pending.front().is_some_and(|pending| pending.sent_us < deadline) {
-                late.extend(known.pending.pop_front().map(|pending| (account, pending)));
+                late.extend(known.take_pending(0).map(|pending| (account, pending)));
             }
+        }
+        let forgotten = self.now_us.saturating_sub(LATE_US);
+        for known in &mut self.accounts {
+            while known.late.pop_front_if(|late| late.sent_us < forgotten).is_some() {}
         }
         let mut modes = Vec::new();
         for known in &mut self.accounts {

@@ -132,6 +132,17 @@ pub(crate) struct Terms {
 }
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// The value of each character that is a digit; [`NO_DIGIT`] of the others.
+const VALUES: [u8; 256] = {
+    let mut values = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < DIGITS.len() {
+        values[DIGITS[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+const NO_DIGIT: u8 = u8::MAX;
 /// Greatest number that the text has: of labels, orders that wait, and what prices follow from.
 pub(crate) const TEXT_NUMBER_MAX: u32 = (1 << 29) - 1;
 const TYPES: [OrderType; 9] = [
@@ -206,7 +217,8 @@ impl Terms {
 
     /// The terms of an order of the log; those of a plain order where another door entered it.
     pub(crate) fn decode(id: &ClientOrderId) -> Terms {
-        let digit = |byte: u8| DIGITS.iter().position(|digit| *digit == byte);
+        let digit =
+            |byte: u8| Some(VALUES[usize::from(byte)]).filter(|value| *value != NO_DIGIT).map(usize::from);
         let text = &id.0;
         let number = |part: &[u8], base: u64| {
             let more = |value: u64, byte: &u8| Some(value * base + digit(*byte)? as u64);

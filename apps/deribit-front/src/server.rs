@@ -150,6 +150,8 @@ pub struct DeribitServer {
     fix: Option<FixDoor>,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
+    /// Room for the keys of the clients that a run looks at.
+    keys: Vec<u64>,
     next_key: u64,
     max_connections: usize,
     per_address: ConnectionsPerAddress,
@@ -221,6 +223,7 @@ impl DeribitServer {
             fix,
             poller,
             clients: BTreeMap::new(),
+            keys: Vec::new(),
             next_key: 0,
             max_connections,
             per_address,
@@ -320,10 +323,12 @@ impl DeribitServer {
             self.awake_until = now + ANSWER_IN;
         }
         work += handed_over;
-        let keys: Vec<u64> = self.clients.keys().copied().collect();
-        for key in keys {
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.extend(self.clients.keys());
+        for key in keys.drain(..) {
             work += self.write(key, now);
         }
+        self.keys = keys;
         if let Some(fix) = &mut self.fix {
             work += fix.write(&mut self.front, now);
         }
@@ -332,18 +337,19 @@ impl DeribitServer {
 
     fn read(&mut self, now: Nanos) -> usize {
         // Where the system refuses, the next run asks again.
-        let mut ready: Vec<u64> = match self.poller.poll() {
-            Ok(ready) => ready.map(|ready| ready.key).collect(),
-            Err(_) => Vec::new(),
-        };
+        let mut ready = std::mem::take(&mut self.keys);
+        if let Ok(found) = self.poller.poll() {
+            ready.extend(found.map(|ready| ready.key));
+        }
         if now >= self.next_timers {
             self.next_timers = now + TIMER_INTERVAL;
             ready.extend(self.clients.keys());
         }
         let mut work = 0;
-        for key in ready {
+        for key in ready.drain(..) {
             work += if key == ACCEPTOR_KEY { self.accept(now) } else { self.receive(key, now) };
         }
+        self.keys = ready;
         work
     }
 
@@ -473,7 +479,7 @@ impl DeribitServer {
     /// Looks whether the disk takes what further orders will need, and has those refused if not: what is set aside there is
     /// enough for all that are on their way.
     fn look_at_disk(&mut self) {
-        let has_room = self.labels.has_room() & self.records.has_room();
+        let has_room = self.labels.has_room() & self.records.has_room() & self.tokens.has_room();
         self.counters.is_disk_full.set(u64::from(!has_room));
         self.front.set_storage(has_room);
     }

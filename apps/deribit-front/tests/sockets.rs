@@ -258,15 +258,15 @@ fn a_client_that_never_reads_is_dropped_and_the_others_go_on() {
         let ask = r#"{"jsonrpc":"2.0","id":9,"method":"private/get_open_orders","params":{}}"#;
         // More than the kernel takes, less than the front keeps for him: he is over his rate, is to be told so, and does not
         // read it.
-        rest(30);
+        rest(12);
         let mut flooding = door.client("anna");
-        for _ in 0..200 {
+        for _ in 0..400 {
             let _ = flooding.web.send(ask);
         }
         wait("the end of who floods", || view.door.broken.read() == 1);
         assert_eq!((view.front.over_rate.read(), view.front.slow_clients.read()), (1, 0));
         // One question after the other, each answer a third of a megabyte.
-        rest(270);
+        rest(288);
         let mut deaf = door.client("anna");
         // Who says nothing for ten seconds is closed as well, so he comes now.
         let mut bert = door.peer();
@@ -302,14 +302,14 @@ fn who_asks_too_often_over_a_socket_is_told_so_and_counted() {
         let refused = codes.split_off(codes.len() - 2);
         assert_eq!((refused, codes.iter().all(|code| *code == 0)), (vec![10_028, 1_008], true));
         assert_eq!(door.venue.view.front.over_rate.read(), 1);
-        // The same address over HTTP has no credits left, or few.
-        let refused = (0..2_000).find_map(|_| {
-            let (status, code) = door.get("/api/v2/public/get_time", "");
-            (status != 200).then_some((status, code))
-        });
+        // The same address over HTTP, one request behind the other on one connection.
+        let mut http = door.peer();
+        http.send("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n".repeat(400).as_bytes());
+        let refused = (0..400).map(|_| http.answer()).find(|(status, _)| *status != 200);
+        let refused = refused.map(|(status, reply)| (status, reply["error"]["code"].as_i64()));
         assert_eq!(refused, Some((429, Some(10_028))));
-        assert_eq!(door.venue.view.front.over_rate.read(), 2);
-        assert!(door.venue.view.to_string().contains("| 2 over the rate,"), "{}", door.venue.view);
+        assert!(door.venue.view.front.over_rate.read() >= 2);
+        assert!(door.venue.view.to_string().contains(" over the rate,"), "{}", door.venue.view);
     });
 }
 

@@ -10,8 +10,9 @@ use super::trading::NewTerms;
 use crate::order::{Terms, hundredths};
 use crate::pending::{Origin, Work};
 
-/// Orders that one step looks at; the others have their turn with the next ones.
-const FOLLOWED_PER_STEP: usize = 256;
+/// Orders that one step looks at, as each is reckoned against all that its account holds; the others have their turn with the
+/// next steps, ten a second.
+const FOLLOWED_PER_STEP: usize = 16;
 
 /// The orders that follow, each by the place of its account and its number, and which had its turn last.
 #[derive(Default)]
@@ -64,7 +65,7 @@ impl Front {
         let (listing, market) = self.listed(order.listing);
         let is_meant = |work: &Work| matches!(work, Work::Edit { number: of, .. } | Work::Cancel { number: of, .. } if *of == number);
         let is_busy = known.pending.iter().any(|pending| is_meant(&pending.work));
-        if is_busy || market.state != TradingState::Trading {
+        if is_busy || self.unsent.has(account, number) || market.state != TradingState::Trading {
             return None;
         }
         let (way, value) = order.terms.advanced?;
@@ -86,14 +87,14 @@ mod tests {
     fn each_has_its_turn_and_a_turn_has_an_end() {
         let mut followed = Followed::default();
         assert!(followed.turn().is_empty());
-        followed.orders.extend((0..600).map(|number| (number as usize % 2, number)));
+        followed.orders.extend((0..40).map(|number| (number as usize % 2, number)));
         let mut seen = BTreeSet::new();
         for _ in 0..3 {
             let turn = followed.turn();
             assert_eq!(turn.len(), FOLLOWED_PER_STEP);
             seen.extend(turn);
         }
-        assert_eq!(seen.len(), 600, "all had one, and some another");
+        assert_eq!(seen.len(), 40, "all had one, and some another");
         followed.orders.retain(|(account, number)| (*account, *number) == (1, 5));
         assert_eq!((followed.turn(), followed.turn()), (vec![(1, 5)], vec![(1, 5)]));
     }

@@ -40,7 +40,7 @@ use super::in_order::Asked;
 use super::{Front, IDLE_US};
 use crate::account::Changes;
 use crate::config::FrontSettings;
-use crate::connection::OUT_BYTES_MAX;
+use crate::connection::{OUT_BYTES_MAX, TOO_SLOW};
 use crate::fault::Fault;
 use crate::market::{Levels, Trade};
 use crate::order::UserTrade;
@@ -51,8 +51,6 @@ use crate::scope::Access;
 pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
 /// Bytes of a request's id that is kept, at most.
 const ID_LEN_MAX: usize = 128;
-/// To a client that does not read.
-const TOO_SLOW: &str = "connection_too_slow";
 /// A Heartbeat in so long costs nothing.
 const HEARTBEAT_US: u64 = 1_000_000;
 /// Where the first try to write a message ends.

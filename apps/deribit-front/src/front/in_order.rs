@@ -16,7 +16,7 @@ use super::fix::Caller;
 use super::history::number_of;
 use crate::fault::Fault;
 use crate::json::{param, text_of};
-use crate::order::Terms;
+use crate::order::{Order, Terms};
 use crate::pending::{Pending, ReplyTo, Work};
 
 /// Requests of one connection that may wait; a further one is refused with `matching_engine_queue_full`.
@@ -125,15 +125,19 @@ impl Front {
             Look::ClientId(wanted) => self.labels.client_id(terms.label) == wanted,
             Look::Nothing | Look::All => false,
         };
-        let open = known.open.values().map(|order| (Some(order.number), order.terms));
-        let pending = known.pending.iter().filter_map(|pending| match pending.work {
+        let mut pending = known.pending.iter().filter_map(|pending| match pending.work {
             Work::Place(intent) => Some((None, intent.terms)),
             Work::Edit { number, intent } => Some((Some(number), intent.terms)),
             Work::Cancel { .. } => None,
         });
         let reduces =
             |(number, terms): (Option<u64>, Terms)| terms.is_reduce_only && is_meant(number, &terms);
-        if open.chain(pending).any(reduces) { Look::All } else { look }
+        let of_order = |order: &Order| reduces((Some(order.number), order.terms));
+        let is_reducing = match &look {
+            Look::Order(number) => known.open.get(number).is_some_and(of_order),
+            _ => known.open.values().any(of_order),
+        };
+        if is_reducing || pending.any(reduces) { Look::All } else { look }
     }
 
     /// True where something is on its way, or waits.

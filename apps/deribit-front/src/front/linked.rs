@@ -297,6 +297,7 @@ impl Front {
 
     /// Cancels the other orders of which one cancels the others; those on their way go as soon as the log has them.
     pub(super) fn cancel_others(&mut self, account: usize, number: u64, oco_ref: &str) {
+        self.has_closed_others = true;
         let known = &mut self.accounts[account];
         let is_linked = |extra: &&mut Box<Extra>| extra.oco_ref == oco_ref;
         let on_their_way = known.pending.iter_mut().chain(&mut known.late);
@@ -328,10 +329,18 @@ impl Front {
 
     /// The same of all that could not be sent yet.
     pub(super) fn cancel_closed_others(&mut self) {
+        if !self.has_closed_others {
+            return;
+        }
+        self.has_closed_others = false;
         for account in 0..self.accounts.len() {
-            let open = self.accounts[account].open.values();
-            let is_meant = |order: &&Order| order.extra.as_ref().is_some_and(|extra| extra.is_other_closed);
-            let due: Vec<u64> = open.filter(is_meant).map(|order| order.number).collect();
+            let known = &self.accounts[account];
+            let is_meant = |extra: Option<&Extra>| extra.is_some_and(|extra| extra.is_other_closed);
+            let open = known.open.values().filter(|order| is_meant(order.extra.as_deref()));
+            let due: Vec<u64> = open.map(|order| order.number).collect();
+            let mut on_their_way = known.pending.iter().chain(&known.late);
+            let is_awaited = on_their_way.any(|pending| is_meant(pending.extra.as_deref()));
+            self.has_closed_others |= is_awaited || !due.is_empty();
             due.into_iter().for_each(|number| self.cancel_other(account, number));
         }
     }
@@ -378,7 +387,7 @@ impl Front {
         let now = self.watched(order.listing, armed.watched);
         let now = now.ok_or(Fault::new(ErrorCode::InvalidTriggerPrice))?;
         let price = match armed.offset {
-            Some(offset) => Price(now.0 + order.side.sign() * offset),
+            Some(offset) => self.behind((order.listing, armed.watched), order.side, offset, now)?,
             None => armed.price,
         };
         order.number = self.next_trigger | TRIGGER_BIT;

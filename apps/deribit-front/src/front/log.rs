@@ -232,7 +232,7 @@ impl Front {
     fn take_pending(&mut self, account: usize, command: &Command) -> Option<Pending> {
         let known = &mut self.accounts[account];
         if let Some(place) = place_of(&known.pending, command) {
-            return known.pending.remove(place);
+            return known.take_pending(place);
         }
         known.late.remove(place_of(&known.late, command)?)
     }
@@ -277,7 +277,7 @@ impl Front {
     }
 
     /// Answers the request that the command was.
-    fn answer(&mut self, account: usize, pending: Pending, changes: &mut Changes) {
+    fn answer(&mut self, account: usize, mut pending: Pending, changes: &mut Changes) {
         let made = match pending.work {
             Work::Place(_) => changes.orders.first().copied(),
             Work::Edit { number, .. } => Some(number).filter(|number| changes.orders.contains(number)),
@@ -288,6 +288,10 @@ impl Front {
             && let Some(order) = self.accounts[account].order_mut(number)
         {
             order.extra = Some(extra.clone());
+            if order.terms.is_quote {
+                // It goes with the connection that keeps it, not with the one that made it.
+                order.connection = pending.connection;
+            }
             if let Some(quote) = extra.quote() {
                 let known = self.accounts[account].trades.iter_mut().rev();
                 let own = known.take_while(|trade| trade.order == number).chain(changes.trades.iter_mut());
@@ -343,6 +347,11 @@ impl Front {
             (Work::Edit { number, .. }, None) => Err(self.why_closed(account, number)),
             (Work::Cancel { number, .. }, None) => {
                 let is_done = changes.orders.contains(&number);
+                let Some(again) = (if is_done { Some(pending) } else { self.cancel_again(account, pending) })
+                else {
+                    return;
+                };
+                pending = again;
                 if let Some(group) = pending.group {
                     return self.finish_of_group(group, is_done.then_some(number));
                 }

@@ -183,7 +183,7 @@ impl Front {
                 return Ok(Sent::OnItsWay);
             }
             if let Some(order) = self.accounts[account].open.get_mut(&number) {
-                order.extra = extra;
+                (order.extra, order.connection) = (extra, Some(connection));
             }
             return Ok(Sent::AsItIs(number));
         }
@@ -367,20 +367,28 @@ impl Front {
     /// Quotes go with the connection that made them, whatever it says of its other orders; after a restart none of them is
     /// there. Where the queue is full it is tried again a little later.
     pub(super) fn cancel_orphaned_quotes(&mut self) {
+        if !self.has_orphans {
+            return;
+        }
+        self.has_orphans = false;
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
-            let is_made = |order: &Order| {
-                order.connection.is_some_and(|connection| self.connections.contains_key(&connection))
+            let is_here = |connection: Option<u64>| {
+                connection.is_some_and(|connection| self.connections.contains_key(&connection))
             };
-            let orphans: Vec<u64> = known
-                .open
-                .values()
-                .filter(|order| order.terms.is_quote && !is_made(order) && !known.is_cancelling(order.number))
-                .map(|order| order.number)
-                .collect();
+            let open = known.open.values().filter(|order| order.terms.is_quote && !is_here(order.connection));
+            let orphans: Vec<u64> = open.map(|order| order.number).collect();
+            let mut on_their_way = known.pending.iter().chain(&known.late);
+            let is_awaited = on_their_way.any(|pending| match pending.work {
+                Work::Place(intent) => intent.terms.is_quote && !is_here(pending.connection),
+                Work::Edit { .. } | Work::Cancel { .. } => false,
+            });
+            self.has_orphans |= is_awaited || !orphans.is_empty();
             for number in orphans {
-                let reason = CancelReason::CancelOnDisconnect;
-                let _ = self.send_cancel(account, number, None, None, reason);
+                if !self.accounts[account].is_cancelling(number) {
+                    let reason = CancelReason::CancelOnDisconnect;
+                    let _ = self.send_cancel(account, number, None, None, reason);
+                }
             }
         }
     }

@@ -1,11 +1,10 @@
-//! Orders that are entered, changed and cancelled.
+//! Orders that are entered and changed.
 
-use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, TimeInForce};
+use tickpath_deribit::codes::{OrderState, OrderType, TimeInForce};
 use tickpath_deribit::error_code::ErrorCode;
-use tickpath_deribit::messages::{CancelOrder, ClosePosition, EditByLabel, EditOrder, PlaceOrder};
+use tickpath_deribit::messages::{EditByLabel, EditOrder, PlaceOrder};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
-use tickpath_deribit::scan::Value;
 use tickpath_exchange::{DoorAsk, DoorRequest};
 use tickpath_types::{
     CancelOrder as EngineCancel, EnterOrder, OrderRequest, Price, Qty, Side, SpecialTerms,
@@ -13,23 +12,19 @@ use tickpath_types::{
 };
 
 use super::account::Wanted;
-use super::fix::FixDone;
-use super::orders::Selection;
 use super::triggers::{TriggerChange, waits};
-use super::{ACCOUNT_REQUESTS_MAX, ANSWER_MAX, Answer, ELEMENTS_MAX, Front, REQUESTS_MAX};
+use super::{ACCOUNT_REQUESTS_MAX, Answer, ELEMENTS_MAX, Front, REQUESTS_MAX};
 use crate::config::BeyondBand;
 use crate::fault::Fault;
-use crate::json::{Json, Object, json, list, param};
+use crate::json::{Json, Object, list};
 use crate::labels::LABEL_LEN_MAX;
 use crate::order::{Extra, TRIGGER_BIT, Terms};
-use crate::pending::{Done, Group, Intent, Origin, Pending, ReplyTo, RequestId, Work};
+use crate::pending::{Done, Intent, Origin, Pending, ReplyTo, Work};
 use crate::record::Record;
 
 /// Shown amounts are at least so many times the least amount, and this part of the whole.
 const SHOWN_STEPS_MIN: u64 = 100;
 const SHOWN_PART_MIN: u64 = 100;
-/// Cancels that may wait for room in the queue, as many as the orders of two accounts.
-const UNSENT_MAX: usize = 1 << 18;
 
 /// An open order as it is to be.
 pub(super) struct NewTerms {
@@ -241,16 +236,12 @@ impl Front {
         leaves: Qty,
         but: Option<u64>,
     ) -> Result<(), Fault> {
-        let listing = &self.settings.listings[intent.listing];
-        let is_pair = listing.contract.style == tickpath_derivatives::Style::Spot;
-        if !is_pair {
-            self.check_not_liquidated(account, intent.listing)?;
-        }
+        self.check_not_liquidated(account, intent.listing)?;
         self.check_held(account, intent, leaves, but)
     }
 
     /// The same of what is being closed too: an order that lowers nothing needs its margin.
-    fn check_held(
+    pub(super) fn check_held(
         &self,
         account: usize,
         intent: &Intent,
@@ -270,8 +261,10 @@ impl Front {
 
     /// No order may come before the forced ones: with one in the book, or on its way, again and again the position would never
     /// be closed.
-    fn check_not_liquidated(&self, account: usize, listing: usize) -> Result<(), Fault> {
-        match self.is_short_of_margin(account, &self.settings.listings[listing].settlement) {
+    pub(super) fn check_not_liquidated(&self, account: usize, listing: usize) -> Result<(), Fault> {
+        let listing = &self.settings.listings[listing];
+        let is_pair = listing.contract.style == tickpath_derivatives::Style::Spot;
+        match !is_pair && self.is_short_of_margin(account, &listing.settlement) {
             true => Err(Fault::because(ErrorCode::NotEnoughFunds, "the position is being closed")),
             false => Ok(()),
         }
@@ -357,7 +350,7 @@ impl Front {
     }
 
     /// Hands a user's request to the venue, and remembers it until the log has it.
-    fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
+    pub(super) fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
         self.send_as(account, DoorAsk::Order(pending.request), pending)
     }
 
@@ -375,7 +368,7 @@ impl Front {
         let known = &mut self.accounts[account];
         let (session, received_ns) = (known.session, self.now_us * 1_000);
         self.requests.push_back(DoorRequest { session, received_ns, ask });
-        known.pending.push_back(pending);
+        known.add_pending(pending);
         Ok(())
     }
 
@@ -407,6 +400,7 @@ impl Front {
 
     /// Changes an order that waits for a price.
     fn edit_waiting(&mut self, account: usize, number: u64, edit: &EditOrder<'_>) -> Result<(), Fault> {
+        self.check_storage()?;
         let order = self.accounts[account].waiting.get(&number);
         let order = order.ok_or(Fault::new(ErrorCode::NotOpenOrder))?;
         if edit.advanced.is_some() {
@@ -484,6 +478,9 @@ impl Front {
                 (self.price_of(listing, order.side, OrderType::Limit, price)?, advanced)
             }
         };
+        if advanced.is_some() && edit.post_only {
+            return Err(ErrorCode::NoAdvPostonly.into());
+        }
         if edit.mmp && !order.terms.is_protected {
             self.check_protection(account, self.settings.listings[listing].index, "")?;
         }
@@ -555,7 +552,7 @@ impl Front {
     }
 
     /// An order that is open, or why it is not.
-    fn open_order(&self, account: usize, number: u64) -> Result<&crate::order::Order, Fault> {
+    pub(super) fn open_order(&self, account: usize, number: u64) -> Result<&crate::order::Order, Fault> {
         let account = &self.accounts[account];
         if let Some(order) = account.open.get(&number) {
             return Ok(order);
@@ -565,273 +562,6 @@ impl Front {
             Some(_) => ErrorCode::NotOpenOrder.into(),
             None => ErrorCode::OrderNotFound.into(),
         })
-    }
-
-    pub(super) fn cancel(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
-        let CancelOrder { order_id } = request.params()?;
-        let number = self.order_number(account, &order_id.to_cow())?;
-        match self.cancel_order(account, number, to)? {
-            Done::Later => Ok(None),
-            Done::Order(number) => {
-                let mut order = Vec::new();
-                if let Some(known) = self.accounts[account].order(number) {
-                    self.write_order(known, &mut order);
-                }
-                Ok(Some(order))
-            }
-        }
-    }
-
-    /// Cancels an order, however it was asked for.
-    pub(super) fn cancel_order(&mut self, account: usize, number: u64, to: &ReplyTo) -> Result<Done, Fault> {
-        if self.accounts[account].waiting.contains_key(&number) {
-            self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::UserRequest));
-            return Ok(Done::Order(number));
-        }
-        self.open_order(account, number)?;
-        self.send_cancel(account, number, Some(to.clone()), None, CancelReason::UserRequest)?;
-        Ok(Done::Later)
-    }
-
-    pub(super) fn send_cancel(
-        &mut self,
-        account: usize,
-        number: u64,
-        reply: Option<ReplyTo>,
-        group: Option<u64>,
-        reason: CancelReason,
-    ) -> Result<(), Fault> {
-        let user_ref = UserRefNum(self.open_order(account, number)?.user_ref);
-        let sent_us = self.now_us;
-        self.send(
-            account,
-            Pending {
-                request: OrderRequest::Cancel(EngineCancel { user_ref, qty: Qty::ZERO }),
-                work: Work::Cancel { number, reason },
-                connection: None,
-                reply,
-                group,
-                sent_us,
-                turn: 0,
-                extra: None,
-            },
-        )
-    }
-
-    /// Cancels all that is meant; answered once the log has all of it.
-    pub(super) fn cancel_many(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
-        let params: Value<'_> = request.params()?;
-        let is_detailed = param(&params, "detailed")?.unwrap_or(false);
-        let selection = self.selection(request)?;
-        self.freeze_quotes(account, &params)?;
-        let group = self.cancel_selected(account, &selection, is_detailed, to)?;
-        Ok(group.map(|group| self.group_result(&group)))
-    }
-
-    /// Cancels what is selected, however it was asked for. What is given is done; nothing where the log is waited for.
-    pub(super) fn cancel_selected(
-        &mut self,
-        account: usize,
-        selection: &Selection,
-        is_detailed: bool,
-        to: &ReplyTo,
-    ) -> Result<Option<Group>, Fault> {
-        let orders = self.accounts[account].open.values();
-        let numbers: Vec<u64> =
-            orders.filter(|order| self.is_selected(selection, order)).map(|order| order.number).collect();
-        let waiting = self.accounts[account].waiting.values();
-        let waiting: Vec<u64> =
-            waiting.filter(|order| self.is_selected(selection, order)).map(|order| order.number).collect();
-        for number in &waiting {
-            self.end_trigger(account, *number, OrderState::Cancelled, Some(CancelReason::UserRequest));
-        }
-        self.cancel_all_of(account, &numbers, waiting, is_detailed, to)
-    }
-
-    /// Cancels open orders; those that `waited` are cancelled already. What is given is done.
-    pub(super) fn cancel_all_of(
-        &mut self,
-        account: usize,
-        numbers: &[u64],
-        waited: Vec<u64>,
-        is_detailed: bool,
-        to: &ReplyTo,
-    ) -> Result<Option<Group>, Fault> {
-        let mut group =
-            Group { reply: to.clone(), waiting: 0, cancelled: waited, is_detailed, account, quoting: None };
-        if numbers.is_empty() {
-            return Ok(Some(group));
-        }
-        // All of them or none: nobody is to believe that he has no orders left.
-        if self.unsent.len() + numbers.len() > UNSENT_MAX {
-            return Err(ErrorCode::MatchingEngineQueueFull.into());
-        }
-        let number_of_group = self.next_group;
-        self.next_group += 1;
-        group.waiting = numbers.len();
-        self.groups.insert(number_of_group, group);
-        self.unsent.extend(numbers.iter().map(|number| (account, *number, number_of_group)));
-        self.send_unsent();
-        Ok(None)
-    }
-
-    /// Sends cancels that waited for room, as far as there is some: the other half of the queue is for other requests.
-    pub(super) fn send_unsent(&mut self) {
-        while self.requests.len() < REQUESTS_MAX / 2
-            && let Some((account, number, group)) = self.unsent.pop_front()
-        {
-            if self.send_cancel(account, number, None, Some(group), CancelReason::UserRequest).is_err() {
-                // It has ended meanwhile.
-                self.finish_of_group(group, None);
-            }
-        }
-    }
-
-    /// One of many is in the log, or is given up; the last of them answers.
-    pub(super) fn finish_of_group(&mut self, number: u64, cancelled: Option<u64>) {
-        let Some(group) = self.groups.get_mut(&number) else { return };
-        group.cancelled.extend(cancelled);
-        group.waiting -= 1;
-        if group.waiting > 0 {
-            return;
-        }
-        let Some(group) = self.groups.remove(&number) else { return };
-        if let RequestId::Fix(asked) = &group.reply.id {
-            return self.answer_fix(group.account, &group.reply, asked, Ok(FixDone::of(&group)));
-        }
-        let result = match group.quoting {
-            Some(_) => self.quoting_result(&group),
-            None => self.group_result(&group),
-        };
-        self.reply(&group.reply, Ok(result));
-    }
-
-    pub(super) fn group_result(&self, group: &Group) -> Vec<u8> {
-        let detailed = group.is_detailed.then(|| self.detailed(group));
-        // What is done is done: where the reports are too many, their number is told.
-        let detailed = detailed.filter(|detailed| detailed.len() <= ANSWER_MAX);
-        detailed.unwrap_or_else(|| json(&(group.cancelled.len() as u64)))
-    }
-
-    /// The cancelled orders by their instruments.
-    fn detailed(&self, group: &Group) -> Vec<u8> {
-        let account = &self.accounts[group.account];
-        let orders = account.orders(&group.cancelled);
-        let mut places: Vec<usize> = orders.iter().map(|order| order.listing).collect();
-        places.sort_unstable();
-        places.dedup();
-        list(places, |place, out| {
-            let listing = &self.settings.listings[place];
-            let own = orders.iter().filter(|order| order.listing == place);
-            let result = Json(list(own, |order, out| self.write_order(order, out)));
-            let report = Object::new()
-                .with("instrument_name", tickpath_deribit::text::Text::new(&listing.name))
-                .with("currency", tickpath_deribit::text::Text::new(listing.currency()))
-                .with("type", tickpath_deribit::text::Text::new("limit"))
-                .with("result", result);
-            out.extend_from_slice(&report.end());
-        })
-    }
-
-    pub(super) fn close_position(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
-        let close: ClosePosition<'_> = request.params()?;
-        let listing = self.find_traded(&close.instrument_name.to_cow())?;
-        let size = self.accounts[account].position(listing).size;
-        let side = match size.signum() {
-            1 => Side::Sell,
-            -1 => Side::Buy,
-            _ => return Err(Fault::because(ErrorCode::AlreadyClosed, "there is no position")),
-        };
-        if !matches!(close.order_type, OrderType::Limit | OrderType::Market) {
-            return Err(Fault::param("type", "value must be limit or market"));
-        }
-        if close.order_type == OrderType::Limit {
-            self.check_not_liquidated(account, listing)?;
-        }
-        let price = self.price_of(listing, side, close.order_type, close.price)?;
-        let terms = Terms { order_type: close.order_type, is_reduce_only: true, ..Terms::default() };
-        let left = size.unsigned_abs().saturating_sub(self.closing(account, listing, side));
-        if left == 0 {
-            return Err(Fault::because(ErrorCode::AlreadyClosed, "open orders close the whole position"));
-        }
-        // Of a position above the largest order a further request closes the rest.
-        let qty = Qty(left).min(self.settings.listings[listing].max_qty);
-        let intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
-        self.check_held(account, &intent, qty, None)?;
-        self.enter(account, intent, Some(to.connection), Some(to.clone()))?;
-        Ok(None)
-    }
-
-    /// As much as open orders, and those on their way, close of a position and do nothing else.
-    fn closing(&self, account: usize, listing: usize, side: Side) -> u64 {
-        let known = &self.accounts[account];
-        let is_meant =
-            |place: usize, own: Side, terms: &Terms| (place, own) == (listing, side) && terms.is_reduce_only;
-        let open = known.open.values().filter(|order| is_meant(order.listing, order.side, &order.terms));
-        let pending = known.pending.iter().filter_map(|pending| match pending.work {
-            Work::Place(intent) if is_meant(intent.listing, intent.side, &intent.terms) => Some(intent.qty.0),
-            _ => None,
-        });
-        open.map(|order| order.leaves().0).chain(pending).fold(0, u64::saturating_add)
-    }
-
-    /// Cancels the orders whose connections are gone: those that were open then, and those that were on their way.
-    pub(super) fn cancel_for_gone(&mut self) {
-        if self.gone.is_empty() {
-            return;
-        }
-        let orders = self.accounts.iter().flat_map(|known| known.open.values().chain(known.waiting.values()));
-        let pending = self.accounts.iter().flat_map(|known| known.pending.iter().chain(&known.late));
-        let owners: std::collections::HashSet<u64> = orders
-            .filter_map(|order| order.connection)
-            .chain(pending.filter_map(|pending| pending.connection))
-            .chain(self.queued.keys().copied())
-            .collect();
-        // One that owns nothing any more need not be known.
-        self.gone.retain(|connection| owners.contains(connection));
-        for account in 0..self.accounts.len() {
-            let known = &self.accounts[account];
-            let is_gone = |order: &&crate::order::Order| {
-                order.connection.is_some_and(|connection| self.gone.contains(&connection))
-                    && !known.is_cancelling(order.number)
-            };
-            let own: Vec<u64> = known.open.values().filter(is_gone).map(|order| order.number).collect();
-            let waiting: Vec<u64> =
-                known.waiting.values().filter(is_gone).map(|order| order.number).collect();
-            for order in waiting {
-                let reason = Some(CancelReason::CancelOnDisconnect);
-                self.end_trigger(account, order, OrderState::Cancelled, reason);
-            }
-            for order in own {
-                // Where the queue is full it is tried again a little later.
-                let _ = self.send_cancel(account, order, None, None, CancelReason::CancelOnDisconnect);
-            }
-        }
-    }
-
-    /// Orders that are good till the end of the day end at 08:00 UTC.
-    pub(super) fn end_day_orders(&mut self) {
-        const DAY_MS: u64 = 86_400_000;
-        const END_MS: u64 = 8 * 3_600_000;
-        let now_ms = self.now_ms();
-        let last_end = now_ms.saturating_sub(END_MS) / DAY_MS * DAY_MS + END_MS;
-        for account in 0..self.accounts.len() {
-            let known = &self.accounts[account];
-            let is_over = |order: &&crate::order::Order| {
-                order.terms.time_in_force == TimeInForce::GoodTilDay && order.created_ms < last_end
-            };
-            let waiting: Vec<u64> =
-                known.waiting.values().filter(is_over).map(|order| order.number).collect();
-            let open = known.open.values().filter(is_over);
-            let over: Vec<u64> =
-                open.map(|order| order.number).filter(|number| !known.is_cancelling(*number)).collect();
-            for number in waiting {
-                self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::Settlement));
-            }
-            for number in over {
-                let _ = self.send_cancel(account, number, None, None, CancelReason::Settlement);
-            }
-        }
     }
 
     /// An order and what it traded at once.

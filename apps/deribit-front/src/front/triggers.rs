@@ -194,6 +194,17 @@ impl Front {
         now: Price,
     ) -> Result<(Price, i64), Fault> {
         let offset = self.on_offset_tick((listing, watched), offset)?.0;
+        Ok((self.behind((listing, watched), side, offset, now)?, offset))
+    }
+
+    /// The price so far behind the market now, where it is one that may be waited for.
+    pub(super) fn behind(
+        &self,
+        (listing, watched): (usize, Trigger),
+        side: Side,
+        offset: i64,
+        now: Price,
+    ) -> Result<Price, Fault> {
         let price = Price(now.0 + side.sign() * offset);
         let listing = &self.settings.listings[listing];
         let (low, high) = match is_underlying(listing, watched) {
@@ -203,7 +214,7 @@ impl Front {
         match price {
             price if price < low => Err(ErrorCode::TriggerPriceTooLow.into()),
             price if price > high => Err(ErrorCode::TriggerPriceTooHigh.into()),
-            _ => Ok((price, offset)),
+            price => Ok(price),
         }
     }
 

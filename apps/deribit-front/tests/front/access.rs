@@ -232,7 +232,7 @@ fn a_key_that_logs_in_without_end_keeps_out_no_other() {
         let granted = login(&mut venue, number, "anna", "");
         venue.front.close(number, venue.now_us);
         venue.front.poll_tokens();
-        if venue.now_us % 10_000_000 == 0 {
+        if venue.now_us.is_multiple_of(10_000_000) {
             let number = venue.front.open(Transport::Http, venue.now_us);
             let shown = json!({ "access_token": granted["access_token"] });
             venue.ok(number, "private/get_positions", shown);

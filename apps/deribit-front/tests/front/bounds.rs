@@ -214,7 +214,10 @@ fn a_full_disk_takes_no_order_that_it_would_have_to_remember() {
         "otoco_config": [{ "amount": 10, "direction": "sell", "type": "limit", "price": 61_000 }]
     }));
     venue.ok(anna, "private/buy", labelled("known"));
+    let kept = venue.ok(anna, "private/buy", waiting.clone())["order"]["order_id"].clone();
+    let edit = json!({ "order_id": kept, "trigger_price": 63_000 });
     venue.front.set_storage(false);
+    assert_eq!(venue.refused(anna, "private/edit", edit.clone()), 13028);
     for order in [labelled("new"), waiting.clone(), linked.clone()] {
         let reply = venue.call(anna, "private/buy", order);
         assert_eq!(reply["error"]["code"], 13028, "{reply}");
@@ -223,7 +226,7 @@ fn a_full_disk_takes_no_order_that_it_would_have_to_remember() {
     // What needs no room goes on.
     venue.ok(anna, "private/buy", labelled("known"));
     venue.ok(anna, "private/buy", order(59_000));
-    assert_eq!(venue.ok(anna, "private/cancel_all", json!({})), 3);
+    assert_eq!(venue.ok(anna, "private/cancel_all", json!({})), 4);
     venue.front.set_storage(true);
     for order in [labelled("new"), waiting, linked] {
         venue.ok(anna, "private/buy", order);

@@ -322,3 +322,53 @@ fn a_stop_of_the_venue_between_the_two_leaves_no_order_and_no_number() {
         assert_ne!(other, id);
     }
 }
+
+#[test]
+fn a_cancel_behind_a_change_on_its_way_finds_the_order() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let id = place(&mut venue, anna, json!({ "time_in_force": "good_til_day" }))["order_id"].clone();
+    let edit = json!({ "jsonrpc": "2.0", "id": 5, "method": "private/edit",
+        "params": { "order_id": id, "price": 58_000 } });
+    // The day ends while the change is on its way.
+    venue.wait(20 * 3_600_000_000 - 1_000_000);
+    let other_login = venue.login("anna");
+    venue.front.handle_frame(other_login, edit.to_string().as_bytes(), venue.now_us);
+    venue.now_us += 1_100_000;
+    venue.front.handle_time(venue.now_us);
+    venue.settle();
+    assert_eq!(venue.engine.open_order_count(), 0, "no further second is needed");
+
+    // A change that never comes leaves the order its number of the engine's: the cancel goes again.
+    let (anna, other) = (venue.login("anna"), venue.login("anna"));
+    let stays = place(&mut venue, other, json!({}))["order_id"].clone();
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    let id = place(&mut venue, anna, json!({}))["order_id"].clone();
+    let edit = json!({ "jsonrpc": "2.0", "id": 6, "method": "private/edit",
+        "params": { "order_id": id, "amount": 3000 } });
+    venue.front.handle_frame(anna, edit.to_string().as_bytes(), venue.now_us);
+    venue.front.close(anna, venue.now_us);
+    let lost = venue.front.poll_request().unwrap().kind();
+    assert!(matches!(lost, tickpath_matching::CommandKind::Order(OrderRequest::Replace(_))));
+    venue.settle();
+    venue.wait(31_000_000);
+    venue.wait(200_000);
+    let open = venue.ok(other, "private/get_open_orders", json!({}));
+    let open: Vec<&Value> = open.as_array().unwrap().iter().map(|order| &order["order_id"]).collect();
+    assert_eq!(open, [&stays], "the one of the connection is gone");
+}
+
+#[test]
+fn an_advanced_order_does_not_become_post_only() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let params = json!({ "instrument_name": OPTION, "amount": 1, "price": 30, "advanced": "implv" });
+    let id = venue.ok(anna, "private/buy", params)["order"]["order_id"].clone();
+    let edit = json!({ "order_id": id, "price": 40, "advanced": "implv", "post_only": true });
+    assert_eq!(venue.refused(anna, "private/edit", edit), 11039);
+    let edit = json!({ "order_id": id, "amount": 2, "post_only": true });
+    assert_eq!(venue.refused(anna, "private/edit", edit), 11039);
+    // A plain one may.
+    let plain = json!({ "order_id": id, "price": 0.02, "post_only": true });
+    assert_eq!(venue.ok(anna, "private/edit", plain)["order"]["post_only"], true);
+}

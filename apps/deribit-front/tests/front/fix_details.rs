@@ -105,6 +105,12 @@ fn an_index_is_followed_by_its_own_name() {
     let again: MarketDataSnapshot<'_> = read(&bytes);
     assert_eq!(again.entries.iter().next().unwrap().unwrap().price, change.price);
 
+    // It has no bids.
+    let bids = [EntryType { entry_type: MdEntryType::BID, ..EntryType::default() }];
+    anna.send(&mut venue, &MarketDataRequest { md_req_id: "b", entry_types: Group::of(&bids), ..changes });
+    let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_REJECT);
+    assert_eq!(read::<MarketDataReject<'_>>(&bytes).reason, Some("8"));
+
     for id in ["c", "w"] {
         let ends = SubscriptionRequestType::UNSUBSCRIBE;
         anna.send(&mut venue, &MarketDataRequest { md_req_id: id, subscription: ends, ..changes });

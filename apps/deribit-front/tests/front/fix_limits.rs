@@ -182,3 +182,16 @@ fn keys_are_not_guessed_without_end() {
     venue.now_us += 1_000_000;
     assert!(log_on_from(&mut venue, address, "").starts_with("A "), "a little later it may too");
 }
+
+#[test]
+fn what_the_session_answers_costs_as_well() {
+    let mut venue = Venue::new();
+    let mut anna = Client::login(&mut venue, "anna");
+    for _ in 0..200 {
+        let now = Nanos::from_micros(venue.now_us);
+        let _ = anna.session.send_with(now, MsgType::HEARTBEAT, |_| {});
+        anna.pump(&mut venue);
+    }
+    assert_eq!(anna.got.logout.as_deref(), Some("too_many_requests"));
+    assert_eq!(venue.front.counters().over_rate.read(), 1);
+}

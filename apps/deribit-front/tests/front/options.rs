@@ -256,9 +256,9 @@ fn many_orders_follow_the_index_in_their_turns() {
     }
     let mut most = 0;
     let mut moved = std::collections::BTreeSet::new();
-    for _ in 0..200 {
+    for _ in 0..2_000 {
         let before = venue.log.len();
-        venue.wait(1_000_000);
+        venue.wait(100_000);
         let replaced = venue.log[before..].iter().filter_map(|command| match command.kind {
             CommandKind::Order(OrderRequest::Replace(request)) => Some(request.user_ref),
             _ => None,
@@ -267,14 +267,14 @@ fn many_orders_follow_the_index_in_their_turns() {
         most = most.max(replaced.len());
         moved.extend(replaced);
     }
-    assert_eq!(most, 256, "no step is longer");
+    assert_eq!(most, 32, "no run has more than two steps");
     assert!(moved.len() >= 600, "all moved, and most more than once: {}", moved.len());
     let open = venue.ok(anna, "private/get_open_orders", json!({}));
     let prices: std::collections::BTreeSet<_> =
         open.as_array().unwrap().iter().map(|order| order["price"].to_string()).collect();
     assert!(
-        open.as_array().unwrap().len() == 300 && prices.len() <= 2,
-        "one step behind at most: {prices:?}"
+        open.as_array().unwrap().len() == 300 && prices.len() <= 3,
+        "two steps behind at most: {prices:?}"
     );
 }
 

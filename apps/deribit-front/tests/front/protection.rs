@@ -361,3 +361,33 @@ fn a_quote_that_the_engine_lets_go_is_none() {
         assert_eq!(venue.engine.open_order_count(), 1);
     }
 }
+
+#[test]
+fn quotes_go_with_the_connection_that_keeps_them() {
+    let mut venue = Venue::new();
+    let (first, second) = (venue.login("anna"), venue.login("anna"));
+    let limits = json!({ "index_name": "btc_usd", "interval": 10, "frozen_time": 0, "quantity_limit": 50, "mmp_group": "g" });
+    venue.ok(first, "private/set_mmp_config", limits);
+    let quote = |price: u64| {
+        let bid = json!({ "price": price, "amount": 10 });
+        let one = json!({ "instrument_name": "BTC-PERPETUAL", "quote_set_id": "s", "bid": bid });
+        json!({ "quote_id": "q", "mmp_group": "g", "quotes": [one] })
+    };
+    for number in [first, second] {
+        venue.ok(number, "private/enable_cancel_on_disconnect", json!({ "scope": "connection" }));
+    }
+    // Changed by the second connection, and said again by it as it is.
+    for prices in [[59_000, 59_100], [59_200, 59_200]] {
+        for (number, price) in [first, second].into_iter().zip(prices) {
+            assert_eq!(venue.ok(number, "private/mass_quote", quote(price))["orders_count"], 1);
+        }
+    }
+    venue.front.close(first, venue.now_us);
+    venue.settle();
+    venue.wait(200_000);
+    assert_eq!(venue.engine.open_order_count(), 1, "the second keeps it");
+    venue.front.close(second, venue.now_us);
+    venue.settle();
+    venue.wait(200_000);
+    assert_eq!(venue.engine.open_order_count(), 0);
+}

@@ -461,12 +461,19 @@ fn a_position_is_closed_once() {
     assert_eq!((&first["amount"], &first["order_state"]), (&json!(1_000_000), &json!("open")));
     // It is there already: more would turn the position round, without margin.
     assert_eq!(venue.refused(bert, "private/close_position", far.clone()), 10010);
-    assert_eq!(venue.refused(bert, "private/close_position", market.clone()), 10010);
     // What is not closed yet is.
     venue.ok(bert, "private/edit", json!({ "order_id": first["order_id"], "amount": 300_000 }));
-    let second = venue.ok(bert, "private/close_position", market.clone());
-    assert_eq!(second["order"]["amount"], 700_000, "it rests at the end of the band");
-    assert_eq!(venue.refused(bert, "private/close_position", market.clone()), 10010);
+    let second = venue.ok(bert, "private/close_position", far.clone())["order"].clone();
+    assert_eq!(second["amount"], 700_000);
+    // At the market it goes now, and what was to close it later with it.
+    let third = venue.ok(bert, "private/close_position", market.clone())["order"].clone();
+    assert_eq!(third["amount"], 1_000_000, "it rests at the end of the band");
+    for earlier in [&first, &second] {
+        let state = venue.ok(bert, "private/get_order_state", json!({ "order_id": earlier["order_id"] }));
+        assert_eq!(state["order_state"], "cancelled");
+    }
+    let open = venue.ok(bert, "private/get_open_orders", json!({}));
+    assert_eq!((open.as_array().unwrap().len(), &open[0]["order_id"]), (1, &third["order_id"]));
     venue.ok(bert, "private/cancel_all", json!({}));
 
     // Another order closes it as well as it may: one beside it needs what any order does.

@@ -146,6 +146,9 @@ impl Front {
                 return Err((INSUFFICIENT_BANDWIDTH, "at most 500 instruments of one client"));
             }
         }
+        if !indices.is_empty() && !kinds.has_index && !kinds.has_settlement {
+            return Err((BAD_ENTRY_TYPE, "an index has MDEntryType (269) 3 and 6 alone"));
+        }
         for index in indices {
             if is_subscription {
                 let (told, is_whole) = (self.indices[index].price, depth != 0);

@@ -198,9 +198,9 @@ impl Front {
     }
 
     fn mass_cancel_report(&self, account: usize, asked: &FixRequest, orders: &[u64]) -> Option<Outgoing> {
-        let known = orders.iter().filter_map(|number| self.accounts[account].order(*number));
+        let known = self.accounts[account].orders(&orders[..orders.len().min(NAMED_MAX)]);
         let ids: Vec<String> =
-            known.take(NAMED_MAX).map(|order| order.id(&self.settings.listings[order.listing])).collect();
+            known.into_iter().map(|order| order.id(&self.settings.listings[order.listing])).collect();
         let affected: Vec<AffectedOrder<'_>> =
             ids.iter().map(|id| AffectedOrder { orig_cl_ord_id: id }).collect();
         let report = mass_cancel_report(asked);
