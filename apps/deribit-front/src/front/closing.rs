@@ -6,7 +6,7 @@ use tickpath_deribit::messages::ClosePosition;
 use tickpath_deribit::request::Request;
 use tickpath_types::{Qty, Side};
 
-use super::{Answer, Front, REQUESTS_MAX};
+use super::{ACCOUNT_REQUESTS_MAX, Answer, Front, REQUESTS_MAX};
 use crate::fault::Fault;
 use crate::order::{Order, Terms};
 use crate::pending::{Intent, ReplyTo, Work};
@@ -45,7 +45,8 @@ impl Front {
         let qty = Qty(left).min(self.settings.listings[listing].max_qty);
         let intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
         self.check_closing(account, &intent, gives_way)?;
-        if self.requests.len() + gives_way.len() >= REQUESTS_MAX {
+        let own = self.accounts[account].pending.len() + gives_way.len();
+        if own >= ACCOUNT_REQUESTS_MAX || self.requests.len() + gives_way.len() >= REQUESTS_MAX {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
         for number in gives_way {

@@ -299,6 +299,12 @@ impl Front {
                 own.filter(|trade| trade.order == number).for_each(|trade| trade.quote = Some(quote.clone()));
             }
         }
+        if let Some(number) = made
+            && matches!(pending.work, Work::Place(_))
+            && pending.group.is_none()
+        {
+            self.cancel_second_quote(account, number);
+        }
         let quoting =
             pending.group.filter(|group| self.groups.get(group).is_some_and(|group| group.quoting.is_some()));
         if let Some(group) = quoting

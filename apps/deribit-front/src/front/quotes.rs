@@ -199,6 +199,23 @@ impl Front {
         Ok(Sent::OnItsWay)
     }
 
+    /// A quote that was given up has come after all: where another has taken its place it goes.
+    pub(super) fn cancel_second_quote(&mut self, account: usize, number: u64) {
+        let known = &self.accounts[account];
+        let Some(late) = known.open.get(&number).filter(|order| order.terms.is_quote) else { return };
+        let group = |order: &Order| order.extra.as_ref().map(|extra| extra.mmp_group.clone());
+        let has_another = known.open.values().any(|other| {
+            other.number != number
+                && other.terms.is_quote
+                && (other.listing, other.side) == (late.listing, late.side)
+                && group(other) == group(late)
+        });
+        if has_another {
+            // Where the queue is full the next request for this side changes one of them, and protection watches both.
+            let _ = self.send_cancel(account, number, None, None, CancelReason::UserRequest);
+        }
+    }
+
     /// Whether a quote is no larger than the account's protection lets it be.
     fn check_quote_quantity(
         &self,

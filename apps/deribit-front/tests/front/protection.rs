@@ -433,3 +433,26 @@ fn quotes_go_with_the_connection_that_keeps_them() {
     venue.wait(200_000);
     assert_eq!(venue.engine.open_order_count(), 0);
 }
+
+#[test]
+fn a_quote_that_comes_late_takes_nobodys_place() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let limits = json!({ "index_name": "btc_usd", "interval": 10, "frozen_time": 0, "quantity_limit": 50, "mmp_group": "g" });
+    venue.ok(anna, "private/set_mmp_config", limits);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({ "scope": "connection" }));
+    let quote = |price: u64| {
+        let bid = json!({ "price": price, "amount": 10 });
+        let one = json!({ "instrument_name": "BTC-PERPETUAL", "quote_set_id": "s", "bid": bid });
+        json!({ "quote_id": "q", "mmp_group": "g", "quotes": [one] })
+    };
+    let frame = json!({ "jsonrpc": "2.0", "id": 7, "method": "private/mass_quote", "params": quote(59_000) });
+    venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
+    let late = venue.front.poll_request().unwrap();
+    venue.wait(31_000_000);
+    assert_eq!(venue.ok(anna, "private/mass_quote", quote(59_100))["orders_count"], 1);
+    venue.command(late.session, late.kind());
+    venue.settle();
+    let open = venue.ok(anna, "private/get_open_orders", json!({}));
+    assert_eq!((open.as_array().unwrap().len(), &open[0]["price"]), (1, &json!(59_100)));
+}
