@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::load::absolute;
+
 /// A configuration that cannot be used, said in one line with what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read: check its path and permissions.
-    #[error("cannot read {path}: {source}", path = path.display())]
+    #[error("cannot read {path}: {source}", path = absolute(path).display())]
     Read {
         /// The file.
         path: PathBuf,

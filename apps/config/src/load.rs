@@ -1,6 +1,6 @@
 //! Reading a file into its type.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,6 +32,18 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
     })
 }
 
+/// Where a path leads that stands in the file `config`: a relative one begins at that file's folder.
+#[must_use]
+pub fn beside(config: &Path, named: &Path) -> PathBuf {
+    config.parent().unwrap_or(Path::new("")).join(named)
+}
+
+/// A path as it reads from any folder; as it is where the current folder is not known.
+#[must_use]
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Writes a configuration as [`parse`] reads it.
 ///
 /// # Panics
@@ -57,6 +69,19 @@ mod tests {
         let error = parse::<Sample>("demo.toml", "rate = 1\nrats = 2\n").unwrap_err().to_string();
         assert!(error.starts_with("demo.toml:2: unknown field `rats`"), "{error}");
         assert_eq!(error.lines().count(), 1);
+    }
+
+    #[test]
+    fn a_path_begins_at_the_file_that_names_it() {
+        for (config, named, leads_to) in [
+            ("configs/x.toml", "logs", "configs/logs"),
+            ("configs/x.toml", "../logs", "configs/../logs"),
+            ("x.toml", "logs", "logs"),
+            ("/etc/x.toml", "logs", "/etc/logs"),
+            ("/etc/x.toml", "/var/logs", "/var/logs"),
+        ] {
+            assert_eq!(beside(Path::new(config), Path::new(named)), Path::new(leads_to));
+        }
     }
 
     #[test]

@@ -99,6 +99,13 @@ pub fn thousands(number: impl Into<u128>) -> String {
     text
 }
 
+/// `1 order`, `2 orders`, `1,234 orders`: a number with the word for one of what it counts, in the plural where that is due.
+#[must_use]
+pub fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", thousands(number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +152,12 @@ mod tests {
         console.keep(Ok(()));
         assert_eq!(console.finish().unwrap_err().kind(), ErrorKind::StorageFull);
         Console::default().finish().unwrap();
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        let texts = [0, 1, 2, 1_000].map(|number| counted(number, "order"));
+        assert_eq!(texts, ["0 orders", "1 order", "2 orders", "1,000 orders"]);
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ConfigError;
+use crate::load::{absolute, beside};
 
 /// The password of a venue's test users: public, and good only for a venue on the loopback interface.
 pub const TEST_PASSWORD: &str = "test";
@@ -15,10 +16,16 @@ pub const TEST_PASSWORD: &str = "test";
 /// to set this variable.
 pub const HIDDEN_PASSWORD: &str = "env:TICKPATH_PASSWORD_NOT_SHOWN";
 
+/// What begins the name of an environment variable.
+const ENV: &str = "env:";
+
+/// What begins the path of a file.
+const FILE: &str = "file:";
+
 /// What a password's argon2 hash begins with.
 const HASH_MARK: &str = "$argon2";
 
-/// A secret named in a configuration: `env:NAME`, `file:PATH`, or itself.
+/// A secret named in a configuration: `env:NAME`, `file:PATH`, or itself. A relative path begins at the configuration's folder.
 ///
 /// A secret written out in a configuration is accepted only when nobody else can read that file; the
 /// public [`TEST_PASSWORD`] and a password's argon2 hash are accepted anywhere. Never printed.
@@ -32,46 +39,74 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The secret itself; `config` is the file that names it.
+    /// The secret itself; `config` is the file that names it, none where the command line or a variable does: then a relative
+    /// path begins at the current folder.
     ///
     /// # Errors
     /// [`ConfigError::Value`] when the named variable or file is missing or readable by others, or the
     /// secret stands in a configuration that others can read.
     pub fn resolve(&self, config: Option<&Path>) -> Result<String, ConfigError> {
-        if let Some(name) = self.0.strip_prefix("env:") {
+        if let Some(path) = self.path(config) {
+            require_private(&path)?;
+        }
+        let is_written = !self.0.starts_with(ENV) && !self.0.starts_with(FILE);
+        let is_public = self.0 == TEST_PASSWORD || self.0.starts_with(HASH_MARK);
+        if let Some(config) = config.filter(|_| is_written && !is_public) {
+            require_private(config)?;
+        }
+        self.text(config)
+    }
+
+    /// What is kept as secrets are and is none, such as the id of a key: others may read it.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the named variable or file is missing.
+    pub fn resolve_shown(&self, config: Option<&Path>) -> Result<String, ConfigError> {
+        self.text(config)
+    }
+
+    /// The same from any folder: a relative path, which begins at the folder of the file `config`, becomes an absolute one.
+    pub fn place(&mut self, config: &Path) {
+        if let Some(path) = self.path(Some(config)) {
+            self.0 = format!("{FILE}{}", absolute(&path).display());
+        }
+    }
+
+    /// The file that holds it, where one does.
+    fn path(&self, config: Option<&Path>) -> Option<PathBuf> {
+        let path = Path::new(self.0.strip_prefix(FILE)?);
+        Some(config.map_or_else(|| path.to_owned(), |config| beside(config, path)))
+    }
+
+    fn text(&self, config: Option<&Path>) -> Result<String, ConfigError> {
+        if let Some(name) = self.0.strip_prefix(ENV) {
             return std::env::var(name).map_err(|_| {
                 ConfigError::value(format!("set the environment variable {name}: a password is kept there"))
             });
         }
-        if let Some(path) = self.0.strip_prefix("file:") {
-            let path = Path::new(path);
-            require_private(path)?;
-            let text = std::fs::read_to_string(path)
-                .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-            return Ok(text.trim_end().to_owned());
+        match self.path(config) {
+            Some(path) => {
+                let text =
+                    std::fs::read_to_string(&path).map_err(|source| ConfigError::Read { path, source })?;
+                Ok(text.trim_end().to_owned())
+            }
+            None => Ok(self.0.clone()),
         }
-        let is_public = self.0 == TEST_PASSWORD || self.0.starts_with(HASH_MARK);
-        if let Some(config) = config.filter(|_| !is_public) {
-            require_private(config)?;
-        }
-        Ok(self.0.clone())
     }
-}
 
-impl Secret {
     /// Writes it as it stands in the configuration: of what may be kept elsewhere as secrets are, and is none.
     ///
     /// # Errors
     /// The serializer's.
-    pub fn serialize_shown<S: Serializer>(shown: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&shown.0)
+    pub fn serialize_shown<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 
 impl Serialize for Secret {
     /// Where it is kept; [`HIDDEN_PASSWORD`] when it was written out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let is_a_place = self.0.starts_with("env:") || self.0.starts_with("file:");
+        let is_a_place = self.0.starts_with(ENV) || self.0.starts_with(FILE);
         serializer.serialize_str(if is_a_place || self.0 == TEST_PASSWORD {
             &self.0
         } else {
@@ -92,6 +127,7 @@ fn require_private(path: &Path) -> Result<(), ConfigError> {
     if metadata.permissions().mode() & 0o077 == 0 {
         return Ok(());
     }
+    let path = absolute(path);
     let path = path.display();
     Err(ConfigError::value(format!("{path} holds a password and others may read it: run chmod 600 {path}")))
 }
@@ -120,6 +156,29 @@ mod tests {
         assert_eq!(Secret::new("hunter2").resolve(Some(&config)).unwrap(), "hunter2");
         assert_eq!(file.resolve(None).unwrap(), "x");
         assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(..)");
+    }
+
+    #[test]
+    fn a_relative_path_begins_at_the_file_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("some.toml");
+        let kept = folder.path().join("kept");
+        std::fs::write(&kept, "hunter2\n").unwrap();
+        let mut secret = Secret::new("file:kept");
+        let error = secret.resolve(Some(&config)).unwrap_err().to_string();
+        assert!(error.contains(&format!("chmod 600 {}", kept.display())), "{error}");
+        assert_eq!(secret.resolve_shown(Some(&config)).unwrap(), "hunter2");
+        std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(secret.resolve(Some(&config)).unwrap(), "hunter2");
+        let here = std::env::current_dir().unwrap().join("kept");
+        let error = secret.resolve(None).unwrap_err().to_string();
+        assert!(error.contains(here.to_str().unwrap()), "{error}");
+        secret.place(&config);
+        assert_eq!(secret, Secret::new(format!("file:{}", kept.display())));
+        assert_eq!(secret.resolve(None).unwrap(), "hunter2");
+        let mut written = Secret::new("env:X");
+        written.place(&config);
+        assert_eq!(written, Secret::new("env:X"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Secret, TEST_PASSWORD};
+use tickpath_config::{ConfigError, Secret, TEST_PASSWORD, absolute, beside};
 use tickpath_deribit::codes::{Kind, OptionType};
 use tickpath_deribit::number::Decimal;
 use tickpath_derivatives::{Contract, Money, Style};
@@ -378,6 +378,32 @@ impl DeribitConfig {
         config.map_err(|error| ConfigError::value(format!("deribit: {}", error.message())))
     }
 
+    /// The table of a venue's file, where it has one. Relative paths and places of secrets begin at that file's folder.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the line that is wrong.
+    pub fn load(file: &Path) -> Result<Option<DeribitConfig>, ConfigError> {
+        /// The venue reads what is beside it.
+        #[derive(Deserialize)]
+        struct VenueFile {
+            deribit: Option<DeribitConfig>,
+        }
+        let mut config = tickpath_config::load::<VenueFile>(file)?.deribit;
+        if let Some(config) = &mut config {
+            config.place(file);
+        }
+        Ok(config)
+    }
+
+    fn place(&mut self, file: &Path) {
+        if let Some(tls) = &mut self.tls {
+            for path in [&mut tls.certificate, &mut tls.private_key] {
+                *path = absolute(&beside(file, path));
+            }
+        }
+        self.key.iter_mut().for_each(|key| key.client_secret.place(file));
+    }
+
     /// The checked settings for a venue; `file` is where secrets may be written out.
     ///
     /// # Errors
@@ -418,8 +444,8 @@ impl DeribitConfig {
             address: self.address,
             fix_address: self.fix_address,
             tls: self.tls.as_ref().map(|tls| {
-                let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
-                (folder.join(&tls.certificate), folder.join(&tls.private_key))
+                let beside = |path| file.map_or_else(|| PathBuf::clone(path), |file| beside(file, path));
+                (beside(&tls.certificate), beside(&tls.private_key))
             }),
             max_connections: self.max_connections,
             per_address: ConnectionsPerAddress::of(self.max_connections_per_address),

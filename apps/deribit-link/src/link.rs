@@ -11,7 +11,7 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Expiry, Key, RequestError, Session, SessionConfig, SessionEvent};
 use tickpath_net::{Kernel, Network, SendOutcome};
 use tickpath_types::Nanos;
-use tickpath_web::{Target, WebEvent, WebLimits, WebSocketClient};
+use tickpath_web::{Closed, Target, WebEvent, WebLimits, WebSocketClient};
 
 use crate::listener::{Change, Listener, Received, Unanswered};
 use crate::lookup::{NameService, Resolver};
@@ -418,8 +418,11 @@ impl<N: Network> Link<N> {
         }
         match self.receive(now, listener).and_then(|work| Ok(work + self.transmit(now, listener)?)) {
             Ok(work) => Ok(work),
-            Err(Loss::Closed { .. }) => Err(Loss::Logout),
             // What breaks the line is no answer: the venue takes it for a loss, with what is to be cancelled then.
+            Err(Loss::Closed { code: Closed::BROKEN, reason }) if !reason.is_empty() => {
+                Err(Loss::LogoutUnanswered)
+            }
+            Err(Loss::Closed { .. }) => Err(Loss::Logout),
             Err(_) => Err(Loss::LogoutUnanswered),
         }
     }
@@ -498,10 +501,11 @@ impl<N: Network> Link<N> {
                 break;
             }
             let text = text_of(&self.out);
-            let outcome = socket.send(text);
-            listener.on_sent(now, text);
-            match outcome {
-                SendOutcome::Sent | SendOutcome::Pending => count += 1,
+            match socket.send(text) {
+                SendOutcome::Sent | SendOutcome::Pending => {
+                    listener.on_sent(now, text);
+                    count += 1;
+                }
                 SendOutcome::Backpressured => return Err(Loss::Backpressured),
                 SendOutcome::Closed => return Err(Loss::Gone),
             }

@@ -1,6 +1,6 @@
 //! What a link tells its owner.
 
-use tickpath_deribit::envelope::{Inbound, Visitor};
+use tickpath_deribit::envelope::{Inbound, Later};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::SessionEvent;
@@ -58,7 +58,7 @@ pub trait Listener {
         now.0 / 1_000_000
     }
 
-    /// A message came: reads it. Who reads results and data in the same pass does so here, with a [`Visitor`] of its own;
+    /// A message came: reads it. Who reads results and data in the same pass does so here, with a [`Visitor`](tickpath_deribit::envelope::Visitor) of its own;
     /// [`on_event`](Listener::on_event) follows.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ pub trait Listener {
     /// subscriptions.
     fn on_event(&mut self, at: Received, event: SessionEvent<'_>);
 
-    /// The session sent a message of its own. It may hold a token: it is not to be shown as it is.
+    /// The session sent a message of its own, and the socket took it. It may hold a token: it is not to be shown as it is.
     #[inline]
     fn on_sent(&mut self, at: Nanos, text: &str) {
         let _ = (at, text);
@@ -89,8 +89,3 @@ pub trait Listener {
         let _ = (at, change);
     }
 }
-
-/// Results and data are read when somebody looks at them.
-struct Later;
-
-impl Visitor<'_> for Later {}

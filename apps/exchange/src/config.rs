@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration, IdleConfig, Instruments, Placement, PriceText, Secret};
+use tickpath_config::{ConfigError, Duration, IdleConfig, Instruments, Placement, PriceText, Secret, beside};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
 use tickpath_types::{InstrumentTable, Nanos, SelfTradePrevention};
@@ -394,12 +394,13 @@ impl ExchangeConfig {
     /// [`ConfigError`] in one line that says what to change.
     pub fn load(path: &Path) -> Result<(ExchangeConfig, VenueSettings), ConfigError> {
         let mut config: ExchangeConfig = tickpath_config::load(path)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
         if let Some(admin) = &mut config.admin {
-            admin.socket = folder.join(&admin.socket);
+            admin.socket = beside(path, &admin.socket);
         }
-        config.journal.folder = folder.join(&config.journal.folder);
-        let instruments = Instruments::load(&folder.join(&config.instruments))?;
+        config.journal.folder = beside(path, &config.journal.folder);
+        let passwords = config.order_entry.users.iter_mut().filter_map(|user| user.password.as_mut());
+        passwords.for_each(|password| password.place(path));
+        let instruments = Instruments::load(&beside(path, &config.instruments))?;
         let settings = config.settings(InstrumentTable::new(&instruments), Some(path))?;
         Ok((config, settings))
     }

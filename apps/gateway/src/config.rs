@@ -34,7 +34,7 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration, IdleConfig};
+use tickpath_config::{ConfigError, Duration, IdleConfig, absolute, beside};
 use tickpath_types::Nanos;
 
 pub use accounts::{AccountConfig, Caps, Grant};
@@ -61,7 +61,7 @@ const RING_MAX: u32 = 1 << 20;
 /// Items of a ring at least: a download begins with more than a handful of events.
 const RING_MIN: u32 = 64;
 
-/// A gateway as its file describes it.
+/// A gateway as its file describes it. Relative paths and places of secrets begin at that file's folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayConfig {
@@ -101,6 +101,9 @@ pub struct GatewayConfig {
     pub accounts: BTreeMap<String, AccountConfig>,
     /// Who may use the gateway, by name.
     pub users: BTreeMap<String, UserConfig>,
+    /// The folder of the file that it was read from: sockets that it does not name lie there.
+    #[serde(skip)]
+    pub folder: PathBuf,
 }
 
 /// The loop that the gateway's agents run in.
@@ -159,6 +162,7 @@ impl Default for GatewayConfig {
             test: TestSwitches::default(),
             accounts: BTreeMap::new(),
             users: BTreeMap::new(),
+            folder: PathBuf::new(),
         }
     }
 }
@@ -200,6 +204,7 @@ impl GatewayConfig {
     /// As [`load`](Self::load).
     pub fn load_with(path: &Path, overrides: &Overrides) -> Result<GatewayConfig, ConfigError> {
         let mut config: GatewayConfig = tickpath_config::load(path).map_err(without_venue_ports)?;
+        config.place(path);
         overrides.apply(&mut config);
         config.checked().map_err(|error| error.in_file(path))
     }
@@ -210,6 +215,25 @@ impl GatewayConfig {
     /// As [`load`](Self::load).
     pub fn parse(file: &str, text: &str) -> Result<GatewayConfig, ConfigError> {
         tickpath_config::parse::<GatewayConfig>(file, text).map_err(without_venue_ports)?.checked()
+    }
+
+    /// Relative paths begin at the folder of `file`; what the command line says is not in them yet.
+    fn place(&mut self, file: &Path) {
+        self.folder = beside(file, Path::new(""));
+        for socket in [&mut self.client_listen_address, &mut self.admin_listen_address].into_iter().flatten()
+        {
+            // As short as it was: the system has room for 108 bytes.
+            *socket = beside(file, socket);
+        }
+        let folders = [&mut self.state_folder, &mut self.event_log.folder, &mut self.venue.ca_file];
+        for path in folders.into_iter().flatten() {
+            *path = absolute(&beside(file, path));
+        }
+        for account in self.accounts.values_mut() {
+            account.login.place(file);
+            account.secret.place(file);
+        }
+        self.users.values_mut().for_each(|user| user.password.place(file));
     }
 
     fn checked(self) -> Result<GatewayConfig, ConfigError> {
@@ -381,7 +405,7 @@ impl GatewayConfig {
     /// The socket that clients call.
     #[must_use]
     pub fn client_socket(&self) -> PathBuf {
-        self.client_listen_address.clone().unwrap_or_else(|| format!("{}.sock", self.name).into())
+        self.client_listen_address.clone().unwrap_or_else(|| self.folder.join(format!("{}.sock", self.name)))
     }
 
     /// Where it is remembered that the kill switch was turned. It does not depend on where the gateway is started, unless a
@@ -402,7 +426,9 @@ impl GatewayConfig {
     /// The socket of the kill switch.
     #[must_use]
     pub fn admin_socket(&self) -> PathBuf {
-        self.admin_listen_address.clone().unwrap_or_else(|| format!("{}.admin.sock", self.name).into())
+        self.admin_listen_address
+            .clone()
+            .unwrap_or_else(|| self.folder.join(format!("{}.admin.sock", self.name)))
     }
 }
 

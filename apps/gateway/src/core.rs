@@ -408,7 +408,8 @@ impl Core {
     #[must_use]
     pub fn has_cancels(&self) -> bool {
         let stands = |account: &Account| account.step != Step::Down || account.has_fix();
-        let is_waiting = |account: &Account| stands(account) && account.has_cancels();
+        // What a login may not cancel is not waited for.
+        let is_waiting = |account: &Account| stands(account) && account.may_trade && account.has_cancels();
         !self.leavers.is_empty() || self.accounts.iter().any(is_waiting)
     }
 

@@ -9,6 +9,7 @@ pub mod core;
 pub mod doorway;
 pub mod event_log;
 pub mod metrics;
+mod notes;
 pub mod process;
 pub mod recorder;
 pub mod replay;

@@ -20,8 +20,8 @@ use crate::event_log::{EventLog, LogCounters, LogSettings};
 use crate::metrics::{Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
 use crate::safety::{Control, KillMarker};
-use crate::users::{Bans, LoginChecker, passwords};
-use crate::venue::{Streams, keys};
+use crate::users::{Bans, LoginChecker, UserPassword, passwords};
+use crate::venue::{AccountKey, Streams, keys};
 
 pub use crate::view::GatewayView;
 
@@ -113,9 +113,9 @@ impl Gateway {
         clock: TscClock,
     ) -> anyhow::Result<Gateway> {
         let (notes, to_print) = sync_channel(NOTES_MAX);
-        let keys = keys(config, file)?;
+        let (keys, passwords) = check_secrets(config, file)?;
         let mut streams = Streams::new(config, &keys, notes)?;
-        let checker = LoginChecker::start(passwords(config, file)?).context("cannot start a thread")?;
+        let checker = LoginChecker::start(passwords).context("cannot start a thread")?;
         let (policy, control) = Policy::new(config);
         let bans = policy.bans();
         let folder = Folder::create(&folder.map_or_else(Folder::usual_path, Path::to_owned))?;
@@ -197,6 +197,17 @@ impl Gateway {
             admin,
         })
     }
+}
+
+/// The keys of the accounts and the passwords of the users, each in the order of the names; `file` is the configuration's.
+///
+/// # Errors
+/// One that is not to be found, or that others can read.
+pub fn check_secrets(
+    config: &GatewayConfig,
+    file: Option<&Path>,
+) -> anyhow::Result<(Vec<AccountKey>, Vec<(String, UserPassword)>)> {
+    Ok((keys(config, file)?, passwords(config, file)?))
 }
 
 fn open_log(config: &GatewayConfig, session: SessionId, clock: TscClock) -> anyhow::Result<EventLog> {

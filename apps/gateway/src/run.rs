@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tickpath_agent::{StopSignal, TscClock};
-use tickpath_config::{Console, tell};
+use tickpath_config::{Console, absolute, counted, tell};
 use tickpath_gateway_protocol::GatewayState;
 use tickpath_types::Nanos;
 
 use crate::config::GatewayConfig;
 use crate::metrics::{MetricsServer, event_log_sampler};
+use crate::notes::NoteLines;
 use crate::process::{Endpoints, Gateway, GatewayView};
 use crate::users::Bans;
 use crate::view::view_sampler;
@@ -55,9 +56,11 @@ pub fn run(
     }
     let mut state = GatewayState::default();
     let mut watch = Watch::new(config, bans);
+    let mut lines = NoteLines::default();
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     while !stop.is_stopped() && !threads_stop.is_stopped() {
-        notes.try_iter().for_each(tell);
+        notes.try_iter().for_each(|note| lines.push(clock.now(), note));
+        lines.poll(clock.now()).into_iter().for_each(tell);
         let state_now = GatewayState(view.state.read() as u8);
         if state_now != state {
             state = state_now;
@@ -80,7 +83,8 @@ pub fn run(
     threads_stop.stop();
     let ended = runner.join();
     drop(admin);
-    notes.try_iter().for_each(tell);
+    notes.try_iter().for_each(|note| lines.push(clock.now(), note));
+    lines.finish().into_iter().for_each(tell);
     console.say(progress_line(&view));
     console.finish()?;
     ended?;
@@ -104,7 +108,8 @@ fn wait_for_cancels(
         if clock.now() >= next_line && left > 0 {
             next_line = clock.now() + CLOSE_INTERVAL;
             console.say(format_args!(
-                "stopping: {left} orders are still to be cancelled; a second Ctrl-C leaves them at the venue"
+                "stopping: {} still to be cancelled; a second Ctrl-C leaves them at the venue",
+                counted(left, "order")
             ));
         }
     }
@@ -115,12 +120,12 @@ fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result
     let (open, wanted) = (view.open_orders.read(), view.cancels_left.read());
     if wanted > 0 && !config.venue.cancel_on_disconnect {
         anyhow::bail!(
-            "{wanted} orders that were to be cancelled may still stand at the venue: look there, or start the gateway again"
+            "orders that were to be cancelled and may still stand at the venue, {wanted}: look there, or start the gateway again"
         );
     }
     if wanted > 0 {
         tell(format_args!(
-            "{wanted} orders are not confirmed as cancelled: the venue cancels those of this run as its connections end"
+            "orders that are not confirmed as cancelled, {wanted}: the venue cancels those of this run as its connections end"
         ));
     }
     if open > wanted {
@@ -129,7 +134,7 @@ fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result
         } else {
             "clients.cancel_on_disconnect leaves them there"
         };
-        tell(format_args!("{} orders of clients are open at the end: {what}", open - wanted));
+        tell(format_args!("open orders of clients at the end, {}: {what}", open - wanted));
     }
     Ok(())
 }
@@ -203,9 +208,9 @@ fn print_endpoints(
     let dry = if config.dry_run { ", a dry run: no order leaves" } else { "" };
     let money = if config.production { ", real money" } else { "" };
     console.say(format_args!("gateway '{}' is open{money}{dry}; stop it with Ctrl-C", config.name));
-    console.say(format_args!("  clients          {}", endpoints.socket.display()));
+    console.say(format_args!("  clients          {}", absolute(&endpoints.socket).display()));
     console.say(format_args!("  market data      {}", endpoints.segment.display()));
-    console.say(format_args!("  commands         {}", config.admin_socket().display()));
+    console.say(format_args!("  commands         {}", absolute(&config.admin_socket()).display()));
     console.say(format_args!("  kill switch      {} while it is on", endpoints.kill_marker.display()));
     if let Some(metrics) = metrics {
         console.say(format_args!("  metrics          http://{}/metrics", metrics.address()));
@@ -215,14 +220,14 @@ fn print_endpoints(
 
 fn progress_line(view: &GatewayView) -> String {
     format!(
-        "{} instruments | {} clients | {} requests, {} refused here | {} open orders | {} messages of the venue, {} events of market data | {} connections lost",
-        view.instruments.read(),
-        view.clients.read(),
-        view.requests.read(),
+        "{} | {} | {}, {} refused here | {} | {} of the venue, {} of market data | {} lost",
+        counted(view.instruments.read(), "instrument"),
+        counted(view.clients.read(), "client"),
+        counted(view.requests.read(), "request"),
         view.refused.read(),
-        view.open_orders.read(),
-        view.messages.read(),
-        view.broadcasts.read(),
-        view.losses.read(),
+        counted(view.open_orders.read(), "open order"),
+        counted(view.messages.read(), "message"),
+        counted(view.broadcasts.read(), "event"),
+        counted(view.losses.read(), "connection"),
     )
 }

@@ -121,7 +121,7 @@ pub fn keys(config: &GatewayConfig, file: Option<&std::path::Path>) -> anyhow::R
     let master = config.master().map(|(name, _)| name.to_owned());
     let of_account = |(name, account): (&String, &crate::config::AccountConfig)| {
         // The id of a key is no secret: it may stand in a file that others read.
-        let login = account.login.resolve(None).with_context(|| format!("accounts.{name}.login"))?;
+        let login = account.login.resolve_shown(file).with_context(|| format!("accounts.{name}.login"))?;
         let secret = account.secret.resolve(file).with_context(|| format!("accounts.{name}.secret"))?;
         let key = Key::new(login, secret);
         let grant = match account.grant {
@@ -314,7 +314,12 @@ impl Streams {
             return;
         }
         core.handle_scope(stream, now, may_trade, door);
-        if !may_trade && self.entries.is_empty() {
+        if !may_trade && !self.entries.is_empty() {
+            let _ = self.notes.to_print.try_send(format!(
+                "connection {name}: its login may not trade (granted: {}), so nothing can be cancelled while the FIX session is down: give the key the scope trade:read_write",
+                session.scope()
+            ));
+        } else if !may_trade {
             let _ = self.notes.to_print.try_send(format!(
                 "connection {name}: its login may not trade (granted: {}), orders are refused: give the key the scope trade:read_write",
                 session.scope()

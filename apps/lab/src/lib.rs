@@ -54,4 +54,4 @@ pub use days::{DayView, Simulated};
 pub use host::HostView;
 pub use report::BenchReport;
 pub use row::{Goal, Row};
-pub use rows::row_names;
+pub use rows::{names_meant, row_names};

@@ -652,8 +652,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         goal: Some(Goal::RatioAtMost(4.0)),
         reference: "12 us published",
         note: "an order through a whole gateway to its FORWARDED acknowledgement: permissions, request limit, steps, caps, \
-               the connection's room and credits checked, kept in the table, queued to the venue's connection, whose next \
-               act is to write it; each is accepted by the venue's end before the next; p50",
+               the connection's room and credits checked, kept in the table; it is encoded and queued to the venue's \
+               connection right behind that; each is accepted by the venue's end before the next; p50",
     },
     RowSpec {
         name: "gateway_to_wire",
@@ -721,6 +721,11 @@ impl RowSpec {
     }
 }
 
+/// Names that an unknown one is near to, at most.
+const NEAR_MAX: usize = 5;
+/// Letters at the beginning that a near name has in common with it, at least.
+const NEAR_LEN_MIN: usize = 2;
+
 /// The row of this name.
 pub(crate) fn spec(name: &str) -> Option<&'static RowSpec> {
     ROWS.iter().find(|spec| spec.name == name)
@@ -734,14 +739,44 @@ pub fn row_names() -> impl Iterator<Item = &'static str> {
 /// The rows that a filter names, their limits, and the limits of these; all for an empty filter.
 ///
 /// # Errors
-/// A name that is neither a row nor among `external`, with the names that there are.
+/// As [`names_meant`].
 pub(crate) fn choose(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<&'static RowSpec>> {
-    let own = ROWS.iter().map(|spec| spec.name);
-    let known: Vec<&str> = own.chain(external.iter().copied()).collect();
-    if let Some(unknown) = filter.iter().find(|name| !known.contains(&name.as_str())) {
-        anyhow::bail!("there is no row '{unknown}': the rows are {}", known.join(", "));
+    let filter = names_meant(filter, external)?;
+    Ok(ROWS.iter().filter(|spec| is_wanted(spec.name, &filter)).collect())
+}
+
+/// The whole names that a filter means: each of its words is a row's name, or else the beginning of some. `external` are names
+/// of rows that somebody else measures.
+///
+/// # Errors
+/// A word that no row begins with, with the names that are near it.
+pub fn names_meant(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<String>> {
+    let known: Vec<&str> = ROWS.iter().map(|spec| spec.name).chain(external.iter().copied()).collect();
+    let mut meant = Vec::new();
+    for word in filter {
+        if known.contains(&word.as_str()) {
+            meant.push(word.clone());
+            continue;
+        }
+        let begun = known.iter().filter(|name| !word.is_empty() && name.starts_with(word.as_str()));
+        let before = meant.len();
+        meant.extend(begun.map(|name| (*name).to_owned()));
+        if meant.len() == before {
+            anyhow::bail!("there is no row '{word}'{}: --list names all", near(word, &known));
+        }
     }
-    Ok(ROWS.iter().filter(|spec| is_wanted(spec.name, filter)).collect())
+    Ok(meant)
+}
+
+/// A few names that have most of their beginning in common with a word, as they are told of.
+fn near(word: &str, known: &[&str]) -> String {
+    let common = |name: &str| name.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
+    let most = known.iter().map(|name| common(name)).max().unwrap_or_default();
+    if most < NEAR_LEN_MIN {
+        return String::new();
+    }
+    let names = known.iter().filter(|name| common(name) == most).take(NEAR_MAX);
+    format!(", near it are {}", names.copied().collect::<Vec<_>>().join(", "))
 }
 
 /// Whether a filter names a row, or one that it is a limit of: a limit has its own limit beside it too.
@@ -766,13 +801,26 @@ mod tests {
         assert_eq!(chosen(&["tcp_echo"]), ["tcp_echo"]);
         assert_eq!(chosen(&["journal_async_cost"]), ["tcp_echo", "order_rtt", "journal_async_cost"]);
         assert_eq!(chosen(&["elsewhere"]), [""; 0]);
+        assert_eq!(chosen(&["elsew"]), [""; 0]);
     }
 
     #[test]
-    fn an_unknown_name_is_an_error_that_names_the_known() {
+    fn the_beginning_of_names_means_all_of_them() {
+        let deribit = chosen(&["deribit_parse"]);
+        assert!(["deribit_parse_book", "deribit_parse_order"].iter().all(|name| deribit.contains(name)));
+        assert!(deribit.len() < chosen(&["deribit"]).len());
+        // What is a whole name means that row alone, whatever begins with it.
+        assert!(!chosen(&["matching"]).contains(&"matching_open_loop"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_names_what_is_near() {
         let error = choose(&["stmap".to_owned()], &["elsewhere"]).err().unwrap().to_string();
-        assert!(error.contains("'stmap'") && error.contains("stamp, cacheline_rtt"), "{error}");
-        assert!(error.ends_with(", elsewhere"), "{error}");
+        assert!(error.contains("'stmap'") && error.contains("near it are stamp"), "{error}");
+        for word in ["", "?"] {
+            let error = choose(&[word.to_owned()], &["elsewhere"]).err().unwrap().to_string();
+            assert_eq!(error, format!("there is no row '{word}': --list names all"));
+        }
     }
 
     #[test]

@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_the_reference_systems_names_are_known() {
+    fn names_are_unique_and_those_of_other_clients_are_known() {
         let mut names: Vec<&str> = ENTRIES.iter().flat_map(|entry| entry.names).copied().collect();
         names.sort_unstable();
         let count = names.len();

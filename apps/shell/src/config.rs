@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{bail, ensure};
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, Duration, Secret, TradingPlace, as_text};
+use tickpath_config::{ByteSize, ConfigError, Duration, Secret, TradingPlace, absolute, as_text, beside};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::session::{Grant, Key};
 use tickpath_deribit_link::Route;
@@ -129,7 +129,7 @@ pub struct ShellConfig {
     pub client_secret: Option<Secret>,
     /// How the key is shown: `client_signature`, or `client_credentials`, which sends the secret itself.
     pub grant: GrantName,
-    /// What the login is to allow, such as `account:read trade:read_write`; all that the key may do when none.
+    /// What the login is to allow, such as `account:read_write trade:read_write`; all that the key may do when none.
     pub scope: Option<String>,
     /// The venue cancels this connection's orders when it ends.
     pub cancel_on_disconnect: bool,
@@ -142,7 +142,7 @@ pub struct ShellConfig {
     /// What a native venue is known by besides its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<NativeConfig>,
-    /// The file that it was read from, if there is one: paths are relative to it.
+    /// The file that it was read from, if there is one: `native.instruments` is relative to it.
     #[serde(skip)]
     pub file: Option<PathBuf>,
 }
@@ -182,6 +182,22 @@ impl Default for ShellConfig {
 }
 
 impl ShellConfig {
+    /// Reads a file. Relative paths and places of secrets begin at its folder.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when it cannot be read or is no configuration of a shell.
+    pub fn load(path: &Path) -> Result<ShellConfig, ConfigError> {
+        let mut config: ShellConfig = tickpath_config::load(path)?;
+        if let Some(ca_file) = &mut config.ca_file {
+            *ca_file = absolute(&beside(path, ca_file));
+        }
+        let copies = config.native.as_mut().and_then(|native| native.drop_copy_password.as_mut());
+        let secrets = [config.client_id.as_mut(), config.client_secret.as_mut(), copies];
+        secrets.into_iter().flatten().for_each(|secret| secret.place(path));
+        config.file = Some(path.to_owned());
+        Ok(config)
+    }
+
     /// The venue of either kind, once it is certain that trading there is meant.
     ///
     /// # Errors
@@ -250,7 +266,13 @@ impl ShellConfig {
         let mut words = scope.split_ascii_whitespace().peekable();
         ensure!(
             scope.len() <= SCOPE_LEN_MAX && words.peek().is_some() && words.all(is_word),
-            "scope: words like account:read trade:read_write, {SCOPE_LEN_MAX} characters at most; or leave it out"
+            "scope: words like account:read_write trade:read_write, {SCOPE_LEN_MAX} characters at most; or leave it out"
+        );
+        let has = |wanted: &str| scope.split_ascii_whitespace().any(|word| word == wanted);
+        ensure!(
+            !self.cancel_on_disconnect || !has("trade:read_write") || has("account:read_write"),
+            "scope: trade:read_write needs account:read_write beside it, so that the venue cancels orders with their \
+             connection; or say cancel_on_disconnect = false"
         );
         Ok(())
     }
@@ -290,7 +312,7 @@ impl ShellConfig {
         match (&self.client_id, &self.client_secret) {
             (Some(id), Some(secret)) => {
                 // The id of a key is no secret: it may stand in a file that others read.
-                let client_id = id.resolve(None)?;
+                let client_id = id.resolve_shown(config)?;
                 Ok(Some(Key::new(client_id, secret.resolve(config)?)))
             }
             (None, None) => match (std::env::var(id_variable), std::env::var(secret_variable)) {
@@ -299,6 +321,22 @@ impl ShellConfig {
                 _ => bail!("set both {id_variable} and {secret_variable}, or neither"),
             },
             _ => bail!("name both client_id and client_secret, or neither"),
+        }
+    }
+
+    /// Where [`key`](ShellConfig::key) is from, in words.
+    #[must_use]
+    pub fn key_place(&self, config: Option<&Path>, file: Option<&Path>) -> String {
+        let [id_variable, secret_variable] = KEY_VARIABLES;
+        match (file, config) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Some(path)) if self.client_secret.is_some() => {
+                format!("client_id and client_secret of {}", path.display())
+            }
+            _ if self.client_secret.is_some() => {
+                "client_id and client_secret of the configuration".to_owned()
+            }
+            _ => format!("the environment: {id_variable} and {secret_variable}"),
         }
     }
 
@@ -330,7 +368,7 @@ impl KeyFile {
     fn load(path: &Path) -> anyhow::Result<Key> {
         let file: KeyFile = tickpath_config::load(path).map_err(|error| match error {
             // The message would quote the line, and with it perhaps the secret.
-            tickpath_config::ConfigError::Syntax { line, .. } => anyhow::anyhow!(
+            ConfigError::Syntax { line, .. } => anyhow::anyhow!(
                 "{}:{line}: write client_id = \"...\" and client_secret = \"...\", and nothing else",
                 path.display()
             ),
@@ -371,6 +409,23 @@ mod tests {
     }
 
     #[test]
+    fn paths_of_a_file_begin_at_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("shell.toml");
+        let text = "ca_file = 'ca.pem'\nclient_id = 'file:id'\nclient_secret = 'file:kept/secret'\n";
+        std::fs::write(&file, text).unwrap();
+        std::fs::write(folder.path().join("id"), "anna\n").unwrap();
+        let config = ShellConfig::load(&file).unwrap();
+        assert_eq!(config.ca_file, Some(folder.path().join("ca.pem")));
+        let error = config.key(Some(&file), None).unwrap_err().to_string();
+        let secret = folder.path().join("kept/secret");
+        assert!(error.contains(secret.to_str().unwrap()), "{error}");
+        // A relative path in a file of no folder, and so of the current one, is absolute in what is said.
+        let none = ShellConfig::load(Path::new("nowhere.toml")).unwrap_err().to_string();
+        assert!(none.contains(std::env::current_dir().unwrap().to_str().unwrap()), "{none}");
+    }
+
+    #[test]
     fn a_login_can_be_told_how_and_for_what() {
         let base = "url = 'ws://127.0.0.1:9/'";
         let sound =
@@ -388,6 +443,11 @@ mod tests {
             let error = config(&format!("{base}\n{more}")).check().unwrap_err().to_string();
             assert!(error.contains(words), "{more}: {error}");
         }
+        let scope = format!("{base}\nscope = 'account:read trade:read_write'");
+        let error = config(&scope).check().unwrap_err().to_string();
+        assert!(error.contains("account:read_write") && error.contains("cancel_on_disconnect"), "{error}");
+        config(&format!("{scope}\ncancel_on_disconnect = false")).check().unwrap();
+        config(&scope.replace("account:read ", "account:read_write ")).check().unwrap();
         let open = "url = 'ws://test.deribit.com/'\ngrant = 'client_credentials'";
         assert!(config(open).check().unwrap_err().to_string().contains("wss://"));
         let error =
@@ -412,6 +472,10 @@ mod tests {
     fn the_sample_is_as_the_defaults_with_limits() {
         let sample = config(include_str!("../../../configs/shell.toml"));
         assert!(sample.checked_url().is_ok());
+        // The scope that it names, for who wants one, is one that the login is done with.
+        let text = include_str!("../../../configs/shell.toml").replace("# scope = ", "scope = ");
+        let scope = config(&text).scope.expect("the sample names one");
+        assert!(config(&text).checked_url().is_ok(), "{scope}");
         assert_eq!(sample.limits.open_orders_max, Some(20));
         let again = tickpath_config::to_toml(&ShellConfig { limits: Limits::default(), ..sample });
         assert_eq!(again, tickpath_config::to_toml(&ShellConfig::default()));

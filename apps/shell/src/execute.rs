@@ -22,8 +22,8 @@ use crate::order::{Change, FLAGS, NewOrder, decimal, list};
 use crate::print;
 use crate::shell::{Failure, Reply, Shell};
 use crate::stopwatch::{Readable, Span};
-use crate::trade::read;
-use crate::words::{Arguments, words};
+use crate::trade::{Checked, read};
+use crate::words::{Arguments, counted, words};
 
 /// Depths of books that the venue gives.
 const DEPTHS: [u32; 8] = [1, 5, 10, 20, 50, 100, 1_000, 10_000];
@@ -43,6 +43,8 @@ pub struct Done {
     pub json: Option<String>,
     /// From the command to the socket and to the answer, where the venue was asked.
     pub times: Option<(Nanos, Nanos)>,
+    /// What there is to know of the result beside it.
+    pub note: Option<String>,
     /// The shell is to end.
     pub is_end: bool,
 }
@@ -58,7 +60,7 @@ impl Done {
         let text =
             if is_dry { format!("dry run: {}", reply.json) } else { print::result(method, &reply.json) };
         let times = (reply.total > Nanos::ZERO).then_some((reply.send, reply.total));
-        Done { text, json: Some(reply.json), times, is_end: false }
+        Done { text, json: Some(reply.json), times, ..Done::default() }
     }
 }
 
@@ -135,11 +137,16 @@ impl Shell {
         if let Some(url) = url {
             let config = self.home.with_url(&url);
             let url = config.checked_venue()?;
+            let parting = self.parting_word();
             let mut link = self.link();
             // A key is for one host and no other: a secret would be told there, and a signature could be handed on.
             let key = self.key.clone().filter(|_| self.key_of == key_of(&url));
             link.set_venue(config, url, key)?;
             drop(link);
+            if let Some(word) = parting {
+                tickpath_config::tell(format_args!("tickpath: {word}"));
+            }
+            self.rests = None;
             self.instruments.clear();
             self.begin_anew();
         }
@@ -156,7 +163,7 @@ impl Shell {
         if let Some(path) = file {
             // From now on: another venue, or the next login, is not as somebody else.
             let key = self.link().config().key(None, Some(path.as_ref()))?;
-            self.key = key;
+            (self.key, self.key_place) = (key, path);
         }
         let key = self.key.clone();
         if key.is_none() {
@@ -178,7 +185,9 @@ impl Shell {
             None | Some("invalidate") => false,
             Some("keep_token") => true,
             Some(other) => {
-                return Err(Failure::Invalid(format!("logout {other}: keep_token, invalidate, or nothing")));
+                return Err(Failure::Invalid(format!(
+                    "no {other}: it takes keep_token, invalidate, or nothing"
+                )));
             }
         };
         arguments.finish()?;
@@ -187,7 +196,6 @@ impl Shell {
             let is_told = link.standing() == Standing::Ready && link.has_key() && !link.url().is_native();
             if is_told {
                 let params = Logout { invalidate_token: Some(!keeps) };
-                link.forget_notes();
                 link.request(Method::Logout, &params).map_err(|error| Failure::Invalid(error.to_string()))?;
             }
             is_told
@@ -202,7 +210,8 @@ impl Shell {
         if is_told && !link.has_logged_out() {
             return Err(Failure::Late(Method::Logout.name()));
         }
-        link.forget_notes();
+        drop(link);
+        self.rests = None;
         Ok(Done::text("logged out; the connection is closed"))
     }
 
@@ -226,7 +235,7 @@ impl Shell {
             "server time {server} ms since 1970, {apart} this machine, round trip {}",
             Readable(reply.total)
         );
-        Ok(Done { text, times: Some((reply.send, reply.total)), json: Some(reply.json), is_end: false })
+        Ok(Done { text, times: Some((reply.send, reply.total)), json: Some(reply.json), ..Done::default() })
     }
 
     fn status(&mut self, arguments: Arguments) -> Result<Done, Failure> {
@@ -250,11 +259,12 @@ impl Shell {
         let or_none = |limit: &Option<String>| limit.clone().unwrap_or_else(|| "none".to_owned());
         let (active, wanted) = (link.active_channels(), link.channels().len());
         let mut text = format!(
-            "{} {standing}, {login}\n{active} of {wanted} channels subscribed; {} connections lost, {} messages unreadable\n\
+            "{} {standing}, {login}\n{active} of {} subscribed; {} lost, {} unreadable\n\
              limits: order size {}, notional {}, open orders {}",
             link.url(),
-            link.losses(),
-            link.unreadable(),
+            counted(wanted, "channel"),
+            counted(link.losses(), "connection"),
+            counted(link.unreadable(), "message"),
             or_none(&size),
             or_none(&notional),
             or_none(&orders),
@@ -270,6 +280,7 @@ impl Shell {
             "standing": standing,
             "client_id": link.client_id(),
             "scope": link.scope(),
+            "shortcoming": link.shortcoming().filter(|_| link.standing() == Standing::Ready),
             "channels_subscribed": active,
             "channels_wanted": wanted,
             "connections_lost": link.losses(),
@@ -350,17 +361,18 @@ impl Shell {
         Ok(done)
     }
 
-    /// Names for completion, without a word and beside the stop-watches: of futures, which are not many.
-    pub(crate) fn fetch_names(&mut self) {
+    /// Names for completion, without a word and beside the stop-watches: of futures, which are not many. Whether they came.
+    pub(crate) fn fetch_names(&mut self) -> bool {
         let params = GetInstruments { currency: Text::new("any"), kind: Some(Kind::Future), expired: false };
         self.is_quiet = true;
         let answer = self.ask(Method::GetInstruments, &params);
         self.is_quiet = false;
         // Without it names are completed once they were used.
-        let Ok(reply) = answer else { return };
-        let Ok(list) = read::<List<'_, Instrument<'_>>>(&reply.json) else { return };
+        let Ok(reply) = answer else { return false };
+        let Ok(list) = read::<List<'_, Instrument<'_>>>(&reply.json) else { return false };
         let names = list.iter().map_while(Result::ok);
         self.link().learn(names.map(|instrument| instrument.instrument_name.to_cow().into_owned()));
+        true
     }
 
     fn order_state(&mut self, mut arguments: Arguments) -> Result<Done, Failure> {
@@ -460,16 +472,23 @@ impl Shell {
     /// Sent again where its answer was lost: it can be done twice, and the count is then that of the second time.
     fn unless_dry<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Done, Failure> {
         if self.is_dry_run {
-            return Ok(Done::answer(method, self.dry_run(method, params)?));
+            return Ok(Done::answer(method, self.dry_run(method, params, &Checked::default())?));
         }
         match self.answer(method, params) {
-            Err(failure) if failure.is_unsure() => {
-                let mut done = self.answer(method, params)?;
-                done.text.push_str(&format!(
-                    "\n{failure}; it was asked for once more, and what was cancelled at first is not counted"
-                ));
-                Ok(done)
-            }
+            Err(failure) if failure.is_unsure() => match self.answer(method, params) {
+                Ok(mut done) => {
+                    let note = format!(
+                        "{failure}; it was asked for once more, and what was cancelled at first is not counted"
+                    );
+                    done.text.push_str(&format!("\n{note}"));
+                    done.note = Some(note);
+                    Ok(done)
+                }
+                Err(Failure::Interrupted) => Err(Failure::Unanswered(method.name())),
+                Err(again) => Err(Failure::Unknown(format!(
+                    "{failure}; it was asked for once more ({again}): look at orders"
+                ))),
+            },
             result => result,
         }
     }
@@ -491,7 +510,7 @@ impl Shell {
                 link.watches.reset();
                 return Ok(Done::text("stop-watches begin anew"));
             }
-            Some(other) => return Err(Failure::Invalid(format!("stopwatch {other}: reset, or nothing"))),
+            Some(other) => return Err(Failure::Invalid(format!("no {other}: it takes reset, or nothing"))),
         }
         let figures: Vec<_> = link.watches.figures().collect();
         let mut text = Vec::new();

@@ -20,7 +20,7 @@ use tickpath_deribit::number::Decimal;
 use crate::commands::{self, ENTRIES, Verb};
 use crate::execute::{CURRENCIES, KINDS, LOOK};
 use crate::json_text::SECRETS;
-use crate::link::{Link, Standing, wait_for};
+use crate::link::{Link, Standing};
 use crate::order::{FLAGS, TIMES, TRIGGERS, TYPES, has_limit, name_of};
 use crate::pane::Pane;
 use crate::run::{Flow, RunOptions, Runner, visible};
@@ -75,10 +75,12 @@ pub(crate) fn run(shell: &mut Shell, runner: &mut Runner<'_>, options: &RunOptio
     shell.link().want_news(false);
     let pane = if options.has_no_pane { None } else { Pane::new() };
     let printer = editor.create_external_printer().ok();
-    let keeper = Keeper::start(shell.shared_link(), printer, pane, shell.interrupt.clone())?;
+    let screen = Screen::start(shell.shared_link(), printer, pane, shell.interrupt.clone())?;
     say("tickpath shell: help lists the commands, Tab completes, Ctrl-D ends")?;
     let result = read_lines(shell, runner, &mut editor, &mut history);
-    keeper.stop();
+    screen.stop();
+    // Of a person Ctrl-C ends commands; it is not how the shell ended.
+    shell.interrupt.command.store(false, Ordering::Relaxed);
     result
 }
 
@@ -99,8 +101,8 @@ fn read_lines(
         let is_ready = shell.link().standing() == Standing::Ready;
         let url = shell.link().url().to_string();
         if is_ready && named.as_ref() != Some(&url) && shell.link().instrument_names().len() < NAMES_FEW {
-            shell.fetch_names();
-            named = Some(url);
+            // Where they did not come they are asked for again.
+            named = shell.fetch_names().then_some(url);
         }
         // The link is let go before the person types: whoever keeps it needs it.
         let prompt = prompt(&shell.link());
@@ -183,7 +185,8 @@ fn filled_in(
     };
     let whole = form.and_then(|fields| {
         let whole = format!("{command}{fields}");
-        let send = editor.readline(&format!("  {whole}\n  send it (yes): "))?;
+        let send =
+            editor.readline(&format!("  {whole}\n  send it? yes sends it, anything else gives up: "))?;
         // An empty line is nobody's word.
         Ok(["y", "yes"].contains(&send.trim()).then_some(whole))
     });
@@ -207,19 +210,19 @@ type Fields = Result<String, ReadlineError>;
 
 fn order_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fields {
     let names = shell.link().instrument_names();
-    let mut form = Form::new(editor);
+    let mut form = Form::new(editor, shell);
     form.offer(names);
     let instrument = form.needed("instrument", "", |text| {
         shell.instrument(text).map(drop).map_err(|error| error.to_string())
     })?;
     let json = shell.instrument(&instrument).unwrap_or_default();
     let known = crate::trade::read::<Instrument<'_>>(&json).ok();
-    let step = known.as_ref().map(least);
+    let step = known.as_ref().map(|known| known.min_trade_amount);
     let hint = step.map(|step| format!(" (a multiple of {step})")).unwrap_or_default();
     let amount = form.maybe("amount", &hint, |text| number(text, |value| positive(value, step)))?;
     let size = known.as_ref().and_then(|known| known.contract_size);
     let amount: Option<Decimal> = amount.and_then(|text| text.parse().ok());
-    form.contracts(amount, size)?;
+    form.contracts(amount, size, amount.is_none())?;
     let order_type = form.one_of("type", "limit", &TYPES)?.unwrap_or(TYPES[0].1);
     let is_tick = |text: &str| {
         number(text, |price| multiple(price, known.as_ref().map(|instrument| instrument.tick_at(price))))
@@ -242,7 +245,7 @@ fn order_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fie
 }
 
 fn change_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fields {
-    let mut form = Form::new(editor);
+    let mut form = Form::new(editor, shell);
     let mut json = String::new();
     form.needed("order_id", "", |text| {
         json = shell.order_json(text).map_err(|error| error.to_string())?;
@@ -252,7 +255,7 @@ fn change_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fi
     tell(format_args!("  {}", visible(&crate::print::order(&order))));
     let instrument = shell.instrument(&order.instrument_name.to_cow()).unwrap_or_default();
     let known = crate::trade::read::<Instrument<'_>>(&instrument).ok();
-    let step = known.as_ref().map(least);
+    let step = known.as_ref().map(|known| known.min_trade_amount);
     let is_tick = |text: &str| {
         number(text, |price| multiple(price, known.as_ref().map(|instrument| instrument.tick_at(price))))
     };
@@ -262,7 +265,7 @@ fn change_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fi
         let amount = form.maybe("amount", &format!(" ({})", order.amount), is_amount)?;
         if amount.is_none() {
             let size = known.as_ref().and_then(|known| known.contract_size);
-            form.contracts_or_as_is(size)?;
+            form.contracts(None, size, false)?;
         }
         if let Some(price) = order.price.and_then(OrderPrice::limit) {
             form.maybe("price", &format!(" ({price})"), is_tick)?;
@@ -291,10 +294,6 @@ fn change_form(shell: &mut Shell, editor: &mut Editor<Words, FileHistory>) -> Fi
     Ok(form.fields)
 }
 
-fn least(instrument: &Instrument<'_>) -> Decimal {
-    instrument.min_trade_amount
-}
-
 /// Whether a number is a multiple of a step, where that is known.
 fn multiple(value: Decimal, step: Option<Decimal>) -> Result<(), String> {
     match step.filter(|step| !crate::order::is_multiple(value, *step)) {
@@ -315,12 +314,15 @@ fn number(text: &str, check: impl FnOnce(Decimal) -> Result<(), String>) -> Resu
 /// Fields that are asked for one by one, as arguments.
 struct Form<'e> {
     editor: &'e mut Editor<Words, FileHistory>,
+    /// What Ctrl-C raises.
+    interrupt: Arc<AtomicBool>,
     fields: String,
 }
 
 impl<'e> Form<'e> {
-    fn new(editor: &'e mut Editor<Words, FileHistory>) -> Form<'e> {
-        let mut form = Form { editor, fields: String::new() };
+    fn new(editor: &'e mut Editor<Words, FileHistory>, shell: &Shell) -> Form<'e> {
+        let interrupt = Arc::clone(&shell.interrupt.command);
+        let mut form = Form { editor, interrupt, fields: String::new() };
         form.offer(Vec::new());
         form
     }
@@ -333,7 +335,12 @@ impl<'e> Form<'e> {
     }
 
     /// Contracts beside an amount, which have to agree with it, or in place of it.
-    fn contracts(&mut self, amount: Option<Decimal>, size: Option<Decimal>) -> Result<(), ReadlineError> {
+    fn contracts(
+        &mut self,
+        amount: Option<Decimal>,
+        size: Option<Decimal>,
+        is_needed: bool,
+    ) -> Result<(), ReadlineError> {
         let hint = size.map(|size| format!(" (of {size})")).unwrap_or_default();
         let check = |text: &str| {
             number(text, |contracts| {
@@ -346,15 +353,10 @@ impl<'e> Form<'e> {
                 }
             })
         };
-        match amount {
-            Some(_) => self.maybe("contracts", &hint, check).map(drop),
-            None => self.needed("contracts", &hint, check).map(drop),
+        match is_needed {
+            true => self.needed("contracts", &hint, check).map(drop),
+            false => self.maybe("contracts", &hint, check).map(drop),
         }
-    }
-
-    fn contracts_or_as_is(&mut self, size: Option<Decimal>) -> Result<(), ReadlineError> {
-        let hint = size.map(|size| format!(" (of {size})")).unwrap_or_default();
-        self.maybe("contracts", &hint, |text| number(text, |value| positive(value, None))).map(drop)
     }
 
     /// Flags, several on a line; an empty answer is the default, `none` is none.
@@ -403,9 +405,13 @@ impl<'e> Form<'e> {
                 tell("  without quotes");
                 continue;
             }
+            // Ctrl-C while the field before was looked up was of that one.
+            self.interrupt.store(false, Ordering::Relaxed);
             match check(text) {
                 Ok(()) => {
-                    self.fields.push_str(&format!(" \"{name}={text}\""));
+                    let is_one_word = !text.contains(|one: char| one.is_whitespace() || ";#".contains(one));
+                    let quote = if is_one_word { "" } else { "\"" };
+                    self.fields.push_str(&format!(" {quote}{name}={text}{quote}"));
                     return Ok(Some(text.to_owned()));
                 }
                 Err(why) => tell(format_args!("  {text}: {why}")),
@@ -556,15 +562,20 @@ impl Completer for Words {
         if let Some(words) = &self.field {
             let start = last_word(before);
             let found = words.iter().filter(|word| word.starts_with(&before[start..]));
-            let pair = |word: &String| Pair { display: word.clone(), replacement: word.clone() };
-            return Ok((start, found.map(pair).collect()));
+            return Ok((start, found.cloned().map(completed).collect()));
         }
         let command = before.rsplit(';').next().unwrap_or_default().trim_start();
         let start = place - (command.len() - last_word(command));
         let typed = &before[start..];
         let found = self.candidates(command).into_iter().filter(|word| word.starts_with(typed));
-        Ok((start, found.map(|word| Pair { display: word.clone(), replacement: word }).collect()))
+        Ok((start, found.map(completed).collect()))
     }
+}
+
+/// A word to complete with: a blank behind it, so that the next one can be typed, unless it goes on itself.
+fn completed(word: String) -> Pair {
+    let goes_on = word.ends_with(['=', '.']);
+    Pair { replacement: if goes_on { word.clone() } else { format!("{word} ") }, display: word }
 }
 
 /// Where the last word of a line begins.
@@ -586,49 +597,43 @@ fn next_line(link: &mut Link) -> Option<String> {
     line.map(|line| visible(&line))
 }
 
-/// Keeps the link while nobody runs a command: heartbeats, reconnection, subscriptions and the pane.
-struct Keeper {
+/// Shows what comes while nobody runs a command: notes, the log and the pane. It holds the link to look, never to print.
+struct Screen {
     is_stopped: Arc<AtomicBool>,
     thread: thread::JoinHandle<()>,
 }
 
-impl Keeper {
+impl Screen {
     fn start(
         link: Arc<Mutex<Link>>,
         mut printer: Option<impl ExternalPrinter + Send + 'static>,
         mut pane: Option<Pane>,
         interrupt: Interrupt,
-    ) -> std::io::Result<Keeper> {
+    ) -> std::io::Result<Screen> {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&is_stopped);
-        let thread = thread::Builder::new().name("link".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("screen".to_owned()).spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 if interrupt.shell.load(Ordering::Relaxed) {
                     // Who waits for a line hears of Ctrl-C alone. Where that cannot be raised, a key ends the shell.
                     let _ = signal_hook::low_level::raise(signal_hook::consts::SIGINT);
                 }
-                let waiter = {
-                    let mut link = link.lock().expect("who holds the link does not panic");
-                    link.poll();
-                    while let Some(line) = next_line(&mut link) {
-                        match &mut printer {
-                            // A terminal that is gone ends the shell soon.
-                            Some(printer) => drop(printer.print(format!("{line}\n"))),
-                            None => tell(line),
-                        }
+                let mut held = link.lock().expect("who holds the link does not panic");
+                let lines: Vec<String> = std::iter::from_fn(|| next_line(&mut held)).collect();
+                let drawing = pane.as_mut().and_then(|pane| pane.draw(&held));
+                drop(held);
+                for line in lines {
+                    match &mut printer {
+                        // A terminal that is gone ends the shell soon.
+                        Some(printer) => drop(printer.print(format!("{line}\n"))),
+                        None => tell(line),
                     }
-                    if let Some(pane) = &mut pane {
-                        pane.draw(&link);
-                    }
-                    link.waiter()
-                };
-                match waiter {
-                    Some(fd) => wait_for(&fd, LOOK),
-                    None => thread::sleep(LOOK),
                 }
+                drawing.iter().for_each(|drawing| crate::pane::write(drawing));
+                thread::sleep(LOOK);
             }
         })?;
-        Ok(Keeper { is_stopped, thread })
+        Ok(Screen { is_stopped, thread })
     }
 
     fn stop(self) {
@@ -641,6 +646,13 @@ impl Keeper {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_that_is_completed_is_at_its_end() {
+        for (word, text) in [("ALPHA", "ALPHA "), ("label=", "label="), ("ticker.", "ticker.")] {
+            assert_eq!(completed(word.to_owned()).replacement, text);
+        }
+    }
 
     #[test]
     fn the_last_word_begins_behind_a_blank_of_any_width() {

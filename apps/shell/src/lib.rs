@@ -8,12 +8,14 @@
 //! `production = true` and all limits in the configuration file ([`ShellConfig`]). Secrets come from the environment or
 //! from files that nobody else reads, and are never shown.
 
+mod clock;
 mod commands;
 mod config;
 mod execute;
 mod history;
 mod interactive;
 mod json_text;
+mod keeper;
 mod link;
 mod log;
 mod native;
@@ -21,6 +23,7 @@ mod order;
 mod pane;
 mod print;
 mod run;
+mod settle;
 mod shell;
 mod stopwatch;
 mod trade;

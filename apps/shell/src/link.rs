@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use tickpath_deribit::envelope::{ErrorBody, Inbound, Visitor};
+use tickpath_deribit::envelope::{ErrorBody, Inbound, Later};
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::scan::ScanError;
@@ -16,16 +16,21 @@ use tickpath_deribit_link::{
 use tickpath_types::Nanos;
 use tickpath_web::{TlsClient, WebUrl};
 
+use crate::clock::VenueClock;
 use crate::config::{ShellConfig, VenueUrl};
 use crate::history::{History, Way};
 use crate::log::{Log, Module};
 use crate::native::{NativeLink, NativeSettings};
 use crate::stopwatch::{Span, Stopwatches};
+use crate::words::counted;
 
+pub use crate::clock::Clock;
 pub use tickpath_deribit_link::Standing;
 
 /// Notes that wait to be read; the oldest make room.
 const NOTES_MAX: usize = 64;
+/// How the note of channels that are not given ends.
+const NOT_GIVEN: &str = " not given, see subscriptions";
 /// Names of channels whose data waits to be printed; the oldest make room.
 const NEWS_MAX: usize = 4096;
 /// Names of instruments that are remembered; more are not.
@@ -36,27 +41,6 @@ const ORDER_IDS_MAX: usize = 64;
 const NAME_LEN_MAX: usize = 64;
 /// How long to wait at once while a connection is being made.
 const CONNECTING_WAIT: Duration = Duration::from_millis(1);
-
-/// The time of the program, and that of the day.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    start: Instant,
-}
-
-impl Clock {
-    /// Time since the program's start.
-    #[must_use]
-    pub fn now(&self) -> Nanos {
-        Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    /// Milliseconds since 1970.
-    #[must_use]
-    pub fn unix_ms() -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
-}
 
 /// What the venue says to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +82,17 @@ enum Venue {
     Native(Box<NativeLink>),
 }
 
+/// What became of the connection, as a person sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// It was never ready.
+    Never,
+    /// Requests can be sent.
+    Up,
+    /// It is gone since then, in milliseconds since 1970; lost, or as was wanted.
+    Down { since_ms: u64, is_lost: bool },
+}
+
 /// The connection to the venue.
 #[derive(Debug)]
 pub struct Link {
@@ -106,6 +101,7 @@ pub struct Link {
     venue: Venue,
     inbox: Inbox,
     channels: BTreeSet<String>,
+    line: Line,
     /// Names of instruments that the venue has given.
     names: BTreeSet<String>,
     /// Ids of the orders that were told of last.
@@ -138,6 +134,7 @@ impl Link {
             venue,
             inbox: Inbox::new(history),
             channels: BTreeSet::new(),
+            line: Line::Never,
             names: BTreeSet::new(),
             order_ids: VecDeque::new(),
             watches: Stopwatches::default(),
@@ -167,8 +164,7 @@ impl Link {
     /// way; none before the first.
     #[must_use]
     pub fn venue_ms(&self) -> Option<u64> {
-        let (at, us) = self.inbox.venue_time?;
-        Some((us + self.inbox.clock.now().since(at).0 / 1_000) / 1_000)
+        self.inbox.venue_clock.now_ms(self.inbox.clock.now())
     }
 
     /// Tells notes once more that were taken and shown to nobody.
@@ -285,6 +281,54 @@ impl Link {
         }
     }
 
+    /// Since when there is no connection, in milliseconds since 1970, where there was one.
+    #[must_use]
+    pub fn down_since_ms(&self) -> Option<u64> {
+        match self.line {
+            Line::Down { since_ms, .. } => Some(since_ms),
+            Line::Never | Line::Up => None,
+        }
+    }
+
+    /// Why the last connection was lost or did not come to be, until there is another one.
+    #[must_use]
+    pub fn last_loss(&self) -> Option<&str> {
+        self.inbox.last_loss.as_deref()
+    }
+
+    /// Whether the venue refused the last login.
+    #[must_use]
+    pub fn is_login_refused(&self) -> bool {
+        self.inbox.is_login_refused
+    }
+
+    /// Sees the connection come and go, and tells when one that was lost is there again, with its channels.
+    fn watch_line(&mut self) {
+        match (self.standing(), self.line) {
+            (Standing::Ready, Line::Down { is_lost: true, .. }) => {
+                let refused = self.refused_channels().count();
+                if self.active_channels() + refused < self.channels.len() {
+                    return;
+                }
+                let channels = match self.active_channels() {
+                    0 => String::new(),
+                    count => format!(", {}", counted(count, "channel")),
+                };
+                self.inbox.note(format!("connected again{channels}"));
+                self.handle_up();
+            }
+            (Standing::Ready, Line::Never | Line::Down { .. }) => self.handle_up(),
+            (Standing::Off | Standing::Connecting, Line::Up) => {
+                self.line = Line::Down { since_ms: Clock::unix_ms(), is_lost: true };
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_up(&mut self) {
+        (self.line, self.inbox.last_loss) = (Line::Up, None);
+    }
+
     /// How many connections were lost.
     #[must_use]
     pub fn losses(&self) -> u64 {
@@ -387,14 +431,17 @@ impl Link {
         log.as_mut()?.next(history)
     }
 
-    /// Forgets what there was to tell.
-    pub fn forget_notes(&mut self) {
-        self.inbox.notes.clear();
+    /// Forgets to tell of channels that are not given: they were told by name.
+    pub(crate) fn forget_refusals(&mut self) {
+        self.inbox.notes.retain(|note| !note.ends_with(NOT_GIVEN));
     }
 
     /// Wants a connection, from now on. Where its certificates cannot be used it stays off, and says so.
     pub fn connect(&mut self) {
         let now = self.inbox.clock.now();
+        if self.standing() == Standing::Off {
+            self.inbox.is_login_refused = false;
+        }
         match &mut self.venue {
             Venue::Deribit { url, tls, link } if link.standing() == Standing::Off => {
                 match self.config.route(url, tls) {
@@ -417,6 +464,11 @@ impl Link {
             Venue::Deribit { link, .. } => link.disconnect(now, &mut self.inbox),
             Venue::Native(link) => link.disconnect(now),
         }
+        self.line = match self.line {
+            Line::Never => Line::Never,
+            Line::Up => Line::Down { since_ms: Clock::unix_ms(), is_lost: false },
+            Line::Down { since_ms, .. } => Line::Down { since_ms, is_lost: false },
+        };
     }
 
     /// Whether the last connection ended by a logout that the venue took.
@@ -433,10 +485,10 @@ impl Link {
         let venue = venue(&config, &url, key)?;
         self.disconnect();
         self.inbox.feeds.clear();
-        self.inbox.venue_time = None;
+        self.inbox.venue_clock = VenueClock::default();
         self.names.clear();
         self.order_ids.clear();
-        (self.config, self.url, self.venue) = (config, url, venue);
+        (self.config, self.url, self.venue, self.line) = (config, url, venue, Line::Never);
         for channel in std::mem::take(&mut self.channels) {
             if let Err(why) = self.subscribe(&channel) {
                 self.inbox.note(why);
@@ -448,6 +500,10 @@ impl Link {
     /// Logs in with another key, on this connection where there is one and the venue can. What is subscribed stays so.
     pub fn set_key(&mut self, key: Option<Key>) {
         let now = self.inbox.clock.now();
+        if self.line == Line::Up {
+            // The session begins anew, on this connection or another.
+            self.line = Line::Never;
+        }
         match &mut self.venue {
             Venue::Deribit { link, .. } => link.set_key(now, key, &mut self.inbox),
             Venue::Native(link) => link.set_key(now, key),
@@ -524,6 +580,7 @@ impl Link {
             }
             Venue::Native(link) => link.poll(&mut self.inbox),
         }
+        self.watch_line();
         if let Some(time) = self.inbox.login_time.take() {
             self.watches.record(Span::E2eAuth, time);
         }
@@ -598,11 +655,6 @@ fn text_of<'a>(params: &impl Field<'a>) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Results and data are read when somebody looks at them.
-struct Later;
-
-impl Visitor<'_> for Later {}
-
 /// What came, and who waits for it.
 #[derive(Debug)]
 pub(crate) struct Inbox {
@@ -619,8 +671,7 @@ pub(crate) struct Inbox {
     news_lost: u64,
     notes: VecDeque<String>,
     log: Option<Log>,
-    /// When a reply came, and when the venue says that it sent it, in microseconds since 1970.
-    venue_time: Option<(Nanos, u64)>,
+    venue_clock: VenueClock,
     answer: Option<(i64, Answer)>,
     awaited: Option<i64>,
     auth_sent_at: Option<Nanos>,
@@ -628,12 +679,16 @@ pub(crate) struct Inbox {
     pub(crate) login_time: Option<Nanos>,
     /// The last connection ended by a logout that the venue took.
     has_logged_out: bool,
+    /// Why the last connection was lost or did not come to be, until there is another one.
+    last_loss: Option<String>,
+    /// The venue refused the last login.
+    pub(crate) is_login_refused: bool,
 }
 
 impl Inbox {
     fn new(history: usize) -> Inbox {
         Inbox {
-            clock: Clock { start: Instant::now() },
+            clock: Clock::start(),
             history: History::new(history),
             keeps_history: true,
             place: 0,
@@ -643,13 +698,24 @@ impl Inbox {
             news_lost: 0,
             notes: VecDeque::with_capacity(NOTES_MAX),
             log: None,
-            venue_time: None,
+            venue_clock: VenueClock::default(),
             answer: None,
             awaited: None,
             auth_sent_at: None,
             login_time: None,
             has_logged_out: false,
+            last_loss: None,
+            is_login_refused: false,
         }
+    }
+
+    /// A connection was lost or did not come to be. The same reason once more, with each try, is of the log alone.
+    pub(crate) fn note_loss(&mut self, why: String) {
+        if self.last_loss.as_ref() == Some(&why) {
+            return self.tell_log(&why);
+        }
+        self.last_loss = Some(why.clone());
+        self.note(why);
     }
 
     pub(crate) fn note(&mut self, note: String) {
@@ -666,10 +732,8 @@ impl Inbox {
 
     /// What becomes known of the venue's clock by a reply.
     fn set_clock_by(&mut self, at: Nanos, inbound: &Inbound<'_>) {
-        if let Inbound::Response(response) = inbound
-            && response.server_time.us_out > 0
-        {
-            self.venue_time = Some((at, response.server_time.us_out));
+        if let Inbound::Response(response) = inbound {
+            self.venue_clock.hear(at, response.server_time.us_out);
         }
     }
 
@@ -742,7 +806,8 @@ impl Listener for Inbox {
                 self.count(channel);
             }
             SessionEvent::Subscribed { refused, .. } if refused > 0 => {
-                self.note(format!("{refused} channels are not given, see subscriptions"));
+                let are = if refused == 1 { "is" } else { "are" };
+                self.note(format!("{} {are}{NOT_GIVEN}", counted(refused, "channel")));
             }
             _ => {}
         }
@@ -777,12 +842,18 @@ impl Listener for Inbox {
         if let Change::Lost { why, .. } = change {
             self.auth_sent_at = None;
             self.has_logged_out = matches!(why, Loss::Logout);
-            self.note(why.to_string());
+            self.is_login_refused = matches!(why, Loss::Refused { .. });
+            match why {
+                // Who logged out is told by the command.
+                Loss::Logout | Loss::LogoutUnanswered => self.tell_log(&why.to_string()),
+                _ => self.note_loss(why.to_string()),
+            }
         }
     }
 }
 
-fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
+/// Keeps one more; the oldest makes room.
+pub(crate) fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
     if queue.len() == max {
         queue.pop_front();
     }

@@ -12,6 +12,7 @@ use tickpath_types::Nanos;
 
 use crate::history::{Entry, History, Way};
 use crate::json_text::one_line;
+use crate::link::push_bounded;
 
 /// Requests whose answers are waited for at most; the oldest are forgotten, and their answers are of `other`.
 const ASKED_MAX: usize = 256;
@@ -77,7 +78,7 @@ impl FromStr for Module {
 
     fn from_str(text: &str) -> Result<Module, String> {
         Module::ALL.into_iter().find(|module| module.name() == text).ok_or_else(|| {
-            format!("log {text}: off, all, or some of {}", Module::ALL.map(Module::name).join(", "))
+            format!("no module {text}: off, all, or some of {}", Module::ALL.map(Module::name).join(", "))
         })
     }
 }
@@ -101,10 +102,7 @@ impl Log {
 
     /// Something about the connection.
     pub(crate) fn tell(&mut self, at: Nanos, text: String) {
-        if self.lines.len() == LINES_MAX {
-            self.lines.pop_front();
-        }
-        self.lines.push_back((at, text));
+        push_bounded(&mut self.lines, (at, text), LINES_MAX);
     }
 
     /// The next line. Messages that made room before they were read are counted in one.
@@ -151,10 +149,7 @@ impl Log {
                 let method = member(text, "method").map(|text| text.trim_matches('"'));
                 let module = method.map_or(Module::Other, Module::of_method);
                 if let Some(id) = member(text, "id").and_then(|id| id.parse().ok()) {
-                    if self.asked.len() == ASKED_MAX {
-                        self.asked.pop_front();
-                    }
-                    self.asked.push_back((id, module));
+                    push_bounded(&mut self.asked, (id, module), ASKED_MAX);
                 }
                 module
             }

@@ -31,14 +31,15 @@ impl Pane {
         can.then(|| Pane { made_for: None, drawn_at: Nanos::ZERO, last: Vec::new() })
     }
 
-    /// Shows what the channels gave, at most five times a second; nothing where nothing is subscribed.
-    pub(crate) fn draw(&mut self, link: &Link) {
+    /// What shows what the channels gave, to be written: at most five times a second, and nothing where nothing is
+    /// subscribed.
+    pub(crate) fn draw(&mut self, link: &Link) -> Option<String> {
         let now = link.clock().now();
         if now.since(self.drawn_at) < INTERVAL {
-            return;
+            return None;
         }
         self.drawn_at = now;
-        let Ok((columns, lines)) = terminal::size() else { return };
+        let (columns, lines) = terminal::size().ok()?;
         let count = link.channels().len();
         let Some(wanted) = height(count, lines) else { return self.close() };
         let rows_max = usize::from(wanted) - 1;
@@ -50,10 +51,10 @@ impl Pane {
             }
             false => channel_lines(link, rows_max),
         };
-        rows.push(border(link.standing(), columns));
+        rows.push(border(link.standing(), link.down_since_ms(), columns));
         let shape = (lines, columns, wanted);
         if self.made_for == Some(shape) && self.last == rows {
-            return;
+            return None;
         }
         let mut out = String::new();
         if self.made_for != Some(shape) {
@@ -65,22 +66,22 @@ impl Pane {
             out.push_str(&format!("\x1b[{row};1H\x1b[2K{}", clipped(text, columns)));
         }
         out.push_str("\x1b8");
-        write(&out);
         (self.made_for, self.last) = (Some(shape), rows);
+        Some(out)
     }
 
-    fn close(&mut self) {
-        if let Some((_, _, height)) = self.made_for.take() {
-            let rows: String = (1..=height).map(|row| format!("\x1b[{row};1H\x1b[2K")).collect();
-            write(&format!("\x1b7\x1b[r{rows}\x1b8"));
-            self.last.clear();
-        }
+    /// What takes it away, where it is there.
+    fn close(&mut self) -> Option<String> {
+        let (_, _, height) = self.made_for.take()?;
+        self.last.clear();
+        let rows: String = (1..=height).map(|row| format!("\x1b[{row};1H\x1b[2K")).collect();
+        Some(format!("\x1b7\x1b[r{rows}\x1b8"))
     }
 }
 
 impl Drop for Pane {
     fn drop(&mut self) {
-        self.close();
+        self.close().iter().for_each(|text| write(text));
     }
 }
 
@@ -104,13 +105,20 @@ fn region(before: u16, wanted: u16, lines: u16) -> String {
     out
 }
 
-/// The line below the channels. Where there is no connection it says that nothing above it is of now.
-fn border(standing: Standing, columns: u16) -> String {
-    let word = match standing {
-        Standing::Ready => "",
-        Standing::Connecting | Standing::Off => "-- not connected: this came before ",
+/// The line below the channels. Where there is no connection it says that nothing above it is of now, and since when.
+fn border(standing: Standing, down_since_ms: Option<u64>, columns: u16) -> String {
+    let word = match (standing, down_since_ms) {
+        (Standing::Ready, _) => String::new(),
+        (_, Some(since)) => format!("-- not connected since {}: this came before ", time_of_day(since)),
+        _ => "-- not connected: this came before ".to_owned(),
     };
     format!("{word:-<width$}", width = usize::from(columns))
+}
+
+/// `21:43:26 UTC`, of milliseconds since 1970.
+fn time_of_day(unix_ms: u64) -> String {
+    let second = unix_ms / 1_000 % 86_400;
+    format!("{:02}:{:02}:{:02} UTC", second / 3_600, second / 60 % 60, second % 60)
 }
 
 fn clipped(text: &str, columns: u16) -> String {
@@ -118,7 +126,7 @@ fn clipped(text: &str, columns: u16) -> String {
 }
 
 /// In one piece, so that nothing comes between. A terminal that is gone ends the shell soon.
-fn write(text: &str) {
+pub(crate) fn write(text: &str) {
     let mut out = stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -144,8 +152,11 @@ mod tests {
 
     #[test]
     fn the_border_says_that_there_is_no_connection() {
-        assert_eq!(border(Standing::Ready, 5), "-----");
-        assert!(border(Standing::Connecting, 60).starts_with("-- not connected: this came before ----"));
+        let since = Some(1_763_848_006_999);
+        assert_eq!(border(Standing::Ready, since, 5), "-----");
+        let text = border(Standing::Connecting, since, 80);
+        assert!(text.starts_with("-- not connected since 21:46:46 UTC: this came before ----"), "{text}");
+        assert!(border(Standing::Off, None, 60).starts_with("-- not connected: this came before ----"));
     }
 
     #[test]

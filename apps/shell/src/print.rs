@@ -11,6 +11,7 @@ use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::{ScanError, Value, check};
 
 use crate::json_text::{one_line, pretty};
+use crate::words::counted;
 
 /// Rows of a list that are shown; how many more there are is said.
 const ROWS_MAX: usize = 500;
@@ -45,7 +46,9 @@ fn known(method: Method, json: &str) -> Option<String> {
         Method::CancelAll
         | Method::CancelByLabel
         | Method::CancelAllByInstrument
-        | Method::CancelAllByCurrency => format!("{} orders cancelled", value.text()),
+        | Method::CancelAllByCurrency => {
+            format!("{} cancelled", counted(value.text().parse::<u64>().ok()?, "order"))
+        }
         _ => return None,
     })
 }
@@ -359,12 +362,12 @@ fn known_data(channel: &str, data: &Value<'_>) -> Option<String> {
             let trades: List<'_, PublicTrade<'_>> = read(data)?;
             let last = trades.iter().last()?.ok()?;
             format!(
-                "{} {} {} at {}  ({} trades)",
+                "{} {} {} at {}  ({})",
                 last.instrument_name.to_cow(),
                 last.direction,
                 last.amount,
                 last.price,
-                trades.count()
+                counted(trades.count(), "trade")
             )
         }
         Channel::UserOrders { .. } => match read::<Order<'_>>(data) {
@@ -379,8 +382,12 @@ fn known_data(channel: &str, data: &Value<'_>) -> Option<String> {
                 .last()
                 .and_then(Result::ok)
                 .map_or_else(String::new, |last| order(&last));
-            let (orders, trades) = (changes.orders.count(), changes.trades.count());
-            format!("{orders} orders, {trades} trades, {} positions; {last}", changes.positions.count())
+            format!(
+                "{}, {}, {}; {last}",
+                counted(changes.orders.count(), "order"),
+                counted(changes.trades.count(), "trade"),
+                counted(changes.positions.count(), "position")
+            )
         }
         Channel::UserPortfolio { .. } => {
             let account: AccountSummary<'_> = read(data)?;
@@ -430,6 +437,7 @@ mod tests {
         assert_eq!(result(Method::GetTime, "12"), "12");
         assert_eq!(result(Method::GetOpenOrders, "[{}]"), "[\n  {}\n]");
         assert_eq!(result(Method::CancelAll, "3"), "3 orders cancelled");
+        assert_eq!(result(Method::CancelByLabel, "1"), "1 order cancelled");
     }
 
     #[test]

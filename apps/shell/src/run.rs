@@ -14,6 +14,7 @@ use tickpath_config::{say, tell};
 use crate::config::ShellConfig;
 use crate::execute::{Done, LOOK};
 use crate::interactive;
+use crate::keeper::Keeper;
 use crate::link::Link;
 use crate::log::Module;
 use crate::shell::{Failure, Interrupt, Shell};
@@ -100,6 +101,9 @@ pub struct CommandReport {
     /// The venue's result as it came: numbers keep their digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
+    /// What there is to know of the result beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// From the command to the socket, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<u64>,
@@ -127,8 +131,10 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
     };
     let link = Link::open(config, url, key.clone())?;
     let mut shell = Shell::new(link, key, options.is_dry_run, interrupt);
+    shell.key_place = options.config.key_place(options.config_file.as_deref(), options.key_file.as_deref());
     shell.link().log(options.log.clone());
     (shell.is_silent, shell.is_reported) = (options.is_silent, options.is_reported);
+    let keeper = Keeper::start(shell.shared_link())?;
     let mut runner = Runner { options, commands: Vec::new(), has_failed: false, is_person: false };
     let result = match script {
         Some(text) => runner.run_all(&mut shell, &text).map(drop),
@@ -141,6 +147,7 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
     if let Some(word) = shell.parting_word() {
         tell(format_args!("tickpath: {word}"));
     }
+    keeper.stop();
     let mut link = shell.link();
     link.disconnect();
     let ended = match (shell.interrupt.is_raised(), runner.has_failed) {
@@ -152,21 +159,14 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
     while let Some(line) = link.next_log() {
         tell(visible(&line));
     }
-    match result {
+    let ended = match result {
         // What was done is reported all the same.
         Err(error) if options.is_reported => {
             tell(format_args!("tickpath: {error:#}"));
-            let commands = runner.commands;
-            return Ok(Report {
-                url,
-                dry_run: options.is_dry_run,
-                commands,
-                stopwatch,
-                ended: Ended::Failed,
-            });
+            Ended::Failed
         }
-        result => result?,
-    }
+        result => result.map(|()| ended)?,
+    };
     Ok(Report { url, dry_run: options.is_dry_run, commands: runner.commands, stopwatch, ended })
 }
 
@@ -275,13 +275,13 @@ impl Runner<'_> {
     }
 
     fn tell_notes(&self, shell: &Shell) {
+        // Printed without the link, as everything is.
+        let mut lines: Vec<String> = Vec::new();
         let mut link = shell.link();
-        while let Some(line) = link.next_log() {
-            tell(visible(&line));
-        }
-        while let Some(note) = link.next_note() {
-            tell(format_args!("tickpath: {}", one_line(&note)));
-        }
+        lines.extend(std::iter::from_fn(|| Some(visible(&link.next_log()?))));
+        lines.extend(std::iter::from_fn(|| Some(format!("tickpath: {}", one_line(&link.next_note()?)))));
+        drop(link);
+        lines.iter().for_each(tell);
     }
 
     fn print(&self, done: &Done) -> anyhow::Result<()> {
@@ -305,12 +305,14 @@ fn report(command: &str, result: Result<Done, Failure>, total_ns: u64) -> Comman
         error: None,
         code: None,
         result: None,
+        note: None,
         send_ns: None,
         answer_ns: None,
         total_ns,
     };
     match result {
         Ok(done) => {
+            report.note = done.note;
             report.result = done.json.and_then(|json| RawValue::from_string(json).ok());
             if let Some((send, total)) = done.times {
                 (report.send_ns, report.answer_ns) = (Some(send.0), Some(total.0));

@@ -17,6 +17,8 @@ use crate::stopwatch::Span;
 
 /// How long a connection may take until requests can be sent.
 const CONNECT_MAX: Nanos = Nanos::from_secs(20);
+/// After so long a person is told what is waited for.
+const CONNECT_LONG: Nanos = Nanos::from_secs(1);
 /// How long to wait for the socket at once, so that signals and time-outs are noticed.
 const WAIT: Duration = Duration::from_millis(20);
 /// The longest pause that the venue's rate limit may ask for.
@@ -163,6 +165,8 @@ pub struct Shell {
     link: Arc<Mutex<Link>>,
     pub(crate) interrupt: Interrupt,
     pub(crate) key: Option<Key>,
+    /// Where that key is from, for who has to correct it; empty where nobody said.
+    pub(crate) key_place: String,
     /// The host that the key is for, and whether the venue there is a native one.
     pub(crate) key_of: (String, bool),
     pub(crate) is_dry_run: bool,
@@ -184,8 +188,8 @@ pub struct Shell {
     pub(crate) home: ShellConfig,
     /// Ids of the last orders that were answered.
     pub(crate) entered: VecDeque<String>,
-    /// An order was entered that rested at first.
-    pub(crate) rests: bool,
+    /// An order was entered that rested at first; how many connections were lost before.
+    pub(crate) rests: Option<u64>,
     was_ready: bool,
 }
 
@@ -201,6 +205,7 @@ impl Shell {
             link,
             interrupt,
             key,
+            key_place: String::new(),
             key_of,
             is_dry_run,
             is_silent: false,
@@ -213,7 +218,7 @@ impl Shell {
             is_quiet: false,
             home,
             entered: VecDeque::new(),
-            rests: false,
+            rests: None,
             was_ready: false,
         }
     }
@@ -222,7 +227,8 @@ impl Shell {
     /// venue cancels with the connection what is open of them.
     pub(crate) fn parting_word(&self) -> Option<&'static str> {
         let link = self.link();
-        let is_at_risk = self.rests
+        // A connection that was lost since has taken them with it.
+        let is_at_risk = self.rests == Some(link.losses())
             && !self.is_dry_run
             && link.config().cancel_on_disconnect
             && !link.url().is_native()
@@ -255,6 +261,7 @@ impl Shell {
         link.connect();
         let (start, losses) = (link.clock().now(), link.losses());
         let mut reasons = Vec::new();
+        let mut is_patient = !self.is_watched;
         loop {
             link.poll();
             while let Some(note) = link.next_note() {
@@ -275,9 +282,24 @@ impl Shell {
                 break;
             }
             if self.interrupt.is_raised() {
+                link.put_back(reasons);
                 return Err(Failure::Interrupted);
             }
+            if !is_patient && link.clock().now().since(start) > CONNECT_LONG {
+                is_patient = true;
+                let why = link.last_loss().map(|why| format!(": {why}")).unwrap_or_default();
+                tickpath_config::tell(crate::run::visible(&format!(
+                    "tickpath: waiting for the connection, Ctrl-C ends it{why}"
+                )));
+            }
             link.wait(WAIT);
+        }
+        // A reason that was told before is one still.
+        if reasons.is_empty() {
+            reasons.extend(link.last_loss().map(str::to_owned));
+        }
+        if let (true, Some(id)) = (link.is_login_refused() && !self.key_place.is_empty(), link.client_id()) {
+            reasons.push(format!("the key {id} is from {}", self.key_place));
         }
         link.disconnect();
         reasons.dedup();
@@ -409,15 +431,34 @@ impl Shell {
         time: Nanos,
         mut until: impl FnMut(&mut Link) -> bool,
     ) -> Result<bool, Failure> {
+        self.pump_lines(time, |link, _| until(link))
+    }
+
+    /// The same with lines that `until` makes for standard output. They are printed without the link: a terminal that
+    /// stands still, or a pipe that is full, must not keep the connection from its heartbeats.
+    pub(crate) fn pump_lines(
+        &mut self,
+        time: Nanos,
+        mut until: impl FnMut(&mut Link, &mut Vec<String>) -> bool,
+    ) -> Result<bool, Failure> {
         let clock = self.link().clock();
         let end = clock.now() + time;
+        let (mut told, mut said) = (Vec::new(), Vec::new());
         loop {
             let mut link = self.link();
             link.poll();
-            while let Some(line) = link.next_log() {
-                tickpath_config::tell(crate::run::visible(&line));
+            told.extend(std::iter::from_fn(|| link.next_log()));
+            let is_enough = until(&mut link, &mut said);
+            if !(told.is_empty() && said.is_empty()) {
+                drop(link);
+                told.drain(..).for_each(|line| tickpath_config::tell(crate::run::visible(&line)));
+                for line in said.drain(..) {
+                    // A full pipe or disk is noticed when the command's own result is printed.
+                    let _ = tickpath_config::say(crate::run::visible(&line));
+                }
+                link = self.link();
             }
-            if until(&mut link) {
+            if is_enough {
                 return Ok(true);
             }
             let left = end.since(clock.now());

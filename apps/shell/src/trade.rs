@@ -1,11 +1,11 @@
 //! Orders: checked against the limits, entered, and found again where their answer was lost.
 
 use tickpath_deribit::codes::{Direction, Kind, OrderState, OrderType};
+use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{
     CancelOrder, ClosePosition, GetInstrument, GetOpenOrders, GetOpenOrdersByInstrument, GetOrderState,
-    GetOrderStateByLabel, GetPosition, GetTicker, Instrument, Order, OrderPrice, OrderReply, Position,
-    Ticker,
+    GetPosition, GetTicker, Instrument, Order, OrderPrice, OrderReply, Position, Ticker,
 };
 use tickpath_deribit::method::Method;
 use tickpath_deribit::number::Decimal;
@@ -13,38 +13,21 @@ use tickpath_deribit::scan::{Value, check};
 use tickpath_deribit::text::Text;
 use tickpath_types::{Nanos, Side};
 
-use crate::link::Clock;
-use crate::order::{Change, NewOrder, currency_of, exceeds, has_limit, notional};
+use crate::link::{Clock, push_bounded};
+use crate::order::{Change, NewOrder, exceeds, has_limit, notional};
+use crate::settle::{self, After, Deadline, Look, SETTLE_ASKS, SETTLE_INTERVAL, SETTLE_MORE, Sent};
 use crate::shell::{Failure, Reply, Shell};
+use crate::words::counted;
 
-/// How far the venue's clock may be behind ours, in milliseconds, for an order to be one of this request, where nothing is
-/// known of it; and what is left to its rounding and its drift where its replies tell it.
-const CLOCKS_APART_MS: u64 = 60_000;
-const CLOCK_ERROR_MS: u64 = 1_000;
-/// How long after the deadline of a request, by the venue's clock, it is certain that it is not taken any more.
-const DEADLINE_MARGIN_MS: u64 = 1_000;
 /// Orders of this run that are known by their answers; the oldest are forgotten.
 const ENTERED_MAX: usize = 1_024;
-/// A request whose answer was lost may still be on its way: so often its order is asked for again, with this pause, and then
-/// with a longer one as long as the venue would take it.
-const SETTLE_ASKS: u32 = 5;
-const SETTLE_INTERVAL: Nanos = Nanos::from_millis(200);
-const SETTLE_INTERVAL_LONG: Nanos = Nanos::from_millis(500);
 
-/// When a request was sent by the venue's clock, and until when it is taken, in milliseconds since 1970; none where nothing
-/// is known of that clock.
-#[derive(Clone, Copy, Debug, Default)]
-struct Deadline {
-    asked_ms: Option<u64>,
-    valid_until: Option<u64>,
-}
-
-impl Deadline {
-    /// Whether it is certain that the request is not taken any more.
-    fn is_over(self, link: &crate::link::Link) -> bool {
-        let over_ms = self.valid_until.map(|until| until.saturating_add(DEADLINE_MARGIN_MS));
-        over_ms.zip(link.venue_ms()).is_some_and(|(over, venue)| venue > over)
-    }
+/// What of a dry run was checked by what the venue says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Checked {
+    what: Vec<&'static str>,
+    /// Why nothing was.
+    why_not: Option<String>,
 }
 
 /// Reads a result that the venue gave.
@@ -64,7 +47,8 @@ impl Shell {
             Side::Buy => Method::Buy,
             Side::Sell => Method::Sell,
         };
-        if order.label.is_none() && !self.link().keeps_requests() {
+        let has_own_label = order.label.is_none() && !self.link().keeps_requests();
+        if has_own_label {
             self.labels += 1;
             order.label = Some(format!("tp-{:x}-{:x}-{}", Clock::unix_ms(), std::process::id(), self.labels));
         }
@@ -81,27 +65,34 @@ impl Shell {
             }
         }
         if self.is_dry_run {
-            return self.dry_run(method, &order.params(None));
+            let checked = self.check_dry(|shell| shell.check_at_venue(side, &order))?;
+            return self.dry_run(method, &order.params(None), &checked);
         }
         let deadline = self.deadline()?;
         let result = match self.ask(method, &order.params(deadline.valid_until)) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
-                self.find_by_label(side, &order, deadline, failure)
+                let sent = Sent { side, order: &order, has_own_label };
+                self.find_by_label(sent, deadline, failure)
             }
             result => result,
         };
+        if let Err(Failure::Unknown(_) | Failure::Unanswered(_)) = &result {
+            // It may rest.
+            let losses = self.link().losses();
+            self.rests = Some(losses);
+        }
         if let Ok(reply) = &result
             && let Ok(reply) = read::<OrderReply<'_>>(&reply.json)
         {
-            if self.entered.len() == ENTERED_MAX {
-                self.entered.pop_front();
-            }
             let id = reply.order.order_id.to_cow().into_owned();
-            self.rests |= matches!(reply.order.order_state, OrderState::Open | OrderState::Untriggered);
+            if matches!(reply.order.order_state, OrderState::Open | OrderState::Untriggered) {
+                let losses = self.link().losses();
+                self.rests = Some(losses);
+            }
             if self.is_watched {
                 self.link().learn_order(id.clone());
             }
-            self.entered.push_back(id);
+            push_bounded(&mut self.entered, id, ENTERED_MAX);
         }
         result
     }
@@ -114,8 +105,10 @@ impl Shell {
         self.begin_ready()?;
         let link = self.link();
         let asked_ms = link.venue_ms();
-        let timeout_ms = link.config().request_timeout.0.0 / 1_000_000;
-        Ok(Deadline { asked_ms, valid_until: asked_ms.map(|now| now.saturating_add(timeout_ms)) })
+        let timeout = link.config().request_timeout.0;
+        let valid_until = asked_ms.map(|now| now.saturating_add(timeout.0 / 1_000_000));
+        let end = valid_until.map(|_| link.clock().now() + timeout + SETTLE_MORE);
+        Ok(Deadline { asked_ms, valid_until, end })
     }
 
     /// Changes an order.
@@ -127,19 +120,17 @@ impl Shell {
             self.check_change(change)?;
         }
         if self.is_dry_run {
-            return self.dry_run(Method::Edit, &change.params(None));
+            let checked =
+                self.check_dry(|shell| shell.check_change(change).map(|()| vec!["order", "step", "tick"]))?;
+            return self.dry_run(Method::Edit, &change.params(None), &checked);
         }
         let deadline = self.deadline()?;
         let failure = match self.ask(Method::Edit, &change.params(deadline.valid_until)) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => failure,
             result => return result,
         };
-        let is_done = |order: &Order<'_>| {
-            // A change before this one had perhaps the same aim.
-            let is_since = deadline.asked_ms.is_none_or(|asked| order.last_update_timestamp >= asked);
-            order.replaced && is_since && is_changed(change, order)
-        };
-        let (json, state) = self.state_after(&failure, &change.order_id, deadline, is_done)?;
+        let look = |order: &Order<'_>| settle::of_change(change, deadline, order);
+        let (json, state) = self.state_after(&failure, &change.order_id, deadline, look)?;
         match state {
             After::Done => {
                 Ok(Reply { json: format!("{{\"order\":{json},\"trades\":[]}}"), ..Reply::default() })
@@ -155,15 +146,20 @@ impl Shell {
     pub fn cancel(&mut self, order_id: &str) -> Result<Reply, Failure> {
         let params = CancelOrder { order_id: Text::new(order_id) };
         if self.is_dry_run {
-            return self.dry_run(Method::Cancel, &params);
+            return self.dry_run(Method::Cancel, &params, &Checked::default());
         }
         let failure = match self.ask(Method::Cancel, &params) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => failure,
             result => return result,
         };
-        let is_cancelled = |order: &Order<'_>| order.order_state == OrderState::Cancelled;
+        let look = |order: &Order<'_>| match order.order_state {
+            OrderState::Cancelled => Look::Done,
+            // What is over cannot be cancelled any more.
+            state if state.is_terminal() => Look::Never,
+            _ => Look::NotYet,
+        };
         // Nothing says until when the venue takes a cancel.
-        match self.state_after(&failure, order_id, Deadline::default(), is_cancelled)? {
+        match self.state_after(&failure, order_id, Deadline::default(), look)? {
             (json, After::Done) => Ok(Reply { json, ..Reply::default() }),
             (json, other) => Err(other.failure(&failure, &json)),
         }
@@ -180,11 +176,15 @@ impl Shell {
             self.check_close(instrument, order_type, price)?;
         }
         if self.is_dry_run {
-            return self.dry_run(Method::ClosePosition, &params);
+            return self.dry_run(Method::ClosePosition, &params, &Checked::default());
         }
         match self.ask(Method::ClosePosition, &params) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
                 Err(self.what_is_left(instrument, &failure))
+            }
+            // The code's own remedy is that of an order.
+            Err(Failure::Refused { code, message, .. }) if code == ErrorCode::AlreadyClosed.code() => {
+                Err(Failure::NotDone(format!("there is no position in {instrument} ({message}, {code})")))
             }
             result => result,
         }
@@ -230,7 +230,9 @@ impl Shell {
             let params = GetOpenOrdersByInstrument { instrument_name: name, order_type: None };
             let json = self.ask(Method::GetOpenOrdersByInstrument, &params)?.json;
             let count = read::<List<'_, Value<'_>>>(&json)?.count();
-            Ok(format!("the position in {instrument} is {size} and {count} orders are open in it"))
+            let are = if count == 1 { "is" } else { "are" };
+            let orders = counted(count, "order");
+            Ok(format!("the position in {instrument} is {size} and {orders} {are} open in it"))
         };
         match look() {
             Ok(state) => Failure::Unknown(format!("{failure}; {state}: look before it is closed again")),
@@ -241,13 +243,66 @@ impl Shell {
         }
     }
 
-    /// What would be sent.
-    pub(crate) fn dry_run<'a>(&self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
+    /// What would be sent, and what of it was checked.
+    pub(crate) fn dry_run<'a>(
+        &self,
+        method: Method,
+        params: &impl Field<'a>,
+        checked: &Checked,
+    ) -> Result<Reply, Failure> {
         self.link().check(method, params).map_err(Failure::Invalid)?;
         let mut out = format!("{{\"dry_run\":\"{method}\",\"params\":").into_bytes();
         params.write(&mut out);
-        out.push(b'}');
+        let Checked { what, why_not } = checked;
+        let why_not = why_not.as_ref().map(|why| format!(",\"not_checked\":{}", serde_json::json!(why)));
+        let what = serde_json::json!(what);
+        out.extend(format!(",\"checked\":{what}{}}}", why_not.unwrap_or_default()).into_bytes());
         Ok(Reply { json: String::from_utf8_lossy(&out).into_owned(), ..Reply::default() })
+    }
+
+    /// Checks something of a dry run by what the venue says, where it can be asked.
+    fn check_dry(
+        &mut self,
+        check: impl FnOnce(&mut Shell) -> Result<Vec<&'static str>, Failure>,
+    ) -> Result<Checked, Failure> {
+        match check(self) {
+            Ok(what) => Ok(Checked { what, why_not: None }),
+            Err(failure @ (Failure::NotConnected(_) | Failure::Late(_) | Failure::Lost(_))) => {
+                Ok(Checked { what: Vec::new(), why_not: Some(failure.to_string()) })
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Checks an order by its instrument, and its price by the band of now; what was checked.
+    fn check_at_venue(&mut self, side: Side, order: &NewOrder) -> Result<Vec<&'static str>, Failure> {
+        let json = self.instrument(&order.instrument)?;
+        let instrument: Instrument<'_> = read(&json)?;
+        order.check_instrument(&instrument)?;
+        let mut checked = vec!["instrument", "step"];
+        let Some(price) = order.price else { return Ok(checked) };
+        checked.push("tick");
+        if order.order_type != OrderType::Limit {
+            // The band counts when the trigger fires.
+            return Ok(checked);
+        }
+        let name = Text::new(&order.instrument);
+        let json = match self.ask(Method::Ticker, &GetTicker { instrument_name: name }) {
+            Ok(reply) => reply.json,
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            // The market is not known everywhere.
+            Err(_) => return Ok(checked),
+        };
+        let ticker: Ticker<'_> = read(&json)?;
+        let (Some(min), Some(max)) = (ticker.min_price, ticker.max_price) else { return Ok(checked) };
+        let is_beyond = if side == Side::Buy { price > max } else { price < min };
+        if is_beyond {
+            return Err(Failure::Invalid(format!(
+                "price={price} is outside of the band, which is {min} to {max} now"
+            )));
+        }
+        checked.push("band");
+        Ok(checked)
     }
 
     /// An instrument, asked for once.
@@ -294,7 +349,10 @@ impl Shell {
         if let Some(max) = limits.notional_max {
             let (price, index) = self.prices(side, order, instrument)?;
             let value = notional(instrument, amount, price, index).ok_or_else(|| {
-                Failure::Limit("no price to check limits.notional_max by: give a limit".to_owned())
+                Failure::Limit(match needs_index(&instrument.kind) {
+                    true => "the venue tells no index of it to check limits.notional_max by".to_owned(),
+                    false => "no price to check limits.notional_max by: give a limit".to_owned(),
+                })
             })?;
             if exceeds(value, max.0) {
                 return Err(Failure::Limit(format!(
@@ -306,8 +364,10 @@ impl Shell {
             let json = self.ask(Method::GetOpenOrders, &GetOpenOrders { kind: None, order_type: None })?.json;
             let count = read::<List<'_, Value<'_>>>(&json)?.count();
             if count >= max as usize {
+                let are = if count == 1 { "is" } else { "are" };
                 return Err(Failure::Limit(format!(
-                    "{count} orders are open, and limits.open_orders_max = {max}"
+                    "{} {are} open, and limits.open_orders_max = {max}",
+                    counted(count, "order")
                 )));
             }
         }
@@ -323,8 +383,7 @@ impl Shell {
     ) -> Result<(Option<Decimal>, Option<Decimal>), Failure> {
         // A sell order may trade above its limit; the market says how far.
         let own = order.price.filter(|_| has_limit(order.order_type) && side == Side::Buy);
-        let needs_index = matches!(instrument.kind, Kind::Option | Kind::OptionCombo | Kind::FutureCombo);
-        if own.is_some() && !needs_index {
+        if own.is_some() && !needs_index(&instrument.kind) {
             return Ok((own, None));
         }
         let name = Text::new(&order.instrument);
@@ -367,177 +426,11 @@ impl Shell {
         order.check_instrument(&instrument)?;
         self.check_limits(side, &order, &instrument, false)
     }
-
-    /// An order whose answer was lost, asked for by its label: for a while, as it may still be on its way.
-    fn find_by_label(
-        &mut self,
-        side: Side,
-        order: &NewOrder,
-        deadline: Deadline,
-        failure: Failure,
-    ) -> Result<Reply, Failure> {
-        let label = order.label.as_deref().unwrap_or_default();
-        let currency = Text::new(currency_of(&order.instrument));
-        let params = GetOrderStateByLabel { currency, label: Some(Text::new(label)) };
-        // A label of the user's may be that of several orders: those that were answered are others.
-        let answered = std::mem::take(&mut self.entered);
-        let since_ms = match deadline.asked_ms {
-            Some(asked) => asked.saturating_sub(CLOCK_ERROR_MS),
-            None => Clock::unix_ms().saturating_sub(CLOCKS_APART_MS),
-        };
-        let of_this_request = |value: &Value<'_>| {
-            let found: Order<'_> = value.parse().ok()?;
-            let is_new = found.creation_timestamp >= since_ms;
-            let is_answered = answered.iter().any(|id| *found.order_id.to_cow() == **id);
-            (is_new && !is_answered && is_as_sent(side, order, &found)).then_some(found.creation_timestamp)
-        };
-        let result = self.ask_by_label(&params, label, deadline, &of_this_request, &failure);
-        self.entered = answered;
-        result
-    }
-
-    fn ask_by_label(
-        &mut self,
-        params: &GetOrderStateByLabel<'_>,
-        label: &str,
-        deadline: Deadline,
-        of_this_request: &impl Fn(&Value<'_>) -> Option<u64>,
-        failure: &Failure,
-    ) -> Result<Reply, Failure> {
-        let mut asks = 0;
-        loop {
-            // Before the question: what the venue took until then it tells.
-            let is_over = deadline.is_over(&self.link());
-            let json = match self.ask(Method::GetOrderStateByLabel, params) {
-                Ok(reply) => reply.json,
-                Err(Failure::Interrupted) => return Err(unanswered(failure)),
-                Err(other) => {
-                    return Err(Failure::Unknown(format!(
-                        "{failure}, and asking by its label {label} failed ({other}): look at orders before it is sent again"
-                    )));
-                }
-            };
-            let orders: List<'_, Value<'_>> = read(&json)?;
-            let found = orders.iter().map_while(Result::ok).filter(|value| of_this_request(value).is_some());
-            if let Some(order) = found.max_by_key(&of_this_request) {
-                let json = format!("{{\"order\":{},\"trades\":[]}}", order.text());
-                return Ok(Reply { json, ..Reply::default() });
-            }
-            if is_over {
-                return Err(Failure::NotDone(format!(
-                    "{failure}; the venue has no order with its label {label} and takes none any more: it was not entered"
-                )));
-            }
-            if asks > SETTLE_ASKS && deadline.valid_until.is_none() {
-                return Err(Failure::Unknown(format!(
-                    "{failure}; the venue has no order with its label {label} so far: look at orders before it is sent again"
-                )));
-            }
-            self.pump(settle_pause(asks), |_| false).map_err(|_| unanswered(failure))?;
-            asks += 1;
-        }
-    }
-
-    /// The state of an order whose change or cancel got no answer, and whether it is as wanted; asked for as an order is.
-    fn state_after(
-        &mut self,
-        failure: &Failure,
-        order_id: &str,
-        deadline: Deadline,
-        is_as_wanted: impl Fn(&Order<'_>) -> bool,
-    ) -> Result<(String, After), Failure> {
-        let id = Text::new(order_id);
-        let mut asks = 0;
-        loop {
-            let is_over = deadline.is_over(&self.link());
-            match self.ask(Method::GetOrderState, &GetOrderState { order_id: id }) {
-                Ok(reply) => {
-                    if is_as_wanted(&read(&reply.json)?) {
-                        return Ok((reply.json, After::Done));
-                    }
-                    if is_over {
-                        return Ok((reply.json, After::NotDone));
-                    }
-                    if asks >= SETTLE_ASKS && deadline.valid_until.is_none() {
-                        return Ok((reply.json, After::Unknown));
-                    }
-                }
-                Err(Failure::Interrupted) => return Err(unanswered(failure)),
-                Err(other) => {
-                    return Err(Failure::Unknown(format!(
-                        "{failure}, and asking for the order failed ({other})"
-                    )));
-                }
-            }
-            self.pump(settle_pause(asks), |_| false).map_err(|_| unanswered(failure))?;
-            asks += 1;
-        }
-    }
 }
 
-/// What became of a change or a cancel whose answer was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
-    Done,
-    NotDone,
-    /// Not done so far; the venue may still take it.
-    Unknown,
-}
-
-impl After {
-    fn failure(self, failure: &Failure, order: &str) -> Failure {
-        let text = format!("{failure}; {}", crate::print::result(Method::Cancel, order));
-        if self == After::NotDone { Failure::NotDone(text) } else { Failure::Unknown(text) }
-    }
-}
-
-/// The pause behind so many questions.
-fn settle_pause(asks: u32) -> Nanos {
-    if asks < SETTLE_ASKS { SETTLE_INTERVAL } else { SETTLE_INTERVAL_LONG }
-}
-
-/// Whether an order is as a change would have it.
-fn is_changed(change: &Change, order: &Order<'_>) -> bool {
-    let is =
-        |wanted: Option<Decimal>, found: Option<Decimal>| wanted.is_none_or(|wanted| found == Some(wanted));
-    // A price that would take liquidity is moved for an order that must not.
-    let price = change.price.filter(|_| !(change.post_only || order.post_only));
-    is(change.amount, Some(order.amount))
-        && is(change.contracts, order.contracts.and_then(|contracts| contracts.decimal().ok()))
-        && is(price, order.price.and_then(OrderPrice::limit))
-        && is(change.trigger_price, order.trigger_price)
-        && is(change.trigger_offset, order.trigger_offset)
-        && is(change.display_amount, order.display_amount.or(order.max_show))
-        && (!change.post_only || order.post_only)
-        && (!change.reduce_only || order.reduce_only)
-}
-
-/// Ctrl-C while it is being found out what became of a request.
-fn unanswered(failure: &Failure) -> Failure {
-    match failure {
-        Failure::Late(method) | Failure::Lost(method) => Failure::Unanswered(method),
-        _ => Failure::Unanswered("the request"),
-    }
-}
-
-/// Whether an order at the venue is as one that was sent.
-fn is_as_sent(side: Side, sent: &NewOrder, found: &Order<'_>) -> bool {
-    // A price that would take liquidity is moved for an order that must not.
-    let is_fixed = has_limit(sent.order_type) && !sent.post_only;
-    let price = sent.price.filter(|_| is_fixed).map(OrderPrice::Limit);
-    // A type or a trigger that the venue has not changed by itself since.
-    let is_type = found.triggered == Some(true)
-        || sent.order_type == OrderType::MarketLimit
-        || found.order_type == sent.order_type;
-    let is_trigger =
-        sent.trigger_price.is_none_or(|price| found.trigger_price.is_none_or(|own| own == price));
-    is_type
-        && is_trigger
-        && (!sent.reduce_only || found.reduce_only)
-        && *found.instrument_name.to_cow() == *sent.instrument
-        && found.direction == side.into()
-        && sent.amount.is_none_or(|amount| amount == found.amount)
-        && price.is_none_or(|price| found.price == Some(price))
+/// Whether an order is worth what the index says, and not its price.
+fn needs_index(kind: &Kind) -> bool {
+    matches!(kind, Kind::Option | Kind::OptionCombo | Kind::FutureCombo)
 }
 
 /// A product that is a decimal again.

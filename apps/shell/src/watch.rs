@@ -13,7 +13,7 @@ use crate::log::Module;
 use crate::order::list;
 use crate::print;
 use crate::shell::{Failure, Shell};
-use crate::words::Arguments;
+use crate::words::{Arguments, counted};
 
 /// Messages that `show` shows where no number is given.
 const SHOWN: usize = 20;
@@ -42,7 +42,7 @@ impl Shell {
         let refused: Vec<&String> = refused.iter().filter(|name| channels.contains(name)).collect();
         if !refused.is_empty() {
             // Told here by name.
-            self.link().forget_notes();
+            self.link().forget_refusals();
             let names = list(refused.iter());
             for channel in refused {
                 self.link().unsubscribe(channel);
@@ -54,7 +54,7 @@ impl Shell {
         if !is_settled {
             return Err(Failure::Late("subscribe"));
         }
-        Ok(Done::text(format!("subscribed: {} channels", self.link().active_channels())))
+        Ok(Done::text(format!("subscribed: {}", counted(self.link().active_channels(), "channel"))))
     }
 
     /// Wants channels, all of them or none.
@@ -95,7 +95,7 @@ impl Shell {
         if !is_settled {
             return Err(Failure::Late("unsubscribe"));
         }
-        Ok(Done::text(format!("unsubscribed: {} channels", channels.len())))
+        Ok(Done::text(format!("unsubscribed: {}", counted(channels.len(), "channel"))))
     }
 
     pub(crate) fn subscriptions(&mut self, arguments: Arguments) -> Result<Done, Failure> {
@@ -148,9 +148,9 @@ impl Shell {
             self.link().want_news(true);
         }
         let mut heard = Heard { is_silent: self.is_silent, is_kept: self.is_reported, ..Heard::default() };
-        let result = self.pump(time.map_or(max, |time| time.0), |link| {
+        let result = self.pump_lines(time.map_or(max, |time| time.0), |link, lines| {
             while let Some((name, place)) = link.next_news() {
-                heard.take(link, &name, place);
+                lines.extend(heard.take(link, &name, place));
                 heard.seen += u64::from(channel == Some(&name));
                 if channel.is_some() && heard.seen >= count {
                     return true;
@@ -166,16 +166,19 @@ impl Shell {
         if heard.left_out > 0 && !heard.is_silent {
             let count = heard.left_out;
             tickpath_config::tell(format_args!(
-                "tickpath: wait: {count} messages came faster than they were shown"
+                "tickpath: wait: {} came faster than they were shown",
+                counted(count, "message")
             ));
         }
         if heard.is_alone() {
             return Err(Failure::NotDone("nobody reads what comes any more".to_owned()));
         }
         match channel {
-            Some(channel) if !is_enough => {
-                Err(Failure::NotDone(format!("{} of {count} messages of {channel} in time", heard.seen)))
-            }
+            Some(channel) if !is_enough => Err(Failure::NotDone(format!(
+                "{} of {} of {channel} in time",
+                heard.seen,
+                counted(count, "message")
+            ))),
             _ => Ok(Done { json: self.is_reported.then(|| heard.json()), ..Done::default() }),
         }
     }
@@ -210,7 +213,10 @@ impl Shell {
             };
             format!("[{}] {sign} {body}{cut}", entry.at.0 / 1_000_000)
         });
-        let text = lines.collect::<Vec<_>>().join("\n");
+        let text = match entries.is_empty() {
+            true => "no such messages so far".to_owned(),
+            false => lines.collect::<Vec<_>>().join("\n"),
+        };
         let list = entries.iter().map(|entry| {
             serde_json::json!({
                 "at_ms": entry.at.0 / 1_000_000,
@@ -274,20 +280,20 @@ struct Heard {
 }
 
 impl Heard {
-    fn take(&mut self, link: &Link, name: &str, place: u64) {
+    /// Takes a message; the line to print of it.
+    fn take(&mut self, link: &Link, name: &str, place: u64) -> Option<String> {
         let Some(entry) = link.history().entry(place) else {
             self.left_out += 1;
-            return;
+            return None;
         };
-        if !self.is_silent {
-            let line = print::channel_line(name, &entry.text);
-            // A full pipe or disk is noticed when the command's own result is printed.
-            let _ = tickpath_config::say(crate::run::visible(&format!("{name}  {line}")));
+        if self.is_kept {
+            self.keep(name, &entry);
         }
-        if !self.is_kept {
-            return;
-        }
-        match data_of(&entry).filter(|data| self.kept_len + data.len() <= KEPT_MAX) {
+        (!self.is_silent).then(|| format!("{name}  {}", print::channel_line(name, &entry.text)))
+    }
+
+    fn keep(&mut self, name: &str, entry: &crate::history::Entry) {
+        match data_of(entry).filter(|data| self.kept_len + data.len() <= KEPT_MAX) {
             Some(data) => {
                 self.kept_len += data.len();
                 self.kept.push(format!("{{\"channel\":\"{name}\",\"data\":{data}}}"));

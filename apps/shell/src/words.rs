@@ -37,6 +37,13 @@ pub fn commands(text: &str) -> Vec<String> {
     commands
 }
 
+/// `1 order`, `2 orders`.
+#[must_use]
+pub fn counted(count: impl TryInto<u64>, name: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The words of a command: separated by spaces, or in quotes.
 ///
 /// # Errors
@@ -151,6 +158,12 @@ mod tests {
         assert_eq!(commands(text), ["connect", "buy X 1", "cancel 'a;b'", "quit"]);
         // What stands behind a label belongs to the order.
         assert_eq!(commands("buy X 1 label=a#1 post_only;#x"), ["buy X 1 label=a#1 post_only"]);
+    }
+
+    #[test]
+    fn what_is_counted_is_one_or_many() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "order")), ["0 orders", "1 order", "2 orders"]);
+        assert_eq!(counted(usize::MAX, "x"), "18446744073709551615 xs");
     }
 
     #[test]

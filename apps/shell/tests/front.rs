@@ -131,10 +131,10 @@ fn an_order_goes_with_the_connection_that_is_lost() {
 fn place(folder: &std::path::Path) -> (Running, Shell) {
     let venue = Running::start(folder, |text| {
         let faults =
-            "[deribit]\nfaults = { maintenance_for = '1s', half_open_for = '2s', reply_delay = '2s' }\n";
+            "[deribit]\nfaults = { maintenance_for = '1s', half_open_for = '2s', reply_delay = '6s' }\n";
         text.replace("[deribit]\n", faults)
     });
-    let shell = shell_with(&venue, "anna", "cancel_on_disconnect = false\nrequest_timeout = '1s'");
+    let shell = shell_with(&venue, "anna", "cancel_on_disconnect = false\nrequest_timeout = '3s'");
     (venue, shell)
 }
 
@@ -164,6 +164,33 @@ fn an_order_whose_reply_is_lost_late_or_cut_off_is_found() {
         assert_eq!(venue.faults.count(kind), 2);
     }
     has_orders(&venue, &["lost", "slow", "cut"]);
+    drop(shell);
+    venue.stop();
+}
+
+#[test]
+fn a_lost_order_that_the_venue_made_another_of_is_not_called_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = Running::start(folder.path(), |text| {
+        text.replace("[deribit]\n", "[deribit]\nbeyond_band = 'clamp'\nfaults = { reply_delay = '6s' }\n")
+    });
+    let mut shell = shell_with(&venue, "anna", "cancel_on_disconnect = false\nrequest_timeout = '3s'");
+    said(&mut shell, "connect");
+    let mut lost = |command: &str| {
+        venue.faults.happen_next(FaultKind::ReplyLost, 1);
+        shell.execute(command)
+    };
+    // Nobody sells: what is left of a market order rests as a limit order.
+    for order in ["10", "10 label=market"] {
+        let text = lost(&format!("buy BTC-PERPETUAL {order}")).unwrap().text;
+        assert!(text.contains("open: buy 10"), "{order}: {text}");
+    }
+    // Beyond the band: by the shell's own label it is this one whatever its price; by another's that is not certain.
+    let text = lost("buy BTC-PERPETUAL 10 90000").unwrap().text;
+    assert!(text.contains("open: buy 10"), "{text}");
+    let failure = lost("buy BTC-PERPETUAL 10 90000 label=far").unwrap_err();
+    assert!(failure.kind() == "unknown" && failure.to_string().contains("not as it was sent"), "{failure}");
+    has_orders(&venue, &["tp-", "market", "far", "tp-"]);
     drop(shell);
     venue.stop();
 }

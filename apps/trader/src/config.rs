@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::{
-    ConfigError, Duration, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret,
+    ConfigError, Duration, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret, beside,
 };
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedSettings, LineReader, SnapshotSources};
@@ -421,10 +421,10 @@ impl TraderSettings {
     /// # Errors
     /// [`ConfigError`] in one line that says what to change.
     pub fn load(path: &Path) -> Result<TraderSettings, ConfigError> {
-        let config: TraderConfig = tickpath_config::load(path)?;
+        let mut config: TraderConfig = tickpath_config::load(path)?;
         config.check()?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let instruments = Instruments::load(&folder.join(&config.instruments))?;
+        config.order_entry.password.place(path);
+        let instruments = Instruments::load(&beside(path, &config.instruments))?;
         for symbol in config.instrument_limits.keys() {
             if !instruments.iter().any(|instrument| instrument.symbol.as_str() == symbol) {
                 return Err(ConfigError::value(format!(

@@ -64,7 +64,7 @@ fn what_goes_wrong_is_said_in_one_line() {
     let ran = run(ORDER_TEST, &gateway, &["--symbols", "NOPE"]);
     assert!(failure(&ran).starts_with("the gateway has no instrument NOPE: "));
     let ran = run(ORDER_TEST, &gateway, &["--symbols", SYMBOL, "--account", "B1"]);
-    assert_eq!(failure(&ran), format!("the user {WHO} has no account B1: it has A1"));
+    assert_eq!(failure(&ran), format!("the user {WHO} has no account B1 to trade with: it has A1"));
     let (socket, requests) = (gateway.socket(), gateway.requests());
     drop(gateway);
     assert!(requests.is_empty());

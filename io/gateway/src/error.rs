@@ -1,7 +1,7 @@
 //! What can go wrong at the door, and what to do.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use tickpath_gateway_protocol::frame::{FrameError, Refusal};
@@ -31,12 +31,11 @@ pub enum DoorError {
 #[non_exhaustive]
 pub enum ConnectError {
     /// Nothing listens there, or this user may not call it.
-    #[error("cannot call the gateway at {}: {error}; is it running?", path.display())]
+    #[error("cannot call the gateway at {}: {error}; is it running?", whole(path).display())]
     Call {
         /// The socket.
         path: PathBuf,
-        /// What the system says.
-        #[source]
+        /// What the system says; it is part of the message, and no source that would be told once more.
         error: io::Error,
     },
     /// The gateway said no.
@@ -66,6 +65,11 @@ pub enum ConnectError {
     /// What the system says.
     #[error("cannot talk with the gateway: {0}")]
     System(#[from] io::Error),
+}
+
+/// A path that says more than where it was said.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 impl ConnectError {

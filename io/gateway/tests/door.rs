@@ -357,7 +357,11 @@ fn a_gateway_that_starts_again_finds_its_clients_again() {
     door.admit(login.id, 0).unwrap();
     let (event, client) = thread.join().unwrap();
     assert_eq!((event.header.kind, event.header.session), (EventKind::CONNECTED, door.session()));
-    assert_eq!(client.welcome().unwrap().generation, 2);
+    assert_eq!(client.welcome().unwrap().session, door.session());
+    // A door that ends leaves no segment.
+    assert_eq!(site.config.folder.names().unwrap(), std::slice::from_ref(&site.config.segment));
+    drop(door);
+    assert!(site.config.folder.names().unwrap().is_empty());
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub struct Closed<'a> {
     /// The code of the close frame (RFC 6455, 7.4), e.g. 1000 normal, 1001 going away; 1005 where the frame had none;
     /// 1006 where the connection broke without one.
     pub code: u16,
-    /// The reason given.
+    /// The reason given. Of 1006 what broke the connection; empty where the other end ended it without a close frame.
     pub reason: &'a str,
 }
 
@@ -203,7 +203,13 @@ impl<S: StreamSocket> Channel<S> {
         self.last = Message::Close(Some(abnormal));
         let (code, error) = match error {
             Error::ConnectionClosed | Error::AlreadyClosed => return Ok(true),
-            Error::Io(error) if is_lost(&error) => return Ok(true),
+            // TLS that ends without its own farewell: the other end has closed.
+            Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(true),
+            Error::Io(error) if is_lost(&error) => {
+                let reason = Utf8Bytes::from(error.to_string());
+                self.last = Message::Close(Some(CloseFrame { code: CloseCode::Abnormal, reason }));
+                return Ok(true);
+            }
             Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
                 return Ok(true);
             }

@@ -61,7 +61,7 @@ pub enum WebError {
         host: String,
     },
     /// TLS failed: mostly a certificate that is not trusted, or for another name.
-    #[error("TLS with {host} failed: {why}: a private CA is named by its file")]
+    #[error("TLS with {host} failed: {why}: {}", tls_remedy(.why))]
     Tls {
         /// The other end.
         host: String,
@@ -77,7 +77,7 @@ pub enum WebError {
         status: u16,
     },
     /// The other end does not speak WebSocket as it should.
-    #[error("{host} breaks the WebSocket protocol: {why}: is it a venue's WebSocket address?")]
+    #[error("{host} breaks the WebSocket protocol: {why}: {}", protocol_remedy(.why))]
     Protocol {
         /// The other end.
         host: String,
@@ -110,4 +110,25 @@ pub enum WebError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// What to do about a failure of TLS.
+fn tls_remedy(why: &str) -> &'static str {
+    if why.contains("InvalidContentType") {
+        "nobody speaks TLS at this port: name the one that does, or write ws:// in place of wss://"
+    } else if why.contains("certificate") {
+        "a CA of one's own is named by ca_file, or --ca-file FILE"
+    } else {
+        "is it a TLS port, and are its certificates sound?"
+    }
+}
+
+/// What to do where somebody does not speak WebSocket.
+fn protocol_remedy(why: &str) -> &'static str {
+    // The first bytes of TLS are no HTTP.
+    if why.contains("httparse") {
+        "is it a TLS port? then write wss://"
+    } else {
+        "is it a venue's WebSocket address?"
+    }
 }

@@ -165,8 +165,9 @@ pub trait Visitor<'a> {
     }
 }
 
-/// Leaves results and data to be read later.
-struct Later;
+/// Leaves results and data to be read later, from their [`Value`]s.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Later;
 
 impl Visitor<'_> for Later {}
 

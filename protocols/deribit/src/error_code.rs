@@ -188,12 +188,6 @@ impl ErrorCode {
     pub const fn is_unsure(self) -> bool {
         matches!(self, ErrorCode::TimedOut | ErrorCode::RequestFailed | ErrorCode::InternalServerError)
     }
-
-    /// True when the server closes the connection with it.
-    #[must_use]
-    pub const fn ends_connection(self) -> bool {
-        matches!(self, ErrorCode::TooManyRequests)
-    }
 }
 
 impl fmt::Display for ErrorCode {

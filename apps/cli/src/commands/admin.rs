@@ -8,18 +8,16 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use tickpath_config::{InstrumentConfig, Instruments, say};
+use tickpath_config::{InstrumentConfig, Instruments, say, tell};
 use tickpath_exchange::hash_password;
 
-use super::json;
+use super::{INTERRUPTED, json, password};
 
 mod status;
 mod users;
 
 /// How long a venue may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest input that is looked at for a password.
-const PASSWORD_INPUT_MAX: u64 = 256;
 
 /// Commands to a running venue, over its Unix socket.
 ///
@@ -211,7 +209,7 @@ fn line_of(instrument: &InstrumentConfig) -> String {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let line = match &args.command {
-        Command::HashPassword => return print_hash(std::io::stdin().lock()),
+        Command::HashPassword => return print_hash(),
         Command::Instrument(command) => {
             // Each is added by itself: the first that is refused ends it.
             let lines = command.lines()?;
@@ -302,11 +300,14 @@ fn in_the_log(answer: &Value) -> String {
     }
 }
 
-/// Reads the first line of the input; a password on the command line would be seen by others.
-fn print_hash(input: impl BufRead) -> anyhow::Result<ExitCode> {
-    let mut password = String::new();
-    input.take(PASSWORD_INPUT_MAX).read_line(&mut password).context("standard input")?;
-    let hash = hash_password(password.trim_end_matches(['\n', '\r']))
+fn print_hash() -> anyhow::Result<ExitCode> {
+    let Some(password) = password::ask().context("standard input")? else {
+        tell("tickpath: interrupted");
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let hash = str::from_utf8(&password)
+        .ok()
+        .and_then(hash_password)
         .context("a password has 1 to 10 ASCII characters: write it to standard input")?;
     say(hash)?;
     Ok(ExitCode::SUCCESS)

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tickpath_agent::Host;
-use tickpath_config::{ConfigError, HIDDEN_PASSWORD, Instruments, say, to_toml};
+use tickpath_config::{ConfigError, HIDDEN_PASSWORD, Instruments, absolute, beside, say, to_toml};
 use tickpath_demo::DemoConfig;
 use tickpath_deribit_front::DeribitConfig;
 use tickpath_exchange::ExchangeConfig;
 use tickpath_feedhandler::live::LiveConfig;
 use tickpath_gateway::config::GatewayConfig;
+use tickpath_gateway::process::check_secrets;
 use tickpath_shell::ShellConfig;
 use tickpath_trader::{TraderConfig, TraderSettings, strategy_by_name};
 use tickpath_types::Instrument;
@@ -44,7 +45,11 @@ enum Config {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args {
-        Args::Check { file } => say(format_args!("{}: a valid {}", file.display(), read(file)?.kind()))?,
+        Args::Check { file } => {
+            let config = read(file)?;
+            config.check_secrets(file)?;
+            say(format_args!("{}: a valid {}", file.display(), config.kind()))?;
+        }
         Args::Show { file } => say(read(file)?.to_text(file).trim_end())?,
     }
     Ok(ExitCode::SUCCESS)
@@ -61,6 +66,17 @@ impl Config {
             Config::Demo(_) => "demo configuration",
             Config::Instruments(..) => "instrument file",
         }
+    }
+
+    /// Keys and passwords are looked for as at a start. Those of venues and traders are read with the file.
+    fn check_secrets(&self, file: &Path) -> anyhow::Result<()> {
+        match self {
+            Config::Feed(config) => config.check_secrets(file)?,
+            Config::Shell(config) => drop(config.key(Some(file), None)?),
+            Config::Gateway(config) => drop(check_secrets(config, Some(file))?),
+            Config::Exchange(_) | Config::Trader(_) | Config::Demo(_) | Config::Instruments(..) => {}
+        }
+        Ok(())
     }
 
     /// TOML that is read as the same configuration.
@@ -100,34 +116,32 @@ fn read(file: &Path) -> anyhow::Result<Config> {
         Config::Trader(Box::new(config))
     } else if has("channel") || has("outputs") {
         let mut config = LiveConfig::load(file)?;
-        if let Some(socket) = &mut config.admin.socket {
-            *socket = std::path::absolute(&*socket)?;
+        for named in [&mut config.admin.socket, &mut config.outputs.folder].into_iter().flatten() {
+            *named = absolute(named);
         }
         Config::Feed(Box::new(config))
     } else if has("users") || has("accounts") {
         Config::Gateway(Box::new(gateway(file)?))
-    } else if has("url") {
-        let mut config: ShellConfig = tickpath_config::load(file)?;
-        config.file = Some(file.to_owned());
+    } else if has("url") || has("client_id") {
+        let mut config = ShellConfig::load(file)?;
         config.check()?;
         if let Some(native) = &mut config.native {
             native.instruments = from_anywhere(file, &native.instruments)?;
-        }
-        if let Some(path) = &mut config.ca_file {
-            *path = std::path::absolute(&*path)?;
         }
         Config::Shell(Box::new(config))
     } else if has("instruments") {
         let (config, settings) = ExchangeConfig::load(file)?;
         let mut config = config.filled(&cores);
-        if let Some(table) = &mut config.deribit {
-            let deribit = DeribitConfig::from_table(table)?;
-            deribit.settings(&settings, Some(file))?;
+        if let (Some(table), Some(deribit)) = (&mut config.deribit, DeribitConfig::load(file)?) {
+            deribit.settings(&settings, Some(file)).map_err(|error| error.in_file(file))?;
             // With its defaults, and without its secrets.
             *table = toml::Table::try_from(deribit)?;
         }
         config.instruments = from_anywhere(file, &config.instruments)?;
-        config.journal.folder = std::path::absolute(&config.journal.folder)?;
+        config.journal.folder = absolute(&config.journal.folder);
+        if let Some(admin) = &mut config.admin {
+            admin.socket = absolute(&admin.socket);
+        }
         Config::Exchange(Box::new(config))
     } else if has("instrument") && table.len() == 1 {
         let definitions = Instruments::load(file)?;
@@ -140,21 +154,16 @@ fn read(file: &Path) -> anyhow::Result<Config> {
 /// With its paths as they read from any folder.
 fn gateway(file: &Path) -> anyhow::Result<GatewayConfig> {
     let mut config = GatewayConfig::load(file)?;
-    let paths = [
-        &mut config.client_listen_address,
-        &mut config.admin_listen_address,
-        &mut config.event_log.folder,
-        &mut config.venue.ca_file,
-    ];
-    for path in paths.into_iter().flatten() {
-        *path = std::path::absolute(&*path)?;
+    let sockets = [&mut config.client_listen_address, &mut config.admin_listen_address];
+    for socket in sockets.into_iter().flatten() {
+        *socket = absolute(socket);
     }
     Ok(config)
 }
 
 /// A path that a file names relative to itself, as it reads from any folder.
 fn from_anywhere(file: &Path, named: &Path) -> Result<PathBuf, ConfigError> {
-    let path = file.parent().unwrap_or(Path::new("")).join(named);
+    let path = beside(file, named);
     std::fs::canonicalize(&path).map_err(|source| ConfigError::Read { path, source })
 }
 

@@ -1,5 +1,6 @@
 //! `tickpath exchange`.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,6 +17,10 @@ use tickpath_journal::Policy;
 use tickpath_timing::{Joiner, JoinerConfig, Trace};
 use tickpath_types::Nanos;
 
+mod lines;
+
+use lines::HeldLines;
+
 /// How often the stamps are drained.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a progress line is printed.
@@ -26,8 +31,14 @@ const TRACE_CAPACITY: usize = 1 << 18;
 /// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out on two multicast lines, retransmission on request.
 ///
 /// Prints where it can be reached. Try configs/exchange.toml, and configs/trader.toml beside it. A venue that is started
-/// again goes on where its journal ends: orders, numbers and messages are as they were.
+/// again goes on where its journal ends: orders, numbers and messages are as they were. With [deribit] in its file it
+/// speaks Deribit's API v2 as well, over WebSocket, HTTP and FIX.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  tickpath exchange --config configs/exchange.toml         docs/market-data.md, docs/journal.md
+  tickpath exchange --config configs/exchange-day.toml     a day by a schedule: docs/admin.md
+  tickpath exchange --config configs/deribit.toml          with Deribit's dialect: docs/deribit.md")]
 pub struct Args {
     /// The venue's configuration file
     #[arg(long, value_name = "FILE")]
@@ -68,8 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
-    let deribit =
-        venue.side_door.map(|door| open_deribit(args, &config, &settings, door, clock)).transpose()?;
+    let deribit = venue.side_door.map(|door| open_deribit(args, &settings, door, clock)).transpose()?;
     let mut admin = match &config.admin {
         Some(admin) => Some((
             AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?
@@ -91,6 +101,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runner = Runner::start(config.placement(&cores).plan(venue.agents)?, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
+    let _lines = hold_lines(&venue.endpoints, config.market_data.interface);
     let deribit_view = deribit.as_ref().map(DeribitServer::view);
     let deribit = deribit.map(|server| start_deribit(&mut console, &config, server, clock)).transpose()?;
     for step in &venue.missed {
@@ -126,7 +137,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     drop(journal);
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
-    console.say(format_args!("{}\n{}", joiner.report(), progress_line(&venue.view)));
+    // Of a venue that nobody asked anything there is nothing to report.
+    if venue.view.order_server.requests.read() > 0 {
+        console.say(joiner.report());
+    }
+    console.say(progress_line(&venue.view));
     deribit_view.iter().for_each(|view| console.say(view));
     console.finish()?;
     deribit.context("the Deribit front closed before the venue did")?;
@@ -136,15 +151,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Opens the Deribit front beside the venue.
 fn open_deribit(
     args: &Args,
-    config: &ExchangeConfig,
     venue: &VenueSettings,
     door: SideDoor,
     clock: TscClock,
 ) -> anyhow::Result<DeribitServer> {
-    let table = config.deribit.as_ref().context("deribit: the table is missing")?;
-    let settings = DeribitConfig::from_table(table)
-        .and_then(|deribit| deribit.settings(venue, Some(&args.config)))
-        .map_err(|error| error.in_file(&args.config))?;
+    let deribit = DeribitConfig::load(&args.config)?.context("deribit: the table is missing")?;
+    let settings =
+        deribit.settings(venue, Some(&args.config)).map_err(|error| error.in_file(&args.config))?;
     let journal = venue.journal.as_ref().context("deribit: it follows the log: choose a journal.policy")?;
     let mut path = journal.folder.clone().into_os_string();
     path.push(".deribit-labels");
@@ -163,7 +176,8 @@ fn start_deribit(
     console.say(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
     console.say(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
     if let Some(address) = server.fix_address() {
-        console.say(format_args!("  Deribit FIX      {address}   FIX 4.4, TargetCompID DERIBITSERVER"));
+        let over = if s.is_empty() { "" } else { " over TLS" };
+        console.say(format_args!("  Deribit FIX      {address}   FIX 4.4{over}, TargetCompID DERIBITSERVER"));
     }
     Ok(server.start(clock)?)
 }
@@ -207,6 +221,20 @@ fn print_endpoints(
             test_users.join(", ")
         ));
     }
+}
+
+/// Two venues on one line are no mistake that shows by itself: each of them publishes, and readers have both in turn.
+fn hold_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> HeldLines {
+    let groups: Vec<_> =
+        [endpoints.line_a, endpoints.line_b].into_iter().chain(endpoints.snapshots).collect();
+    let (lines, taken) = HeldLines::hold(&groups, interface);
+    for group in taken {
+        tell(format_args!(
+            "warning: another venue of this machine sends to {group} too, and readers hear both: give one of them groups of its \
+             own under [market_data]"
+        ));
+    }
+    lines
 }
 
 fn progress_line(view: &VenueView) -> String {

@@ -1,11 +1,9 @@
 //! `tickpath gateway`.
 
-use std::io::{BufRead, stdin};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
-use nix::sys::termios::{self, LocalFlags, SetArg, Termios};
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{PasswordHash, say, tell, thousands};
@@ -13,7 +11,7 @@ use tickpath_gateway::admin::call;
 use tickpath_gateway::replay::{Difference, Replayed, replay};
 use tickpath_gateway::users::PASSWORD_LEN_MAX;
 
-use super::json;
+use super::{INTERRUPTED, json, password};
 
 mod flags;
 mod log;
@@ -28,12 +26,12 @@ use flags::Flags;
 #[command(after_help = "\
 Examples:
   tickpath gateway --config configs/gateway.toml
-  tickpath gateway --config deribit.toml --dry-run --metrics-listen-address 7800
+  tickpath gateway --config configs/gateway.toml --dry-run --metrics-listen-address 26440
   tickpath gateway status --config configs/gateway.toml
-  tickpath gateway kill deribit        no order leaves any more, and open ones are cancelled
-  tickpath gateway release deribit --confirm deribit
-  tickpath gateway limits deribit A1 order_size_max=10 open_orders_max=5
-  tickpath gateway limits --config configs/gateway.toml A1 none
+  tickpath gateway kill --config configs/gateway.toml      no order leaves any more, open ones are cancelled
+  tickpath gateway release --config configs/gateway.toml --confirm deribit
+  tickpath gateway limits --config configs/gateway.toml A1 order_size_max=10 open_orders_max=5
+  tickpath gateway limits --socket configs/deribit.admin.sock A1 none
   tickpath gateway log log/2026-W47/deribit/1795362361000 --kind request,venue-out")]
 pub struct Args {
     #[command(flatten)]
@@ -124,10 +122,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Command::Log(args) => log::run(args),
         Command::Replay { files, json } => replay_log(files, json.as_deref()),
-        Command::HashPassword => {
-            let _hidden = HiddenInput::begin();
-            hash_password(stdin().lock())
-        }
+        Command::HashPassword => hash_password(),
     }
 }
 
@@ -154,7 +149,7 @@ fn socket_of(flags: &Flags, name: Option<&str>, socket: Option<&Path>) -> anyhow
     if let Some(socket) = socket {
         return Ok(socket.to_owned());
     }
-    match name {
+    match name.or(flags.name()) {
         Some(name) if !flags.has_config() => Ok(PathBuf::from(format!("{name}.admin.sock"))),
         None if !flags.has_config() => {
             anyhow::bail!("say which gateway: its NAME, --config FILE or --socket PATH")
@@ -212,37 +207,15 @@ fn replay_log(files: &[PathBuf], json_file: Option<&Path>) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// While it lives a terminal does not show what is typed.
-struct HiddenInput(Termios);
-
-impl HiddenInput {
-    /// Asks for the password; `None` where the input is no terminal.
-    fn begin() -> Option<HiddenInput> {
-        let shown = termios::tcgetattr(stdin()).ok()?;
-        let mut hidden = shown.clone();
-        hidden.local_flags.remove(LocalFlags::ECHO);
-        hidden.local_flags.insert(LocalFlags::ECHONL);
-        termios::tcsetattr(stdin(), SetArg::TCSADRAIN, &hidden).ok()?;
-        tell("password, which is not shown, then Enter:");
-        Some(HiddenInput(shown))
-    }
-}
-
-impl Drop for HiddenInput {
-    fn drop(&mut self) {
-        let _ = termios::tcsetattr(stdin(), SetArg::TCSADRAIN, &self.0);
-    }
-}
-
-/// Reads the first line of the input; a password on the command line would be seen by others.
-fn hash_password(mut input: impl BufRead) -> anyhow::Result<ExitCode> {
-    let mut password = String::new();
-    input.read_line(&mut password).context("standard input")?;
-    let password = password.trim_end_matches(['\n', '\r']);
+fn hash_password() -> anyhow::Result<ExitCode> {
+    let Some(password) = password::ask().context("standard input")? else {
+        tell("tickpath: interrupted");
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
     ensure!(
         (1..=PASSWORD_LEN_MAX).contains(&password.len()),
         "a password has 1 to {PASSWORD_LEN_MAX} bytes: write it to standard input"
     );
-    say(PasswordHash::make(password.as_bytes()).context("the system gives no random numbers")?)?;
+    say(PasswordHash::make(&password).context("the system gives no random numbers")?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@ use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell};
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{
-    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, row_names, run_counted,
+    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, names_meant, row_names, run_counted,
 };
 use tickpath_types::Nanos;
 
@@ -39,7 +39,7 @@ pub enum Args {
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// Measure these rows only, and their limits; see below for their names
+    /// Measure these rows only, and their limits; see below for their names, whose beginning will do
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',')]
     filter: Vec<String>,
     /// Write the report as JSON to a file, or to standard output for "-"
@@ -92,8 +92,9 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn measure(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<BenchReport> {
+    let filter = names_meant(&args.filter, &DEMO_ROWS)?;
     let options = BenchOptions {
-        filter: args.filter.clone(),
+        filter: filter.clone(),
         external_rows: &DEMO_ROWS,
         rounds: args.rounds,
         effort: if args.quick { Effort::Quick } else { Effort::Full },
@@ -102,7 +103,7 @@ fn measure(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<BenchReport> {
         stop: stop.clone(),
     };
     let mut report = bench(&options)?;
-    let wanted = |name: &str| args.filter.is_empty() || args.filter.iter().any(|wanted| wanted == name);
+    let wanted = |name: &str| filter.is_empty() || filter.iter().any(|wanted| wanted == name);
     if DEMO_ROWS.into_iter().any(wanted) {
         push_demo_rows(&mut report, args, stop, wanted)?;
     }

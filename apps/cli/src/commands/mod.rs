@@ -11,6 +11,7 @@ mod generate;
 mod journal;
 mod json;
 mod lab;
+mod password;
 mod progress;
 mod replay;
 mod shell;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tickpath_config::{load, tell};
+use tickpath_config::tell;
 use tickpath_shell::{
     Ended, GrantName, Interrupt, Module, RunOptions, ShellConfig, Source, run as run_shell,
 };
@@ -37,7 +37,7 @@ pub struct Args {
     /// How the key is shown: client_signature (the default), or client_credentials, which sends the secret itself
     #[arg(long, value_name = "HOW")]
     grant: Option<GrantName>,
-    /// What the login is to allow, such as 'account:read trade:read_write'; without it all that the key may do
+    /// What the login is to allow, such as 'account:read_write trade:read_write'; without it all that the key may do
     #[arg(long, value_name = "WORDS")]
     scope: Option<String>,
     /// Trust the certificates in this PEM file and no others
@@ -68,7 +68,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut config = match &args.config {
-        Some(path) => load(path)?,
+        Some(path) => ShellConfig::load(path)?,
         None => ShellConfig::default(),
     };
     if let Some(url) = &args.url {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use serde_json::{Value, json};
 use tickpath_config::{say, thousands};
 use tickpath_shm::{
@@ -156,7 +156,7 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     json::check(json)?;
     let names = place.names()?;
     let mut table =
-        Table::new(&["SEGMENT", "WRITER", "PID", "SYMBOLS", "ROWS", "STREAM", "QUOTES/S", "AGE", "GEN"]);
+        Table::new(&["SEGMENT", "WRITER", "PID", "SYMBOLS", "ROWS", "STREAM", "A SECOND", "AGE", "GEN"]);
     let (mut report, mut damaged) = (Vec::new(), Vec::new());
     for (folder, name) in &names {
         let segment = match Segment::open(folder, name) {
@@ -164,8 +164,9 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
             // It went since it was listed.
             Err(ShmError::Missing { .. }) => continue,
             Err(error) => {
-                report.push(json!({ "name": name.as_str(), "error": error.to_string() }));
-                damaged.push(error.to_string());
+                let error = told(&error);
+                damaged.push(error.clone());
+                report.push(json!({ "name": name.as_str(), "error": error }));
                 continue;
             }
         };
@@ -224,14 +225,31 @@ fn describe(name: &SegmentName, segment: &Segment) -> Value {
     found
 }
 
+/// What is wrong, and what to do about it here: its writer is not meant to be started for that.
+fn told(error: &ShmError) -> String {
+    match error {
+        ShmError::Missing { name, folder } => {
+            format!(
+                "there is no segment '{name}' in {}: tickpath shm list names those there are",
+                folder.display()
+            )
+        }
+        ShmError::Damaged { path, damage } => {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            format!("{} is damaged: {damage}; tickpath shm reclaim {name} removes it", path.display())
+        }
+        other => other.to_string(),
+    }
+}
+
 /// The same as a line of the table; a dash where a segment has no such thing.
 fn line_of(found: &Value) -> Vec<String> {
     let text = |key: &str| found[key].as_str().unwrap_or("-").to_owned();
     let count = |key: &str| found[key].as_u64().map_or_else(|| "-".to_owned(), thousands);
     let plain = |key: &str| found[key].as_u64().unwrap_or_default().to_string();
-    let rate = found["quotes_per_second"].as_f64().map(|rate| thousands(rate as u64));
-    let events =
-        || found["events_per_second"].as_f64().map(|rate| format!("{} events", thousands(rate as u64)));
+    let rate_of =
+        |key: &str, what: &str| found[key].as_f64().map(|rate| format!("{} {what}", thousands(rate as u64)));
+    let quotes = rate_of("quotes_per_second", "quotes");
     vec![
         text("name"),
         text("writer"),
@@ -239,7 +257,7 @@ fn line_of(found: &Value) -> Vec<String> {
         count("symbols"),
         count("rows"),
         count("stream_capacity"),
-        rate.or_else(events).unwrap_or_default(),
+        quotes.or_else(|| rate_of("events_per_second", "events")).unwrap_or_else(|| "-".to_owned()),
         short_age(age(found["created_ns"].as_u64().unwrap_or_default())),
         plain("generation"),
     ]
@@ -252,7 +270,8 @@ fn chosen(names: &[String], place: &Place) -> anyhow::Result<Vec<(Folder, Segmen
     }
     let named = |name: &String| {
         let name = SegmentName::new(name)?;
-        Ok((place.open_for(&name)?, name))
+        let folder = place.open_for(&name).map_err(|error| anyhow!(told(&error)))?;
+        Ok((folder, name))
     };
     names.iter().map(named).collect()
 }
@@ -265,8 +284,9 @@ fn verify_all(names: &[String], place: &Place, json: Option<&Path>) -> anyhow::R
         let segment = match Segment::open(&folder, &name) {
             Ok(segment) => segment,
             Err(error) => {
-                report.push(json!({ "name": name.as_str(), "error": error.to_string() }));
-                bad.push(error.to_string());
+                let error = told(&error);
+                bad.push(error.clone());
+                report.push(json!({ "name": name.as_str(), "error": error }));
                 continue;
             }
         };
@@ -345,7 +365,7 @@ fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {
             Ok(Reclaimed::Kept) if names.is_empty() => say(format_args!("{name}: kept, its writer lives"))?,
             Ok(Reclaimed::Kept) => failed.push(format!("{name}: the writer lives: stop it first")),
             // The others can be removed all the same.
-            Err(error) => failed.push(error.to_string()),
+            Err(error) => failed.push(told(&error)),
         }
     }
     ensure!(failed.is_empty(), "{}", failed.join("; "));

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Site, assert_refused, repository, run};
+use crate::support::{Site, assert_refused, repository, run, tickpath};
 
 #[test]
 fn every_sample_is_valid_as_what_it_is() {
@@ -122,6 +122,13 @@ fn a_wrong_key_is_named_with_its_line() {
     ] {
         assert_refused(&args, &[place, "unknown field", key, "expected"]);
     }
+    // The front's own table, which the venue hands on.
+    let sample = std::fs::read_to_string(repository().join("configs/deribit.toml")).unwrap();
+    let sample = sample.replace("\nband = ", "\nbandx = ").replace("deribit-instruments", "instruments");
+    let line = 1 + sample.lines().position(|line| line.starts_with("bandx")).unwrap();
+    let front = site.write("front.toml", &sample);
+    let place = format!("front.toml:{line}");
+    assert_refused(&["config", "check", &front], &[&place, "unknown field", "bandx"]);
     let broken = site.write("broken.toml", "seconds = = 1\n");
     assert_refused(&["config", "check", &broken], &["broken.toml:1"]);
 }
@@ -182,6 +189,54 @@ fn a_password_is_never_shown_and_must_not_lie_open() {
     assert!(!printed.out.contains("hunter2"), "{}", printed.out);
     let shown = site.write("shown.toml", &printed.out);
     assert_refused(&["trader", "--config", &shown], &["TICKPATH_PASSWORD_NOT_SHOWN"]);
+}
+
+/// A gateway that would refuse to start, were anything wrong with its keys.
+const GATEWAY: &str = "name = 'never'\n[venue]\nws_uri = 'ws://127.0.0.1:9/'\n[accounts.A1]\nlogin = 'x'\n\
+                       secret = 'test'\n[users.u]\npassword = 'test'\naccounts = 'A1'\n";
+
+/// A check says what the start would say, with the same end.
+#[test]
+fn secrets_are_looked_for_by_a_check_as_by_a_start() {
+    let site = Site::new();
+    let file = site.write("g.toml", "");
+    let write = |text: &str, mode| {
+        site.write("g.toml", text);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let open = format!("chmod 600 {file}");
+    let kept = site.path("kept");
+    for (secret, password, words) in [
+        ("hunter2", "test", &[open.as_str(), "accounts.A1.secret"][..]),
+        ("test", "hunter2", &[open.as_str()]),
+        ("file:kept", "test", &["cannot read", kept.as_str(), "accounts.A1.secret"]),
+        ("env:TICKPATH_NO_SUCH", "test", &["TICKPATH_NO_SUCH", "accounts.A1.secret"]),
+        ("test", "$argon2id$x", &["users.u.password"]),
+    ] {
+        let text = GATEWAY.replace("secret = 'test'", &format!("secret = '{secret}'"));
+        write(&text.replace("password = 'test'", &format!("password = '{password}'")), 0o644);
+        assert_refused(&["config", "check", &file], words);
+        let [checked, started] = [&["config", "check", &file][..], &["gateway", "--config", &file]].map(run);
+        assert_eq!((checked.code, checked.err), (started.code, started.err));
+    }
+    // A hash is no password: others may read it.
+    let made = tickpath().args(["gateway", "hash-password"]).write_stdin("hunter2\n").output().unwrap();
+    let hash = String::from_utf8(made.stdout).unwrap();
+    write(&GATEWAY.replace("password = 'test'", &format!("password = '{}'", hash.trim())), 0o644);
+    let checked = run(&["config", "check", &file]);
+    assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
+    // What is kept elsewhere is found from anywhere, also by what is shown.
+    std::fs::write(&kept, "hunter2\n").unwrap();
+    std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o600)).unwrap();
+    write(&GATEWAY.replace("secret = 'test'", "secret = 'file:kept'"), 0o644);
+    assert_eq!(run(&["config", "check", &file]).code, Some(0));
+    let text = run(&["config", "show", &file]).out;
+    assert!(text.contains(&format!("\"file:{kept}\"")), "{text}");
+
+    let shell = site.write("s.toml", "client_id = 'x'\nclient_secret = 'file:none'\n");
+    let none = site.path("none");
+    assert_refused(&["config", "check", &shell], &["cannot read", &none]);
+    assert_refused(&["shell", "--config", &shell, "-c", "test"], &["cannot read", &none]);
 }
 
 /// What a file comes to, without comments.

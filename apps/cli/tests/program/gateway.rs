@@ -20,6 +20,15 @@ fn config(site: &Site, name: &str) -> String {
     site.write("gateway.toml", &text)
 }
 
+/// A segment in the folder that all gateways of this machine share: nothing of it stays.
+struct Removed(String);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        run(&["shm", "reclaim", &self.0]);
+    }
+}
+
 /// The only file in the only folder of the only folder.
 fn only_file(folder: &str) -> String {
     let mut path = std::path::PathBuf::from(folder);
@@ -35,8 +44,9 @@ fn only_file(folder: &str) -> String {
 #[test]
 fn a_gateway_is_commanded_and_leaves_a_log() {
     let site = Site::new();
-    // The segment of market data lies in a folder that all gateways of this machine share.
     let name = format!("program-{}", std::process::id());
+    // Its last gateway is gone before: what is named later is dropped first.
+    let _segment = Removed(name.clone());
     let file = config(&site, &name);
     let mut gateway = Running::start(&["gateway", "--config_file", &file, "--loop_timer_freq", "1us"]);
     let metrics = gateway.hear("an address of metrics", |line| {
@@ -135,6 +145,7 @@ fn what_cannot_be_used_is_said_in_one_line() {
         (&["gateway", "replay", &long, "--config", &file], &["--config", "leave it out"]),
         (&["gateway", "--flagfile", &flags], &["flags:2", "no flag --nmae"]),
         (&["gateway", "status", "nowhere"], &["nowhere.admin.sock", "is it running"]),
+        (&["gateway", "kill", "--name", "nowhere"], &["nowhere.admin.sock", "is it running"]),
         (&["gateway", "log", &no_log], &["no.log", "no log of a gateway"]),
         (&["gateway", "log", &long], &["long.log", "no log of a gateway"]),
         (&["gateway", "log", &long, "--kind", "x"], &["no kind x", "venue-in"]),

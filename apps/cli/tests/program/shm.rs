@@ -107,7 +107,7 @@ fn segments_are_listed_and_verified() {
     }
     assert_refused(
         &["shm", "verify", "none", "--folder", &folder],
-        &["no segment 'none'", "start its writer"],
+        &["no segment 'none'", "tickpath shm list"],
     );
     assert_refused(&["shm", "list", "--folder", "/no/such/folder"], &["/no/such/folder"]);
 }

@@ -170,8 +170,10 @@ impl Site {
             &format!(
                 "instruments = 'instruments.toml'\n\
                  [order_entry]\naddress = '127.0.0.1:0'\ntest_users = ['TEST01', 'TEST02']\n\
-                 [market_data]\nretransmission = '127.0.0.1:0'\n{}",
-                site.lines
+                 [market_data]\nretransmission = '127.0.0.1:0'\n{}\
+                 [market_data.snapshots]\ngroup = '{}'\n",
+                site.lines,
+                free_multicast_group().unwrap()
             ),
         );
         site

@@ -81,6 +81,28 @@ fn a_second_venue_at_the_same_port_is_told_so() {
     assert_eq!(venue.join().code, Some(0));
 }
 
+/// The system lets both send; readers would have the messages of both.
+#[test]
+fn a_second_venue_on_the_same_lines_is_warned_of_and_a_quiet_one_ends_with_few_words() {
+    let sites = [Site::new(), Site::new()];
+    let config = std::fs::read_to_string(sites[0].path("exchange.toml")).unwrap();
+    sites[1].write("exchange.toml", &config);
+    let venues = sites.each_ref().map(|site| site.start_venue().0);
+    let mut warnings = 0;
+    for venue in venues {
+        venue.interrupt();
+        let printed = venue.join();
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        assert!(!printed.out.contains("no order request"), "{}", printed.out);
+        assert!(printed.out.contains("0 logins, 0 refused"), "{}", printed.out);
+        let lines =
+            printed.err.lines().filter(|line| line.contains("another venue of this machine sends to"));
+        warnings += lines.count();
+    }
+    // Line A, line B and the snapshots, of whichever came second.
+    assert_eq!(warnings, 3);
+}
+
 #[test]
 fn a_trader_without_a_venue_says_what_is_missing() {
     let site = Site::new();

@@ -154,7 +154,7 @@ fn maintenance_is_waited_for() {
     place.fail(FaultKind::Maintenance);
     trader.wait("the loss", |trader| trader.stats().losses >= 2);
     let losses = &trader.mind.losses;
-    assert!(losses[0].contains("1012 system_maintenance"), "{losses:?}");
+    assert!(losses[0].contains("(1012): system_maintenance"), "{losses:?}");
     assert!(losses[1].contains("status 503"), "{losses:?}");
     trader.wait("login", Trader::is_settled);
     trader.buy("after", 10, "59000").unwrap();

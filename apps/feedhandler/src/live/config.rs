@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Date, Duration, IdleConfig, Secret, Zone};
+use tickpath_config::{ConfigError, Date, Duration, IdleConfig, Secret, Zone, beside};
 use tickpath_feed::{ArbiterConfig, ChannelConfig};
 use tickpath_iex::Feed;
 use tickpath_types::{Nanos, Symbol};
@@ -72,7 +72,7 @@ pub struct OutputsSection {
     /// Name of the segment in shared memory that has the symbol cache and the stream of updates; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
-    /// Folder of the segment; the usual one when absent.
+    /// Folder of the segment, relative to this file; the usual one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     /// Instruments that the segment has room for.
@@ -302,10 +302,22 @@ impl LiveConfig {
     pub fn load(path: &Path) -> Result<LiveConfig, ConfigError> {
         let mut config: LiveConfig = tickpath_config::load(path)?;
         config.finish()?;
-        if let Some(socket) = &mut config.admin.socket {
-            *socket = path.parent().unwrap_or(Path::new("")).join(&*socket);
+        for named in [&mut config.admin.socket, &mut config.outputs.folder].into_iter().flatten() {
+            *named = beside(path, named);
+        }
+        for channel in &mut config.channels {
+            [&mut channel.token, &mut channel.password].into_iter().flatten().for_each(|it| it.place(path));
         }
         Ok(config)
+    }
+
+    /// Whether the secrets of all channels are to be found; `file` is where they may be written out.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when one is not, or others may read it.
+    pub fn check_secrets(&self, file: &Path) -> Result<(), ConfigError> {
+        let secrets = self.channels.iter().flat_map(|channel| [&channel.token, &channel.password]);
+        secrets.flatten().try_for_each(|secret| secret.resolve(Some(file)).map(drop))
     }
 
     /// Gives channels their names and checks everything.

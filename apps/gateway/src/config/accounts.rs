@@ -87,6 +87,14 @@ fn check_scope(scope: &str) -> Result<(), String> {
                 .to_owned(),
         );
     }
+    // Where some access is named, the venue grants what is named alone.
+    let names = |kinds: &[&str]| words.iter().any(|word| kinds.contains(&kind(word).as_str()));
+    if names(&["account", "wallet"]) && !names(&["trade"]) {
+        return Err(
+            "without a word on trade nothing is told of orders: write trade:read to watch, trade:read_write to trade"
+                .to_owned(),
+        );
+    }
     Ok(())
 }
 

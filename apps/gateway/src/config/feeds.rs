@@ -10,9 +10,24 @@ use super::between;
 
 /// Candles of one series at most that are kept for who comes.
 const LENGTH_MAX: u32 = 500;
-/// Lengths of candles that the venue has, in minutes, the day beside (Deribit API v2, `chart.trades`).
-const MINUTES: [u32; 11] = [1, 3, 5, 10, 15, 30, 60, 120, 180, 360, 720];
-const DAY_MINUTES: u32 = 1_440;
+/// Candles of one instrument at most, of all lengths: each takes memory of every instrument, and a client that comes is told them
+/// all at once.
+const CANDLES_MAX: usize = 1_000;
+/// Lengths of candles that the venue has, in minutes, and as channels' names have them (Deribit API v2, `chart.trades`).
+const LENGTHS: [(u32, &str); 12] = [
+    (1, "1"),
+    (3, "3"),
+    (5, "5"),
+    (10, "10"),
+    (15, "15"),
+    (30, "30"),
+    (60, "60"),
+    (120, "120"),
+    (180, "180"),
+    (360, "360"),
+    (720, "720"),
+    (1_440, "1D"),
+];
 
 /// What is asked for of each instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,13 +75,21 @@ impl FeedsConfig {
         }
         let allowed = format!("1 to {LENGTH_MAX}");
         let length = self.time_series_length.into();
-        between("venue.feeds.time_series_length", length, 1, LENGTH_MAX.into(), &allowed)
+        between("venue.feeds.time_series_length", length, 1, LENGTH_MAX.into(), &allowed)?;
+        if self.candles_max() > CANDLES_MAX {
+            return Err(ConfigError::value(format!(
+                "venue.feeds.time_series names {} lengths of {} candles each: {CANDLES_MAX} of an instrument at most, so name fewer, or lower venue.feeds.time_series_length",
+                self.time_series.len(),
+                self.time_series_length
+            )));
+        }
+        Ok(())
     }
 }
 
 /// The length of candles: minutes, or `1D`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resolution(u32);
+pub struct Resolution(u32, &'static str);
 
 as_text!(Resolution);
 
@@ -76,28 +99,27 @@ impl Resolution {
     pub const fn secs(self) -> u32 {
         self.0 * 60
     }
+
+    /// As channels' names have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.1
+    }
 }
 
 impl FromStr for Resolution {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Resolution, String> {
-        if text == "1D" {
-            return Ok(Resolution(DAY_MINUTES));
-        }
-        let found = MINUTES.into_iter().find(|minutes| minutes.to_string() == text);
-        found.map(Resolution).ok_or_else(|| {
+        let found = LENGTHS.into_iter().find(|(_, name)| *name == text);
+        found.map(|(minutes, name)| Resolution(minutes, name)).ok_or_else(|| {
             format!("{text:?} is no length of candles: write minutes that the venue has, \"1\", \"3\", \"5\", \"10\", \"15\", \"30\", \"60\", \"120\", \"180\", \"360\", \"720\", or \"1D\"")
         })
     }
 }
 
 impl fmt::Display for Resolution {
-    /// As channels' names have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            DAY_MINUTES => f.write_str("1D"),
-            minutes => write!(f, "{minutes}"),
-        }
+        f.write_str(self.1)
     }
 }

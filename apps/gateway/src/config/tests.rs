@@ -123,12 +123,17 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (account("scope = 'trade:write'"), &["accounts.A1.scope", "trade:write is no word of it"]),
         (account("scope = 'trade:read trade:read_write'"), &["accounts.A1.scope", "says trade twice"]),
         (account("scope = 'account:read trade:none'"), &["accounts.A1.scope", "trade:read to watch"]),
+        (account("scope = 'account:read'"), &["accounts.A1.scope", "without a word on trade"]),
         (account("scope = 'expires:0'"), &["expires:0 is no word of it"]),
         (account("grant = 'password'"), &["unknown variant `password`", "client_signature"]),
         (BASE.replace("accounts = 'A1'", "risk_manager = true"), &["risk manager of no account"]),
         (BASE.replace("accounts = 'A1'", "mmp = true"), &["users.u.mmp", "users.u.accounts"]),
         (venue("feeds.time_series = ['1', '2']"), &["\"2\" is no length of candles", "\"1D\""]),
         (venue("feeds.time_series = ['60', '60']"), &["venue.feeds.time_series names 60 twice"]),
+        (
+            venue("feeds = { time_series = ['1', '60', '1D'], time_series_length = 400 }"),
+            &["3 lengths of 400 candles each", "1000 of an instrument at most"],
+        ),
         (venue("feeds.time_series_length = 0"), &["venue.feeds.time_series_length is 0", "1 to 500"]),
         (
             with("[clients]\nevents_max = 256").replace(
@@ -255,4 +260,30 @@ fn an_account_says_how_it_logs_in_and_for_what() {
     let again = GatewayConfig::parse("again.toml", &to_toml(&config)).unwrap();
     let account = &again.accounts["A1"];
     assert_eq!((account.grant, account.scope.as_deref()), (Grant::ClientCredentials, Some(scope)));
+}
+
+#[test]
+fn paths_of_a_file_begin_at_its_folder_and_those_of_flags_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("g.toml");
+    let text =
+        BASE.replace("[accounts.A1]", "ca_file = 'ca.pem'\n[event_log]\nfolder = 'logs'\n[accounts.A1]");
+    let text = text.replace("secret = 'test'", "secret = 'file:kept/key'");
+    std::fs::write(&file, format!("name = 'g'\nstate_folder = 'state'\n{text}")).unwrap();
+    let config = GatewayConfig::load(&file).unwrap();
+    let within = |name: &str| folder.path().join(name);
+    assert_eq!((config.client_socket(), config.admin_socket()), (within("g.sock"), within("g.admin.sock")));
+    assert_eq!((config.state_folder(), config.event_log.folder), (within("state"), Some(within("logs"))));
+    assert_eq!(config.venue.ca_file, Some(within("ca.pem")));
+    let error = config.accounts["A1"].secret.resolve(Some(&file)).unwrap_err().to_string();
+    assert!(error.contains(within("kept/key").to_str().unwrap()), "{error}");
+
+    let named = "name = 'g'\nclient_listen_address = 'run/c.sock'\nadmin_listen_address = '/run/a.sock'\n";
+    std::fs::write(&file, format!("{named}{BASE}")).unwrap();
+    let config = GatewayConfig::load(&file).unwrap();
+    assert_eq!(config.client_socket(), within("run/c.sock"));
+    assert_eq!(config.admin_socket(), Path::new("/run/a.sock"));
+    let flags = Overrides { client_listen_address: Some("c.sock".into()), ..Overrides::default() };
+    let config = GatewayConfig::load_with(&file, &flags).unwrap();
+    assert_eq!(config.client_socket(), Path::new("c.sock"));
 }

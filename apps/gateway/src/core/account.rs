@@ -373,10 +373,11 @@ impl Account {
         self.entry.as_ref().is_none_or(|entry| entry.is_up)
     }
 
-    /// Whether a connection stands that cancellations can go by: its own, logged in, or the one that orders go by.
+    /// Whether a connection stands that cancellations can go by: its own, logged in as one that may trade, or the FIX session
+    /// that orders go by.
     #[must_use]
     pub fn can_cancel(&self) -> bool {
-        self.step >= Step::Orders || self.has_fix()
+        self.step >= Step::Orders && self.may_trade || self.has_fix()
     }
 
     /// The request that a reply is to.

@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 
 use tickpath_deribit::envelope::Response;
-use tickpath_deribit::field::{Field, List};
 use tickpath_deribit::messages::{Candle, ChartData, GetTradingviewChartData};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::number::{Decimal, Number};
-use tickpath_deribit::scan::Value;
+use tickpath_deribit::scan::{ScanError, Value};
 use tickpath_deribit::text::Text as VenueText;
-use tickpath_gateway_protocol::{Fixed, TimeSeries, UpdateKind};
+use tickpath_gateway_protocol::{ConnectionStatus, Fixed, TimeSeries, UpdateKind};
 use tickpath_types::Nanos;
 
 use super::Core;
@@ -28,13 +27,15 @@ pub struct Series {
     length: usize,
     /// Those that were are to be asked for.
     is_wanted: bool,
+    /// They were told since the connection stands.
+    is_known: bool,
 }
 
 impl Series {
     /// Nothing yet, with room for `length` candles.
     #[must_use]
     pub fn new(length: usize) -> Series {
-        Series { candles: VecDeque::with_capacity(length), length, is_wanted: false }
+        Series { candles: VecDeque::with_capacity(length), length, is_wanted: false, is_known: false }
     }
 
     /// The candles, the oldest first.
@@ -61,18 +62,20 @@ impl Series {
         self.candles.push_back(candle);
     }
 
-    /// Takes those that were in place of what is kept; of the last one kept, which came by the channel, what is newer stays.
-    fn replace(&mut self, were: impl Iterator<Item = TimeSeries>) {
-        let latest = self.candles.back().copied();
-        self.candles.clear();
-        were.for_each(|candle| self.push(candle));
-        let is_newer = |latest: &TimeSeries| match self.candles.back() {
-            Some(last) if last.begin_utc_ns == latest.begin_utc_ns => last.volume < latest.volume,
-            Some(last) => last.begin_utc_ns < latest.begin_utc_ns,
-            None => true,
-        };
-        if let Some(latest) = latest.filter(is_newer) {
-            self.take(latest);
+    /// Takes a candle of the venue's list. What the channel told of the same one stays where it says more: the list may be older.
+    fn merge(&mut self, candle: TimeSeries) {
+        let place = self.candles.partition_point(|known| known.begin_utc_ns < candle.begin_utc_ns);
+        if let Some(known) = self.candles.get_mut(place)
+            && known.begin_utc_ns == candle.begin_utc_ns
+        {
+            if known.volume <= candle.volume {
+                *known = candle;
+            }
+        } else if self.candles.len() < self.length {
+            self.candles.insert(place, candle);
+        } else if place > 0 {
+            self.candles.pop_front();
+            self.candles.insert(place - 1, candle);
         }
     }
 }
@@ -103,7 +106,7 @@ impl Core {
     pub(super) fn want_candles(&mut self, symbol: u32) {
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         for (place, series) in instrument.series.iter_mut().enumerate() {
-            if series.candles.is_empty() && !std::mem::replace(&mut series.is_wanted, true) {
+            if !series.is_known && !std::mem::replace(&mut series.is_wanted, true) {
                 self.charts.wanted.push_back((symbol, place));
             }
         }
@@ -131,11 +134,13 @@ impl Core {
         let Some((symbol, place)) = self.charts.wanted.pop_front() else { return 0 };
         let stream = self.market_stream(symbol);
         let Some(instrument) = self.instruments.get_mut(symbol) else { return 1 };
+        let Some(series) = instrument.series.get_mut(place) else { return 1 };
         if !instrument.is_listed {
-            instrument.series[place].is_wanted = false;
+            series.is_wanted = false;
             return 1;
         }
         // Not before the channel stands: nothing is missed between the two.
+        let stream = stream.filter(|stream| self.streams[*stream].status == ConnectionStatus::READY);
         let is_settled = stream.is_some_and(|stream| venue.settled_channels(stream).is_some());
         let asked = if is_settled { self.ask_candles(symbol, place, now, venue) } else { None };
         match asked {
@@ -151,12 +156,11 @@ impl Core {
         let span_ms = u64::from(resolution.secs()) * 1_000;
         let end_ms = self.venue_ms(now);
         let count = u64::from(self.settings.feeds.time_series_length);
-        let resolution = resolution.to_string();
         let params = GetTradingviewChartData {
             instrument_name: VenueText::new(name),
             start_timestamp: (end_ms / span_ms).saturating_sub(count - 1) * span_ms,
             end_timestamp: end_ms,
-            resolution: VenueText::new(&resolution),
+            resolution: VenueText::new(resolution.name()),
         };
         venue.request(now, 0, Method::GetTradingviewChartData, &params).ok()
     }
@@ -176,6 +180,12 @@ impl Core {
         door: &mut impl Door,
     ) -> bool {
         let Some((symbol, place)) = self.end_chart(id) else { return false };
+        let stream = self.market_stream(symbol);
+        if stream.is_some_and(|stream| self.streams[stream].status != ConnectionStatus::READY) {
+            // Nothing would tell what follows: it is asked for again when the connection stands.
+            self.charts.wanted.push_back((symbol, place));
+            return true;
+        }
         let is_retryable = response
             .outcome
             .err()
@@ -195,8 +205,9 @@ impl Core {
         }
         let about = self.about_symbol(symbol);
         let Some(instrument) = self.instruments.get_mut(symbol) else { return true };
-        instrument.series[place].is_wanted = false;
-        for candle in instrument.series[place].all() {
+        let Some(series) = instrument.series.get_mut(place) else { return true };
+        (series.is_wanted, series.is_known) = (false, true);
+        for candle in series.all() {
             let body = TimeSeries { update: UpdateKind::SNAPSHOT, ..*candle };
             door.broadcast(self.stamp.event(&body, about, Cause { received, ..Cause::default() }));
         }
@@ -213,33 +224,38 @@ impl Core {
 
     fn take_chart(&mut self, symbol: u32, place: usize, value: &Value<'_>) -> Result<(), NewsFault> {
         let data: ChartData<'_> = value.parse().map_err(|_| NewsFault::Code)?;
-        let period_secs = self.settings.feeds.time_series[place].secs();
-        let lists = [&data.open, &data.high, &data.low, &data.close].map(all);
-        let [open, high, low, close] = lists;
-        let [open, high, low, close] = [open?, high?, low?, close?];
-        let (ticks, volume, cost) = (all(&data.ticks)?, all(&data.volume)?, all(&data.cost)?);
-        let is_even = [open.len(), high.len(), low.len(), close.len(), volume.len(), cost.len()]
-            .iter()
-            .all(|len| *len == ticks.len());
-        if !is_even {
+        let Some(period_secs) = self.settings.feeds.time_series.get(place).map(|one| one.secs()) else {
+            return Ok(());
+        };
+        // Nothing is taken of lists that are of different lengths.
+        let count = data.ticks.iter().count();
+        let lens = [&data.open, &data.high, &data.low, &data.close].map(|list| list.iter().count());
+        let sums = [&data.volume, &data.cost].map(|list| list.iter().count());
+        if lens.iter().chain(&sums).any(|len| *len != count) {
             return Err(NewsFault::Code);
         }
-        let candle = |at: usize| {
-            let candle = Candle {
-                tick: ticks[at],
-                open: open[at],
-                high: high[at],
-                low: low[at],
-                close: close[at],
-                volume: volume[at],
-                cost: cost[at],
-            };
-            body_of(&candle, period_secs)
-        };
-        let candles: Vec<TimeSeries> = (0..ticks.len()).map(candle).collect::<Result<_, _>>()?;
         let Some(instrument) = self.instruments.get_mut(symbol) else { return Ok(()) };
-        instrument.series[place].replace(candles.into_iter());
-        Ok(())
+        let Some(series) = instrument.series.get_mut(place) else { return Ok(()) };
+        let (mut open, mut high, mut low) = (data.open.iter(), data.high.iter(), data.low.iter());
+        let (mut close, mut volume, mut cost) = (data.close.iter(), data.volume.iter(), data.cost.iter());
+        let mut is_whole = true;
+        for tick in data.ticks.iter() {
+            let candle = Candle {
+                tick: next(Some(tick))?,
+                open: next(open.next())?,
+                high: next(high.next())?,
+                low: next(low.next())?,
+                close: next(close.next())?,
+                volume: next(volume.next())?,
+                cost: next(cost.next())?,
+            };
+            // One that has a figure too large for its field is left out.
+            match body_of(&candle, period_secs) {
+                Ok(candle) => series.merge(candle),
+                Err(_) => is_whole = false,
+            }
+        }
+        if is_whole { Ok(()) } else { Err(NewsFault::Number) }
     }
 
     /// A candle as it is now.
@@ -252,7 +268,7 @@ impl Core {
     ) -> Result<(), NewsFault> {
         let place_of = |text: &str| {
             let mut all = self.settings.feeds.time_series.iter();
-            all.position(|one| text.parse().is_ok_and(|named: crate::config::Resolution| named == *one))
+            all.position(|one| one.name() == text)
         };
         let names = channel.strip_prefix("chart.trades.").and_then(|rest| rest.rsplit_once('.'));
         let known = names.and_then(|(name, text)| Some((self.instruments.number(name)?, place_of(text)?)));
@@ -273,6 +289,7 @@ impl Core {
         let about = self.about_symbol(symbol);
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         for series in &mut instrument.series {
+            series.is_known = false;
             let Some(last) = series.candles.back().copied() else { continue };
             series.candles.clear();
             let body = TimeSeries { update: UpdateKind::STALE, ..last };
@@ -281,9 +298,9 @@ impl Core {
     }
 }
 
-/// All elements of a list, each as it is to be.
-fn all<'a, T: Field<'a> + Clone>(list: &List<'a, T>) -> Result<Vec<T>, NewsFault> {
-    list.iter().collect::<Result<_, _>>().map_err(|_| NewsFault::Number)
+/// The next element of a list that has as many as the others.
+fn next<T>(element: Option<Result<T, ScanError>>) -> Result<T, NewsFault> {
+    element.ok_or(NewsFault::Code)?.map_err(|_| NewsFault::Number)
 }
 
 fn body_of(candle: &Candle<'_>, period_secs: u32) -> Result<TimeSeries, NewsFault> {
@@ -330,18 +347,20 @@ mod tests {
 
     #[test]
     fn those_that_were_do_not_hide_what_came_since() {
-        let were = || [candle(10, 1), candle(20, 2)].into_iter();
-        for (latest, expected) in [
-            (None, vec![(10, 1), (20, 2)]),
-            (Some(candle(20, 1)), vec![(10, 1), (20, 2)]),
-            (Some(candle(20, 3)), vec![(10, 1), (20, 3)]),
-            (Some(candle(30, 1)), vec![(10, 1), (20, 2), (30, 1)]),
-            (Some(candle(15, 9)), vec![(10, 1), (20, 2)]),
+        for (came, expected) in [
+            (vec![], vec![(10, 1), (20, 2)]),
+            (vec![(20, 1)], vec![(10, 1), (20, 2)]),
+            (vec![(20, 3)], vec![(10, 1), (20, 3)]),
+            (vec![(30, 1)], vec![(10, 1), (20, 2), (30, 1)]),
+            // Also of one that is over by now.
+            (vec![(20, 9), (30, 1)], vec![(10, 1), (20, 9), (30, 1)]),
+            (vec![(20, 9), (30, 1), (40, 1)], vec![(20, 9), (30, 1), (40, 1)]),
         ] {
             let mut series = Series::new(3);
-            latest.into_iter().for_each(|latest| series.take(latest));
-            series.replace(were());
+            came.into_iter().for_each(|(begin, volume)| series.take(candle(begin, volume)));
+            [candle(10, 1), candle(20, 2)].into_iter().for_each(|candle| series.merge(candle));
             assert_eq!(told(&series), expected);
+            assert_eq!(series.candles.capacity(), 3);
         }
     }
 }

@@ -146,6 +146,7 @@ impl Core {
         let stream = self.members.iter().position(|members| *members < self.settings.instruments_of_one)?;
         self.members[stream] += 1;
         self.instruments.get_mut(symbol)?.stream = Some(stream as u8);
+        self.make_series(symbol);
         Some(stream)
     }
 
@@ -167,6 +168,10 @@ impl Core {
         let Some(instrument) = self.instruments.get_mut(symbol).filter(|it| !it.is_listed) else { return };
         let Some(stream) = instrument.stream.take() else { return };
         let stream = usize::from(stream);
+        // What was is no more what is, should it be listed again; and its memory is for others.
+        instrument.market.await_book();
+        instrument.market.forget_prices();
+        instrument.series = Box::default();
         self.members[stream] -= 1;
         self.channels_of(symbol).iter().for_each(|channel| venue.unsubscribe(stream, channel));
     }
@@ -285,7 +290,9 @@ impl Core {
             let Ok(instrument) = instrument else {
                 // What would have followed is not known: nothing is gone for that.
                 self.counters.faults += 1;
-                self.instruments.all_mut().iter_mut().for_each(|instrument| instrument.is_listed = true);
+                for instrument in self.instruments.all_mut() {
+                    instrument.is_listed = instrument.state != MarketState::CLOSED;
+                }
                 break;
             };
             if instrument.instrument_name.plain().is_some_and(|name| self.settings.filter.has(name)) {
@@ -318,7 +325,6 @@ impl Core {
             }
         };
         self.permit(symbol);
-        self.make_series(symbol);
         // Where all are full one that closed may make room when channels are wanted.
         let _ = self.take_place(symbol);
         if is_changed && self.is_listed {

@@ -175,6 +175,8 @@ pub struct Orders {
     next_id: u64,
     /// Places from this one on were never used.
     used: u32,
+    /// The same before the last insertion.
+    used_before: u32,
     seed: u64,
 }
 
@@ -194,6 +196,7 @@ impl Orders {
             by_external: OrderIndex::new(IndexLimits::hashed(max)),
             next_id: FIRST_ORDER_ID,
             used: 0,
+            used_before: 0,
             seed,
         }
     }
@@ -239,7 +242,7 @@ impl Orders {
         }
         let slot = self.insert_as(order, is_id_used)?;
         self.next_id += 1;
-        self.used = self.used.max(slot + 1);
+        (self.used_before, self.used) = (self.used, self.used.max(slot + 1));
         Ok(slot)
     }
 
@@ -322,6 +325,7 @@ impl Orders {
         debug_assert_eq!(self.get(slot).map(|order| order.gateway_id + 1), Some(self.next_id));
         self.forget(slot);
         self.next_id -= 1;
+        self.used = self.used_before;
     }
 
     /// The order at a place.

@@ -46,6 +46,12 @@ impl Core {
             && old.doubt == Doubt::None
             && (order.updated_ms, order.filled) == (news.updated_ms, news.filled)
             && !state_of(news).is_over();
+        if is_echo && order.is_by_fix && order.terms.mmp != news.terms.mmp {
+            // FIX does not say it.
+            order.terms.mmp = news.terms.mmp;
+            self.tell_order(slot, ErrorCode::default(), cause, door);
+            return Some(slot);
+        }
         if is_of_before || is_late || is_echo {
             if old.doubt != Doubt::None {
                 self.tell_order(slot, ErrorCode::default(), cause, door);

@@ -21,7 +21,7 @@ use tickpath_gateway_protocol::{
 use tickpath_types::{Nanos, Side};
 
 use super::Core;
-use super::account::{Asker, Pending, Purpose};
+use super::account::{Asker, Pending, Purpose, Step};
 use super::convert::{decimal, is_uncertain, request_error, venue_error, words};
 use super::news::{GroupText, OrderNews, SymbolText};
 use super::orders::{Doubt, Order, Terms};
@@ -268,7 +268,6 @@ impl Core {
         self.admit(now, asked.user, true, door)?;
         self.check_account(asked)?;
         self.check_quoter(asked)?;
-        self.check_ready(asked.account)?;
         let symbol = asked.symbol;
         if symbol != 0 && set != 0 {
             // The venue's request names one or the other.
@@ -280,6 +279,12 @@ impl Core {
         };
         if self.policy.is_dry_run() {
             return Err(ErrorCode::DRY_RUN);
+        }
+        let known = &self.accounts[usize::from(asked.account)];
+        if known.step != Step::Ready || !known.has_room() {
+            // Taking risk away does not wait for all the rest to be known: what stands is cancelled one by one, as soon as it can.
+            self.want_cancel_of_quotes(asked.account, symbol, set);
+            return Ok(());
         }
         let set_id = Digits::of(set);
         let params = VenueCancel {

@@ -454,6 +454,7 @@ impl Core {
         self.lose_mass_cancels(account, now, door);
         let known = &mut self.accounts[usize::from(account)];
         known.enter(Step::Down, now);
+        known.refusal = tickpath_gateway_protocol::Text::EMPTY;
         known.asked_questions = 0;
         known.forget_pending();
         known.quotes.forget_sent();

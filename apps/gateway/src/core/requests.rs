@@ -361,7 +361,7 @@ impl Core {
             mmp: order.terms.mmp || flag(ExecutionFlags::MMP),
             ..order.terms
         };
-        if terms.mmp && !has_price(terms.order_type) {
+        if terms.mmp && terms.order_type != tickpath_deribit::codes::OrderType::Limit {
             return Err(ErrorCode::INVALID_TERMS);
         }
         self.check_protection(asked.user, &terms)?;

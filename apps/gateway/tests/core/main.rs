@@ -49,13 +49,14 @@ fn a_rehearsal_is_noticed_by_nobody() {
     assert_eq!(rig.venue.rehearsed, 0, "there was no order yet");
     rig.create(1001);
     let (asked, sent, told) = (rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len());
-    let counters = rig.core.counters();
+    let (counters, used) = (rig.core.counters(), rig.core.orders().used());
     for _ in 0..100 {
         rig.core.rehearse(rig.now, &mut rig.door, &mut rig.venue);
     }
     assert_eq!(rig.venue.rehearsed, 100);
     assert_eq!((rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len()), (asked, sent, told));
     assert_eq!((rig.core.counters(), rig.core.orders().live_count()), (counters, 1));
+    assert_eq!(rig.core.orders().used(), used, "a replay rehearses nothing, and has as many places");
     // The ids that were looked for are still free, and the next.
     let before = rig.core.orders().next_id();
     rig.create(1002);

@@ -356,4 +356,35 @@ fn an_instrument_that_closes_makes_room_for_another() {
     listed(&mut rig, &list(101, 17));
     assert!(!has(&rig, "BTC-100") && has(&rig, "BTC-116") && !has(&rig, "BTC-117"));
     assert_eq!(rig.core.counters().instruments_left_out, 2);
+    // A list that cannot be read to its end brings nothing back that is over.
+    listed(&mut rig, &list(101, 3).replace(']', ",7]"));
+    assert!(!has(&rig, "BTC-PERPETUAL") && !has(&rig, "BTC-100") && has(&rig, "BTC-116"));
+}
+
+#[test]
+fn candles_are_not_told_while_nothing_would_tell_what_follows() {
+    // One instrument on a connection: the second one's candles are asked for by the first.
+    let more = "subscriptions_max = 3\nsubscribe_batch = 3\n[venue.feeds]\nticker = false\ntrades = false\ntime_series = ['1']\n";
+    let mut rig = Rig::with_venue(more);
+    rig.bring_up("[]");
+    let ready = tickpath_deribit::session::SessionEvent::Ready;
+    rig.event(1, ready);
+    let answer = r#"{"status":"ok","ticks":[60000],"open":[1],"high":[3],"low":[1],"close":[2],"volume":[9],"cost":[2]}"#;
+    rig.reply(Method::GetTradingviewChartData, answer);
+    rig.pass(Nanos::from_secs(2));
+    let of_second = |rig: &Rig| {
+        let charts = rig.venue.asked.iter().filter(|it| it.method == Method::GetTradingviewChartData);
+        charts.filter(|it| it.text.contains("ETH_USDC")).count()
+    };
+    assert_eq!(of_second(&rig), 1);
+    rig.core.handle_lost(1, rig.now, &mut rig.door);
+    let begin = rig.door.broadcast.len();
+    rig.reply(Method::GetTradingviewChartData, answer);
+    rig.pass(Nanos::from_secs(2));
+    assert_eq!((candles(rig.door.broadcast[begin..].iter()).len(), of_second(&rig)), (0, 1));
+    rig.event(1, tickpath_deribit::session::SessionEvent::Ready);
+    rig.pass(Nanos::from_secs(2));
+    assert_eq!(of_second(&rig), 2);
+    rig.reply(Method::GetTradingviewChartData, answer);
+    assert_eq!(candles(rig.door.broadcast[begin..].iter()).len(), 1);
 }

@@ -442,3 +442,20 @@ fn a_quote_of_an_earlier_life_is_changed_where_it_is() {
     rig.poll();
     assert_eq!(rig.count(Method::Cancel), 2);
 }
+
+#[test]
+fn quotes_are_pulled_while_the_account_is_not_ready() {
+    let mut rig = quoting("");
+    standing(&mut rig);
+    rig.lose(&[]);
+    rig.request(CLIENT, 0, 0, &CancelQuotes::default());
+    let ack = *rig.quote_acks().last().unwrap();
+    assert_eq!((ack.request, ack.status), (AckType::CANCEL_QUOTES, AckStatus::FORWARDED));
+    assert_eq!((rig.count(Method::CancelQuotes), rig.count(Method::Cancel)), (0, 0));
+    // One of them outlived the connection; which one it is is not waited for.
+    rig.event(TRADING, tickpath_deribit::session::SessionEvent::Ready);
+    rig.poll();
+    let is_cancelled =
+        |rig: &Rig, id| rig.venue.asked.iter().any(|it| it.method == Method::Cancel && it.text.contains(id));
+    assert!(is_cancelled(&rig, "Q-1") && is_cancelled(&rig, "Q-2"));
+}

@@ -460,3 +460,28 @@ fn who_sends_too_much_is_told_how_much_may_be_sent_and_for_how_long_it_is_banned
         (ErrorCode::RATE_LIMITED, "more than 100 requests in 60 s")
     );
 }
+
+#[test]
+fn protection_is_for_limit_orders_alone_also_when_it_comes_by_a_change() {
+    let mut rig = Rig::ready_with("mmp = true\n", "[]");
+    let order = CreateOrder {
+        order_type: OrderType::STOP_LIMIT,
+        stop_price: "59500".parse().unwrap(),
+        trigger: Trigger::MARK,
+        ..limit("100", "59000")
+    };
+    rig.request(CLIENT, 1_001, 1, &order);
+    let text = rig.order(1_001, "untriggered", 0, 1).replace(
+        "\"order_type\":\"limit\"",
+        "\"order_type\":\"stop_limit\",\"trigger\":\"mark_price\",\"trigger_price\":59500",
+    );
+    rig.reply(Method::Buy, &format!(r#"{{"order":{text},"trades":[]}}"#));
+    let change = ModifyOrder {
+        price: "58000".parse().unwrap(),
+        quantity: "100".parse().unwrap(),
+        execution: ExecutionFlags::MMP,
+        ..ModifyOrder::default()
+    };
+    rig.request(CLIENT, 1_001, 1, &change);
+    assert_eq!((rig.error(), rig.count(Method::Edit)), (ErrorCode::INVALID_TERMS, 0));
+}

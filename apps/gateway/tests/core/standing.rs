@@ -200,3 +200,21 @@ fn patterns_that_let_no_instrument_in_are_told() {
     rig.poll();
     assert_eq!(rig.core.why().as_str(), "the kill switch is on: no order leaves");
 }
+
+#[test]
+fn what_a_login_may_not_cancel_is_kept_until_it_may() {
+    let mut rig = Rig::ready();
+    rig.working(1_001);
+    let order = format!("[{}]", rig.order(1_001, "open", 0, 1));
+    rig.lose(&[]);
+    rig.core.handle_scope(TRADING, rig.now, false, &mut rig.door);
+    rig.log_in(&order);
+    rig.core.handle_leave(1);
+    rig.pass(Nanos::from_secs(100));
+    assert_eq!((rig.count(Method::Cancel), rig.core.cancels_wanted()), (0, 1));
+    assert!(!rig.core.has_cancels(), "the gateway's end does not wait for it");
+    rig.lose(&[]);
+    rig.core.handle_scope(TRADING, rig.now, true, &mut rig.door);
+    rig.log_in(&order);
+    assert_eq!(rig.count(Method::Cancel), 1);
+}

@@ -10,6 +10,8 @@ use tickpath_types::{
     OrderEventKind, OrderState, Price, Qty, RejectReason, Side,
 };
 
+use crate::link::push_bounded;
+
 /// Refusals that are remembered; the oldest make room.
 const REFUSALS_MAX: usize = 1_024;
 /// Orders that are over are remembered; once there are an eighth more the oldest of them are forgotten. Open ones never
@@ -400,13 +402,6 @@ impl OwnOrder {
             self.cancelled = Some(reason);
         }
     }
-}
-
-fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
-    if queue.len() == max {
-        queue.pop_front();
-    }
-    queue.push_back(item);
 }
 
 #[cfg(test)]

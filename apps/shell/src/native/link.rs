@@ -765,6 +765,7 @@ impl NativeLink {
         let whose = if is_copies { "drop copies" } else { "orders" };
         let user = self.settings.key.as_ref().map_or("", |key| &key.client_id);
         if reason != LoginRejectReason::SESSION_NOT_AVAILABLE {
+            inbox.is_login_refused = true;
             let port = if is_copies { ", and has the user the port drop_copy?" } else { "" };
             return self
                 .end(&format!("the venue refuses {user:?} ({whose}): check user and password{port}"), inbox);
@@ -807,7 +808,7 @@ impl NativeLink {
         self.close();
         self.keep_pending_lost();
         self.losses += 1;
-        inbox.note(why.to_owned());
+        inbox.note_loss(why.to_owned());
         self.retry_at = now + self.retry_wait;
         self.retry_wait = Nanos((self.retry_wait.0 * 2).min(RETRY_MAX.0));
     }

@@ -20,6 +20,9 @@ const UPDATES: usize = 1 << 12;
 /// Duty cycles of one look.
 const CYCLES: usize = 1_024;
 
+/// What the channel of an instrument's best prices begins with.
+const QUOTE: &str = "quote.";
+
 /// The best prices of an instrument.
 type Best = (Option<(Price, Qty)>, Option<(Price, Qty)>);
 
@@ -31,6 +34,8 @@ pub(super) struct LiveFeed {
     told: BTreeMap<u16, Best>,
     seen: BTreeMap<u16, Seen>,
     boards: Vec<Board>,
+    /// Instruments whose quote is to be told though it has not changed.
+    fresh: BTreeSet<String>,
 }
 
 impl LiveFeed {
@@ -40,12 +45,15 @@ impl LiveFeed {
         let (sender, updates) = broadcast::channel(UPDATES);
         let handler = FeedHandler::open(&settings, sender, TscClock::shared(), &FeedView::default(), NoTrace)
             .map_err(|error| format!("no market data: {error}"))?;
-        let (told, seen, boards) = Default::default();
-        Ok(LiveFeed { handler, updates, told, seen, boards })
+        let (told, seen, boards, fresh) = Default::default();
+        Ok(LiveFeed { handler, updates, told, seen, boards, fresh })
     }
 
-    /// Tells a channel of a book from now on, whole at first; others are told by themselves.
+    /// Tells a channel of a book from now on, whole at first, and a quote as it stands; trades are told by themselves.
     pub(super) fn add(&mut self, channel: &str) {
+        if let Some(name) = channel.strip_prefix(QUOTE) {
+            self.fresh.insert(name.to_owned());
+        }
         if self.boards.iter().all(|board| board.name() != channel) {
             self.boards.extend(Board::new(channel));
         }
@@ -53,6 +61,9 @@ impl LiveFeed {
 
     /// Tells it no longer.
     pub(super) fn remove(&mut self, channel: &str) {
+        if let Some(name) = channel.strip_prefix(QUOTE) {
+            self.fresh.remove(name);
+        }
         self.boards.retain(|board| board.name() != channel);
     }
 
@@ -79,6 +90,7 @@ impl LiveFeed {
             }
         }
         self.tell_boards(now, instruments, &mut tell);
+        self.tell_fresh(instruments, &mut tell);
         Ok(())
     }
 
@@ -117,12 +129,27 @@ impl LiveFeed {
         }
         let best = (update.bid(), update.ask());
         if self.told.insert(update.instrument, best) != Some(best) {
-            let channel = format!("quote.{name}");
+            let channel = format!("{QUOTE}{name}");
             if channels.contains(&channel) {
-                let plain = |side: Option<(Price, Qty)>| side.map(|(price, qty)| (price, qty.0));
-                tell(&channel, &quote(name, at_ms, plain(best.0), plain(best.1)));
+                self.fresh.remove(name);
+                tell(&channel, &quote_of(name, at_ms, best));
             }
         }
+    }
+
+    /// Tells quotes that were asked for after they had changed, of books that can be believed.
+    fn tell_fresh(&mut self, instruments: &InstrumentTable, tell: &mut impl FnMut(&str, &str)) {
+        let LiveFeed { fresh, handler, told, seen, .. } = self;
+        let Some(books) = handler.books().filter(|_| !fresh.is_empty()) else { return };
+        fresh.retain(|name| {
+            let known = instruments.iter().find(|one| one.symbol.as_str() == name);
+            let Some(id) = known.map(|one| one.id) else { return false };
+            let is_live = books.instrument(id).is_some_and(|state| state.health == BookHealth::Live);
+            let Some(best) = told.get(&id.0).filter(|_| is_live) else { return true };
+            let at_ms = seen.get(&id.0).copied().unwrap_or_default().time_ms();
+            tell(&format!("{QUOTE}{name}"), &quote_of(name, at_ms, *best));
+            false
+        });
     }
 
     fn tell_boards(&mut self, now: Nanos, instruments: &InstrumentTable, tell: &mut impl FnMut(&str, &str)) {
@@ -143,6 +170,11 @@ impl LiveFeed {
             }
         }
     }
+}
+
+fn quote_of(name: &str, at_ms: u64, best: Best) -> String {
+    let plain = |side: Option<(Price, Qty)>| side.map(|(price, qty)| (price, qty.0));
+    quote(name, at_ms, plain(best.0), plain(best.1))
 }
 
 /// A trade of anyone; its id is its number in the market data session.

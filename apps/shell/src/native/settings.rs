@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
-use tickpath_config::{Instruments, Secret};
+use tickpath_config::{Instruments, Secret, beside};
 use tickpath_deribit::session::Key;
 use tickpath_nasdaq::soupbintcp::ClientConfig;
 use tickpath_trader::MarketDataSection;
@@ -150,8 +150,9 @@ impl NativeSettings {
         })?;
         let is_half = config.drop_copy_user.is_some() != config.drop_copy_password.is_some();
         ensure!(!is_half, "name both native.drop_copy_user and native.drop_copy_password, or neither");
-        let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
-        let instruments = Instruments::load(&folder.join(&config.instruments))?;
+        let named = &config.instruments;
+        let instruments = file.map_or_else(|| named.clone(), |file| beside(file, named));
+        let instruments = Instruments::load(&instruments)?;
         Ok((config, InstrumentTable::new(&instruments)))
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cable;
 mod terminal;
 mod venue;
 
@@ -10,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::Key;
 use tickpath_shell::{Ended, Failure, Interrupt, Link, RunOptions, Shell, ShellConfig, Source, run};
-use venue::{CLIENT_ID, Fault, SECRET, Venue};
+use venue::{CLIENT_ID, Fault, OPTION, SECRET, Venue};
 
 fn key() -> Option<Key> {
     Some(Key::new(CLIENT_ID, SECRET))
@@ -65,8 +66,11 @@ fn an_order_goes_from_entry_to_cancel() {
         "{text}"
     );
     said(&mut shell, "buy BTC-PERPETUAL 10 49000");
-    assert_eq!(said(&mut shell, "cancel_all"), "1 orders cancelled");
+    assert_eq!(said(&mut shell, "cancel_all"), "1 order cancelled");
     assert_eq!(failure(&mut shell, "cancel 1").kind(), "refused");
+    said(&mut shell, "close BTC-PERPETUAL");
+    let text = failure(&mut shell, "close BTC-PERPETUAL").to_string();
+    assert_eq!(text, "there is no position in BTC-PERPETUAL (already_closed, 10010)");
     let text = failure(&mut shell, "cancel nosuch").to_string();
     assert!(text.contains("order_not_found (10004)") && text.contains("gone or was never there"), "{text}");
 }
@@ -164,7 +168,7 @@ fn without_a_key_there_is_public_data_alone() {
 #[test]
 fn a_logout_is_done_when_the_venue_has_closed_the_connection() {
     let venue = Venue::start();
-    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
     said(&mut shell, "connect");
     assert!(said(&mut shell, "deribit_logout invalidate").starts_with("logged out"));
     said(&mut shell, "auth");
@@ -178,12 +182,12 @@ fn a_logout_is_done_when_the_venue_has_closed_the_connection() {
 #[test]
 fn a_subscription_is_over_when_the_venue_has_said_so() {
     let venue = Venue::start();
-    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
     let channel = "ticker.BTC-PERPETUAL.100ms";
     said(&mut shell, &format!("subscribe {channel}"));
     venue.fail_once(Fault::Silent(Method::PrivateUnsubscribe));
     // Asked once more, and answered then.
-    assert_eq!(said(&mut shell, &format!("unsubscribe {channel}")), "unsubscribed: 1 channels");
+    assert_eq!(said(&mut shell, &format!("unsubscribe {channel}")), "unsubscribed: 1 channel");
     assert_eq!(venue.seen(Method::PrivateUnsubscribe), 2);
     assert!(failure(&mut shell, "unsubscribe").to_string().contains("which channels"));
     // All channels of a command, or none.
@@ -196,7 +200,7 @@ fn a_subscription_is_over_when_the_venue_has_said_so() {
 #[test]
 fn an_order_is_not_taken_for_another_of_the_same_label() {
     let venue = Venue::start();
-    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid").contains("order 1 open"));
     for order in ["10 50000", "10 49000", "20 50000"] {
         venue.fail_once(Fault::LoseRequest(Method::Buy));
@@ -205,11 +209,12 @@ fn an_order_is_not_taken_for_another_of_the_same_label() {
     }
     venue.fail_once(Fault::LoseAnswer(Method::Buy));
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid").contains("order 2 open"));
-    // One that another client entered under the label is not ours either, where it is of another kind.
+    // One that another client entered under the label is not ours either; of the same moment nobody knows.
     let mut other = self::shell(&venue);
     said(&mut other, "buy BTC-PERPETUAL 10 48000 label=grid");
     venue.fail_once(Fault::LoseRequest(Method::Buy));
-    assert!(failure(&mut shell, "buy BTC-PERPETUAL 10 47000 label=grid").to_string().contains("not entered"));
+    let lost = failure(&mut shell, "buy BTC-PERPETUAL 10 47000 label=grid");
+    assert!(["not_done", "unknown"].contains(&lost.kind()), "{lost}");
     assert_eq!(venue.order_count(), 3);
 }
 
@@ -273,7 +278,7 @@ fn nobody_there_is_an_error_at_once() {
 #[test]
 fn an_order_whose_answer_was_lost_is_found_and_not_entered_twice() {
     let venue = Venue::start();
-    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
     said(&mut shell, "connect");
     venue.fail_once(Fault::LoseAnswer(Method::Buy));
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
@@ -287,9 +292,118 @@ fn an_order_whose_answer_was_lost_is_found_and_not_entered_twice() {
 }
 
 #[test]
+fn a_line_that_breaks_is_no_answer_to_a_logout() {
+    let venue = Venue::start();
+    let cable = cable::Cable::to(&venue.url);
+    let text = format!("url = 'ws://{}/ws/api/v2'", cable.address);
+    let config: ShellConfig = tickpath_config::parse("shell.toml", &text).unwrap();
+    let url = config.checked_url().unwrap();
+    let mut shell = Shell::new(Link::new(config, url, key()), key(), false, Interrupt::default());
+    said(&mut shell, "connect");
+    cable.break_next();
+    assert_eq!(failure(&mut shell, "logout").kind(), "timeout");
+    assert_eq!(venue.seen(Method::Logout), 0);
+}
+
+/// The time in milliseconds since 1970.
+fn unix_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_millis()).unwrap()
+}
+
+#[test]
+fn an_order_that_is_late_on_its_way_is_found_or_is_not_taken_any_more() {
+    let venue = Venue::start();
+    let config = "request_timeout = '5s'";
+    let mut shell = shell_with(&venue, config, key(), false);
+    said(&mut shell, "connect");
+    let before = unix_ms();
+    venue.fail_once(Fault::Hold(Method::Buy, 2_000));
+    assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
+    // The venue's clock is this machine's, and told to the last answer's way.
+    let until = venue.valid_until()[0].unwrap();
+    assert!((before + 4_000..=unix_ms() + 5_000).contains(&until), "{until} {before}");
+    said(&mut shell, "edit 1 amount=20");
+    assert!(venue.valid_until()[1].is_some_and(|next| next > until));
+    // Too late: the shell has said that it is not entered, and that is so.
+    let mut shell = shell_with(&venue, config, key(), false);
+    said(&mut shell, "connect");
+    venue.fail_once(Fault::Hold(Method::Sell, 8_000));
+    assert_eq!(failure(&mut shell, "sell BTC-PERPETUAL 10 60000").kind(), "not_done");
+    let start = std::time::Instant::now();
+    while venue.is_holding() {
+        assert!(start.elapsed().as_secs() < 60, "it does not arrive");
+        std::thread::yield_now();
+    }
+    assert_eq!(venue.order_count(), 1);
+}
+
+#[test]
+fn what_is_left_of_a_market_order_is_found_as_what_it_was() {
+    let venue = Venue::start();
+    let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
+    for (order, state) in [("10 label=rests", "open"), ("10 label=mine", "filled"), ("10", "filled")] {
+        said(&mut shell, "connect");
+        venue.fail_once(Fault::LoseAnswer(Method::Buy));
+        let text = said(&mut shell, &format!("buy BTC-PERPETUAL {order}"));
+        assert!(text.contains(state), "{order}: {text}");
+    }
+    assert_eq!(venue.order_count(), 3);
+    // What is filled cannot be cancelled, whatever became of the request.
+    venue.fail_once(Fault::LoseRequest(Method::Cancel));
+    let lost = failure(&mut shell, "cancel 2");
+    assert!(lost.kind() == "not_done" && lost.to_string().contains("filled"), "{lost}");
+    venue.fail_twice(Fault::LoseAnswer(Method::CancelAll));
+    assert_eq!(failure(&mut shell, "cancel_all").kind(), "unknown");
+}
+
+#[test]
+fn the_end_of_an_order_is_not_taken_for_its_change() {
+    let venue = Venue::start();
+    let mut shell = shell(&venue);
+    said(&mut shell, "buy BTC-PERPETUAL 10 50000 post_only");
+    said(&mut shell, "edit 1 price=49000 post_only");
+    venue.cancel_with_connection();
+    venue.fail_once(Fault::LoseRequest(Method::Edit));
+    let lost = failure(&mut shell, "edit 1 price=49500 post_only");
+    assert!(lost.kind() == "not_done" && lost.to_string().contains("cancelled"), "{lost}");
+}
+
+#[test]
+fn an_order_of_the_same_label_that_is_another_one_is_not_taken_for_it() {
+    let venue = Venue::start();
+    let config = "request_timeout = '5s'";
+    let mut other = shell_with(&venue, config, key(), false);
+    said(&mut other, "buy BTC-PERPETUAL 10 50000 label=grid");
+    said(&mut other, "buy BTC-PERPETUAL contracts=1 price=50000 label=grid");
+    // One that is just as another's is told by when it was entered, by the venue's clock.
+    let entered = unix_ms();
+    while unix_ms() < entered + 2_000 {
+        std::thread::yield_now();
+    }
+    let mut shell = shell_with(&venue, config, key(), false);
+    said(&mut shell, "connect");
+    venue.fail_once(Fault::LoseRequest(Method::Buy));
+    assert_eq!(failure(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid").kind(), "not_done");
+    // Each is like one of those above but for one thing.
+    for order in ["10 50000 tif=good_til_day", "contracts=2 price=50000", "10 50000 post_only"] {
+        let mut shell = shell_with(&venue, config, key(), false);
+        said(&mut shell, "connect");
+        venue.fail_once(Fault::LoseRequest(Method::Buy));
+        let lost = failure(&mut shell, &format!("buy BTC-PERPETUAL {order} label=grid"));
+        // Those above are of the same second: more than that nobody knows.
+        assert!(["not_done", "unknown"].contains(&lost.kind()), "{order}: {lost}");
+        venue.fail_once(Fault::LoseAnswer(Method::Buy));
+        let found = said(&mut shell, &format!("buy BTC-PERPETUAL {order} label=grid"));
+        assert!(found.contains("label grid"), "{order}: {found}");
+    }
+    assert_eq!(venue.order_count(), 5);
+}
+
+#[test]
 fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
     let venue = Venue::start();
-    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
     said(&mut shell, "buy BTC-PERPETUAL 10 50000");
     venue.fail_once(Fault::LoseAnswer(Method::Edit));
     assert!(said(&mut shell, "edit 1 amount=20 price=49000").contains("buy 20 BTC-PERPETUAL at 49000"));
@@ -305,9 +419,10 @@ fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
     assert!(said(&mut shell, "edit 1 contracts=2").contains("order 1 open"));
     // The same once more: an answer that is lost is not that of the change before.
     venue.fail_once(Fault::LoseRequest(Method::Edit));
-    assert_eq!(failure(&mut shell, "edit 1 contracts=2").kind(), "not_done");
+    let lost = failure(&mut shell, "edit 1 contracts=2");
+    assert!(["not_done", "unknown"].contains(&lost.kind()), "{lost}");
     // Another one, as each loss makes the pauses before the next connection longer.
-    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
     said(&mut shell, "connect");
     venue.fail_once(Fault::LoseRequest(Method::Cancel));
     let lost = failure(&mut shell, "cancel 1");
@@ -320,6 +435,10 @@ fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
     let text = said(&mut shell, "cancel_all");
     assert!(text.starts_with("0 orders cancelled\n") && text.contains("is not counted"), "{text}");
     assert_eq!(said(&mut shell, "orders"), "no open orders");
+    said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid");
+    venue.fail_once(Fault::LoseAnswer(Method::CancelByLabel));
+    let text = said(&mut shell, "cancel label=grid");
+    assert!(text.starts_with("0 orders cancelled\n") && text.contains("is not counted"), "{text}");
     // What changes nothing is asked again by itself.
     venue.fail_once(Fault::LoseAnswer(Method::GetPositions));
     assert!(said(&mut shell, "positions").contains("BTC-PERPETUAL"));
@@ -328,7 +447,7 @@ fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
 #[test]
 fn a_time_out_is_an_error_and_an_order_is_looked_up_after_it() {
     let venue = Venue::start();
-    let mut shell = shell_with(&venue, "request_timeout = '3s'", key(), false);
+    let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
     said(&mut shell, "connect");
     venue.fail_once(Fault::Silent(Method::GetPositions));
     assert_eq!(failure(&mut shell, "positions").kind(), "timeout");
@@ -349,8 +468,10 @@ fn a_loss_between_two_commands_is_told() {
         assert!(start.elapsed().as_secs() < 60, "the loss is not noticed");
         said(&mut shell, "orders");
     }
+    said(&mut shell, "orders");
     let notes: Vec<String> = std::iter::from_fn(|| shell.link().next_note()).collect();
-    assert!(notes.iter().any(|note| note.contains("lost") || note.contains("closed")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("the connection broke")), "{notes:?}");
+    assert!(notes.iter().any(|note| note == "connected again"), "{notes:?}");
 }
 
 #[test]
@@ -376,7 +497,7 @@ fn subscriptions_come_back_after_a_loss() {
     let venue = Venue::start();
     let mut shell = shell(&venue);
     let channel = "ticker.BTC-PERPETUAL.100ms";
-    assert_eq!(said(&mut shell, &format!("subscribe {channel}")), "subscribed: 1 channels");
+    assert_eq!(said(&mut shell, &format!("subscribe {channel}")), "subscribed: 1 channel");
     let text = failure(&mut shell, "subscribe ticker.NO-SUCH.100ms").to_string();
     assert!(text.contains("does not give ticker.NO-SUCH.100ms"), "{text}");
     // What came since the subscription; nothing more comes.
@@ -386,8 +507,11 @@ fn subscriptions_come_back_after_a_loss() {
     venue.drop_all();
     said(&mut shell, &format!("wait {channel} 3 timeout=60s"));
     assert_eq!(venue.seen(Method::PrivateSubscribe), 3);
-    assert!(said(&mut shell, "status").contains("1 connections lost"));
-    assert_eq!(said(&mut shell, &format!("unsub {channel}")), "unsubscribed: 1 channels");
+    let notes: Vec<String> = std::iter::from_fn(|| shell.link().next_note()).collect();
+    assert!(notes.iter().any(|note| note == "connected again, 1 channel"), "{notes:?}");
+    assert!(shell.link().down_since_ms().is_none());
+    assert!(said(&mut shell, "status").contains("1 connection lost"));
+    assert_eq!(said(&mut shell, &format!("unsub {channel}")), "unsubscribed: 1 channel");
     assert_eq!(said(&mut shell, "subs"), "no subscriptions");
 }
 
@@ -429,6 +553,53 @@ fn limits_hold_before_anything_is_sent() {
 }
 
 #[test]
+fn limits_count_what_an_option_is_worth_and_not_its_price() {
+    let venue = Venue::start();
+    let limits = "[limits]\nnotional_max = '60000'";
+    let mut shell = shell_with(&venue, limits, key(), false);
+    let is_refused = |shell: &mut Shell, command: &str| {
+        let text = failure(shell, command).to_string();
+        assert!(text.contains("limits.notional_max = 60000"), "{command}: {text}");
+    };
+    is_refused(&mut shell, &format!("buy {OPTION} 1.2 0.01"));
+    said(&mut shell, &format!("buy {OPTION} 1 0.01"));
+    is_refused(&mut shell, "edit 1 amount=1.5");
+    said(&mut shell, "edit 1 amount=1.1");
+    // The position is of 20.
+    is_refused(&mut shell, &format!("close {OPTION}"));
+    assert_eq!((venue.seen(Method::Buy), venue.seen(Method::Edit)), (1, 1));
+    assert_eq!(venue.seen(Method::ClosePosition), 0);
+}
+
+#[test]
+fn a_refused_login_names_the_key_and_where_it_is_from() {
+    let venue = Venue::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.toml");
+    std::fs::write(&path, format!("client_id = '{CLIENT_ID}'\nclient_secret = 'hunter2'\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let options = RunOptions { key_file: Some(path.clone()), ..options(&venue, "positions; positions") };
+    let report = run(&options, Interrupt::default()).unwrap();
+    let error = report.commands[0].error.as_deref().unwrap();
+    let place = format!("the key {CLIENT_ID} is from {}", path.display());
+    assert!(error.contains("login refused") && error.ends_with(&place), "{error}");
+    assert!(!error.contains("hunter2"), "{error}");
+    // Once more the same, and no less.
+    let mut shell = shell_with(&venue, "", Some(Key::new(CLIENT_ID, "hunter2")), false);
+    for _ in 0..2 {
+        let text = failure(&mut shell, "positions").to_string();
+        assert!(text.contains("login refused"), "{text}");
+    }
+    // Where nobody is the reason is told each time as well.
+    let gone = shell_with(&Venue::start(), "", key(), false);
+    let mut shell = gone;
+    for _ in 0..2 {
+        let text = failure(&mut shell, "positions").to_string();
+        assert!(text.contains("cannot connect"), "{text}");
+    }
+}
+
+#[test]
 fn a_dry_run_sends_no_order() {
     let venue = Venue::start();
     let mut shell = shell_with(&venue, "", key(), true);
@@ -437,14 +608,27 @@ fn a_dry_run_sends_no_order() {
         text.starts_with("dry run: {\"dry_run\":\"private/buy\"") && text.contains("\"price\":50000"),
         "{text}"
     );
-    for command in [
-        "edit 1 amount=5",
-        "cancel 1",
-        "cancel_all",
-        "cancel_all BTC",
-        "close BTC-PERPETUAL",
-        "cancel label=x",
+    assert!(text.ends_with("\"checked\":[\"instrument\",\"step\",\"tick\",\"band\"]}"), "{text}");
+    for (command, words) in [
+        ("buy NO-SUCH 10 50000", "refused"),
+        ("buy BTC-PERPETUAL 15 50000", "multiple of 10"),
+        ("buy BTC-PERPETUAL 10 50000.2", "tick, 0.5"),
+        ("buy BTC-PERPETUAL 10 52000", "band, which is 49000"),
+        ("sell BTC-PERPETUAL 10 48000", "band, which is 49000"),
+        ("edit 7 amount=20", "order_not_found"),
     ] {
+        let failure = failure(&mut shell, command).to_string();
+        assert!(failure.contains(words), "{command}: {failure}");
+    }
+    // Far from the market on its own side it may rest.
+    assert!(said(&mut shell, "sell BTC-PERPETUAL 10 52000").contains("band"));
+    // Where nobody can be asked the order is shown all the same.
+    let gone = Venue::start();
+    let mut alone = shell_with(&gone, "", key(), true);
+    drop(gone);
+    let text = said(&mut alone, "buy BTC-PERPETUAL 10 50000");
+    assert!(text.contains("\"checked\":[],\"not_checked\":\"not connected: "), "{text}");
+    for command in ["cancel 1", "cancel_all", "cancel_all BTC", "close BTC-PERPETUAL", "cancel label=x"] {
         assert!(said(&mut shell, command).starts_with("dry run"), "{command}");
     }
     assert!(said(&mut shell, "status").contains("dry run"));
@@ -567,11 +751,32 @@ fn an_interrupt_ends_a_wait() {
     let venue = Venue::start();
     let interrupt = Interrupt::default();
     let flag = interrupt.command.clone();
-    let watcher = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    let seen = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The second question is asked once the first one was answered: the login is done for certain.
+            let start = std::time::Instant::now();
+            while venue.seen(Method::Ticker) < 2 && start.elapsed().as_secs() < 60 {
+                std::thread::yield_now();
+            }
+            seen.store(venue.seen(Method::Ticker) == 2, std::sync::atomic::Ordering::Relaxed);
+            flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        let commands = "connect; ticker BTC-PERPETUAL; ticker BTC-PERPETUAL; wait 10m";
+        let report = run(&options(&venue, commands), interrupt).unwrap();
+        assert!(seen.load(std::sync::atomic::Ordering::Relaxed));
+        assert_eq!(report.ended, Ended::Interrupted);
+        let status: Vec<&str> = report.commands.iter().map(|command| command.status).collect();
+        assert_eq!(status[..2], ["done", "done"], "{status:?}");
     });
-    let report = run(&options(&venue, "connect; wait 10m"), interrupt).unwrap();
-    assert_eq!(report.ended, Ended::Interrupted);
-    watcher.join().unwrap();
+    // It is seen by a wait that has begun, and by one that begins.
+    let interrupt = Interrupt::default();
+    let flag = interrupt.command.clone();
+    let config: ShellConfig =
+        tickpath_config::parse("shell.toml", &format!("url = '{}'", venue.url)).unwrap();
+    let url = config.checked_url().unwrap();
+    let mut shell = Shell::new(Link::new(config, url, key()), key(), false, interrupt);
+    said(&mut shell, "connect");
+    flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(failure(&mut shell, "wait 10m").kind(), "interrupted");
 }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tickpath_deribit::codes::GrantType;
+use tickpath_deribit::codes::{GrantType, TimeInForce};
 use tickpath_deribit::envelope::ServerTime;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::{
-    Auth, CancelOrder, EditOrder, GetInstrument, GetOrderBook, GetOrderState, GetOrderStateByLabel,
-    PlaceOrder, Subscribe,
+    Auth, CancelByLabel, CancelOrder, EditOrder, GetInstrument, GetOrderBook, GetOrderState,
+    GetOrderStateByLabel, PlaceOrder, Subscribe,
 };
 use tickpath_deribit::method::Method;
 use tickpath_deribit::request::{Refusal, Request, write_notification, write_refusal, write_result};
@@ -27,6 +27,9 @@ pub const CLIENT_ID: &str = "AMANDA";
 /// Its secret.
 pub const SECRET: &str = "AMANDASECRECT";
 
+/// An option whose index is about 50000.
+pub const OPTION: &str = "BTC-31DEC27-60000-C";
+
 /// What goes wrong, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -36,17 +39,24 @@ pub enum Fault {
     LoseRequest(Method),
     /// The request is done and never answered.
     Silent(Method),
+    /// The connection is closed; the order is on its way for so many milliseconds more.
+    Hold(Method, u64),
 }
 
 #[derive(Clone, Debug)]
 struct Order {
     id: u64,
     label: String,
+    instrument: String,
     direction: &'static str,
     amount: String,
     price: Option<String>,
     state: &'static str,
+    order_type: &'static str,
+    original_type: &'static str,
     contracts: Option<String>,
+    time_in_force: String,
+    is_post_only: bool,
     trigger_price: Option<String>,
     is_replaced: bool,
     created_ms: u64,
@@ -59,6 +69,14 @@ struct Book {
     /// Methods in the order of their requests.
     seen: Vec<Method>,
     fault: Option<Fault>,
+    /// How often it happens after the next time.
+    fault_more: u32,
+    /// A request on its way, and when it arrives.
+    held: Option<(String, u64)>,
+    /// Open orders end with a connection that a fault closes.
+    cancels_with_connection: bool,
+    /// Until when requests were said to be good.
+    valid_until: Vec<Option<u64>>,
     /// Data sent at once on each subscription, and how often.
     data: String,
     data_count: u64,
@@ -100,6 +118,25 @@ impl Venue {
 
     pub fn fail_once(&self, fault: Fault) {
         self.book.lock().unwrap().fault = Some(fault);
+    }
+
+    pub fn fail_twice(&self, fault: Fault) {
+        let mut book = self.book.lock().unwrap();
+        (book.fault, book.fault_more) = (Some(fault), 1);
+    }
+
+    pub fn cancel_with_connection(&self) {
+        self.book.lock().unwrap().cancels_with_connection = true;
+    }
+
+    /// Whether a request is on its way.
+    pub fn is_holding(&self) -> bool {
+        self.book.lock().unwrap().held.is_some()
+    }
+
+    /// Until when orders and changes were said to be good, each in its turn.
+    pub fn valid_until(&self) -> Vec<Option<u64>> {
+        self.book.lock().unwrap().valid_until.clone()
     }
 
     #[allow(dead_code)] // of benches
@@ -154,6 +191,7 @@ fn serve(mut acceptor: WebAcceptor, book: &Mutex<Book>, stopped: &AtomicBool) {
         for client in &mut clients {
             client.work(now, book);
         }
+        book.lock().unwrap().take_held();
         if std::mem::take(&mut book.lock().unwrap().drops_all) {
             clients.clear();
         }
@@ -199,12 +237,19 @@ impl Client {
                 book.seen.push(request.method);
                 let fault = book.fault;
                 if fault == Some(Fault::LoseRequest(request.method)) {
-                    book.fault = None;
+                    book.fail();
+                    return false;
+                }
+                if let Some(Fault::Hold(method, ms)) = fault
+                    && method == request.method
+                {
+                    book.held = Some((text.to_owned(), unix_ms() + ms));
+                    book.fail();
                     return false;
                 }
                 let result = self.result(&request, book);
                 if fault == Some(Fault::LoseAnswer(request.method)) {
-                    book.fault = None;
+                    book.fail();
                     return false;
                 }
                 if fault == Some(Fault::Silent(request.method)) {
@@ -260,6 +305,7 @@ impl Client {
             Method::Sell => book.enter("sell", &request.params()?),
             Method::Edit => {
                 let change: EditOrder<'_> = request.params()?;
+                book.valid_until.push(change.valid_until);
                 let order = book.find(&name(change.order_id)).ok_or(refuse(ErrorCode::OrderNotFound))?;
                 if let Some(amount) = change.amount {
                     order.amount = amount.to_string();
@@ -298,11 +344,17 @@ impl Client {
                 let size = if book.is_flat { "0.0" } else { "20.0" };
                 format!(r#"{{"instrument_name":"BTC-PERPETUAL","direction":"buy","size":{size},"average_price":50000.0}}"#)
             }
+            Method::ClosePosition if book.is_flat => return Err(refuse(ErrorCode::AlreadyClosed)),
             Method::ClosePosition => {
                 book.is_flat = true;
                 let order = book.orders.len() as u64 + 1;
                 book.orders.push(Order::closing(order));
                 format!("{{\"order\":{},\"trades\":[]}}", book.orders[book.orders.len() - 1].json())
+            }
+            Method::CancelByLabel => {
+                let label = name(request.params::<CancelByLabel<'_>>()?.label);
+                let open = book.orders.iter_mut().filter(|order| order.state == "open" && order.label == label);
+                open.map(|order| order.state = "cancelled").count().to_string()
             }
             Method::GetOpenOrdersByInstrument => book.list(|order| order.state == "open"),
             Method::GetOpenOrders => book.list(|order| order.state == "open"),
@@ -355,16 +407,52 @@ impl Client {
 }
 
 impl Book {
+    /// A fault happens, and closes a connection.
+    fn fail(&mut self) {
+        match self.fault_more.checked_sub(1) {
+            Some(more) => self.fault_more = more,
+            None => self.fault = None,
+        }
+        if self.cancels_with_connection {
+            for order in self.orders.iter_mut().filter(|order| order.state == "open") {
+                (order.state, order.updated_ms) = ("cancelled", unix_ms());
+            }
+        }
+    }
+
+    /// An order that was on its way arrives: it is taken where it is still good.
+    fn take_held(&mut self) {
+        let now = unix_ms();
+        let Some((text, _)) = self.held.take_if(|(_, at)| *at <= now) else { return };
+        let Ok(request) = Request::parse(text.as_bytes()) else { panic!("{text}") };
+        let Ok(order) = request.params::<PlaceOrder<'_>>() else { panic!("{text}") };
+        if order.valid_until.is_none_or(|until| now <= until) {
+            self.enter(if request.method == Method::Buy { "buy" } else { "sell" }, &order);
+        }
+    }
+
     fn enter(&mut self, direction: &'static str, order: &PlaceOrder<'_>) -> String {
+        self.valid_until.push(order.valid_until);
         let id = self.orders.len() as u64 + 1;
+        let is_market = order.price.is_none();
+        // A market order rests where there is nothing to trade with.
+        let rests = !is_market || order.label.map(name).is_some_and(|label| label == "rests");
         self.orders.push(Order {
             id,
             label: order.label.map(name).unwrap_or_default(),
+            instrument: name(order.instrument_name),
             direction,
-            amount: order.amount.unwrap().to_string(),
+            // A contract is ten.
+            amount: order
+                .amount
+                .map_or_else(|| format!("{}0", order.contracts.unwrap()), |amount| amount.to_string()),
             price: order.price.map(|price| price.to_string()),
-            state: if order.price.is_some() { "open" } else { "filled" },
-            contracts: None,
+            state: if rests { "open" } else { "filled" },
+            order_type: if rests { "limit" } else { "market" },
+            original_type: if is_market { "market" } else { "limit" },
+            contracts: order.contracts.map(|contracts| contracts.to_string()),
+            time_in_force: order.time_in_force.unwrap_or(TimeInForce::GoodTilCancelled).to_string(),
+            is_post_only: order.post_only,
             trigger_price: None,
             is_replaced: false,
             created_ms: unix_ms(),
@@ -398,11 +486,16 @@ impl Order {
         Order {
             id,
             label: String::new(),
+            instrument: "BTC-PERPETUAL".to_owned(),
             direction: "sell",
             amount: "20".to_owned(),
             price: None,
             state: "filled",
+            order_type: "market",
+            original_type: "market",
             contracts: None,
+            time_in_force: TimeInForce::GoodTilCancelled.to_string(),
+            is_post_only: false,
             trigger_price: None,
             is_replaced: false,
             created_ms: unix_ms(),
@@ -412,21 +505,27 @@ impl Order {
 
     fn json(&self) -> String {
         let Order { id, label, direction, amount, state, is_replaced, created_ms, updated_ms, .. } = self;
+        let Order { instrument, time_in_force, is_post_only, order_type, original_type, .. } = self;
         let price = self.price.as_deref().unwrap_or("50000.5");
         let filled = if *state == "filled" { amount } else { "0.0" };
         let or_null = |number: &Option<String>| number.clone().unwrap_or_else(|| "null".to_owned());
         let (contracts, trigger) = (or_null(&self.contracts), or_null(&self.trigger_price));
         format!(
-            r#"{{"contracts":{contracts},"trigger_price":{trigger},"label":"{label}","price":{price},"amount":{amount},"direction":"{direction}","time_in_force":"good_til_cancelled","instrument_name":"BTC-PERPETUAL","web":false,"api":true,"order_id":"{id}","creation_timestamp":{created_ms},"replaced":{is_replaced},"filled_amount":{filled},"last_update_timestamp":{updated_ms},"post_only":false,"reduce_only":false,"average_price":0.0,"mmp":false,"order_state":"{state}","order_type":"limit","is_liquidation":false,"risk_reducing":false}}"#
+            r#"{{"contracts":{contracts},"trigger_price":{trigger},"label":"{label}","price":{price},"amount":{amount},"direction":"{direction}","time_in_force":"{time_in_force}","instrument_name":"{instrument}","web":false,"api":true,"order_id":"{id}","creation_timestamp":{created_ms},"replaced":{is_replaced},"filled_amount":{filled},"last_update_timestamp":{updated_ms},"post_only":{is_post_only},"reduce_only":false,"average_price":0.0,"mmp":false,"order_state":"{state}","order_type":"{order_type}","original_order_type":"{original_type}","is_liquidation":false,"risk_reducing":false}}"#
         )
     }
 }
 
 fn ticker() -> String {
-    r#"{"timestamp":1,"instrument_name":"BTC-PERPETUAL","best_bid_price":50000.0,"best_bid_amount":100.0,"best_ask_price":50000.5,"best_ask_amount":60.0,"last_price":50000.0,"mark_price":50000.2,"index_price":50001.0}"#.to_owned()
+    r#"{"timestamp":1,"instrument_name":"BTC-PERPETUAL","best_bid_price":50000.0,"best_bid_amount":100.0,"best_ask_price":50000.5,"best_ask_amount":60.0,"last_price":50000.0,"mark_price":50000.2,"index_price":50001.0,"min_price":49000.0,"max_price":51000.0}"#.to_owned()
 }
 
 fn instrument(name: &str) -> Option<String> {
+    if name == OPTION {
+        return Some(format!(
+            r#"{{"kind":"option","instrument_name":"{OPTION}","is_active":true,"instrument_type":"reversed","tick_size":0.0005,"contract_size":1.0,"min_trade_amount":0.1,"settlement_currency":"BTC","base_currency":"BTC","quote_currency":"BTC"}}"#
+        ));
+    }
     (name == "BTC-PERPETUAL").then(|| {
         r#"{"kind":"future","instrument_name":"BTC-PERPETUAL","is_active":true,"instrument_type":"reversed","tick_size":0.5,"contract_size":10.0,"min_trade_amount":10.0,"settlement_currency":"BTC","base_currency":"BTC","quote_currency":"USD"}"#.to_owned()
     })

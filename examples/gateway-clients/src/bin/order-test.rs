@@ -21,8 +21,8 @@ use tickpath_types::Nanos;
 /// Ticks below the best bid at which the order is entered.
 const TICKS_BELOW: i64 = 5;
 
-/// How long the accounts of a user may take to be told, once the instruments are.
-const ACCOUNTS_PATIENCE: Nanos = Nanos::from_secs(5);
+/// Pings, which come in the same ring once a second, behind the instruments: every account of the user was told by then.
+const PINGS_TO_ACCOUNTS: u32 = 3;
 
 /// Enter an order, modify it, cancel it
 #[derive(Parser)]
@@ -67,10 +67,10 @@ struct Test {
     account: u16,
     is_account_ready: bool,
     order: u64,
-    /// Accounts that the user has.
+    /// Accounts that the user may trade with.
     accounts: Vec<String>,
-    /// All instruments were told, and accounts are by then.
-    accounts_by: Option<Nanos>,
+    /// Pings since all instruments were told.
+    pings: Option<u32>,
 }
 
 impl Test {
@@ -116,17 +116,17 @@ impl Test {
 
     /// What is not there is not waited for.
     fn check_known(&self) -> anyhow::Result<()> {
-        let Some(by) = self.accounts_by else { return Ok(()) };
+        let Some(pings) = self.pings else { return Ok(()) };
         if self.symbol == 0 {
             let wanted = self.flags.args.symbols.join(", ");
             bail!(
                 "the gateway has no instrument {wanted}: name one that its configuration's [symbols] let in"
             );
         }
-        if self.account == 0 && monotonic() >= by {
-            let wanted = self.flags.account.as_deref().unwrap_or("that it may trade with");
+        if self.account == 0 && pings >= PINGS_TO_ACCOUNTS {
+            let wanted = self.flags.account.as_ref().map_or(String::new(), |name| format!(" {name}"));
             let has = if self.accounts.is_empty() { "none".to_owned() } else { self.accounts.join(", ") };
-            bail!("the user {} has no account {wanted}: it has {has}", self.flags.args.user);
+            bail!("the user {} has no account{wanted} to trade with: it has {has}", self.flags.args.user);
         }
         Ok(())
     }
@@ -151,8 +151,10 @@ impl Test {
             }
         } else if let Some(end) = event.body::<DownloadEnd>() {
             if end.scope == ReadyScope::MARKET_DATA {
-                self.accounts_by.get_or_insert(monotonic() + ACCOUNTS_PATIENCE);
+                self.pings.get_or_insert(0);
             }
+        } else if header.kind == EventKind::PING {
+            self.pings = self.pings.map(|pings| pings.saturating_add(1));
         } else if let Some(ready) = event.body::<Ready>() {
             if ready.scope == ReadyScope::ACCOUNT && header.account == self.account {
                 self.is_account_ready = true;
@@ -167,7 +169,10 @@ impl Test {
                 self.best_bid = top.bid_price;
             }
         } else if header.kind == EventKind::DISCONNECTED {
-            self.is_account_ready = false;
+            // The numbers of instruments and accounts are those of one life of the gateway; another one tells them anew.
+            (self.symbol, self.account, self.best_bid) = (0, 0, Fixed::ZERO);
+            (self.is_account_ready, self.pings) = (false, None);
+            self.accounts.clear();
         }
     }
 
@@ -252,7 +257,7 @@ fn main() -> ExitCode {
         is_account_ready: false,
         order: 0,
         accounts: Vec::new(),
-        accounts_by: None,
+        pings: None,
     };
     run(&args, |client, event| test.handle(client, event)).unwrap_or_else(|error| {
         tell(format_args!("error: {error:#}"));

@@ -48,6 +48,11 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// The name that `--name` says.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// Whether a configuration, or a file of flags that may name one, is given.
     pub const fn has_config(&self) -> bool {
         self.config.is_some() || self.flagfile.is_some()

@@ -16,9 +16,7 @@ pub struct Args {
     /// Files: event_log.folder/WEEK/NAME/START of the configuration
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// These kinds alone: config, time, venue-in, venue-out, link, request, event, broadcast, client,
-    /// admin, continued, end, start, answers, session, follow
-    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind)]
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind, help = kinds_help())]
     kind: Vec<RecordKind>,
     /// Of this client alone
     #[arg(long, value_name = "NUMBER")]
@@ -44,10 +42,15 @@ pub struct Args {
 }
 
 fn kind(name: &str) -> Result<RecordKind, String> {
-    RecordKind::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.name()).collect();
-        format!("there is no kind {name}: there are {}", names.join(", "))
-    })
+    RecordKind::by_name(name).ok_or_else(|| format!("there is no kind {name}: there are {}", kinds()))
+}
+
+fn kinds() -> String {
+    RecordKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn kinds_help() -> String {
+    format!("These kinds alone: {}", kinds())
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use serde_json::Value;
-use tickpath_config::{Date, thousands};
+use tickpath_config::{Date, counted, thousands};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
@@ -70,16 +70,16 @@ fn write_all(out: &mut String, answer: &Value, now_ns: u64) -> fmt::Result {
     let accounts = list(answer, "accounts").count();
     writeln!(
         out,
-        "  accounts     {} of {accounts} ready, {} open orders, {} instruments",
+        "  accounts     {} of {accounts} ready, {}, {}",
         count(answer, "accounts_ready"),
-        thousands(count(answer, "open_orders")),
-        thousands(count(answer, "instruments"))
+        counted(count(answer, "open_orders"), "open order"),
+        counted(count(answer, "instruments"), "instrument")
     )?;
     list(answer, "accounts").try_for_each(|account| write_account(out, account))?;
     let foreign = count(answer, "foreign_orders");
     if foreign > 0 {
         let unreadable = count(answer, "unreadable_orders");
-        writeln!(out, "  of others    {} open orders, {unreadable} that cannot be read", thousands(foreign))?;
+        writeln!(out, "  of others    {}, {unreadable} that cannot be read", counted(foreign, "open order"))?;
     }
     let elsewhere = count(answer, "orders_elsewhere");
     if elsewhere > 0 {
@@ -104,10 +104,10 @@ fn write_all(out: &mut String, answer: &Value, now_ns: u64) -> fmt::Result {
 fn write_account(out: &mut String, account: &Value) -> fmt::Result {
     write!(
         out,
-        "    {:<10} {}; {} open orders; ",
+        "    {:<10} {}; {}; ",
         text(account, "name"),
         text(account, "words"),
-        thousands(count(account, "open_orders"))
+        counted(count(account, "open_orders"), "open order")
     )?;
     if account["waits_for_limits"] == true {
         return writeln!(out, "no limits are published, and no order leaves before");
@@ -120,7 +120,7 @@ fn write_account(out: &mut String, account: &Value) -> fmt::Result {
         }
     }
     if let Some(most) = limits["open_orders_max"].as_u64() {
-        known.push(format!("{most} open orders"));
+        known.push(counted(most, "open order"));
     }
     let of = if account["published"].is_null() { "" } else { ", as published" };
     match known.is_empty() {

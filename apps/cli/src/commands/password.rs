@@ -1,0 +1,129 @@
+//! A password from standard input: typed at a terminal it is not shown.
+
+use std::io::{self, BufRead, Read, stdin};
+
+use nix::sys::termios::{self, LocalFlags, SetArg, SpecialCharacterIndices, Termios};
+use tickpath_agent::StopSignal;
+use tickpath_config::tell;
+
+/// Longest input that is looked at, in bytes.
+const INPUT_MAX: u64 = 256;
+/// How long a terminal is waited for at a time, in tenths of a second, before it is looked whether the program is to end.
+const WAIT_TENTHS: u8 = 2;
+
+const CTRL_C: u8 = 3;
+const CTRL_D: u8 = 4;
+const BACKSPACE: [u8; 2] = [8, 127];
+const CTRL_U: u8 = 21;
+
+/// The first line of standard input without its end; a password on the command line would be seen by others. `None` after
+/// Ctrl-C at a terminal, which then is as it was.
+pub fn ask() -> anyhow::Result<Option<Vec<u8>>> {
+    let Some(hidden) = HiddenInput::begin()? else {
+        let mut line = Vec::new();
+        stdin().lock().take(INPUT_MAX).read_until(b'\n', &mut line)?;
+        let end = line.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+        line.truncate(end);
+        return Ok(Some(line));
+    };
+    tell("password, which is not shown, then Enter:");
+    let stop = StopSignal::on_signals()?;
+    let typed = read_typed(|| {
+        let mut byte = [0];
+        match stdin().lock().read(&mut byte) {
+            _ if stop.is_stopped() => Ok(Key::Byte(CTRL_C)),
+            Ok(0) => Ok(Key::None),
+            Ok(_) => Ok(Key::Byte(byte[0])),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Key::None),
+            Err(error) => Err(error),
+        }
+    });
+    drop(hidden);
+    Ok(typed?)
+}
+
+enum Key {
+    Byte(u8),
+    /// Nothing was typed so far.
+    None,
+}
+
+/// What is typed up to Enter; `None` where that is Ctrl-C.
+fn read_typed(mut next: impl FnMut() -> io::Result<Key>) -> io::Result<Option<Vec<u8>>> {
+    let mut typed = Vec::new();
+    loop {
+        let Key::Byte(byte) = next()? else { continue };
+        match byte {
+            b'\n' | b'\r' => return Ok(Some(typed)),
+            CTRL_D if typed.is_empty() => return Ok(Some(typed)),
+            CTRL_C => return Ok(None),
+            CTRL_U => typed.clear(),
+            byte if BACKSPACE.contains(&byte) => {
+                // A character of several bytes goes as a whole.
+                while typed.pop().is_some_and(|gone| gone & 0b1100_0000 == 0b1000_0000) {}
+            }
+            byte if (typed.len() as u64) < INPUT_MAX => typed.push(byte),
+            _ => {}
+        }
+    }
+}
+
+/// While it lives a terminal does not show what is typed, and gives keys one by one; Ctrl-C is a key like others then, so that
+/// nothing ends the program before the terminal is as it was.
+struct HiddenInput(Termios);
+
+impl HiddenInput {
+    /// `None` where the input is no terminal.
+    fn begin() -> io::Result<Option<HiddenInput>> {
+        let Ok(shown) = termios::tcgetattr(stdin()) else { return Ok(None) };
+        let mut hidden = shown.clone();
+        hidden.local_flags.remove(LocalFlags::ECHO | LocalFlags::ICANON | LocalFlags::ISIG);
+        hidden.control_chars[SpecialCharacterIndices::VMIN as usize] = 0;
+        hidden.control_chars[SpecialCharacterIndices::VTIME as usize] = WAIT_TENTHS;
+        termios::tcsetattr(stdin(), SetArg::TCSADRAIN, &hidden)?;
+        Ok(Some(HiddenInput(shown)))
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        let _ = termios::tcsetattr(stdin(), SetArg::TCSADRAIN, &self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(keys: &[u8]) -> Option<Vec<u8>> {
+        let mut keys = keys.iter();
+        let mut is_pause = false;
+        read_typed(|| {
+            is_pause = !is_pause;
+            Ok(if is_pause {
+                Key::None
+            } else {
+                Key::Byte(*keys.next().expect("it ends with a key that ends it"))
+            })
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn keys_are_a_password() {
+        for (keys, password) in [
+            (&b"hunter2\n"[..], &b"hunter2"[..]),
+            (b"hunter2\r", b"hunter2"),
+            (b"hux\x7fnter\x082\n", b"hunte2"),
+            ("a\u{e4}\x7fb\n".as_bytes(), b"ab"),
+            (b"\x7f\x7fa\n", b"a"),
+            (b"wrong\x15right\n", b"right"),
+            (b"\x04", b""),
+            (b"a\x04b\n", b"a\x04b"),
+        ] {
+            assert_eq!(typed(keys).as_deref(), Some(password), "{keys:?}");
+        }
+        assert_eq!(typed(b"hunter\x03"), None);
+        assert_eq!(typed(&[vec![b'x'; 300], vec![b'\n']].concat()).unwrap().len() as u64, INPUT_MAX);
+    }
+}
