@@ -369,7 +369,6 @@ impl Front {
         Ok(Ok(selection))
     }
 
-    /// The orders of an account, or one of them: how many, and then a report of each.
     /// A shown quantity as an amount.
     fn display_amount(
         &self,
