@@ -443,7 +443,7 @@ impl GatewayConfig {
 }
 
 /// Where programs of one user keep what is to outlive them (XDG base directories).
-fn usual_state_folder() -> PathBuf {
+pub(crate) fn usual_state_folder() -> PathBuf {
     let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));
     home.unwrap_or_else(|| PathBuf::from("/var/tmp")).join("tickpath")

@@ -199,14 +199,14 @@ impl Gateway {
     }
 }
 
-/// The keys of the accounts and the passwords of the users, each in the order of the names; `file` is the configuration's.
+/// The keys of the accounts, and the users with their passwords, each in the order of the names.
+pub type Secrets = (Vec<AccountKey>, Vec<(String, UserPassword)>);
+
+/// All secrets of a configuration; `file` is its own.
 ///
 /// # Errors
 /// One that is not to be found, or that others can read.
-pub fn check_secrets(
-    config: &GatewayConfig,
-    file: Option<&Path>,
-) -> anyhow::Result<(Vec<AccountKey>, Vec<(String, UserPassword)>)> {
+pub fn check_secrets(config: &GatewayConfig, file: Option<&Path>) -> anyhow::Result<Secrets> {
     Ok((keys(config, file)?, passwords(config, file)?))
 }
 

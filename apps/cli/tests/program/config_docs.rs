@@ -109,6 +109,8 @@ fn value_of(shown: &toml::Table, page: &Page, key: &str) -> Option<String> {
             [toml::Value::String(only)] => only.clone(),
             _ => return None,
         },
+        // Of a table the page tells in words what holds without it.
+        toml::Value::Table(_) => return None,
         other => other.to_string(),
     })
 }

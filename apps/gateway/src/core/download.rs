@@ -326,10 +326,8 @@ impl<D: Door> Sender<'_, D> {
     fn instrument(&mut self, download: &mut Download) -> bool {
         let symbol = download.told + 1;
         let Some(instrument) = self.core.instruments.get(symbol) else { return false };
-        if download.part.revision != instrument.revision {
-            download.part = Part { revision: instrument.revision, next: Next::Reference };
-        }
-        let next = match download.part.next {
+        let (revision, part) = (instrument.revision, download.part);
+        let next = match if part.revision == revision { part.next } else { Next::Reference } {
             Next::Reference => self.reference(symbol, instrument),
             Next::Candles { series, from } => self.candles(symbol, instrument, series, from),
             Next::Rest => {
@@ -341,7 +339,7 @@ impl<D: Door> Sender<'_, D> {
             }
         };
         let Some(next) = next else { return false };
-        download.part.next = next;
+        download.part = Part { revision, next };
         true
     }
 

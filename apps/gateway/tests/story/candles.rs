@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tickpath_gateway::replay::replay;
 use tickpath_gateway_protocol::{
     Event, Fixed, OrderStatus, Ready, ReadyScope, ReferenceData, Side, TimeSeries, UpdateKind,
 };
 
+use crate::log::files;
 use crate::support::{TestClient, TestGateway, TestVenue, fixed};
 
 const NAME: &str = "ETH-PERPETUAL";
@@ -73,7 +75,9 @@ fn wait_market(client: &mut TestClient) {
 fn candles_are_told_to_all_and_asked_for_anew_when_the_venue_was_gone() {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
-    let gateway = TestGateway::start_with(folder.path(), venue.address, FEEDS);
+    let logs = folder.path().join("logs");
+    let more = format!("{FEEDS}[event_log]\nfolder = '{}'\n", logs.display());
+    let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
     let (mut trader, mut maker) = (gateway.client("trader"), gateway.client("maker"));
     let (of_trader, symbol) = trader.ready(NAME);
     let (of_maker, _) = maker.ready(NAME);
@@ -125,4 +129,7 @@ fn candles_are_told_to_all_and_asked_for_anew_when_the_venue_was_gone() {
     }
     gateway.stop();
     venue.stop();
+    // The same inputs tell the same candles.
+    let replayed = replay(&files(&logs)).unwrap();
+    assert_eq!((replayed.difference, replayed.is_open), (None, false));
 }
