@@ -65,7 +65,8 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     ] {
         assert!(said.out.contains(words), "{words} in\n{}", said.out);
     }
-    let said = run(&["gateway", "status", "--config", &file, "--json", "-"]);
+    // By its name it is found from any folder.
+    let said = run(&["gateway", "status", &name, "--json", "-"]);
     let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let state = (&answer["state"], &answer["is_trading"], &answer["accounts_ready"], &answer["clients"]);
     let none = serde_json::Value::from(0);
