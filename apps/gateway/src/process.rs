@@ -199,14 +199,14 @@ impl Gateway {
     }
 }
 
+/// The keys of all accounts, and the name and password of each user.
+pub type Secrets = (Vec<AccountKey>, Vec<(String, UserPassword)>);
+
 /// The keys of the accounts and the passwords of the users, each in the order of the names; `file` is the configuration's.
 ///
 /// # Errors
 /// One that is not to be found, or that others can read.
-pub fn check_secrets(
-    config: &GatewayConfig,
-    file: Option<&Path>,
-) -> anyhow::Result<(Vec<AccountKey>, Vec<(String, UserPassword)>)> {
+pub fn check_secrets(config: &GatewayConfig, file: Option<&Path>) -> anyhow::Result<Secrets> {
     Ok((keys(config, file)?, passwords(config, file)?))
 }
 
