@@ -1,6 +1,6 @@
 //! One client's connection, without its socket.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 use tickpath_types::Nanos;
@@ -58,6 +58,8 @@ pub(crate) struct Connection {
     /// When something came last, in microseconds since 1970.
     pub(crate) last_in_us: u64,
     pub(crate) cancels_on_disconnect: bool,
+    /// Accounts that it quoted for: their quotes go with it.
+    pub(crate) quoted: BTreeSet<usize>,
     /// Where it comes from: requests before authentication take the credits of the address.
     pub(crate) peer: Ipv4Addr,
     /// Places of its topics.
@@ -83,6 +85,7 @@ impl Connection {
             heartbeat: None,
             last_in_us: now_us,
             cancels_on_disconnect: false,
+            quoted: BTreeSet::new(),
             peer,
             topics: Vec::new(),
             fix: (transport == Transport::Fix).then(|| Box::new(FixLink::new(now))),

@@ -35,7 +35,7 @@ mod tokens;
 mod trading;
 mod triggers;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -156,10 +156,10 @@ pub struct Front {
     requests: VecDeque<DoorRequest>,
     /// Cancels that wait for room among them.
     unsent: cancels::Unsent,
-    /// Some orders are to go because another of theirs is filled or over.
-    has_closed_others: bool,
-    /// Some quotes may be there whose connection is not.
-    has_orphans: bool,
+    /// Open orders that go because another of theirs is filled or over, by account and number.
+    closing: BTreeSet<(usize, u64)>,
+    /// Accounts that may have quotes whose connection is gone.
+    orphaned: BTreeSet<usize>,
     /// Requests that wait for others that are on their way, by connection.
     queued: BTreeMap<u64, in_order::InOrder>,
     /// Requests sent to the engine so far.
@@ -261,8 +261,8 @@ impl Front {
             has_storage: true,
             requests: VecDeque::new(),
             unsent: cancels::Unsent::default(),
-            has_closed_others: false,
-            has_orphans: true,
+            closing: BTreeSet::new(),
+            orphaned: BTreeSet::new(),
             queued: BTreeMap::new(),
             turns: 0,
             groups: HashMap::new(),
@@ -316,6 +316,8 @@ impl Front {
         self.settled_ms = self.settled_ms.max(settlement::settlement_before(since_ms));
         self.use_file_terms();
         self.is_live = true;
+        // What was quoted before has no connection any more.
+        self.orphaned.extend(0..self.accounts.len());
         self.put_back_handed();
         self.catch_up_links();
     }
@@ -348,8 +350,8 @@ impl Front {
         if connection.cancels_on_disconnect && connection.transport != Transport::Http {
             self.cancel_on_disconnect_of(number);
         }
-        if connection.account.is_some() && connection.transport != Transport::Http {
-            self.has_orphans = true;
+        if !connection.quoted.is_empty() {
+            self.orphaned.extend(connection.quoted);
             self.cancel_orphaned_quotes();
         }
     }
@@ -524,7 +526,8 @@ impl Front {
             return;
         }
         self.send_delayed();
-        if now_us >= self.next_tenth_us {
+        let is_tenth = now_us >= self.next_tenth_us;
+        if is_tenth {
             self.disturb_connections(now_us >= self.next_second_us);
             self.next_tenth_us = now_us + 100_000;
             self.flush_tenths();
@@ -535,7 +538,6 @@ impl Front {
             self.cancel_closed_others();
             self.cancel_frozen();
             self.cancel_orphaned_quotes();
-            self.follow_index();
         }
         if now_us >= self.next_second_us {
             self.next_second_us = now_us + 1_000_000;
@@ -543,6 +545,9 @@ impl Front {
             self.step_indices();
             self.flush_seconds();
             self.end_expired_logins();
+        }
+        if is_tenth {
+            self.follow_index();
         }
     }
 
@@ -560,7 +565,6 @@ impl Front {
         self.run_settlements();
         self.note_prices();
         self.fire_triggers();
-        self.follow_index();
         self.liquidate();
     }
 

@@ -12,10 +12,12 @@
 //! | `limits ACCOUNT KEY=VALUE ...` | publishes limits: `order_size_max`, `notional_max`, `open_orders_max` |
 //! | `limits ACCOUNT none` | withdraws them |
 
+mod by_name;
 mod command;
 mod door;
 mod standing;
 
+pub use by_name::{AdminName, admin_socket_of};
 pub use command::{AdminCommand, AdminPort};
 pub use door::{AdminDoor, AdminError, call};
 pub use standing::{AccountWords, Standing};

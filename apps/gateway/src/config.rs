@@ -60,6 +60,8 @@ const CLIENTS_MAX: u32 = 1_024;
 const RING_MAX: u32 = 1 << 20;
 /// Items of a ring at least: a download begins with more than a handful of events.
 const RING_MIN: u32 = 64;
+/// Series of candles that the broadcast ring holds at least: who reads it now and then is not lapped by one of them.
+const SERIES_IN_RING: u32 = 4;
 
 /// A gateway as its file describes it. Relative paths and places of secrets begin at that file's folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -299,23 +301,31 @@ impl GatewayConfig {
         )
     }
 
-    /// What comes at once in a download must fit a client's ring.
+    /// What is told at once must fit the rings of clients.
     fn check_downloads(&self) -> Result<(), ConfigError> {
-        let (levels, accounts) = (self.venue.depth, self.accounts.len());
-        let candles = self.venue.feeds.candles_max();
-        let least = crate::core::ring_needed(levels as usize, candles, accounts);
-        if self.clients.events_max as usize >= least {
-            return Ok(());
+        let (levels, accounts, feeds) = (self.venue.depth, self.accounts.len(), &self.venue.feeds);
+        let lengths = feeds.time_series.len();
+        let least = crate::core::ring_needed(levels as usize, lengths, accounts);
+        if (self.clients.events_max as usize) < least {
+            let of_candles = if lengths > 0 {
+                format!(", {lengths} lengths of candles (venue.feeds.time_series)")
+            } else {
+                String::new()
+            };
+            return Err(ConfigError::value(format!(
+                "clients.events_max is {}: write {least} at least, for {levels} levels (venue.depth){of_candles} and {accounts} accounts",
+                self.clients.events_max
+            )));
         }
-        let of_candles = if candles > 0 {
-            format!(", {candles} candles (venue.feeds.time_series)")
-        } else {
-            String::new()
-        };
-        Err(ConfigError::value(format!(
-            "clients.events_max is {}: write {least} at least, for {levels} levels (venue.depth){of_candles} and {accounts} accounts",
-            self.clients.events_max
-        )))
+        let candles = if lengths > 0 { feeds.time_series_length } else { 0 };
+        let least = (candles * SERIES_IN_RING).next_power_of_two();
+        if self.clients.market_data_max < least {
+            return Err(ConfigError::value(format!(
+                "clients.market_data_max is {}: write {least} at least, as {candles} candles (venue.feeds.time_series_length) are told at once",
+                self.clients.market_data_max
+            )));
+        }
+        Ok(())
     }
 
     fn check_accounts(&self) -> Result<(), ConfigError> {
@@ -433,7 +443,7 @@ impl GatewayConfig {
 }
 
 /// Where programs of one user keep what is to outlive them (XDG base directories).
-fn usual_state_folder() -> PathBuf {
+pub(crate) fn usual_state_folder() -> PathBuf {
     let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));
     home.unwrap_or_else(|| PathBuf::from("/var/tmp")).join("tickpath")

@@ -199,10 +199,10 @@ impl Gateway {
     }
 }
 
-/// The keys of all accounts, and the name and password of each user.
+/// The keys of the accounts, and the users with their passwords, each in the order of the names.
 pub type Secrets = (Vec<AccountKey>, Vec<(String, UserPassword)>);
 
-/// The keys of the accounts and the passwords of the users, each in the order of the names; `file` is the configuration's.
+/// All secrets of a configuration; `file` is its own.
 ///
 /// # Errors
 /// One that is not to be found, or that others can read.

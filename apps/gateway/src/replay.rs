@@ -179,6 +179,9 @@ impl Venue for Nobody {
     fn settled_channels(&self, _: usize) -> Option<usize> {
         None
     }
+    fn is_refused(&self, _: usize, _: &str) -> bool {
+        false
+    }
 }
 
 /// The machine anew.

@@ -10,6 +10,7 @@ use tickpath_config::{Console, absolute, counted, tell};
 use tickpath_gateway_protocol::GatewayState;
 use tickpath_types::Nanos;
 
+use crate::admin::AdminName;
 use crate::config::GatewayConfig;
 use crate::metrics::{MetricsServer, event_log_sampler};
 use crate::notes::NoteLines;
@@ -50,6 +51,12 @@ pub fn run(
     let threads_stop = StopSignal::new();
     let runner = agent.start(config, clock, threads_stop.clone())?;
     runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
+    let found_by_name = AdminName::publish(&config.name, &config.admin_socket());
+    if let Err(error) = &found_by_name {
+        tell(format_args!(
+            "warning: commands do not find this gateway by its name, only by --config or --socket: {error}"
+        ));
+    }
     print_endpoints(&mut console, config, &endpoints, served.as_ref());
     if control.is_killed() {
         tell("warning: the kill switch is on: no order leaves until tickpath gateway release");
@@ -82,7 +89,7 @@ pub fn run(
     wait_for_cancels(&mut console, config, &view, &threads_stop, clock);
     threads_stop.stop();
     let ended = runner.join();
-    drop(admin);
+    drop((admin, found_by_name));
     notes.try_iter().for_each(|note| lines.push(clock.now(), note));
     lines.finish().into_iter().for_each(tell);
     console.say(progress_line(&view));

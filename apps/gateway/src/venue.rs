@@ -537,6 +537,10 @@ impl Venue for Streams {
         let active = session.active_channels();
         (active + session.refused_channels().count() >= self.wanted[stream].len()).then_some(active)
     }
+
+    fn is_refused(&self, stream: usize, channel: &str) -> bool {
+        self.links[stream].session().refused_channels().any(|refused| refused == channel)
+    }
 }
 
 /// Hears one connection for the core.

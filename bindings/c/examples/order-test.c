@@ -9,6 +9,8 @@ static uint16_t account;
 static uint32_t symbol;
 static int64_t tick, quantity, best_bid;
 static int is_account_ready;
+/* Whether all instruments were told, and pings since then: they come in the same ring as accounts do. */
+static int is_market_told, pings;
 
 static void learn(const tp_event *event, const char *name) {
     const tp_event_header *header = &event->header;
@@ -25,6 +27,13 @@ static void learn(const tp_event *event, const char *name) {
         if (account == 0 && event->body.account_reference.may_trade)
             account = header->account;
         break;
+    case TP_EVENT_DOWNLOAD_END:
+        if (event->body.download_end.scope == TP_READY_SCOPE_MARKET_DATA)
+            is_market_told = 1;
+        break;
+    case TP_EVENT_PING:
+        pings += is_market_told;
+        break;
     case TP_EVENT_READY:
         if (event->body.ready.scope == TP_READY_SCOPE_ACCOUNT && header->account == account)
             is_account_ready = 1;
@@ -33,6 +42,18 @@ static void learn(const tp_event *event, const char *name) {
         if (header->symbol == symbol && event->body.top_of_book.bid_quantity > 0)
             best_bid = event->body.top_of_book.bid_price;
         break;
+    }
+}
+
+/* What is not there is not waited for. By the second ping behind the instruments all accounts were told. */
+static void check_known(const options *by) {
+    if (is_market_told && symbol == 0) {
+        fprintf(stderr, "error: the gateway has no instrument %s\n", by->places[2]);
+        exit(1);
+    }
+    if (pings >= 2 && account == 0 && by->enable_trading) {
+        fprintf(stderr, "error: the user %s has no account that it may trade with\n", by->places[1]);
+        exit(1);
     }
 }
 
@@ -105,6 +126,7 @@ int main(int argc, char **argv) {
             continue;
         check_exchange(&by, &event);
         learn(&event, by.places[2]);
+        check_known(&by);
         if (step == WAITING && best_bid > 0 && !by.enable_trading) {
             printf("would buy ");
             print_fixed(quantity);

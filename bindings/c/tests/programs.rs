@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use examples::{
-    WHO, check_all, check_lost_change, check_no_order, check_order, check_other_venue, check_refused_order,
-    check_wrong_password, run, success,
+    WHO, check_all, check_lost_change, check_no_order, check_nothing_to_trade, check_order,
+    check_other_venue, check_refused_order, check_wrong_password, run, success,
 };
 use rehearsal::{Manner, Rehearsal, SYMBOL};
 use tempfile::TempDir;
@@ -84,6 +84,18 @@ fn order_tests_end_when_their_order_does_and_when_an_answer_is_lost() {
         check_refused_order(&run(first, &refusing, &flags));
         let silent = Rehearsal::with(Manner::Silent);
         check_lost_change(&run(second, &silent, &flags), &silent);
+    }
+}
+
+#[test]
+fn order_tests_wait_for_nothing_that_is_not_there() {
+    let place = tempfile::tempdir().unwrap();
+    let program = build(&place, "order-test", false);
+    let none = format!("the user {WHO} has no account that it may trade with");
+    check_nothing_to_trade(|| Command::new(&program), &none);
+    if python("examples/order_test.py").is_some() {
+        let command = || python("examples/order_test.py").unwrap();
+        check_nothing_to_trade(command, "the user has no account that it may trade with");
     }
 }
 

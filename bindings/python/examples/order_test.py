@@ -33,7 +33,8 @@ ENDS = (OrderStatus.COMPLETED, OrderStatus.CANCELED, OrderStatus.REJECTED, Order
 def order_test(client, wanted, rest_ns, exchange, is_enabled):
     step, until = "waiting", 0
     account = symbol = order = tick = quantity = best_bid = 0
-    is_ready = False
+    is_ready = is_market_told = False
+    pings = 0
     while True:
         event = client.poll()
         if step == "resting" and time.monotonic_ns() >= until:
@@ -48,6 +49,10 @@ def order_test(client, wanted, rest_ns, exchange, is_enabled):
             symbol, tick, quantity = event.symbol, body.tick_size, body.min_quantity
         elif event.kind == EventKind.ACCOUNT_REFERENCE and body.may_trade and not account:
             account = event.account
+        elif event.kind == EventKind.DOWNLOAD_END and body.scope == ReadyScope.MARKET_DATA:
+            is_market_told = True
+        elif event.kind == EventKind.PING and is_market_told:
+            pings += 1
         elif event.kind == EventKind.READY and body.scope == ReadyScope.ACCOUNT and event.account == account:
             is_ready = True
         elif event.kind == EventKind.TOP_OF_BOOK and event.symbol == symbol and body.bid_quantity:
@@ -75,6 +80,11 @@ def order_test(client, wanted, rest_ns, exchange, is_enabled):
                 return
             elif body.status in ENDS:
                 raise GatewayError("the order has ended and was not to")
+        # What is not there is not waited for. By the second ping behind the instruments all accounts were told.
+        if is_market_told and not symbol:
+            raise GatewayError(f"the gateway has no instrument {wanted}")
+        if pings >= 2 and not account and is_enabled:
+            raise GatewayError("the user has no account that it may trade with")
         if step == "waiting" and best_bid and not is_enabled:
             print(f"would buy {quantity.normalize():f} at {(best_bid - 5 * tick).normalize():f}: give --enable_trading")
             return

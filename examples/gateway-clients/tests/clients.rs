@@ -6,7 +6,8 @@ mod examples;
 #[path = "../../../io/gateway/tests/support/rehearsal.rs"]
 mod rehearsal;
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Output, Stdio};
 
 use examples::{
     WHO, check_all, check_lost_change, check_no_order, check_order, check_other_venue, check_refused_order,
@@ -48,6 +49,28 @@ fn order_test_ends_when_its_order_does_and_when_an_answer_is_lost() {
 }
 
 #[test]
+fn order_test_knows_nothing_any_more_when_the_gateway_was_started_anew() {
+    let gateway = Rehearsal::with(Manner::Quiet);
+    let mut command = Command::new(ORDER_TEST);
+    command.arg(gateway.socket()).args(["--user", WHO, "--symbols", SYMBOL, "--enable_trading"]);
+    command.args(["--rest", "10ms"]).env("TICKPATH_GATEWAY_PASSWORD", PASSWORD);
+    let mut client = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut errors = BufReader::new(client.stderr.take().unwrap());
+    errors.read_line(&mut line).unwrap();
+    assert!(line.starts_with("nobody bids yet"), "{line}");
+    // Its instrument and its account have other numbers now, and theirs are those of others.
+    let gateway = gateway.again(Manner::Renumbered);
+    let ran = client.wait_with_output().unwrap();
+    errors.read_to_string(&mut line).unwrap();
+    assert!(ran.status.success(), "{line} {}", text(&ran.stdout));
+    let requests = gateway.requests();
+    assert_eq!(requests.len(), 3, "{requests:#?}");
+    let is_it = |request: &String| request.contains(" symbol=2 account=2 ");
+    assert!(requests.iter().all(is_it) && requests[0].contains("price=64248 "), "{requests:#?}");
+}
+
+#[test]
 fn nothing_is_sent_without_leave() {
     let gateway = Rehearsal::start();
     check_no_order(&run(ORDER_TEST, &gateway, &["--symbols", SYMBOL]), &gateway);
@@ -64,7 +87,12 @@ fn what_goes_wrong_is_said_in_one_line() {
     let ran = run(ORDER_TEST, &gateway, &["--symbols", "NOPE"]);
     assert!(failure(&ran).starts_with("the gateway has no instrument NOPE: "));
     let ran = run(ORDER_TEST, &gateway, &["--symbols", SYMBOL, "--account", "B1"]);
-    assert_eq!(failure(&ran), format!("the user {WHO} has no account B1 to trade with: it has A1"));
+    assert_eq!(failure(&ran), format!("the user {WHO} has no account B1: it has A1"));
+    let watched = Rehearsal::with(Manner::Watched);
+    let ran = run(ORDER_TEST, &watched, &["--symbols", SYMBOL, "--account", "A1"]);
+    assert_eq!(failure(&ran), format!("the user {WHO} may not trade with A1"));
+    let ran = run(ORDER_TEST, &watched, &["--symbols", SYMBOL]);
+    assert_eq!(failure(&ran), format!("the user {WHO} has no account that it may trade with: it has A1"));
     let (socket, requests) = (gateway.socket(), gateway.requests());
     drop(gateway);
     assert!(requests.is_empty());

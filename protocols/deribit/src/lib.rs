@@ -15,6 +15,7 @@
 //! | [`messages`] | params, results and data, a structure each |
 //! | [`codes`] | the texts that fields may have |
 //! | [`method`], [`channel`], [`error_code`] | names and codes, with what they mean |
+//! | [`resolution`] | lengths of candles |
 //! | [`sign`] | signatures of clients |
 //! | [`continuity`] | whether book messages follow each other, and how to get a whole book again |
 //! | [`credits`] | how many requests may be sent |
@@ -63,6 +64,7 @@ pub mod messages;
 pub mod method;
 pub mod number;
 pub mod request;
+pub mod resolution;
 pub mod scan;
 pub mod session;
 pub mod sign;

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{PasswordHash, say, tell, thousands};
-use tickpath_gateway::admin::call;
+use tickpath_gateway::admin::{admin_socket_of, call};
 use tickpath_gateway::replay::{Difference, Replayed, replay};
 use tickpath_gateway::users::PASSWORD_LEN_MAX;
 
@@ -82,7 +82,7 @@ enum Command {
 /// Which gateway.
 #[derive(clap::Args)]
 struct Place {
-    /// Its name, where its socket is NAME.admin.sock in this folder and no --config is given
+    /// Its name, where no --config is given: that of a gateway that this user has started
     name: Option<String>,
     #[command(flatten)]
     socket: Socket,
@@ -151,7 +151,7 @@ fn socket_of(flags: &Flags, name: Option<&str>, socket: Option<&Path>) -> anyhow
         return Ok(socket.to_owned());
     }
     match name.or(flags.name()) {
-        Some(name) if !flags.has_config() => Ok(PathBuf::from(format!("{name}.admin.sock"))),
+        Some(name) if !flags.has_config() => Ok(admin_socket_of(name)),
         None if !flags.has_config() => {
             anyhow::bail!("say which gateway: its NAME, --config FILE or --socket PATH")
         }

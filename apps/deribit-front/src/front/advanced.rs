@@ -10,9 +10,13 @@ use super::trading::NewTerms;
 use crate::order::{Terms, hundredths};
 use crate::pending::{Origin, Work};
 
-/// Orders that one step looks at, as each is reckoned against all that its account holds; the others have their turn with the
-/// next steps, ten a second.
-const FOLLOWED_PER_STEP: usize = 16;
+/// Orders that are looked at ten times a second; the others have their turn with the next ones.
+const FOLLOWED_PER_TENTH: usize = 32;
+/// Orders and requests that are walked over meanwhile: what one needs of margin follows from all of its account's. A turn with
+/// more ends behind the order that needed them, so that an account with thousands of orders holds up nobody.
+const WALKED_PER_TENTH: usize = 32_768;
+/// How often all open orders of an account are walked over to change one.
+const WALKS_PER_CHANGE: usize = 3;
 
 /// The orders that follow, each by the place of its account and its number, and which had its turn last.
 #[derive(Default)]
@@ -22,15 +26,11 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Those that have their turn now.
-    fn turn(&mut self) -> Vec<(usize, u64)> {
+    /// The one whose turn it is; none where no order follows.
+    fn next(&mut self) -> Option<(usize, u64)> {
         let after = self.last.map_or(Unbounded, Excluded);
-        let rest = self.orders.range((after, Unbounded)).copied();
-        let again =
-            self.orders.iter().copied().take_while(|order| self.last.is_some_and(|last| *order <= last));
-        let turn: Vec<_> = rest.chain(again).take(FOLLOWED_PER_STEP).collect();
-        self.last = turn.last().copied().or(self.last);
-        turn
+        self.last = self.orders.range((after, Unbounded)).next().or_else(|| self.orders.first()).copied();
+        self.last
     }
 }
 
@@ -50,10 +50,17 @@ impl Front {
     /// The index is another: so are prices that follow from it, where they are another tick. An order keeps its price where the
     /// account has no funds for the new one, where its instrument does not trade, and while a request about it is on its way.
     pub(super) fn follow_index(&mut self) {
-        for (account, number) in self.followed.turn() {
+        let mut walked = 0;
+        for _ in 0..self.followed.orders.len().min(FOLLOWED_PER_TENTH) {
+            if walked >= WALKED_PER_TENTH {
+                break;
+            }
+            let Some((account, number)) = self.followed.next() else { break };
+            walked += self.accounts[account].pending.len() + self.unsent.count(account);
             let Some(new) = self.followed_terms(account, number) else { continue };
+            walked += WALKS_PER_CHANGE * self.accounts[account].open.len();
             let connection = self.accounts[account].open.get(&number).and_then(|order| order.connection);
-            // What is refused now is looked at again with the next step.
+            // What is refused now is looked at again in its next turn.
             let _ = self.send_change(account, new, Origin { connection, ..Origin::default() });
         }
     }
@@ -84,18 +91,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_its_turn_and_a_turn_has_an_end() {
+    fn each_has_its_turn() {
         let mut followed = Followed::default();
-        assert!(followed.turn().is_empty());
-        followed.orders.extend((0..40).map(|number| (number as usize % 2, number)));
-        let mut seen = BTreeSet::new();
-        for _ in 0..3 {
-            let turn = followed.turn();
-            assert_eq!(turn.len(), FOLLOWED_PER_STEP);
-            seen.extend(turn);
+        assert_eq!(followed.next(), None);
+        followed.orders.extend((0..600).map(|number| (number as usize % 2, number)));
+        for _ in 0..2 {
+            let seen: BTreeSet<_> = (0..600).filter_map(|_| followed.next()).collect();
+            assert_eq!(seen.len(), 600, "each has one before any has another");
         }
-        assert_eq!(seen.len(), 40, "all had one, and some another");
         followed.orders.retain(|(account, number)| (*account, *number) == (1, 5));
-        assert_eq!((followed.turn(), followed.turn()), (vec![(1, 5)], vec![(1, 5)]));
+        assert_eq!((followed.next(), followed.next()), (Some((1, 5)), Some((1, 5))));
     }
 }

@@ -32,7 +32,12 @@ pub(super) struct Unsent {
 impl Unsent {
     /// Whether an account may have so many more.
     fn has_room(&self, account: usize, count: usize) -> bool {
-        self.waiting.get(&account).map_or(0, VecDeque::len) + count <= UNSENT_MAX
+        self.count(account) + count <= UNSENT_MAX
+    }
+
+    /// How many an account has.
+    pub(super) fn count(&self, account: usize) -> usize {
+        self.waiting.get(&account).map_or(0, VecDeque::len)
     }
 
     fn add(&mut self, account: usize, group: u64, orders: &[u64]) {

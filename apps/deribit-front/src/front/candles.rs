@@ -1,9 +1,12 @@
 //! Candles: what an instrument traded at in equal spans of time.
 
-use tickpath_deribit::field::List;
-use tickpath_deribit::messages::{Candle as CandleMessage, ChartData};
+use std::io::Write as _;
+
+use tickpath_deribit::field::Field;
+use tickpath_deribit::messages::Candle as CandleMessage;
 use tickpath_deribit::number::Number;
 use tickpath_deribit::request::Request;
+use tickpath_deribit::resolution::Resolution;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, Money, Style};
@@ -11,24 +14,16 @@ use tickpath_types::Price;
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{json, param, text_param};
+use crate::json::{Json, Object, json, list, param, text_param};
 use crate::listing::{Listing, figure};
 use crate::market::{Market, Trade};
 
-const MINUTE_MS: u64 = 60_000;
-const DAY_MS: u64 = 86_400_000;
-/// Candles of one answer at most: the latest of those that were asked for.
-const CANDLES_MAX: u64 = 5_000;
-/// Spans that can be asked for, in minutes.
-const RESOLUTIONS: [u64; 11] = [1, 3, 5, 10, 15, 30, 60, 120, 180, 360, 720];
+/// Candles of one answer at most: the latest of those that were asked for. Orders wait while they are written.
+const CANDLES_MAX: u64 = 1_000;
 
 /// The span of a resolution as clients name it: minutes, or `1D`. In milliseconds.
 pub(super) fn span_of(resolution: &str) -> Option<u64> {
-    if resolution == "1D" {
-        return Some(DAY_MS);
-    }
-    let found = RESOLUTIONS.iter().find(|minutes| minutes.to_string() == resolution);
-    found.map(|minutes| minutes * MINUTE_MS)
+    Resolution::named(resolution).map(|found| u64::from(found.secs()) * 1_000)
 }
 
 /// What was traded in a span.
@@ -136,46 +131,29 @@ impl Front {
     }
 }
 
-fn numbers(texts: &[String]) -> Vec<Number<'_>> {
-    texts.iter().map(|text| Number::new(text).expect("money is written as a number")).collect()
-}
-
-/// Candles as the answer to who asked for those of a time.
+/// Candles as the answer to who asked for those of a time, a [`ChartData`]. It is written list by list, as there may be many.
+///
+/// [`ChartData`]: tickpath_deribit::messages::ChartData
 fn chart(candles: &[Candle], listing: &Listing) -> Vec<u8> {
-    let ticks: Vec<u64> = candles.iter().map(|candle| candle.begin_ms).collect();
-    let prices = |of: fn(&Candle) -> Price| -> Vec<_> {
-        candles.iter().map(|candle| listing.price(of(candle))).collect()
-    };
-    let texts = |of: fn(&Candle) -> Money| -> Vec<String> {
-        candles.iter().map(|candle| figure(of(candle)).to_string()).collect()
-    };
-    let [open, high, low, close] =
-        [prices(|it| it.open), prices(|it| it.high), prices(|it| it.low), prices(|it| it.close)];
-    let (volume, cost) = (texts(|it| it.volume), texts(|it| it.cost));
-    json(&ChartData {
-        status: Text::new(if candles.is_empty() { "no_data" } else { "ok" }),
-        ticks: List::new(&ticks),
-        open: List::new(&open),
-        high: List::new(&high),
-        low: List::new(&low),
-        close: List::new(&close),
-        volume: List::new(&numbers(&volume)),
-        cost: List::new(&numbers(&cost)),
-    })
+    let prices =
+        |of: fn(&Candle) -> Price| Json(list(candles, |candle, out| listing.price(of(candle)).write(out)));
+    let sums = |of: fn(&Candle) -> Money| Json(list(candles, |candle, out| write_sum(of(candle), out)));
+    Object::new()
+        .with("status", Text::new(if candles.is_empty() { "no_data" } else { "ok" }))
+        .with("ticks", Json(list(candles, |candle, out| candle.begin_ms.write(out))))
+        .with("open", prices(|it| it.open))
+        .with("high", prices(|it| it.high))
+        .with("low", prices(|it| it.low))
+        .with("close", prices(|it| it.close))
+        .with("volume", sums(|it| it.volume))
+        .with("cost", sums(|it| it.cost))
+        .end()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_those_of_the_venue() {
-        assert_eq!(
-            (span_of("1"), span_of("720"), span_of("1D")),
-            (Some(60_000), Some(43_200_000), Some(DAY_MS))
-        );
-        for other in ["", "0", "2", "01", "1d", "1440", "-1"] {
-            assert_eq!(span_of(other), None, "{other}");
-        }
+/// Most spans of a quiet market have none.
+fn write_sum(sum: Money, out: &mut Vec<u8>) {
+    match sum == Money::ZERO {
+        true => out.push(b'0'),
+        false => write!(out, "{}", figure(sum)).expect("a vector takes all"),
     }
 }

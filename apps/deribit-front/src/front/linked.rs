@@ -297,7 +297,6 @@ impl Front {
 
     /// Cancels the other orders of which one cancels the others; those on their way go as soon as the log has them.
     pub(super) fn cancel_others(&mut self, account: usize, number: u64, oco_ref: &str) {
-        self.has_closed_others = true;
         let known = &mut self.accounts[account];
         let is_linked = |extra: &&mut Box<Extra>| extra.oco_ref == oco_ref;
         let on_their_way = known.pending.iter_mut().chain(&mut known.late);
@@ -322,26 +321,19 @@ impl Front {
     /// Cancels an open order because another is filled or over. Where the queue is full it is tried again a little later.
     fn cancel_other(&mut self, account: usize, number: u64) {
         let known = &self.accounts[account];
-        if known.open.contains_key(&number) && !known.is_cancelling(number) {
-            let _ = self.send_cancel(account, number, None, None, CancelReason::OcoOtherClosed);
-        }
-    }
-
-    /// The same of all that could not be sent yet.
-    pub(super) fn cancel_closed_others(&mut self) {
-        if !self.has_closed_others {
+        if !known.open.contains_key(&number) {
             return;
         }
-        self.has_closed_others = false;
-        for account in 0..self.accounts.len() {
-            let known = &self.accounts[account];
-            let is_meant = |extra: Option<&Extra>| extra.is_some_and(|extra| extra.is_other_closed);
-            let open = known.open.values().filter(|order| is_meant(order.extra.as_deref()));
-            let due: Vec<u64> = open.map(|order| order.number).collect();
-            let mut on_their_way = known.pending.iter().chain(&known.late);
-            let is_awaited = on_their_way.any(|pending| is_meant(pending.extra.as_deref()));
-            self.has_closed_others |= is_awaited || !due.is_empty();
-            due.into_iter().for_each(|number| self.cancel_other(account, number));
+        if !known.is_cancelling(number) {
+            let _ = self.send_cancel(account, number, None, None, CancelReason::OcoOtherClosed);
+        }
+        self.closing.insert((account, number));
+    }
+
+    /// The same of all that are still there.
+    pub(super) fn cancel_closed_others(&mut self) {
+        for (account, number) in std::mem::take(&mut self.closing) {
+            self.cancel_other(account, number);
         }
     }
 

@@ -83,6 +83,7 @@ impl LogListener for Front {
         }
         for (account, changes) in &changes {
             self.note_followed(*account, &changes.orders);
+            self.note_orphans(*account, &changes.orders);
         }
         self.enter_in_ledgers(&changes);
         if command.kind == CommandKind::EndDay {

@@ -93,6 +93,9 @@ impl Front {
             quoting: Some(Quoting::default()),
         };
         self.groups.insert(number, group);
+        if let Some(connection) = self.connections.get_mut(&to.connection) {
+            connection.quoted.insert(account);
+        }
         let mut seen = Vec::new();
         for quote in quotes {
             let key = (quote.instrument.clone(), quote.side);
@@ -382,31 +385,36 @@ impl Front {
     }
 
     /// Quotes go with the connection that made them, whatever it says of its other orders; after a restart none of them is
-    /// there. Where the queue is full it is tried again a little later.
+    /// there. Where the queue is full, and until none is left, it is tried again a little later.
     pub(super) fn cancel_orphaned_quotes(&mut self) {
-        if !self.has_orphans {
-            return;
-        }
-        self.has_orphans = false;
-        for account in 0..self.accounts.len() {
-            let known = &self.accounts[account];
-            let is_here = |connection: Option<u64>| {
-                connection.is_some_and(|connection| self.connections.contains_key(&connection))
-            };
-            let open = known.open.values().filter(|order| order.terms.is_quote && !is_here(order.connection));
-            let orphans: Vec<u64> = open.map(|order| order.number).collect();
-            let mut on_their_way = known.pending.iter().chain(&known.late);
-            let is_awaited = on_their_way.any(|pending| match pending.work {
-                Work::Place(intent) => intent.terms.is_quote && !is_here(pending.connection),
-                Work::Edit { .. } | Work::Cancel { .. } => false,
-            });
-            self.has_orphans |= is_awaited || !orphans.is_empty();
+        for account in std::mem::take(&mut self.orphaned) {
+            let open = self.accounts[account].open.values();
+            let orphans: Vec<u64> =
+                open.filter(|order| self.is_orphan(order)).map(|order| order.number).collect();
+            if !orphans.is_empty() {
+                self.orphaned.insert(account);
+            }
             for number in orphans {
                 if !self.accounts[account].is_cancelling(number) {
                     let reason = CancelReason::CancelOnDisconnect;
                     let _ = self.send_cancel(account, number, None, None, reason);
                 }
             }
+        }
+    }
+
+    /// Whether an order is a quote whose connection is gone.
+    fn is_orphan(&self, order: &Order) -> bool {
+        let is_here = || order.connection.is_some_and(|number| self.connections.contains_key(&number));
+        order.terms.is_quote && !is_here()
+    }
+
+    /// Orders that a command of an account changed: quotes that came into the log behind their connection's end go as well.
+    pub(super) fn note_orphans(&mut self, account: usize, changed: &[u64]) {
+        let open = &self.accounts[account].open;
+        let mut changed = changed.iter().filter_map(|number| open.get(number));
+        if self.is_live && changed.any(|order| self.is_orphan(order)) {
+            self.orphaned.insert(account);
         }
     }
 }

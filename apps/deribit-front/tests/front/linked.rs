@@ -437,6 +437,21 @@ fn orders_on_their_way_bring_no_more_that_wait_than_there_may_be() {
 }
 
 #[test]
+fn what_never_comes_into_the_log_is_not_counted_for_good() {
+    let mut venue = Venue::new();
+    let anna = venue.login("anna");
+    let far = || linked("one_triggers_one_cancels_other", "first_hit", json!([take(), stop()]));
+    (0..50).for_each(|_| send(&mut venue, anna, "private/buy", far()));
+    // The venue loses them.
+    while venue.front.poll_request().is_some() {}
+    venue.wait(31_000_000);
+    assert_eq!(venue.refused(anna, "private/buy", far()), 13901, "they may still come");
+    venue.wait(600_000_000);
+    let anna = venue.login("anna");
+    venue.ok(anna, "private/buy", far());
+}
+
+#[test]
 fn what_the_log_brings_late_is_what_was_asked_for() {
     let mut venue = Venue::new();
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));

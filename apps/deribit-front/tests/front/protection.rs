@@ -290,6 +290,48 @@ fn quotes_go_with_their_connection_whatever_it_says_of_its_orders() {
     venue.settle();
     venue.wait(200_000);
     assert_eq!(venue.engine.open_order_count(), 0);
+    // One that the venue stopped with: it is not there for long when it comes back.
+    let anna = venue.login("anna");
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    venue.ok(anna, "private/mass_quote", one());
+    assert_eq!(venue.engine.open_order_count(), 1);
+    let mut venue = venue.restarted(Vec::new());
+    venue.wait(200_000);
+    assert_eq!(venue.engine.open_order_count(), 0);
+}
+
+#[test]
+fn quotes_whose_cancel_found_no_room_go_later() {
+    let mut venue = Venue::new();
+    let (anna, bert) = (venue.login("anna"), venue.login("bert"));
+    let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
+    venue.ok(anna, "private/set_mmp_config", watched);
+    venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
+    let bid = json!({ "amount": 10, "price": 59_000 });
+    let quote = quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s", "bid": bid })]);
+    venue.ok(anna, "private/mass_quote", quote);
+    // All cancels of another account's orders take the room.
+    for number in 0..9_000 {
+        let (instrument, price) = (InstrumentId(1), Price(500_000_000));
+        let bid = EnterOrder::limit(UserRefNum(number + 100), instrument, Side::Buy, Qty(1), price);
+        venue.order(2, OrderRequest::Enter(bid));
+    }
+    let all = json!({ "jsonrpc": "2.0", "id": 0, "method": "private/cancel_all", "params": {} });
+    venue.front.handle_frame(bert, all.to_string().as_bytes(), venue.now_us);
+    let mut asked = Vec::new();
+    venue.front.close(anna, venue.now_us);
+    for _ in 0..2 {
+        venue.now_us += 100_000;
+        venue.front.handle_time(venue.now_us);
+    }
+    while let Some(request) = venue.front.poll_request() {
+        asked.push(request.session);
+        venue.command(request.session, request.kind());
+        venue.now_us += 100;
+        venue.front.handle_time(venue.now_us);
+    }
+    assert_eq!(asked.iter().filter(|session| session.0 == 1).count(), 1, "it is cancelled once");
+    assert_eq!((asked.len(), venue.engine.open_order_count()), (9_001, 0));
 }
 
 #[test]

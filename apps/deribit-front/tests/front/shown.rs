@@ -130,6 +130,19 @@ fn candles_are_of_their_minutes() {
         let data = venue.ok(anna, method, asked(start, end, "1"));
         assert_eq!((&data["status"], &data["ticks"]), (&json!("no_data"), &json!([])), "{start} {end}");
     }
+    // Of more than there may be in an answer the latest are told.
+    venue.wait(2_000 * 60_000_000);
+    let anna = venue.connect();
+    let last = venue.now_us / 60_000_000 * 60_000;
+    let reply = venue.ok(anna, method, asked(0, u64::MAX >> 11, "1"));
+    for name in ["open", "high", "low", "volume"] {
+        assert_eq!(reply[name].as_array().unwrap().len(), 1_000, "{name}");
+    }
+    assert_eq!(
+        reply["ticks"],
+        json!((0..1_000).map(|age| last - 60_000 * (999 - age)).collect::<Vec<u64>>())
+    );
+    assert_eq!((&reply["close"], &reply["cost"]), (&json!(vec![60050; 1_000]), &json!(vec![0; 1_000])));
     let day = venue.ok(anna, method, asked(0, begin, "1D"));
     assert_eq!((day["ticks"].as_array().unwrap().len(), &day["cost"]), (1, &json!([100])));
     for (name, value) in

@@ -10,24 +10,8 @@ use super::between;
 
 /// Candles of one series at most that are kept for who comes.
 const LENGTH_MAX: u32 = 500;
-/// Candles of one instrument at most, of all lengths: each takes memory of every instrument, and a client that comes is told them
-/// all at once.
+/// Candles of all series of one instrument at most that are kept: they are there for each instrument that is followed.
 const CANDLES_MAX: usize = 1_000;
-/// Lengths of candles that the venue has, in minutes, and as channels' names have them (Deribit API v2, `chart.trades`).
-const LENGTHS: [(u32, &str); 12] = [
-    (1, "1"),
-    (3, "3"),
-    (5, "5"),
-    (10, "10"),
-    (15, "15"),
-    (30, "30"),
-    (60, "60"),
-    (120, "120"),
-    (180, "180"),
-    (360, "360"),
-    (720, "720"),
-    (1_440, "1D"),
-];
 
 /// What is asked for of each instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,20 +60,20 @@ impl FeedsConfig {
         let allowed = format!("1 to {LENGTH_MAX}");
         let length = self.time_series_length.into();
         between("venue.feeds.time_series_length", length, 1, LENGTH_MAX.into(), &allowed)?;
-        if self.candles_max() > CANDLES_MAX {
+        let (count, candles) = (self.time_series.len(), self.candles_max());
+        if candles > CANDLES_MAX {
             return Err(ConfigError::value(format!(
-                "venue.feeds.time_series names {} lengths of {} candles each: {CANDLES_MAX} of an instrument at most, so name fewer, or lower venue.feeds.time_series_length",
-                self.time_series.len(),
-                self.time_series_length
+                "venue.feeds.time_series_length is {length}: write {} at most for {count} lengths of candles, {CANDLES_MAX} of an instrument",
+                CANDLES_MAX / count
             )));
         }
         Ok(())
     }
 }
 
-/// The length of candles: minutes, or `1D`.
+/// The length of candles, as the venue names it: minutes, or `1D`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resolution(u32, &'static str);
+pub struct Resolution(tickpath_deribit::resolution::Resolution);
 
 as_text!(Resolution);
 
@@ -97,13 +81,13 @@ impl Resolution {
     /// In seconds.
     #[must_use]
     pub const fn secs(self) -> u32 {
-        self.0 * 60
+        self.0.secs()
     }
 
-    /// As channels' names have it.
+    /// As channels and params name it.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.1
+        self.0.name()
     }
 }
 
@@ -111,8 +95,7 @@ impl FromStr for Resolution {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Resolution, String> {
-        let found = LENGTHS.into_iter().find(|(_, name)| *name == text);
-        found.map(|(minutes, name)| Resolution(minutes, name)).ok_or_else(|| {
+        tickpath_deribit::resolution::Resolution::named(text).map(Resolution).ok_or_else(|| {
             format!("{text:?} is no length of candles: write minutes that the venue has, \"1\", \"3\", \"5\", \"10\", \"15\", \"30\", \"60\", \"120\", \"180\", \"360\", \"720\", or \"1D\"")
         })
     }
@@ -120,6 +103,6 @@ impl FromStr for Resolution {
 
 impl fmt::Display for Resolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.1)
+        f.write_str(self.name())
     }
 }

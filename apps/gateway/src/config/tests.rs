@@ -130,17 +130,25 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (BASE.replace("accounts = 'A1'", "mmp = true"), &["users.u.mmp", "users.u.accounts"]),
         (venue("feeds.time_series = ['1', '2']"), &["\"2\" is no length of candles", "\"1D\""]),
         (venue("feeds.time_series = ['60', '60']"), &["venue.feeds.time_series names 60 twice"]),
-        (
-            venue("feeds = { time_series = ['1', '60', '1D'], time_series_length = 400 }"),
-            &["3 lengths of 400 candles each", "1000 of an instrument at most"],
-        ),
         (venue("feeds.time_series_length = 0"), &["venue.feeds.time_series_length is 0", "1 to 500"]),
         (
-            with("[clients]\nevents_max = 256").replace(
+            venue("feeds = { time_series = ['1', '60', '1D'], time_series_length = 334 }"),
+            &[
+                "venue.feeds.time_series_length is 334: write 333 at most for 3 lengths",
+                "1000 of an instrument",
+            ],
+        ),
+        (
+            with("[clients]\nmarket_data_max = 64").replace(
                 "[venue]\n",
-                "[venue]\nfeeds = { time_series = ['1', '1D'], time_series_length = 200 }\n",
+                "[venue]\nfeeds = { time_series = ['1', '1D'], time_series_length = 20 }\n",
             ),
-            &["clients.events_max is 256: write 512", "400 candles"],
+            &["clients.market_data_max is 64: write 128", "20 candles (venue.feeds.time_series_length)"],
+        ),
+        (
+            with("[clients]\nevents_max = 64")
+                .replace("[venue]\n", "[venue]\ndepth = 100\nfeeds = { time_series = ['1', '1D'] }\n"),
+            &["clients.events_max is 64: write 128", "2 lengths of candles (venue.feeds.time_series)"],
         ),
         (venue("subscriptions_max = 501"), &["venue.subscriptions_max is 501", "1 to 500"]),
         (venue("subscribe_batch = 257"), &["venue.subscribe_batch is 257", "1 to 256"]),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use tickpath_deribit::envelope::Response;
+use tickpath_deribit::field::List;
 use tickpath_deribit::messages::{Candle, ChartData, GetTradingviewChartData};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::number::{Decimal, Number};
@@ -12,101 +13,161 @@ use tickpath_gateway_protocol::{ConnectionStatus, Fixed, TimeSeries, UpdateKind}
 use tickpath_types::Nanos;
 
 use super::Core;
+use super::instruments::Instrument;
 use super::market_data::RETRY;
 use super::news::{NewsFault, cut, units};
 use super::out::{Cause, Door, Venue};
+use crate::config::Resolution;
 
 /// Pause between two requests for candles: they share the credits of all requests that do not trade.
 const PAUSE: Nanos = Nanos::from_millis(100);
 
+/// How the channels of candles begin.
+const CHANNEL: &str = "chart.trades.";
+
+/// Whether the candles that were are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Past {
+    /// They were not asked for since the connection stands.
+    Unknown,
+    /// They are to be asked for, or are on their way.
+    Wanted,
+    /// The venue has answered, or has none to tell.
+    Settled,
+}
+
+/// What was done to a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// Nothing.
+    None,
+    /// Its last candle is another one now.
+    Last,
+    /// Another candle is, or there is one more.
+    Other,
+}
+
 /// The candles of one instrument and one length.
 #[derive(Debug)]
 pub struct Series {
-    /// The oldest first; as many as there may be fit without more memory.
+    /// The oldest first, each begin once; as many as there may be fit without more memory.
     candles: VecDeque<TimeSeries>,
     length: usize,
-    /// Those that were are to be asked for.
-    is_wanted: bool,
-    /// They were told since the connection stands.
-    is_known: bool,
+    past: Past,
 }
 
 impl Series {
     /// Nothing yet, with room for `length` candles.
     #[must_use]
     pub fn new(length: usize) -> Series {
-        Series { candles: VecDeque::with_capacity(length), length, is_wanted: false, is_known: false }
+        Series { candles: VecDeque::with_capacity(length), length, past: Past::Unknown }
     }
 
     /// The candles, the oldest first.
-    pub fn all(&self) -> impl ExactSizeIterator<Item = &TimeSeries> {
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &TimeSeries> + DoubleEndedIterator {
         self.candles.iter()
     }
 
+    fn find(&self, begin_utc_ns: u64) -> Result<usize, usize> {
+        self.candles.binary_search_by_key(&begin_utc_ns, |candle| candle.begin_utc_ns)
+    }
+
     /// Takes a candle as it is now: another one, or a change of one that is kept.
-    fn take(&mut self, candle: TimeSeries) {
-        let is_empty = self.candles.is_empty();
-        let known = self.candles.iter_mut().rev().find(|known| known.begin_utc_ns <= candle.begin_utc_ns);
-        match known {
-            Some(known) if known.begin_utc_ns == candle.begin_utc_ns => *known = candle,
-            // One that is older than all that are kept.
-            None if !is_empty => {}
-            _ => self.push(candle),
-        }
-    }
-
-    fn push(&mut self, candle: TimeSeries) {
-        if self.candles.len() == self.length {
-            self.candles.pop_front();
-        }
-        self.candles.push_back(candle);
-    }
-
-    /// Takes a candle of the venue's list. What the channel told of the same one stays where it says more: the list may be older.
-    fn merge(&mut self, candle: TimeSeries) {
-        let place = self.candles.partition_point(|known| known.begin_utc_ns < candle.begin_utc_ns);
-        if let Some(known) = self.candles.get_mut(place)
-            && known.begin_utc_ns == candle.begin_utc_ns
-        {
-            if known.volume <= candle.volume {
-                *known = candle;
+    fn take(&mut self, candle: TimeSeries) -> Change {
+        match self.find(candle.begin_utc_ns) {
+            Ok(at) => {
+                self.candles[at] = candle;
+                if at + 1 == self.candles.len() { Change::Last } else { Change::Other }
             }
-        } else if self.candles.len() < self.length {
-            self.candles.insert(place, candle);
-        } else if place > 0 {
-            self.candles.pop_front();
-            self.candles.insert(place - 1, candle);
+            Err(at) => self.insert(at, candle),
         }
     }
+
+    /// Takes a candle as it was when the venue was asked. Of one that has come by the channel the one stays of which more was
+    /// traded: that is the later one.
+    fn merge(&mut self, candle: TimeSeries) -> Change {
+        match self.find(candle.begin_utc_ns) {
+            Ok(at) if self.candles[at].volume >= candle.volume => Change::None,
+            _ => self.take(candle),
+        }
+    }
+
+    /// Puts a candle at its place; the oldest one makes room, and one that is older than all has none.
+    fn insert(&mut self, at: usize, candle: TimeSeries) -> Change {
+        let is_full = self.candles.len() == self.length;
+        match at.checked_sub(usize::from(is_full)) {
+            None => Change::None,
+            Some(at) => {
+                if is_full {
+                    self.candles.pop_front();
+                }
+                self.candles.insert(at, candle);
+                Change::Other
+            }
+        }
+    }
+
+    /// Keeps a candle no longer.
+    fn remove(&mut self, begin_utc_ns: u64) -> Change {
+        match self.find(begin_utc_ns) {
+            Ok(at) => {
+                self.candles.remove(at);
+                Change::Other
+            }
+            Err(_) => Change::None,
+        }
+    }
+}
+
+/// A request for candles.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    id: i64,
+    symbol: u32,
+    /// The place of the length.
+    place: usize,
+    /// The channel was lost meanwhile: what came between the answer and the channel that stands again would be missing.
+    is_void: bool,
 }
 
 /// Which candles are to be asked for.
 #[derive(Debug, Default)]
 pub(super) struct Charts {
-    /// Instruments, with the place of the length.
+    /// Instruments, with the place of the length: each series once.
     wanted: VecDeque<(u32, usize)>,
     /// The one request that is on its way.
-    asked: Option<(i64, u32, usize)>,
+    asked: Option<Asked>,
     /// The next one leaves not before this time.
     at: Nanos,
 }
 
 impl Core {
-    /// An instrument has series as the configuration says.
+    /// An instrument whose channels have a connection has series as the configuration says.
     pub(super) fn make_series(&mut self, symbol: u32) {
         let feeds = &self.settings.feeds;
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         if instrument.series.len() != feeds.time_series.len() {
             let length = feeds.time_series_length as usize;
             instrument.series = feeds.time_series.iter().map(|_| Series::new(length)).collect();
+            instrument.revise();
         }
+    }
+
+    /// The channels of an instrument end: its candles are not told any more, and take no memory.
+    pub(super) fn give_up_candles(&mut self, symbol: u32) {
+        let Some(instrument) = self.instruments.get_mut(symbol) else { return };
+        instrument.series = Box::default();
+        instrument.revise();
+        self.charts.wanted.retain(|(wanted, _)| *wanted != symbol);
+        self.void_chart(symbol);
     }
 
     /// Has the candles asked for that are not known.
     pub(super) fn want_candles(&mut self, symbol: u32) {
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         for (place, series) in instrument.series.iter_mut().enumerate() {
-            if !series.is_known && !std::mem::replace(&mut series.is_wanted, true) {
+            if series.past == Past::Unknown {
+                series.past = Past::Wanted;
                 self.charts.wanted.push_back((symbol, place));
             }
         }
@@ -132,29 +193,32 @@ impl Core {
         }
         self.charts.at = now + PAUSE;
         let Some((symbol, place)) = self.charts.wanted.pop_front() else { return 0 };
+        let is_listed = self.instruments.get(symbol).is_some_and(|instrument| instrument.is_listed);
         let stream = self.market_stream(symbol);
-        let Some(instrument) = self.instruments.get_mut(symbol) else { return 1 };
-        let Some(series) = instrument.series.get_mut(place) else { return 1 };
-        if !instrument.is_listed {
-            series.is_wanted = false;
-            return 1;
-        }
+        let is_up = stream.is_some_and(|stream| self.streams[stream].status == ConnectionStatus::READY);
+        let Some(past) = self.past(symbol, place) else { return 1 };
         // Not before the channel stands: nothing is missed between the two.
-        let stream = stream.filter(|stream| self.streams[*stream].status == ConnectionStatus::READY);
-        let is_settled = stream.is_some_and(|stream| venue.settled_channels(stream).is_some());
-        let asked = if is_settled { self.ask_candles(symbol, place, now, venue) } else { None };
-        match asked {
-            Some(id) => self.charts.asked = Some((id, symbol, place)),
-            None => self.charts.wanted.push_back((symbol, place)),
+        let is_settled = is_up && stream.is_some_and(|stream| venue.settled_channels(stream).is_some());
+        match stream {
+            _ if *past != Past::Wanted => {}
+            Some(stream) if is_listed && is_settled => self.ask_candles(stream, symbol, place, now, venue),
+            _ if is_listed => self.charts.wanted.push_back((symbol, place)),
+            _ => *past = Past::Unknown,
         }
         1
     }
 
-    fn ask_candles(&self, symbol: u32, place: usize, now: Nanos, venue: &mut impl Venue) -> Option<i64> {
-        let name = &self.instruments.get(symbol)?.name;
-        let resolution = self.settings.feeds.time_series.get(place)?;
+    /// Asks for a series whose channel stands. Where the venue refuses the channel what was would never change.
+    fn ask_candles(&mut self, stream: usize, symbol: u32, place: usize, now: Nanos, venue: &mut impl Venue) {
+        let Some(instrument) = self.instruments.get_mut(symbol) else { return };
+        let Some(resolution) = self.settings.feeds.time_series.get(place) else { return };
+        let name = &instrument.name;
+        if venue.is_refused(stream, &channel_of(name, *resolution)) {
+            instrument.series[place].past = Past::Settled;
+            return;
+        }
         let span_ms = u64::from(resolution.secs()) * 1_000;
-        let end_ms = self.venue_ms(now);
+        let end_ms = (now.0 / 1_000_000).saturating_add_signed(self.venue_ahead_ms);
         let count = u64::from(self.settings.feeds.time_series_length);
         let params = GetTradingviewChartData {
             instrument_name: VenueText::new(name),
@@ -162,13 +226,30 @@ impl Core {
             end_timestamp: end_ms,
             resolution: VenueText::new(resolution.name()),
         };
-        venue.request(now, 0, Method::GetTradingviewChartData, &params).ok()
+        match venue.request(now, 0, Method::GetTradingviewChartData, &params) {
+            Ok(id) => self.charts.asked = Some(Asked { id, symbol, place, is_void: false }),
+            Err(_) => self.charts.wanted.push_back((symbol, place)),
+        }
     }
 
-    /// Whether a request was for candles; it is over then.
-    fn end_chart(&mut self, id: i64) -> Option<(u32, usize)> {
-        let (_, symbol, place) = self.charts.asked.take_if(|(asked, ..)| *asked == id)?;
-        Some((symbol, place))
+    fn past(&mut self, symbol: u32, place: usize) -> Option<&mut Past> {
+        Some(&mut self.instruments.get_mut(symbol)?.series.get_mut(place)?.past)
+    }
+
+    /// What is on its way for an instrument is of no use any more.
+    fn void_chart(&mut self, symbol: u32) {
+        if let Some(asked) = self.charts.asked.as_mut().filter(|asked| asked.symbol == symbol) {
+            asked.is_void = true;
+        }
+    }
+
+    /// Asks once more for a series, not before a time.
+    fn ask_again(&mut self, asked: &Asked, at: Nanos) {
+        let Asked { symbol, place, .. } = *asked;
+        if self.past(symbol, place).is_some_and(|past| *past == Past::Wanted) {
+            self.charts.wanted.push_back((symbol, place));
+            self.charts.at = at;
+        }
     }
 
     /// The reply to a request for candles; false where it is to none.
@@ -179,23 +260,18 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) -> bool {
-        let Some((symbol, place)) = self.end_chart(id) else { return false };
-        let stream = self.market_stream(symbol);
-        if stream.is_some_and(|stream| self.streams[stream].status != ConnectionStatus::READY) {
-            // Nothing would tell what follows: it is asked for again when the connection stands.
-            self.charts.wanted.push_back((symbol, place));
+        let Some(asked) = self.charts.asked.take_if(|asked| asked.id == id) else { return false };
+        let refusal = response.outcome.err();
+        let code = refusal.as_ref().and_then(|error| error.error_code());
+        if asked.is_void {
+            self.ask_again(&asked, received + PAUSE);
             return true;
         }
-        let is_retryable = response
-            .outcome
-            .err()
-            .and_then(|error| error.error_code())
-            .is_some_and(|code| code.is_retryable());
-        if is_retryable {
-            self.charts.wanted.push_back((symbol, place));
-            self.charts.at = received + RETRY;
+        if code.is_some_and(|code| code.is_retryable()) {
+            self.ask_again(&asked, received + RETRY);
             return true;
         }
+        let Asked { symbol, place, .. } = asked;
         let taken = match response.outcome {
             Ok(value) => self.take_chart(symbol, place, &value),
             Err(_) => Err(NewsFault::Code),
@@ -204,9 +280,9 @@ impl Core {
             self.counters.faults += 1;
         }
         let about = self.about_symbol(symbol);
-        let Some(instrument) = self.instruments.get_mut(symbol) else { return true };
-        let Some(series) = instrument.series.get_mut(place) else { return true };
-        (series.is_wanted, series.is_known) = (false, true);
+        let series = self.instruments.get_mut(symbol).and_then(|it| it.series.get_mut(place));
+        let Some(series) = series else { return true };
+        series.past = Past::Settled;
         for candle in series.all() {
             let body = TimeSeries { update: UpdateKind::SNAPSHOT, ..*candle };
             door.broadcast(self.stamp.event(&body, about, Cause { received, ..Cause::default() }));
@@ -216,46 +292,41 @@ impl Core {
 
     /// No reply came to a request for candles, as far as it was for some: it is asked again.
     pub(super) fn handle_chart_unanswered(&mut self, id: i64, now: Nanos) {
-        if let Some((symbol, place)) = self.end_chart(id) {
-            self.charts.wanted.push_back((symbol, place));
-            self.charts.at = now + RETRY;
+        if let Some(asked) = self.charts.asked.take_if(|asked| asked.id == id) {
+            self.ask_again(&asked, now + RETRY);
         }
     }
 
+    /// Takes all candles of an answer. One with a figure that cannot be told is left out and counted.
     fn take_chart(&mut self, symbol: u32, place: usize, value: &Value<'_>) -> Result<(), NewsFault> {
         let data: ChartData<'_> = value.parse().map_err(|_| NewsFault::Code)?;
-        let Some(period_secs) = self.settings.feeds.time_series.get(place).map(|one| one.secs()) else {
-            return Ok(());
-        };
-        // Nothing is taken of lists that are of different lengths.
-        let count = data.ticks.iter().count();
-        let lens = [&data.open, &data.high, &data.low, &data.close].map(|list| list.iter().count());
-        let sums = [&data.volume, &data.cost].map(|list| list.iter().count());
-        if lens.iter().chain(&sums).any(|len| *len != count) {
+        let period_secs = self.settings.feeds.time_series[place].secs();
+        let prices = [&data.open, &data.high, &data.low, &data.close];
+        let count = data.ticks.count();
+        let is_even = prices.iter().all(|list| list.count() == count)
+            && [&data.volume, &data.cost].iter().all(|list| list.count() == count);
+        if !is_even {
             return Err(NewsFault::Code);
         }
         let Some(instrument) = self.instruments.get_mut(symbol) else { return Ok(()) };
-        let Some(series) = instrument.series.get_mut(place) else { return Ok(()) };
-        let (mut open, mut high, mut low) = (data.open.iter(), data.high.iter(), data.low.iter());
-        let (mut close, mut volume, mut cost) = (data.close.iter(), data.volume.iter(), data.cost.iter());
-        let mut is_whole = true;
+        let [mut open, mut high, mut low, mut close] = prices.map(List::iter);
+        let (mut volume, mut cost) = (data.volume.iter(), data.cost.iter());
         for tick in data.ticks.iter() {
             let candle = Candle {
-                tick: next(Some(tick))?,
-                open: next(open.next())?,
-                high: next(high.next())?,
-                low: next(low.next())?,
-                close: next(close.next())?,
-                volume: next(volume.next())?,
-                cost: next(cost.next())?,
+                tick: tick.map_err(|_| NewsFault::Number)?,
+                open: next_of(&mut open)?,
+                high: next_of(&mut high)?,
+                low: next_of(&mut low)?,
+                close: next_of(&mut close)?,
+                volume: next_of(&mut volume)?,
+                cost: next_of(&mut cost)?,
             };
-            // One that has a figure too large for its field is left out.
             match body_of(&candle, period_secs) {
-                Ok(candle) => series.merge(candle),
-                Err(_) => is_whole = false,
+                Ok(body) => instrument.change(place, |series| series.merge(body)),
+                Err(_) => self.counters.faults += 1,
             }
         }
-        if is_whole { Ok(()) } else { Err(NewsFault::Number) }
+        Ok(())
     }
 
     /// A candle as it is now.
@@ -266,41 +337,66 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
-        let place_of = |text: &str| {
-            let mut all = self.settings.feeds.time_series.iter();
-            all.position(|one| one.name() == text)
-        };
-        let names = channel.strip_prefix("chart.trades.").and_then(|rest| rest.rsplit_once('.'));
-        let known = names.and_then(|(name, text)| Some((self.instruments.number(name)?, place_of(text)?)));
+        let all = &self.settings.feeds.time_series;
+        let names = channel.strip_prefix(CHANNEL).and_then(|rest| rest.rsplit_once('.'));
+        let known = names.and_then(|(name, text)| {
+            Some((self.instruments.number(name)?, all.iter().position(|one| one.name() == text)?))
+        });
         let Some((symbol, place)) = known else { return Ok(()) };
         let candle: Candle<'_> = data.parse().map_err(|_| NewsFault::Code)?;
-        let body = body_of(&candle, self.settings.feeds.time_series[place].secs())?;
-        let Some(series) = self.instruments.get_mut(symbol).and_then(|it| it.series.get_mut(place)) else {
+        let about = self.about_symbol(symbol);
+        let Some(instrument) = self.instruments.get_mut(symbol).filter(|it| place < it.series.len()) else {
             return Ok(());
         };
-        series.take(body);
+        let body = body_of(&candle, all[place].secs()).inspect_err(|_| {
+            // What was told of it before is not what it is now.
+            instrument.change(place, |series| series.remove(begin_of(&candle)));
+        })?;
+        instrument.change(place, |series| series.take(body));
         let cause = Cause { received, ..Cause::default() };
-        door.broadcast(self.stamp.event(&body, self.about_symbol(symbol), cause));
+        door.broadcast(self.stamp.event(&body, about, cause));
         Ok(())
     }
 
     /// The connection is lost: candles that were told may be others by now.
     pub(super) fn lose_candles(&mut self, symbol: u32, now: Nanos, door: &mut impl Door) {
         let about = self.about_symbol(symbol);
+        self.void_chart(symbol);
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         for series in &mut instrument.series {
-            series.is_known = false;
+            if series.past == Past::Settled {
+                series.past = Past::Unknown;
+            }
             let Some(last) = series.candles.back().copied() else { continue };
             series.candles.clear();
             let body = TimeSeries { update: UpdateKind::STALE, ..last };
             door.broadcast(self.stamp.event(&body, about, Cause { received: now, ..Cause::default() }));
         }
+        instrument.revise();
     }
 }
 
-/// The next element of a list that has as many as the others.
-fn next<T>(element: Option<Result<T, ScanError>>) -> Result<T, NewsFault> {
-    element.ok_or(NewsFault::Code)?.map_err(|_| NewsFault::Number)
+impl Instrument {
+    /// Changes the series of a length.
+    fn change(&mut self, place: usize, how: impl FnOnce(&mut Series) -> Change) {
+        if self.series.get_mut(place).map(how) == Some(Change::Other) {
+            self.revise();
+        }
+    }
+}
+
+/// The channel of an instrument's candles of one length.
+pub(super) fn channel_of(name: &str, resolution: Resolution) -> String {
+    format!("{CHANNEL}{name}.{resolution}")
+}
+
+/// The next element of one of several lists that are read side by side.
+fn next_of<T>(list: &mut impl Iterator<Item = Result<T, ScanError>>) -> Result<T, NewsFault> {
+    list.next().and_then(Result::ok).ok_or(NewsFault::Number)
+}
+
+fn begin_of(candle: &Candle<'_>) -> u64 {
+    candle.tick.saturating_mul(1_000_000)
 }
 
 fn body_of(candle: &Candle<'_>, period_secs: u32) -> Result<TimeSeries, NewsFault> {
@@ -309,7 +405,7 @@ fn body_of(candle: &Candle<'_>, period_secs: u32) -> Result<TimeSeries, NewsFaul
         cut(sum, 8).and_then(|sum| i64::try_from(sum).map_err(|_| NewsFault::Number)).map(Fixed)
     };
     Ok(TimeSeries {
-        begin_utc_ns: candle.tick.saturating_mul(1_000_000),
+        begin_utc_ns: begin_of(candle),
         period_secs,
         update: UpdateKind::INCREMENTAL,
         open: price(candle.open)?,
@@ -346,21 +442,39 @@ mod tests {
     }
 
     #[test]
+    fn a_candle_that_comes_late_has_its_place_among_the_others() {
+        let mut series = Series::new(3);
+        assert_eq!(series.take(candle(10, 1)), Change::Other);
+        assert_eq!(series.take(candle(30, 1)), Change::Other);
+        assert_eq!(series.take(candle(30, 2)), Change::Last);
+        assert_eq!(series.take(candle(20, 1)), Change::Other);
+        assert_eq!(series.take(candle(15, 1)), Change::Other);
+        assert_eq!(series.take(candle(5, 1)), Change::None);
+        assert_eq!(told(&series), [(15, 1), (20, 1), (30, 2)]);
+        assert_eq!((series.remove(20), series.remove(21)), (Change::Other, Change::None));
+        assert_eq!(told(&series), [(15, 1), (30, 2)]);
+    }
+
+    #[test]
     fn those_that_were_do_not_hide_what_came_since() {
-        for (came, expected) in [
+        for (latest, expected) in [
             (vec![], vec![(10, 1), (20, 2)]),
             (vec![(20, 1)], vec![(10, 1), (20, 2)]),
             (vec![(20, 3)], vec![(10, 1), (20, 3)]),
             (vec![(30, 1)], vec![(10, 1), (20, 2), (30, 1)]),
-            // Also of one that is over by now.
-            (vec![(20, 9), (30, 1)], vec![(10, 1), (20, 9), (30, 1)]),
-            (vec![(20, 9), (30, 1), (40, 1)], vec![(20, 9), (30, 1), (40, 1)]),
+            (vec![(15, 9)], vec![(10, 1), (15, 9), (20, 2)]),
+            // The last one of the answer went on, and another one has begun.
+            (vec![(20, 3), (30, 1)], vec![(10, 1), (20, 3), (30, 1)]),
+            (vec![(20, 3), (30, 1), (40, 1)], vec![(20, 3), (30, 1), (40, 1)]),
         ] {
             let mut series = Series::new(3);
-            came.into_iter().for_each(|(begin, volume)| series.take(candle(begin, volume)));
-            [candle(10, 1), candle(20, 2)].into_iter().for_each(|candle| series.merge(candle));
+            latest.into_iter().for_each(|(begin, volume)| {
+                series.take(candle(begin, volume));
+            });
+            for were in [candle(10, 1), candle(20, 2)] {
+                series.merge(were);
+            }
             assert_eq!(told(&series), expected);
-            assert_eq!(series.candles.capacity(), 3);
         }
     }
 }

@@ -8,7 +8,7 @@ use tickpath_types::Nanos;
 
 use super::Core;
 use super::account::Step;
-use super::candles::Series;
+use super::instruments::Instrument;
 use super::out::{About, Cause, Door};
 
 /// Events sent to one client by one call, besides those that belong together.
@@ -18,8 +18,10 @@ const EVENTS_PER_CYCLE: usize = 64;
 const AGAIN_PAUSE: Nanos = Nanos::from_secs(1);
 /// Room that is left in a client's ring for what happens meanwhile.
 const ROOM_LEFT: usize = 16;
-/// Events of an instrument besides its book and its figures.
+/// Events of an instrument besides its book and its candles.
 const FIXED_EVENTS: usize = 12;
+/// Candles that are told at once.
+const CANDLES_PER_STEP: usize = 16;
 
 /// How far a client has been told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,28 @@ pub struct Download {
     early: u64,
     /// Instruments that were told: those up to this number.
     told: u32,
+    /// How far the next one was told.
+    part: Part,
+}
+
+/// How far an instrument was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Part {
+    /// As it was then.
+    revision: u32,
+    next: Next,
+}
+
+/// What comes next of an instrument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Next {
+    /// What it is.
+    #[default]
+    Reference,
+    /// Its candles of one length, from a place on, but for the last one, which may still change.
+    Candles { series: usize, from: usize },
+    /// All that changes, at once, so that what is broadcast from then on follows upon it.
+    Rest,
 }
 
 /// What comes next.
@@ -42,8 +66,8 @@ enum Stage {
     Status,
     /// The market data, once it is known which instruments there are.
     Begin,
-    /// The market data of an instrument.
-    Instrument(u32),
+    /// The market data of one instrument after the other.
+    Instruments,
     /// An account: its reference.
     Account(u16),
     /// The positions of an account, from a place on.
@@ -68,11 +92,16 @@ impl Stage {
     }
 }
 
+impl Part {
+    /// Nothing of it was told.
+    const BEGIN: Part = Part { revision: 0, next: Next::Reference };
+}
+
 impl Download {
     /// Everything is to be told.
     #[must_use]
     pub const fn begin() -> Download {
-        Download { stage: Stage::Status, accounts: 0, ready: 0, early: 0, told: 0 }
+        Download { stage: Stage::Status, accounts: 0, ready: 0, early: 0, told: 0, part: Part::BEGIN }
     }
 
     /// Market data is to be told anew.
@@ -83,7 +112,7 @@ impl Download {
         {
             self.accounts &= !(1 << account);
         }
-        self.told = 0;
+        (self.told, self.part) = (0, Part::BEGIN);
         // How the gateway stands comes first, where that was not told yet.
         if !matches!(self.stage, Stage::Status) {
             self.stage = Stage::Begin;
@@ -147,16 +176,15 @@ impl Core {
             Stage::Begin => {
                 let begin = DownloadBegin { scope: ReadyScope::MARKET_DATA, ..DownloadBegin::default() };
                 out.send(out.event(&begin, About::default()));
-                Stage::Instrument(1)
+                Stage::Instruments
             }
-            Stage::Instrument(symbol) if symbol as usize <= self.instruments.len() => {
-                if !out.instrument(symbol) {
+            Stage::Instruments if (download.told as usize) < self.instruments.len() => {
+                if !out.instrument(download) {
                     return 0;
                 }
-                download.told = symbol;
-                Stage::Instrument(symbol + 1)
+                Stage::Instruments
             }
-            Stage::Instrument(_) => {
+            Stage::Instruments => {
                 out.end_of_market();
                 self.next_account(user, download)
             }
@@ -190,10 +218,9 @@ impl Core {
             },
             // An instrument that came later.
             Stage::Done if (download.told as usize) < self.instruments.len() => {
-                if !out.instrument(download.told + 1) {
+                if !out.instrument(download) {
                     return 0;
                 }
-                download.told += 1;
                 Stage::Done
             }
             Stage::Done => return 0,
@@ -251,12 +278,14 @@ fn snapshot_or_stale(known: UpdateKind) -> UpdateKind {
 }
 
 /// Events that one client's ring must have room for, so that each step of a download fits: how the gateway and its connections
-/// stand, an instrument with `depth` levels a side and so many candles, and accounts that become ready all at once.
+/// stand, an instrument with `depth` levels a side and the last candle of so many lengths, and accounts that become ready all
+/// at once.
 #[must_use]
-pub const fn ring_needed(depth: usize, candles: usize, accounts: usize) -> usize {
-    let book = 1 + (2 * depth).div_ceil(tickpath_gateway_protocol::LEVELS_MAX) + candles + FIXED_EVENTS;
+pub const fn ring_needed(depth: usize, lengths: usize, accounts: usize) -> usize {
+    let book = 1 + (2 * depth).div_ceil(tickpath_gateway_protocol::LEVELS_MAX) + lengths + FIXED_EVENTS;
     let status = 1 + super::MARKET_STREAMS_MAX + accounts;
     let step = if book > status { book } else { status };
+    const { assert!(CANDLES_PER_STEP <= 1 + super::MARKET_STREAMS_MAX) };
     // A step may begin when there is one place more than what is left.
     (step + 2 * accounts + ROOM_LEFT + 1).next_power_of_two()
 }
@@ -292,16 +321,38 @@ impl<D: Door> Sender<'_, D> {
         }
     }
 
-    /// Tells everything of one instrument, or nothing of it where the ring has no room for all.
-    fn instrument(&mut self, symbol: u32) -> bool {
-        let core = self.core;
-        let Some(instrument) = core.instruments.get(symbol) else { return true };
-        let candles: usize = instrument.series.iter().map(|series| series.all().len()).sum();
-        let needed = instrument.market.book_events() + candles + FIXED_EVENTS + ROOM_LEFT;
-        if self.door.room(self.number) < needed {
-            return false;
+    /// Tells the next part of the next instrument; false where the ring has no room for it. What was told and is not so any
+    /// more is told anew.
+    fn instrument(&mut self, download: &mut Download) -> bool {
+        let symbol = download.told + 1;
+        let Some(instrument) = self.core.instruments.get(symbol) else { return false };
+        let (revision, part) = (instrument.revision, download.part);
+        let next = match if part.revision == revision { part.next } else { Next::Reference } {
+            Next::Reference => self.reference(symbol, instrument),
+            Next::Candles { series, from } => self.candles(symbol, instrument, series, from),
+            Next::Rest => {
+                let is_told = self.rest(symbol, instrument);
+                if is_told {
+                    (download.told, download.part) = (symbol, Part::BEGIN);
+                }
+                return is_told;
+            }
+        };
+        let Some(next) = next else { return false };
+        download.part = Part { revision, next };
+        true
+    }
+
+    fn has_room(&self, count: usize) -> bool {
+        self.door.room(self.number) >= count + ROOM_LEFT
+    }
+
+    /// What an instrument is.
+    fn reference(&mut self, symbol: u32, instrument: &Instrument) -> Option<Next> {
+        if !self.has_room(2) {
+            return None;
         }
-        let about = core.about_symbol(symbol);
+        let about = self.core.about_symbol(symbol);
         let reference = self.event(&instrument.reference, about);
         match &instrument.steps {
             Some(steps) => {
@@ -310,9 +361,39 @@ impl<D: Door> Sender<'_, D> {
             }
             None => self.send(reference),
         }
+        Some(Next::Candles { series: 0, from: 0 })
+    }
+
+    /// Some of its candles, the oldest first.
+    fn candles(&mut self, symbol: u32, instrument: &Instrument, series: usize, from: usize) -> Option<Next> {
+        let Some(candles) = instrument.series.get(series) else { return Some(Next::Rest) };
+        let finished = candles.all().len().saturating_sub(1);
+        let end = finished.min(from + CANDLES_PER_STEP);
+        if !self.has_room(end.saturating_sub(from)) {
+            return None;
+        }
+        let about = self.core.about_symbol(symbol);
+        for (place, candle) in candles.all().enumerate().take(end).skip(from) {
+            let event = self.event(&TimeSeries { update: UpdateKind::SNAPSHOT, ..*candle }, about);
+            self.send(if place + 1 < end { event.with_more() } else { event });
+        }
+        Some(if end < finished {
+            Next::Candles { series, from: end }
+        } else {
+            Next::Candles { series: series + 1, from: 0 }
+        })
+    }
+
+    /// What changes of an instrument, or nothing of it where the ring has no room for all.
+    fn rest(&mut self, symbol: u32, instrument: &Instrument) -> bool {
+        let core = self.core;
+        let market = &instrument.market;
+        if !self.has_room(market.book_events() + instrument.series.len() + FIXED_EVENTS) {
+            return false;
+        }
+        let about = core.about_symbol(symbol);
         let state = MarketStatus { state: instrument.state, ..MarketStatus::default() };
         self.send(self.event(&state, about));
-        let market = &instrument.market;
         let cause = Cause::venue(Nanos::ZERO, market.book_ms);
         if market.is_whole() {
             market.show_book(|body, is_last| {
@@ -325,21 +406,12 @@ impl<D: Door> Sender<'_, D> {
             self.send(self.event(&market.top_event(UpdateKind::SNAPSHOT), about));
         }
         market.show_figures(|body| self.send(self.event(&body, about)));
-        for series in &instrument.series {
-            self.candles(series, about);
+        for last in instrument.series.iter().filter_map(|series| series.all().next_back()) {
+            self.send(self.event(&TimeSeries { update: UpdateKind::SNAPSHOT, ..*last }, about));
         }
         self.count += 1;
         self.door.follow(self.number, symbol);
         true
-    }
-
-    /// The candles of one length.
-    fn candles(&mut self, series: &Series, about: About) {
-        let count = series.all().len();
-        for (place, candle) in series.all().enumerate() {
-            let event = self.event(&TimeSeries { update: UpdateKind::SNAPSHOT, ..*candle }, about);
-            self.send(if place + 1 < count { event.with_more() } else { event });
-        }
     }
 
     fn end_of_market(&mut self) {
@@ -407,10 +479,17 @@ mod tests {
 
     #[test]
     fn an_account_half_told_is_told_anew() {
-        let half = Download { stage: Stage::Orders(1, 5), accounts: 0b11, ready: 0b1, early: 0, told: 9 };
+        let half = Download {
+            stage: Stage::Orders(1, 5),
+            accounts: 0b11,
+            ready: 0b1,
+            early: 0,
+            told: 9,
+            part: Part { revision: 3, next: Next::Rest },
+        };
         let mut download = half;
         download.again();
-        assert_eq!((download.stage, download.told), (Stage::Begin, 0));
+        assert_eq!((download.stage, download.told, download.part), (Stage::Begin, 0, Part::BEGIN));
         assert!(download.has_account(0) && !download.has_account(1));
         let mut download = Download::begin();
         download.again();

@@ -39,8 +39,11 @@ pub struct Instrument {
     pub currency: String,
     /// Its book and its figures.
     pub market: Market,
-    /// Its candles, of each length that the configuration names.
+    /// Its candles, of each length that the configuration names; none while its channels have no connection.
     pub series: Box<[Series]>,
+    /// Counts changes of what it is and of its candles, but for those of the last candle of a length: who is being told of it
+    /// bit by bit is told anew then.
+    pub revision: u32,
     /// The connection that its channels are on; none while it is closed, and where all are full.
     pub stream: Option<u8>,
     /// The venue still had it when it was asked last.
@@ -135,7 +138,11 @@ impl Instruments {
         );
         if let Some(number) = self.number(name) {
             let known = self.get_mut(number).expect("numbers come from the list");
-            let is_changed = known.reference != reference || known.steps != steps || known.state != state;
+            let is_other = known.reference != reference || known.steps != steps;
+            let is_changed = is_other || known.state != state;
+            if is_other {
+                known.revise();
+            }
             (known.reference, known.steps, known.state, known.is_listed) = (reference, steps, state, true);
             return Ok(Some((number, is_changed)));
         }
@@ -153,6 +160,7 @@ impl Instruments {
             currency: group.to_cow().into_owned(),
             market: Market::default(),
             series: Box::default(),
+            revision: 0,
             stream: None,
             is_listed: true,
             renewal: Renewal::default(),
@@ -162,6 +170,11 @@ impl Instruments {
 }
 
 impl Instrument {
+    /// What was told of it so far is not what it is now.
+    pub const fn revise(&mut self) {
+        self.revision = self.revision.wrapping_add(1);
+    }
+
     /// The tick at a price: that of the highest step below the price.
     #[must_use]
     pub fn tick_at(&self, price: Fixed) -> Fixed {

@@ -19,7 +19,7 @@ use super::instruments::market_state;
 use super::market::BookChange;
 use super::news::{NewsFault, cut, units};
 use super::out::{About, Cause, Door, Venue};
-use super::{Core, Listing, MARKET_STREAMS_MAX, convert};
+use super::{Core, Listing, MARKET_STREAMS_MAX, candles, convert};
 use crate::config::FeedsConfig;
 
 /// Instruments whose channels are wanted by one call.
@@ -154,7 +154,7 @@ impl Core {
     fn channels_of(&self, symbol: u32) -> Vec<String> {
         let Some(instrument) = self.instruments.get(symbol) else { return Vec::new() };
         let (name, feeds, interval) = (&instrument.name, &self.settings.feeds, self.settings.interval);
-        let candles = feeds.time_series.iter().map(|one| format!("chart.trades.{name}.{one}"));
+        let candles = feeds.time_series.iter().map(|one| candles::channel_of(name, *one));
         let wanted = [
             feeds.book.then(|| format!("book.{name}.{interval}")),
             feeds.ticker.then(|| format!("ticker.{name}.{}", self.settings.ticker_interval)),
@@ -168,11 +168,11 @@ impl Core {
         let Some(instrument) = self.instruments.get_mut(symbol).filter(|it| !it.is_listed) else { return };
         let Some(stream) = instrument.stream.take() else { return };
         let stream = usize::from(stream);
-        // What was is no more what is, should it be listed again; and its memory is for others.
+        // What was is no more what is, should it be listed again.
         instrument.market.await_book();
         instrument.market.forget_prices();
-        instrument.series = Box::default();
         self.members[stream] -= 1;
+        self.give_up_candles(symbol);
         self.channels_of(symbol).iter().for_each(|channel| venue.unsubscribe(stream, channel));
     }
 

@@ -83,6 +83,9 @@ pub trait Venue {
 
     /// Channels that the connection has, or `None` while some that it wants are not settled.
     fn settled_channels(&self, stream: usize) -> Option<usize>;
+
+    /// Whether the venue does not give a channel that is wanted.
+    fn is_refused(&self, stream: usize, channel: &str) -> bool;
 }
 
 /// What an event follows from.

@@ -312,6 +312,11 @@ impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
         let [is_settled, count] = self.sink.borrow_mut().answer(real);
         (is_settled == 1).then_some(count as usize)
     }
+
+    fn is_refused(&self, stream: usize, channel: &str) -> bool {
+        let real = u64::from(self.venue.is_refused(stream, channel));
+        self.sink.borrow_mut().answer([0, real])[1] == 1
+    }
 }
 
 fn answer_of(result: &Result<i64, RequestError>) -> Answer {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod adopted;
+mod candles;
 mod fix;
 mod market;
 mod mass_cancels;
@@ -17,6 +18,9 @@ use tickpath_gateway_protocol::{
     AckStatus, CancelAll, DownloadEnd, EventKind, OrderStatus, OrderUpdate, ReadyScope, TradeUpdate,
 };
 use tickpath_types::Nanos;
+
+#[global_allocator]
+static ALLOCATOR: tickpath_agent::CountingAllocator = tickpath_agent::CountingAllocator;
 
 const ACCEPTED: AckStatus = AckStatus::ACCEPTED;
 const FORWARDED: AckStatus = AckStatus::FORWARDED;

@@ -2,8 +2,8 @@
 
 use tickpath_deribit::method::Method;
 use tickpath_gateway_protocol::{
-    BookUpdate, EventKind, MarketByPrice, MarketState, MarketStatus, ReferenceData, Statistics, TimeSeries,
-    TopOfBook, TradeSummary, UpdateKind,
+    BookUpdate, EventKind, MarketByPrice, MarketState, MarketStatus, ReferenceData, Statistics, TopOfBook,
+    TradeSummary, UpdateKind,
 };
 
 use tickpath_types::Nanos;
@@ -223,108 +223,6 @@ fn of_one_message_the_last_event_alone_is_the_last() {
     assert_eq!(flags, [false, true]);
 }
 
-/// What the events say of candles: how they are told, when they began in ms, how much was traded.
-fn candles<'a>(
-    events: impl Iterator<Item = &'a tickpath_gateway_protocol::Event>,
-) -> Vec<(UpdateKind, u32, u64, String)> {
-    let of = |it: TimeSeries| (it.update, it.period_secs, it.begin_utc_ns / 1_000_000, it.volume.to_string());
-    events.filter_map(|event| event.body().map(of)).collect()
-}
-
-#[test]
-fn the_last_candles_are_asked_for_and_each_change_is_told() {
-    let mut rig = Rig::with_venue("[venue.feeds]\ntime_series = ['1', '1D']\ntime_series_length = 3\n");
-    rig.bring_up("[]");
-    for channel in ["chart.trades.BTC-PERPETUAL.1", "chart.trades.ETH_USDC-PERPETUAL.1D"] {
-        assert!(rig.venue.subscribed.iter().any(|known| known == channel), "{channel}");
-    }
-    let now_ms = rig.now.0 / 1_000_000;
-    let (minute, earlier) = (now_ms / 60_000 * 60_000, now_ms / 60_000 * 60_000 - 60_000);
-    let asked = rig.last(Method::GetTradingviewChartData);
-    let from = minute - 120_000;
-    for part in [
-        r#""instrument_name":"BTC-PERPETUAL""#,
-        &format!(r#""start_timestamp":{from}"#),
-        r#""resolution":"1""#,
-    ] {
-        assert!(asked.text.contains(part), "{part} in {}", asked.text);
-    }
-    // One that came meanwhile is not lost by the answer.
-    let channel = "chart.trades.BTC-PERPETUAL.1";
-    let candle = |tick: u64, volume: &str| {
-        format!(
-            r#"{{"tick":{tick},"open":1,"high":3,"low":0.5,"close":2,"volume":{volume},"cost":21,"status":"ok"}}"#
-        )
-    };
-    rig.news(0, channel, &candle(minute, "1.1403e-4"));
-    let begin = rig.door.broadcast.len();
-    rig.reply(
-        Method::GetTradingviewChartData,
-        &format!(
-            r#"{{"status":"ok","ticks":[{earlier},{minute}],"open":[1,1],"high":[3,3],"low":[0.5,0.5],"close":[2,2],"volume":[10.5,0],"cost":[21,0]}}"#
-        ),
-    );
-    let events = &rig.door.broadcast[begin..];
-    let (snapshot, small) = (UpdateKind::SNAPSHOT, "0.00011403".to_owned());
-    let expected = vec![(snapshot, 60, earlier, "10.5".to_owned()), (snapshot, 60, minute, small.clone())];
-    assert_eq!(candles(events.iter()), expected);
-    assert_eq!(events.iter().map(|event| event.is_last_in_batch()).collect::<Vec<_>>(), [false, true]);
-    assert_eq!((events[0].header.symbol, rig.count(Method::GetTradingviewChartData)), (1, 1));
-    // The next series waits a moment; a refusal and a lost answer are asked again.
-    rig.pass(Nanos::from_millis(100));
-    assert!(rig.last(Method::GetTradingviewChartData).text.contains(r#""resolution":"1D""#));
-    rig.refuse(Method::GetTradingviewChartData, 10028, "too_many_requests");
-    rig.pass(Nanos::from_secs(2));
-    let asked = rig.last(Method::GetTradingviewChartData);
-    assert!(asked.text.contains("ETH_USDC"), "{}", asked.text);
-    rig.core.handle_unanswered(0, asked.id, false, rig.now, &mut rig.door);
-    for _ in 0..3 {
-        rig.pass(Nanos::from_secs(2));
-        rig.reply(
-            Method::GetTradingviewChartData,
-            r#"{"status":"no_data","ticks":[],"open":[],"high":[],"low":[],"close":[],"volume":[],"cost":[]}"#,
-        );
-    }
-    rig.pass(Nanos::from_secs(2));
-    assert_eq!((rig.count(Method::GetTradingviewChartData), rig.core.counters().faults), (6, 0));
-
-    // A change is told as such, and who comes is told what is.
-    let begin = rig.door.broadcast.len();
-    rig.news(0, channel, &candle(minute + 60_000, "7"));
-    let told = candles(rig.door.broadcast[begin..].iter());
-    assert_eq!(told, [(UpdateKind::INCREMENTAL, 60, minute + 60_000, "7".to_owned())]);
-    rig.join(2, "trader", true);
-    let told = candles(rig.door.sent.iter().filter(|(client, _)| *client == 2).map(|(_, event)| event));
-    let last = (snapshot, 60, minute + 60_000, "7".to_owned());
-    assert_eq!(told, [expected[0].clone(), expected[1].clone(), last]);
-    rig.news(0, "chart.trades.BTC-PERPETUAL.3", &candle(minute, "1"));
-    rig.news(0, channel, r#"{"tick":1}"#);
-    assert_eq!(rig.core.counters().faults, 1);
-
-    // Lost with the connection, and asked for anew.
-    let begin = rig.door.broadcast.len();
-    rig.core.handle_lost(0, rig.now, &mut rig.door);
-    let told = candles(rig.door.broadcast[begin..].iter());
-    assert_eq!(told, [(UpdateKind::STALE, 60, minute + 60_000, "7".to_owned())]);
-    rig.event(0, tickpath_deribit::session::SessionEvent::Ready);
-    rig.poll();
-    assert_eq!(rig.count(Method::GetTradingviewChartData), 7);
-}
-
-#[test]
-fn candles_without_an_end_or_out_of_step_are_not_told() {
-    let mut rig = Rig::with_venue("[venue.feeds]\ntime_series = ['1']\n");
-    rig.bring_up("[]");
-    let begin = rig.door.broadcast.len();
-    rig.reply(
-        Method::GetTradingviewChartData,
-        r#"{"status":"ok","ticks":[1,2],"open":[1],"high":[3],"low":[1],"close":[2],"volume":[1],"cost":[2]}"#,
-    );
-    rig.pass(Nanos::from_secs(2));
-    rig.reply(Method::GetTradingviewChartData, "7");
-    assert_eq!((candles(rig.door.broadcast[begin..].iter()).len(), rig.core.counters().faults), (0, 2));
-}
-
 #[test]
 fn an_instrument_that_closes_makes_room_for_another() {
     // Two channels of each instrument: one instrument on each of 16 connections.
@@ -359,32 +257,4 @@ fn an_instrument_that_closes_makes_room_for_another() {
     // A list that cannot be read to its end brings nothing back that is over.
     listed(&mut rig, &list(101, 3).replace(']', ",7]"));
     assert!(!has(&rig, "BTC-PERPETUAL") && !has(&rig, "BTC-100") && has(&rig, "BTC-116"));
-}
-
-#[test]
-fn candles_are_not_told_while_nothing_would_tell_what_follows() {
-    // One instrument on a connection: the second one's candles are asked for by the first.
-    let more = "subscriptions_max = 3\nsubscribe_batch = 3\n[venue.feeds]\nticker = false\ntrades = false\ntime_series = ['1']\n";
-    let mut rig = Rig::with_venue(more);
-    rig.bring_up("[]");
-    let ready = tickpath_deribit::session::SessionEvent::Ready;
-    rig.event(1, ready);
-    let answer = r#"{"status":"ok","ticks":[60000],"open":[1],"high":[3],"low":[1],"close":[2],"volume":[9],"cost":[2]}"#;
-    rig.reply(Method::GetTradingviewChartData, answer);
-    rig.pass(Nanos::from_secs(2));
-    let of_second = |rig: &Rig| {
-        let charts = rig.venue.asked.iter().filter(|it| it.method == Method::GetTradingviewChartData);
-        charts.filter(|it| it.text.contains("ETH_USDC")).count()
-    };
-    assert_eq!(of_second(&rig), 1);
-    rig.core.handle_lost(1, rig.now, &mut rig.door);
-    let begin = rig.door.broadcast.len();
-    rig.reply(Method::GetTradingviewChartData, answer);
-    rig.pass(Nanos::from_secs(2));
-    assert_eq!((candles(rig.door.broadcast[begin..].iter()).len(), of_second(&rig)), (0, 1));
-    rig.event(1, tickpath_deribit::session::SessionEvent::Ready);
-    rig.pass(Nanos::from_secs(2));
-    assert_eq!(of_second(&rig), 2);
-    rig.reply(Method::GetTradingviewChartData, answer);
-    assert_eq!(candles(rig.door.broadcast[begin..].iter()).len(), 1);
 }

@@ -27,7 +27,8 @@ const NO_FUNDS: &str = r#"{"summaries":[]}"#;
 const TEXT: &str = "[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n\
     [accounts.A1]\nlogin = 'anna'\nsecret = 'test'\n[users.other]\npassword = 'test'\naccounts = ['A1']\n\
     [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 100\n";
-const INSTRUMENTS: &str = r#"[{"instrument_name":"BTC-PERPETUAL","kind":"future","settlement_period":"perpetual","instrument_type":"reversed",
+/// What the venue has.
+pub const INSTRUMENTS: &str = r#"[{"instrument_name":"BTC-PERPETUAL","kind":"future","settlement_period":"perpetual","instrument_type":"reversed",
   "base_currency":"BTC","quote_currency":"USD","settlement_currency":"BTC","tick_size":0.5,"tick_size_steps":[],
   "min_trade_amount":10,"contract_size":10,"is_active":true,"state":"open","expiration_timestamp":32503708800000},
  {"instrument_name":"ETH_USDC-PERPETUAL","kind":"future","settlement_period":"perpetual","instrument_type":"linear",
@@ -57,6 +58,10 @@ pub struct FakeVenue {
     pub fix: Vec<AskedByFix>,
     pub subscribed: Vec<String>,
     pub resubscribed: Vec<String>,
+    /// Channels that it does not give.
+    pub refused_channels: Vec<String>,
+    /// It has not said yet which channels it gives.
+    pub is_settling: bool,
     /// Requests that the credits allow.
     pub left: Option<u64>,
     /// The same of FIX sessions.
@@ -145,7 +150,11 @@ impl Venue for FakeVenue {
     }
 
     fn settled_channels(&self, _: usize) -> Option<usize> {
-        Some(self.subscribed.len())
+        (!self.is_settling).then_some(self.subscribed.len())
+    }
+
+    fn is_refused(&self, _: usize, channel: &str) -> bool {
+        self.refused_channels.iter().any(|refused| refused == channel)
     }
 }
 

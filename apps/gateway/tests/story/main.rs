@@ -1,6 +1,7 @@
 //! The gateway between clients and the venue's own Deribit front.
 #![allow(clippy::unwrap_used)]
 
+mod candles;
 mod fix;
 mod limits;
 mod log;

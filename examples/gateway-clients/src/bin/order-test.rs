@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Parser;
 use gateway_clients::{Args, run};
 use tickpath_config::{Duration, say, tell};
@@ -21,8 +21,8 @@ use tickpath_types::Nanos;
 /// Ticks below the best bid at which the order is entered.
 const TICKS_BELOW: i64 = 5;
 
-/// Pings, which come in the same ring once a second, behind the instruments: every account of the user was told by then.
-const PINGS_TO_ACCOUNTS: u32 = 3;
+/// Pings behind the end of the market's download by which all accounts of the user were told: they come in the same ring.
+const PINGS_BEHIND: u32 = 2;
 
 /// Enter an order, modify it, cancel it
 #[derive(Parser)]
@@ -60,22 +60,28 @@ enum Step {
 struct Test {
     flags: OrderTest,
     step: Step,
+    known: Known,
+    order: u64,
+}
+
+/// What one life of the gateway has told; in the next one numbers may mean other instruments and accounts.
+#[derive(Default)]
+struct Known {
     symbol: u32,
     tick: Fixed,
     quantity: Fixed,
     best_bid: Fixed,
     account: u16,
     is_account_ready: bool,
-    order: u64,
-    /// Accounts that the user may trade with.
-    accounts: Vec<String>,
+    /// Accounts that the user has, and whether it may trade with them.
+    accounts: Vec<(String, bool)>,
     /// Pings since all instruments were told.
     pings: Option<u32>,
 }
 
 impl Test {
     fn handle(&mut self, client: &mut Client, event: &Event) -> anyhow::Result<ControlFlow<ExitCode>> {
-        self.learn(event);
+        self.learn(event)?;
         self.check_known()?;
         if let Some(ack) =
             event.body::<OrderAck>().filter(|ack| ack.client_order_id == self.order && self.order > 0)
@@ -116,86 +122,89 @@ impl Test {
 
     /// What is not there is not waited for.
     fn check_known(&self) -> anyhow::Result<()> {
-        let Some(pings) = self.pings else { return Ok(()) };
-        if self.symbol == 0 {
-            let wanted = self.flags.args.symbols.join(", ");
+        let (Some(pings), args) = (self.known.pings, &self.flags.args) else { return Ok(()) };
+        if self.known.symbol == 0 {
+            let wanted = args.symbols.join(", ");
             bail!(
                 "the gateway has no instrument {wanted}: name one that its configuration's [symbols] let in"
             );
         }
-        if self.account == 0 && pings >= PINGS_TO_ACCOUNTS {
-            let wanted = self.flags.account.as_ref().map_or(String::new(), |name| format!(" {name}"));
-            let has = if self.accounts.is_empty() { "none".to_owned() } else { self.accounts.join(", ") };
-            bail!("the user {} has no account{wanted} to trade with: it has {has}", self.flags.args.user);
+        if self.known.account > 0 || pings < PINGS_BEHIND {
+            return Ok(());
         }
-        Ok(())
+        let (accounts, user) = (&self.known.accounts, &args.user);
+        let names: Vec<&str> = accounts.iter().map(|(name, _)| name.as_str()).collect();
+        let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        match self.flags.account.as_deref() {
+            Some(wanted) if names.contains(&wanted) => bail!("the user {user} may not trade with {wanted}"),
+            Some(wanted) => bail!("the user {user} has no account {wanted}: it has {has}"),
+            None => bail!("the user {user} has no account that it may trade with: it has {has}"),
+        }
     }
 
     /// What must be known before there can be an order.
-    fn learn(&mut self, event: &Event) {
-        let header = &event.header;
+    fn learn(&mut self, event: &Event) -> anyhow::Result<()> {
+        let (header, known) = (&event.header, &mut self.known);
         if let Some(reference) = event.body::<ReferenceData>() {
-            if self.symbol == 0 && self.flags.args.wants(reference.name.as_str()) {
-                (self.symbol, self.tick) = (header.symbol, reference.tick_size);
-                self.quantity = self.flags.quantity.unwrap_or(reference.min_quantity);
+            if known.symbol == 0 && self.flags.args.wants(reference.name.as_str()) {
+                (known.symbol, known.tick) = (header.symbol, reference.tick_size);
+                known.quantity = self.flags.quantity.unwrap_or(reference.min_quantity);
             }
         } else if let Some(account) = event.body::<AccountReference>() {
-            let is_wanted =
-                self.flags.account.as_deref().is_none_or(|wanted| wanted == account.name.as_str());
-            let name = account.name.as_str();
-            if account.may_trade == 1 && !self.accounts.iter().any(|known| known == name) {
-                self.accounts.push(name.to_owned());
-            }
-            if self.account == 0 && account.may_trade == 1 && is_wanted {
-                self.account = header.account;
+            let (name, may_trade) = (account.name.as_str(), account.may_trade == 1);
+            known.accounts.retain(|(other, _)| other != name);
+            known.accounts.push((name.to_owned(), may_trade));
+            let is_wanted = self.flags.account.as_deref().is_none_or(|wanted| wanted == name);
+            if known.account == 0 && may_trade && is_wanted {
+                known.account = header.account;
             }
         } else if let Some(end) = event.body::<DownloadEnd>() {
             if end.scope == ReadyScope::MARKET_DATA {
-                self.pings.get_or_insert(0);
+                known.pings.get_or_insert(0);
             }
         } else if header.kind == EventKind::PING {
-            self.pings = self.pings.map(|pings| pings.saturating_add(1));
+            known.pings = known.pings.map(|pings| pings.saturating_add(1));
         } else if let Some(ready) = event.body::<Ready>() {
-            if ready.scope == ReadyScope::ACCOUNT && header.account == self.account {
-                self.is_account_ready = true;
-                if self.best_bid.is_zero() {
+            if ready.scope == ReadyScope::ACCOUNT && header.account == known.account {
+                known.is_account_ready = true;
+                if known.best_bid.is_zero() {
                     tell(
                         "nobody bids yet: waiting for a bid (at a venue of one's own enter one, e.g. in tickpath shell)",
                     );
                 }
             }
         } else if let Some(top) = event.body::<TopOfBook>() {
-            if header.symbol == self.symbol && !top.bid_quantity.is_zero() {
-                self.best_bid = top.bid_price;
+            if header.symbol == known.symbol && !top.bid_quantity.is_zero() {
+                known.best_bid = top.bid_price;
             }
         } else if header.kind == EventKind::DISCONNECTED {
-            // The numbers of instruments and accounts are those of one life of the gateway; another one tells them anew.
-            (self.symbol, self.account, self.best_bid) = (0, 0, Fixed::ZERO);
-            (self.is_account_ready, self.pings) = (false, None);
-            self.accounts.clear();
+            ensure!(self.order == 0, "the gateway is gone; the order may still rest");
+            *known = Known::default();
         }
+        Ok(())
     }
 
     fn proceed(&mut self, client: &mut Client) -> anyhow::Result<ControlFlow<ExitCode>> {
         let now = monotonic();
+        let can_enter = self.known.is_account_ready && !self.known.best_bid.is_zero();
         match self.step {
-            Step::Waiting { until: None } if self.is_account_ready && !self.best_bid.is_zero() => {
+            Step::Waiting { until: None } if can_enter => {
                 self.step = Step::Waiting { until: Some(now + self.flags.wait.0) };
             }
-            Step::Waiting { until: Some(until) } if now >= until && self.is_account_ready => {
+            Step::Waiting { until: Some(until) } if now >= until && can_enter => {
                 if !self.flags.args.enable_trading {
                     say(format_args!(
                         "would buy {} at {}: give --enable_trading",
-                        self.quantity,
+                        self.known.quantity,
                         self.price()
                     ))?;
                     return Ok(ControlFlow::Break(ExitCode::SUCCESS));
                 }
                 self.create(client)?;
             }
-            Step::Resting { until } if now >= until && self.is_account_ready => {
+            Step::Resting { until } if now >= until && self.known.is_account_ready => {
                 self.step = Step::Cancelling;
-                client.request(self.account, self.symbol, self.order, &CancelOrder::default())?;
+                client.request(self.known.account, self.known.symbol, self.order, &CancelOrder::default())?;
             }
             _ => {}
         }
@@ -203,19 +212,19 @@ impl Test {
     }
 
     fn price(&self) -> Fixed {
-        Fixed(self.best_bid.0 - TICKS_BELOW * self.tick.0)
+        Fixed(self.known.best_bid.0 - TICKS_BELOW * self.known.tick.0)
     }
 
     fn create(&mut self, client: &mut Client) -> anyhow::Result<()> {
         self.step = Step::Creating;
         self.order = client.next_order_id();
         client.request(
-            self.account,
-            self.symbol,
+            self.known.account,
+            self.known.symbol,
             self.order,
             &CreateOrder {
                 price: self.price(),
-                quantity: self.quantity,
+                quantity: self.known.quantity,
                 side: Side::BUY,
                 order_type: OrderType::LIMIT,
                 time_in_force: TimeInForce::GTC,
@@ -229,12 +238,12 @@ impl Test {
     fn modify(&mut self, client: &mut Client) -> anyhow::Result<()> {
         self.step = Step::Modifying;
         client.request(
-            self.account,
-            self.symbol,
+            self.known.account,
+            self.known.symbol,
             self.order,
             &ModifyOrder {
-                price: self.best_bid,
-                quantity: self.quantity,
+                price: self.known.best_bid,
+                quantity: self.known.quantity,
                 execution: ExecutionFlags::POST_ONLY,
                 ..ModifyOrder::default()
             },
@@ -246,19 +255,7 @@ impl Test {
 fn main() -> ExitCode {
     let flags = OrderTest::parse();
     let args = flags.args.clone();
-    let mut test = Test {
-        flags,
-        step: Step::Waiting { until: None },
-        symbol: 0,
-        tick: Fixed::ZERO,
-        quantity: Fixed::ZERO,
-        best_bid: Fixed::ZERO,
-        account: 0,
-        is_account_ready: false,
-        order: 0,
-        accounts: Vec::new(),
-        pings: None,
-    };
+    let mut test = Test { flags, step: Step::Waiting { until: None }, known: Known::default(), order: 0 };
     run(&args, |client, event| test.handle(client, event)).unwrap_or_else(|error| {
         tell(format_args!("error: {error:#}"));
         ExitCode::FAILURE

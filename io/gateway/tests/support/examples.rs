@@ -3,7 +3,7 @@
 
 use std::process::{Command, Output};
 
-use super::rehearsal::{PASSWORD, Rehearsal, USER};
+use super::rehearsal::{Manner, PASSWORD, Rehearsal, SYMBOL, USER};
 
 /// What a client hears first.
 const DOWNLOAD: [&str; 15] = [
@@ -113,6 +113,16 @@ pub fn check_other_venue(command: Command, gateway: &Rehearsal, args: &[&str]) {
     let args = [args, &["--exchange", "other"]].concat();
     let error = failure(&run(command, gateway, &args));
     assert_eq!(error, "the gateway is connected with 'deribit', and not with 'other'");
+}
+
+/// What is not there is not waited for.
+pub fn check_nothing_to_trade(command: impl Fn() -> Command, account: &str) {
+    let gateway = Rehearsal::start();
+    let ran = run(command(), &gateway, &[WHO, "NOPE"]);
+    assert_eq!(failure(&ran), "the gateway has no instrument NOPE");
+    let watched = Rehearsal::with(Manner::Watched);
+    let ran = run(command(), &watched, &[WHO, SYMBOL, "--enable_trading"]);
+    assert_eq!(failure(&ran), account);
 }
 
 /// As the gateway knows the client.

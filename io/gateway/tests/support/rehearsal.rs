@@ -35,6 +35,19 @@ pub enum Manner {
     /// It is silent about changes until the gateway has given up waiting, and leaves the order as it was. There are quotes of the
     /// user, too, whose client order id is 0.
     Silent,
+    /// Its instrument and its account have the number 2, and another instrument and another account the number 1.
+    Renumbered,
+    /// Nobody bids.
+    Quiet,
+    /// It may be looked at, and not traded with.
+    Watched,
+}
+
+impl Manner {
+    /// The numbers of its account and its instrument.
+    const fn numbers(self) -> (u16, u32) {
+        if matches!(self, Manner::Renumbered) { (2, 2) } else { (1, 1) }
+    }
 }
 
 pub struct Rehearsal {
@@ -50,7 +63,17 @@ impl Rehearsal {
     }
 
     pub fn with(manner: Manner) -> Rehearsal {
-        let place = tempfile::tempdir().unwrap();
+        Rehearsal::at(tempfile::tempdir().unwrap(), manner)
+    }
+
+    /// Ends, and lives once more at the same place.
+    pub fn again(mut self, manner: Manner) -> Rehearsal {
+        let place = std::mem::replace(&mut self.place, tempfile::tempdir().unwrap());
+        drop(self);
+        Rehearsal::at(place, manner)
+    }
+
+    fn at(place: TempDir, manner: Manner) -> Rehearsal {
         let folder = Folder::create(&place.path().join("shm")).unwrap();
         let mut config =
             DoorConfig::new(&place.path().join("deribit.sock"), folder, SegmentName::new("deribit").unwrap());
@@ -111,8 +134,8 @@ impl Venue {
         if now >= self.tells {
             self.tells = now + Nanos(1_000_000);
             self.trades += 1;
-            let mut event = Event::of(&top(self.trades, UpdateKind::INCREMENTAL));
-            event.header.symbol = 1;
+            let mut event = Event::of(&self.top(UpdateKind::INCREMENTAL));
+            event.header.symbol = self.manner.numbers().1;
             self.door.broadcast(&mut event);
         }
         match self.door.poll(now) {
@@ -143,43 +166,57 @@ impl Venue {
 
     fn download(&mut self, client: ClientId) {
         let scope = ReadyScope::MARKET_DATA;
+        let (account, symbol) = self.manner.numbers();
         self.tell(client, (0, 0), &DownloadBegin { scope, ..DownloadBegin::default() });
-        self.tell(
-            client,
-            (0, 1),
-            &ReferenceData {
-                name: Text::cut(SYMBOL),
-                tick_size: Fixed(50_000_000),
-                min_quantity: Fixed(10 * Fixed::ONE.0),
-                contract_size: Fixed(10 * Fixed::ONE.0),
-                kind: InstrumentKind::PERPETUAL,
-                is_inverse: 1,
-                is_active: 1,
-                ..ReferenceData::default()
-            },
-        );
-        self.tell(client, (0, 1), &MarketStatus { state: MarketState::OPEN, ..MarketStatus::default() });
+        if symbol > 1 {
+            self.other_instrument(client);
+        }
+        self.tell(client, (0, symbol), &reference(SYMBOL));
+        self.tell(client, (0, symbol), &MarketStatus { state: MarketState::OPEN, ..MarketStatus::default() });
         let mut book =
             MarketByPrice { change_id: 1, update: BookUpdate::SNAPSHOT, ..MarketByPrice::default() };
         let (bid, ask) = best();
         assert!(book.push(Side::BUY, bid) && book.push(Side::SELL, ask));
-        self.tell(client, (0, 1), &book);
-        self.tell(client, (0, 1), &top(self.trades, UpdateKind::SNAPSHOT));
-        self.tell(client, (0, 1), &candle());
-        self.door.send_instrument_ready(client, 1);
+        self.tell(client, (0, symbol), &book);
+        self.tell(client, (0, symbol), &self.top(UpdateKind::SNAPSHOT));
+        self.tell(client, (0, symbol), &candle());
+        self.door.send_instrument_ready(client, symbol);
         self.tell(client, (0, 0), &DownloadEnd { scope, ..DownloadEnd::default() });
         self.tell(client, (0, 0), &Ready { scope, ..Ready::default() });
+        if account > 1 {
+            self.account(client, (1, "B1"), false);
+        }
+        self.account(client, (account, "A1"), self.manner != Manner::Watched);
+    }
+
+    /// One that nobody has asked for, with other prices.
+    fn other_instrument(&mut self, client: ClientId) {
+        self.tell(client, (0, 1), &reference("ETH-PERPETUAL"));
+        let bid_price = "2000".parse().unwrap();
+        let top = TopOfBook { bid_price, ..self.top(UpdateKind::SNAPSHOT) };
+        self.tell(client, (0, 1), &top);
+        self.door.send_instrument_ready(client, 1);
+    }
+
+    fn account(&mut self, client: ClientId, (number, name): (u16, &str), may_trade: bool) {
         let scope = ReadyScope::ACCOUNT;
-        let reference =
-            AccountReference { name: Text::cut("A1"), may_trade: 1, ..AccountReference::default() };
-        self.tell(client, (1, 0), &reference);
-        self.tell(client, (1, 0), &DownloadBegin { scope, ..DownloadBegin::default() });
+        let (name, may_trade) = (Text::cut(name), may_trade.into());
+        self.tell(client, (number, 0), &AccountReference { name, may_trade, ..AccountReference::default() });
+        self.tell(client, (number, 0), &DownloadBegin { scope, ..DownloadBegin::default() });
         if self.manner == Manner::Silent {
             let status = OrderStatus::CANCELED;
-            self.tell(client, (1, 1), &OrderUpdate { order_id: 9, status, ..OrderUpdate::default() });
+            self.tell(client, (number, 1), &OrderUpdate { order_id: 9, status, ..OrderUpdate::default() });
         }
-        self.tell(client, (1, 0), &DownloadEnd { scope, max_order_id: 1_000, ..DownloadEnd::default() });
-        self.tell(client, (1, 0), &Ready { scope, ..Ready::default() });
+        self.tell(client, (number, 0), &DownloadEnd { scope, max_order_id: 1_000, ..DownloadEnd::default() });
+        self.tell(client, (number, 0), &Ready { scope, ..Ready::default() });
+    }
+
+    fn top(&self, update: UpdateKind) -> TopOfBook {
+        let top = top(self.trades, update);
+        match self.manner {
+            Manner::Quiet => TopOfBook { bid_price: Fixed::ZERO, bid_quantity: Fixed::ZERO, ..top },
+            _ => top,
+        }
     }
 
     fn take(&mut self, client: ClientId, request: &Request) {
@@ -195,7 +232,8 @@ impl Venue {
 
     fn create(&mut self, client: ClientId, request: &Request) {
         let order: CreateOrder = request.body().unwrap();
-        if order.side != Side::BUY || request.header.account != 1 || request.header.symbol != 1 {
+        if order.side != Side::BUY || (request.header.account, request.header.symbol) != self.manner.numbers()
+        {
             self.ack(client, request, Origin::GATEWAY, AckStatus::REJECTED, ErrorCode::NOT_PERMITTED);
             return;
         }
@@ -282,7 +320,21 @@ impl Venue {
             update: UpdateKind::INCREMENTAL,
             ..OrderUpdate::default()
         };
-        self.tell(client, (1, 1), &update);
+        self.tell(client, self.manner.numbers(), &update);
+    }
+}
+
+/// What an instrument is.
+fn reference(name: &str) -> ReferenceData {
+    ReferenceData {
+        name: Text::cut(name),
+        tick_size: Fixed(50_000_000),
+        min_quantity: Fixed(10 * Fixed::ONE.0),
+        contract_size: Fixed(10 * Fixed::ONE.0),
+        kind: InstrumentKind::PERPETUAL,
+        is_inverse: 1,
+        is_active: 1,
+        ..ReferenceData::default()
     }
 }
 
