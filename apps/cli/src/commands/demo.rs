@@ -10,6 +10,8 @@ use tickpath_monitor::Mode;
 
 use super::json;
 
+/// The main job: a whole market on this machine, live view, latency report at the end
+///
 /// One venue, eight instruments, a maker, a taker and a seeded crowd trade over real loopback TCP and
 /// multicast. At the end: where the time went, hop by hop, and the proofs that nothing was lost.
 ///

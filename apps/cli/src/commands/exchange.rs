@@ -28,11 +28,12 @@ const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
 /// Stamps of each agent that may wait to be drained.
 const TRACE_CAPACITY: usize = 1 << 18;
 
-/// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out on two multicast lines, retransmission on request.
+/// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out, and Deribit's dialect where its file says so
 ///
-/// Prints where it can be reached. Try configs/exchange.toml, and configs/trader.toml beside it. A venue that is started
-/// again goes on where its journal ends: orders, numbers and messages are as they were. With [deribit] in its file it
-/// speaks Deribit's API v2 as well, over WebSocket, HTTP and FIX.
+/// Market data goes out on two multicast lines, and again on request. Prints where it can be reached. Try
+/// configs/exchange.toml, and configs/trader.toml beside it. A venue that is started again goes on where its journal
+/// ends: orders, numbers and messages are as they were. With [deribit] in its file it speaks Deribit's API v2 as well,
+/// over WebSocket, HTTP and FIX.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

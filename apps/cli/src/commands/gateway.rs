@@ -21,7 +21,8 @@ use flags::Flags;
 
 /// Run a gateway until Ctrl-C: one process holds the venue's connections, and local clients share it
 ///
-/// With a command: tell a running one something, or read its log.
+/// With a command: tell a running one something, or read its log. Clients: docs/clients.md; keys of the file:
+/// docs/gateway-config.md.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -17,7 +17,9 @@ use tickpath_replay::{
 use super::progress::{Line, bar};
 use super::{INTERRUPTED, json};
 
-/// Replay recorded markets through full order books: ITCH 5.0, Databento DBN MBO or LOBSTER message files, and
+/// Recorded markets through full order books: what is in a file, and whether it holds together
+///
+/// ITCH 5.0, Databento DBN MBO or LOBSTER message files, and
 /// captures of packets (pcap, pcapng), plain, .gz or .zst. At the end: what is in the file, what each message cost,
 /// and whether it holds together.
 ///
