@@ -41,6 +41,8 @@ impl Running {
                 .replace("127.0.0.1:26430", "127.0.0.1:0")
                 .replace("127.0.0.1:26433", "127.0.0.1:0")
                 .replace("127.0.0.1:26420", "127.0.0.1:0")
+                .replace("127.0.0.1:26435", "127.0.0.1:0")
+                .replace("239.255.26.13:26436", &free_multicast_group().unwrap().to_string())
                 .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
                 .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string());
             std::fs::write(&path, change(text)).unwrap();
