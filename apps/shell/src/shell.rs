@@ -314,13 +314,27 @@ impl Shell {
     /// # Errors
     /// [`Failure`]; after [`Failure::Late`] and [`Failure::Lost`] nobody knows what was done.
     pub fn ask<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
-        if let Err(why) = self.link().check(method, params) {
-            return Err(Failure::Invalid(why));
-        }
-        if method.is_private() && !self.link().has_key() {
-            return Err(Failure::Invalid(format!("{method} needs a login: see help auth")));
-        }
+        self.check_asked(method, params)?;
         self.begin_ready()?;
+        self.ask_when_ready(method, params)
+    }
+
+    /// Whether the venue can be asked this at all.
+    pub(crate) fn check_asked<'a>(&self, method: Method, params: &impl Field<'a>) -> Result<(), Failure> {
+        let link = self.link();
+        link.check(method, params).map_err(Failure::Invalid)?;
+        match method.is_private() && !link.has_key() {
+            true => Err(Failure::Invalid(format!("{method} needs a login: see help auth"))),
+            false => Ok(()),
+        }
+    }
+
+    /// [`ask`](Shell::ask) behind [`begin_ready`](Shell::begin_ready).
+    pub(crate) fn ask_when_ready<'a>(
+        &mut self,
+        method: Method,
+        params: &impl Field<'a>,
+    ) -> Result<Reply, Failure> {
         let mut asks_left = QUESTION_ASKS;
         loop {
             let result = self.ask_once(method, params);

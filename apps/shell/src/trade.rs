@@ -69,7 +69,7 @@ impl Shell {
             return self.dry_run(method, &order.params(None), &checked);
         }
         let deadline = self.deadline()?;
-        let result = match self.ask(method, &order.params(deadline.valid_until)) {
+        let result = match self.ask_until(deadline, method, &order.params(deadline.valid_until)) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
                 let sent = Sent { side, order: &order, has_own_label };
                 self.find_by_label(sent, deadline, failure)
@@ -111,6 +111,20 @@ impl Shell {
         Ok(Deadline { asked_ms, valid_until, end })
     }
 
+    /// Asks the venue for what it takes until a deadline: behind one the connection was just seen to stand.
+    fn ask_until<'a>(
+        &mut self,
+        deadline: Deadline,
+        method: Method,
+        params: &impl Field<'a>,
+    ) -> Result<Reply, Failure> {
+        if deadline.valid_until.is_none() {
+            return self.ask(method, params);
+        }
+        self.check_asked(method, params)?;
+        self.ask_when_ready(method, params)
+    }
+
     /// Changes an order.
     ///
     /// # Errors
@@ -125,7 +139,7 @@ impl Shell {
             return self.dry_run(Method::Edit, &change.params(None), &checked);
         }
         let deadline = self.deadline()?;
-        let failure = match self.ask(Method::Edit, &change.params(deadline.valid_until)) {
+        let failure = match self.ask_until(deadline, Method::Edit, &change.params(deadline.valid_until)) {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => failure,
             result => return result,
         };
