@@ -32,7 +32,7 @@ const TRACE_CAPACITY: usize = 1 << 18;
 ///
 /// Market data goes out on two multicast lines, and again on request. Prints where it can be reached. Try
 /// configs/exchange.toml, and configs/trader.toml beside it. A venue that is started again goes on where its journal
-/// ends: orders, numbers and messages are as they were. With [deribit] in its file it speaks Deribit's API v2 as well,
+/// ends: orders, numbers and messages are as they were. With a table deribit in its file it speaks Deribit's API v2 as well,
 /// over WebSocket, HTTP and FIX.
 #[derive(clap::Args)]
 #[command(after_help = "\
