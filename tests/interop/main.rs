@@ -119,10 +119,10 @@ fn start_deribit(folder: &Path) -> Running {
         .replace("deribit-instruments.toml", &configs.join("deribit-instruments.toml").display().to_string())
         .replace("# fix_address", "fix_address")
         .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
-    for port in [26430, 26433, 26420, 26421] {
+    for port in [26430, 26433, 26435, 26420, 26421] {
         config = config.replace(&format!("127.0.0.1:{port}"), "127.0.0.1:0");
     }
-    for line in ["239.255.26.11:26431", "239.255.26.12:26432"] {
+    for line in ["239.255.26.11:26431", "239.255.26.12:26432", "239.255.26.13:26436"] {
         config = config.replace(line, &free_multicast_group().unwrap().to_string());
     }
     let path = folder.join("deribit.toml");
