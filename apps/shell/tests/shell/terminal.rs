@@ -88,6 +88,19 @@ impl Terminal {
         self.wait_for(text);
     }
 
+    /// Ends the input, again and again: an end that comes before the prompt is for nobody.
+    fn end_input(&mut self) {
+        let start = Instant::now();
+        while !self.seen.contains("the shell is over: ") {
+            assert!(start.elapsed() < PATIENCE, "the shell does not end: {:?}", self.seen);
+            // It may be gone by now.
+            let _ = self.keys.write_all(b"\x04");
+            if let Ok(bytes) = self.bytes.recv_timeout(Duration::from_millis(200)) {
+                self.seen.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        }
+    }
+
     /// Waits for several texts, in whatever order.
     fn wait_for_all(&mut self, texts: &[&str]) {
         let start = Instant::now();
@@ -276,7 +289,7 @@ fn a_terminal_that_stands_still_does_not_keep_the_connection_from_going_on() {
     }
     // Once somebody looks again the shell is as it was.
     terminal.interrupt_until("wait 10m: interrupted");
-    terminal.type_in("\x04");
+    terminal.end_input();
     terminal.wait_for("the shell is over: Done");
 }
 
