@@ -149,6 +149,10 @@ fn numbers(text: &str) {
 
 /// A frame of a client.
 pub fn deribit_request(data: &[u8]) {
+    if let Ok(query) = Request::parse_query(data) {
+        let _ = query.params::<PlaceOrder<'_>>();
+        let _ = query.params::<Subscribe<'_>>();
+    }
     let request = match Request::parse(data) {
         Ok(request) => request,
         // What is too long or too deep is not read to its end.

@@ -17,7 +17,8 @@ pub fn journal(data: &[u8]) {
         Ok(found) => found,
         Err(error) => return assert_eq!(error.to_string().lines().count(), 1),
     };
-    let session = found.session.expect("there is a segment");
+    // A header that is damaged leaves nothing to read.
+    let Some(session) = found.session else { return };
     let records = || -> Result<Vec<Vec<u8>>, OpenError> {
         let mut records = Vec::new();
         let mut reader = Reader::open(&disk, session, found.first_sequence())?;

@@ -1,9 +1,9 @@
 //! What every decoder must hold for any bytes, one function each: it never panics, it gives back what
 //! was encoded, and what it accepts encodes to the same bytes.
 //!
-//! A function takes raw bytes and panics when a property fails. The targets in `fuzz_targets/` run them
-//! under libFuzzer (`cargo +nightly fuzz run itch --features libfuzzer`); `tests/smoke.rs` runs them on
-//! mutations of [`seeds`] with any compiler (`cargo test --manifest-path fuzz/Cargo.toml`).
+//! A function takes raw bytes and panics when a property fails. The targets in `targets/` run them
+//! under libFuzzer (`cargo +nightly fuzz run --fuzz-dir fuzz/targets itch`); `tests/smoke.rs` runs them on
+//! mutations of [`seeds`] with any compiler (`cargo test -p tickpath-fuzz`).
 //!
 //! ```
 //! tickpath_fuzz::itch(b"no message");

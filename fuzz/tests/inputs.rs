@@ -2,7 +2,7 @@
 
 #[test]
 fn every_target_has_inputs() {
-    let manifest = include_str!("../Cargo.toml");
+    let manifest = include_str!("../targets/Cargo.toml");
     let lines: Vec<&str> = manifest.lines().collect();
     let mut targets: Vec<&str> = lines
         .windows(2)

@@ -12,11 +12,14 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
-use support::{Running, run};
+use support::{Printed, Running, run};
 use tickpath_net::free_multicast_group;
 
+/// Longest time for the minute of `cryptofeed_client.py` and its end.
+const CRYPTOFEED_PATIENCE: Duration = Duration::from_secs(150);
 /// What the client prints when the venue is to be stopped or killed.
 const READY: &str = "ready for the end of the venue";
 
@@ -86,15 +89,34 @@ fn a_generated_day_has_the_same_messages_for_readers_of_others() {
 fn clients_of_deribit_trade_over_http_and_websockets() {
     let Some(python) = python::interpreter() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let mut venue = start_deribit(folder.path());
-    let address = venue.hear("Deribit", |line| {
-        let address = line.trim_start().strip_prefix("Deribit")?.trim_start().strip_prefix("ws://")?;
-        address.split('/').next().map(str::to_owned)
-    });
-    assert_passed(Running::spawn(python::command(&python, "deribit_client.py", &[&address])));
-    venue.interrupt();
-    let venue = venue.join();
-    assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
+    let (venue, address) = start_deribit_web(folder.path(), "ws");
+    assert_passed(Running::spawn(python::command(python, "deribit_client.py", &[&address])));
+    stop_deribit(venue);
+}
+
+#[test]
+fn every_unified_call_of_ccxt_is_answered() {
+    let Some(python) = python::interpreter() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (venue, address) = start_deribit_web(folder.path(), "ws");
+    assert_passed(Running::spawn(python::command(python, "ccxt_unified.py", &[&address])));
+    stop_deribit(venue);
+}
+
+/// A minute, in which the book of each side is empty time and again.
+#[test]
+fn cryptofeed_follows_a_market_over_tls() {
+    let Some(python) = python::interpreter() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let made =
+        python::command(python, "certificate.py", &[folder.path().to_str().unwrap()]).status().unwrap();
+    assert!(made.success());
+    let (venue, address) = start_deribit_web(folder.path(), "wss");
+    let args = [address.as_str(), &path("ca.pem"), "60"];
+    let client = Running::spawn(python::command(python, "cryptofeed_client.py", &args));
+    assert_printed(client.join_within(CRYPTOFEED_PATIENCE));
+    stop_deribit(venue);
 }
 
 #[test]
@@ -106,28 +128,54 @@ fn an_engine_of_others_trades_by_fix() {
         line.trim_start().strip_prefix("Deribit FIX")?.split_whitespace().next().map(str::to_owned)
     });
     assert_passed(Running::spawn(java::command(classpath, "FixClient", &[&address])));
+    stop_deribit(venue);
+}
+
+/// The sample's venue and where WebSockets connect to it; by TLS, with the certificate in the folder, where the scheme is `wss`.
+fn start_deribit_web(folder: &Path, scheme: &str) -> (Running, String) {
+    let tls = "tls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
+    let mut venue = start_deribit_with(folder, if scheme == "wss" { tls } else { "" });
+    let address = venue.hear("Deribit", |line| {
+        let url = line.trim_start().strip_prefix("Deribit")?.trim_start();
+        let address = url.strip_prefix(scheme)?.strip_prefix("://")?;
+        address.split('/').next().map(str::to_owned)
+    });
+    (venue, address)
+}
+
+fn stop_deribit(venue: Running) {
     venue.interrupt();
     let venue = venue.join();
     assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
+    assert!(!venue.out.contains("not written down"), "{}", venue.out);
 }
 
-/// The sample's venue with its Deribit front at free addresses, its journal in a folder.
 fn start_deribit(folder: &Path) -> Running {
+    start_deribit_with(folder, "")
+}
+
+/// The sample's venue with its Deribit front at free addresses, with further settings of it, its journal in a folder.
+fn start_deribit_with(folder: &Path, settings: &str) -> Running {
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
     let mut config = sample
         .replace("deribit-instruments.toml", &configs.join("deribit-instruments.toml").display().to_string())
         .replace("# fix_address", "fix_address")
-        .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n");
+        .replace(
+            "[deribit]\n",
+            &format!("[deribit]\n{settings}matching_rate = 1000\nmatching_burst = 1000\n"),
+        );
     for port in [26430, 26433, 26435, 26420, 26421] {
         config = config.replace(&format!("127.0.0.1:{port}"), "127.0.0.1:0");
     }
     for line in ["239.255.26.11:26431", "239.255.26.12:26432", "239.255.26.13:26436"] {
         config = config.replace(line, &free_multicast_group().unwrap().to_string());
     }
-    let path = folder.join("deribit.toml");
-    std::fs::write(&path, config).unwrap();
-    Running::start(&["exchange", "--config", path.to_str().unwrap()])
+    std::fs::write(folder.join("deribit.toml"), config).unwrap();
+    // By its bare name, as a user starts it in the folder of the file.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
+    command.args(["exchange", "--config", "deribit.toml"]).current_dir(folder).stdin(Stdio::null());
+    Running::spawn(command)
 }
 
 /// This program once more, where nothing is installed.
@@ -203,7 +251,10 @@ impl Site {
 }
 
 fn assert_passed(client: Running) {
-    let client = client.join();
+    assert_printed(client.join());
+}
+
+fn assert_printed(client: Printed) {
     assert_eq!(client.code, Some(0), "{}\n{}", client.out, client.err);
     assert!(client.out.lines().last().unwrap().ends_with("steps passed"), "{}", client.out);
 }

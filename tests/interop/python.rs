@@ -4,13 +4,19 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The interpreter with the packages of `tests/interop/python/requirements.txt`; `None` where there is no Python, which
 /// is said.
 ///
 /// # Panics
 /// When the packages cannot be had, with what to do.
-pub fn interpreter() -> Option<PathBuf> {
+pub fn interpreter() -> Option<&'static Path> {
+    static INTERPRETER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    INTERPRETER.get_or_init(install).as_deref()
+}
+
+fn install() -> Option<PathBuf> {
     let started = Command::new("python3").arg("--version").stdin(Stdio::null()).output();
     if matches!(started, Err(error) if error.kind() == ErrorKind::NotFound) {
         let _ = writeln!(

@@ -1,18 +1,23 @@
 //! Everything that CI runs, step by step, the quick checks first.
 //!
 //! The steps share builds: clippy and rustdoc use the same checked dependencies, tests and benches the
-//! same profile. Loom, Miri and the fuzz targets compile with other flags or from another manifest, so
-//! each has a target folder of its own and does not evict the others.
+//! same profile. Loom and Miri compile with other flags, so each has a target folder apart and does not
+//! evict the others. All programs are built with every feature, and with the failpoints of the simulator's
+//! own test, which cost another build of half the workspace otherwise.
 
+use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use crate::command::Command;
+use crate::cpu_time::CpuTime;
 use crate::say::say;
 use crate::{fuzz, target_dir, tidy};
 
+/// Everything that can be built: all programs, and the simulator's failpoints.
+const FEATURES: &str = "--features tickpath/full,tickpath-simulator/planted-faults";
 /// How long each fuzz target runs in a long run.
 const FUZZ_SECONDS: u64 = 60;
 
@@ -50,8 +55,8 @@ fn steps(root: &Path) -> Vec<Step> {
     let one = |command| Action::Commands(vec![command]);
     let mut fmt = vec![Command::new("cargo fmt --all --check")];
     // The fuzz targets are no member of the workspace.
-    if root.join("fuzz/Cargo.toml").exists() {
-        fmt.push(Command::new("cargo fmt --manifest-path fuzz/Cargo.toml --check"));
+    if root.join("fuzz/targets/Cargo.toml").exists() {
+        fmt.push(Command::new("cargo fmt --manifest-path fuzz/targets/Cargo.toml --check"));
     }
     vec![
         step("fmt", "the formatting is rustfmt's", Action::Commands(fmt)),
@@ -59,29 +64,23 @@ fn steps(root: &Path) -> Vec<Step> {
         step(
             "clippy",
             "no warning in any target",
-            one(Command::new("cargo clippy --workspace --all-targets -- -D warnings")),
+            one(Command::new(&format!("cargo clippy --workspace {FEATURES} --all-targets -- -D warnings"))),
         ),
         step(
             "doc",
             "every public item is documented and every link leads somewhere",
-            one(Command::new("cargo doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings")),
+            one(Command::new(&format!("cargo doc --workspace {FEATURES} --no-deps"))
+                .env("RUSTDOCFLAGS", "-D warnings")),
         ),
         step(
             "test",
-            "unit tests, integration tests, examples in the documentation",
-            one(Command::new("cargo test --workspace")),
-        ),
-        step(
-            "planted",
-            "the simulator's checkers find every fault that can be planted",
-            one(Command::new(
-                "cargo test -p tickpath-simulator --features planted-faults --test checkers --test planted",
-            )),
+            "unit and integration tests, examples in the documentation, every fuzz body on mutated inputs",
+            one(Command::new(&format!("cargo test --workspace {FEATURES}"))),
         ),
         step(
             "bench",
             "every bench runs once, as a test of its answer",
-            one(Command::new("cargo test --workspace --bench *")),
+            one(Command::new(&format!("cargo test --workspace {FEATURES} --bench *"))),
         ),
         step(
             "loom",
@@ -97,12 +96,6 @@ fn steps(root: &Path) -> Vec<Step> {
                 Command::new("cargo +nightly miri test -p tickpath-lockfree")
                     .env("CARGO_TARGET_DIR", own_target("miri")),
             ),
-        ),
-        step(
-            "fuzz",
-            "every fuzz target on its committed inputs",
-            one(Command::new("cargo test --manifest-path fuzz/Cargo.toml")
-                .env("CARGO_TARGET_DIR", own_target("fuzz"))),
         ),
         Step {
             name: "fuzz-long",
@@ -131,32 +124,32 @@ pub enum Choice<'a> {
     Only(&'a str),
 }
 
-/// Runs the chosen steps in CI's order.
+/// Runs the chosen steps in CI's order and reports the time of each; with `has_times` that of each command too.
 ///
 /// Stops at the first failure. Returns whether all of them passed or were skipped.
-pub fn run(root: &Path, choice: Choice<'_>) -> Result<bool> {
+pub fn run(root: &Path, choice: Choice<'_>, has_times: bool) -> Result<bool> {
     let steps = selected(steps(root), choice)?;
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut summary = Vec::new();
     let mut failure = None;
     for (index, step) in steps.iter().enumerate() {
         say(format_args!("\n==> [{}/{}] {}: {}", index + 1, steps.len(), step.name, step.what));
-        let step_start = Instant::now();
-        let outcome = run_action(root, &step.action)?;
-        let took = step_start.elapsed();
-        say(format_args!("<== {} {} in {}", step.name, outcome.word(), seconds(took)));
-        summary.push(format!("    {:<9} {:<8} {:>9}", step.name, outcome.word(), seconds(took)));
+        let watch = Stopwatch::start();
+        let outcome = run_action(root, &step.action, has_times)?;
+        let took = watch.read();
+        say(format_args!("<== {} {} in {took}", step.name, outcome.word()));
+        summary.push(format!("    {:<9} {:<8} {}", step.name, outcome.word(), took.columns()));
         if let Outcome::Failed(command) = outcome {
             failure = Some((step.name, command));
             break;
         }
     }
-    say("\n==> summary");
+    say(format_args!("\n==> summary\n    {:<9} {:<8} {:>9} {:>9}", "step", "", "elapsed", "CPU time"));
     summary.iter().for_each(say);
     for step in &steps[summary.len()..] {
         say(format_args!("    {:<9} not run", step.name));
     }
-    say(format_args!("    {:<9} {:<8} {:>9}", "total", "", seconds(start.elapsed())));
+    say(format_args!("    {:<9} {:<8} {}", "total", "", start.read().columns()));
     match failure {
         Some((name, command)) => {
             say(format_args!("\nstep '{name}' failed; repeat it with\n    {command}"));
@@ -189,22 +182,22 @@ fn selected(steps: Vec<Step>, choice: Choice<'_>) -> Result<Vec<Step>> {
     Ok(steps.into_iter().filter(|step| names.contains(&step.name)).collect())
 }
 
-fn run_action(root: &Path, action: &Action) -> Result<Outcome> {
+fn run_action(root: &Path, action: &Action, has_times: bool) -> Result<Outcome> {
     match action {
         Action::Tidy => match tidy::run(root)? {
             true => Ok(Outcome::Passed),
             false => Ok(Outcome::Failed("cargo xtask tidy".to_owned())),
         },
-        Action::Commands(commands) => run_commands(root, commands),
+        Action::Commands(commands) => run_commands(root, commands, has_times),
         Action::Fuzz { seconds } => match fuzz::missing_tool(root) {
-            None => run_commands(root, &fuzz::commands(root, *seconds)?),
+            None => run_commands(root, &fuzz::commands(root, *seconds)?, has_times),
             Some(remedy) => {
                 say(format_args!("skipped: {remedy}"));
                 Ok(Outcome::Skipped)
             }
         },
         Action::Miri(command) => match has_miri(root) {
-            true => run_commands(root, std::slice::from_ref(command)),
+            true => run_commands(root, std::slice::from_ref(command), has_times),
             false => {
                 say(
                     "skipped: Miri is missing; install it with: rustup toolchain install nightly --profile minimal \
@@ -216,10 +209,15 @@ fn run_action(root: &Path, action: &Action) -> Result<Outcome> {
     }
 }
 
-fn run_commands(root: &Path, commands: &[Command]) -> Result<Outcome> {
+fn run_commands(root: &Path, commands: &[Command], has_times: bool) -> Result<Outcome> {
     for command in commands {
         say(format_args!("    {command}"));
-        if !command.run(root)?.success() {
+        let watch = Stopwatch::start();
+        let has_passed = command.run(root)?.success();
+        if has_times {
+            say(format_args!("    {} took {}", command, watch.read()));
+        }
+        if !has_passed {
             return Ok(Outcome::Failed(command.to_string()));
         }
     }
@@ -231,6 +229,43 @@ fn has_miri(root: &Path) -> bool {
     let probe = Command::new("cargo +nightly miri --version");
     let sources = Command::new("rustup component add miri rust-src --toolchain nightly");
     probe.succeeds_quietly(root) || (sources.succeeds_quietly(root) && probe.succeeds_quietly(root))
+}
+
+/// What a part of the run took.
+struct Took {
+    elapsed: Duration,
+    /// Of all processes that it started and waited for; `None` where the system does not say.
+    cpu: Option<Duration>,
+}
+
+/// Measures a part of the run.
+struct Stopwatch {
+    start: Instant,
+    cpu: Option<CpuTime>,
+}
+
+impl Stopwatch {
+    fn start() -> Stopwatch {
+        Stopwatch { start: Instant::now(), cpu: CpuTime::of_children() }
+    }
+
+    fn read(&self) -> Took {
+        let cpu = self.cpu.zip(CpuTime::of_children()).map(|(start, end)| end.since(start));
+        Took { elapsed: self.start.elapsed(), cpu }
+    }
+}
+
+impl Took {
+    fn columns(&self) -> String {
+        format!("{:>9} {:>9}", seconds(self.elapsed), self.cpu.map_or_else(|| "-".to_owned(), seconds))
+    }
+}
+
+impl fmt::Display for Took {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", seconds(self.elapsed))?;
+        self.cpu.map_or(Ok(()), |cpu| write!(f, ", {} of CPU time", seconds(cpu)))
+    }
 }
 
 fn seconds(time: Duration) -> String {
@@ -248,7 +283,7 @@ mod tests {
 
     #[test]
     fn steps_are_chosen_by_name_and_keep_their_order() {
-        let all = ["fmt", "tidy", "clippy", "doc", "test", "planted", "bench", "loom", "miri", "fuzz"];
+        let all = ["fmt", "tidy", "clippy", "doc", "test", "bench", "loom", "miri"];
         assert_eq!(names(Choice::Usual).unwrap(), all);
         assert_eq!(names(Choice::Long).unwrap(), [&all[..], &["fuzz-long"]].concat());
         assert_eq!(names(Choice::Only("test, fmt")).unwrap(), ["fmt", "test"]);
@@ -260,7 +295,7 @@ mod tests {
     #[test]
     fn the_first_command_that_fails_is_the_one_to_repeat() {
         let commands = ["true", "false", "no-such-program-of-xtask"].map(Command::new);
-        match run_commands(root(), &commands).unwrap() {
+        match run_commands(root(), &commands, false).unwrap() {
             Outcome::Failed(command) => assert_eq!(command, "false"),
             other => panic!("{}", other.word()),
         }

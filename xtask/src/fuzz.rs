@@ -27,16 +27,16 @@ pub fn missing_tool(root: &Path) -> Option<&'static str> {
 
 /// One run of each target, after the inputs that it begins with were written.
 pub fn commands(root: &Path, seconds: u64) -> Result<Vec<Command>> {
-    let manifest = fs::read_to_string(root.join("fuzz/Cargo.toml")).context("cannot read fuzz/Cargo.toml")?;
+    let manifest = fs::read_to_string(root.join("fuzz/targets/Cargo.toml"))
+        .context("cannot read fuzz/targets/Cargo.toml")?;
     let targets = targets(&manifest);
-    ensure!(!targets.is_empty(), "fuzz/Cargo.toml names no [[bin]]");
+    ensure!(!targets.is_empty(), "fuzz/targets/Cargo.toml names no [[bin]]");
     let target_dir = target_dir().join("fuzz").display().to_string();
     let seeds =
-        Command::new("cargo run --manifest-path fuzz/Cargo.toml --example write-seeds -- fuzz/corpus")
-            .env("CARGO_TARGET_DIR", &target_dir);
+        Command::new("cargo run --package tickpath-fuzz --example write-seeds -- fuzz/targets/corpus");
     let run = |name: &&str| {
         Command::new(&format!(
-            "cargo +nightly fuzz run {name} --features libfuzzer -- -max_total_time={seconds} -rss_limit_mb={MEMORY_MB_MAX} \
+            "cargo +nightly fuzz run --fuzz-dir fuzz/targets {name} -- -max_total_time={seconds} -rss_limit_mb={MEMORY_MB_MAX} \
              -verbosity=0 -print_funcs=0"
         ))
         .env("CARGO_TARGET_DIR", &target_dir)
@@ -65,7 +65,7 @@ mod tests {
         let manifest =
             "[package]\nname = \"a\"\n[[bin]]\nname = \"itch\"\npath = \"x\"\n\n[[bin]]\nname = \"mold\"\n";
         assert_eq!(targets(manifest), ["itch", "mold"]);
-        let count = fs::read_dir(root().join("fuzz/fuzz_targets")).unwrap().count();
+        let count = fs::read_dir(root().join("fuzz/targets/fuzz_targets")).unwrap().count();
         assert_eq!(commands(root(), 60).unwrap().len(), 1 + count);
     }
 }

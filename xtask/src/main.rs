@@ -2,6 +2,10 @@
 
 mod ci;
 mod command;
+mod cpu_time;
+mod damage_test;
+mod figures;
+mod flood_test;
 mod fuzz;
 mod interrupt;
 mod kill_test;
@@ -22,11 +26,19 @@ use crate::say::say;
 
 const HELP: &str = "\
 cargo xtask ci [--only STEP,...]   run every step that CI runs, or the named ones, and stop at the first failure
+cargo xtask ci --times             the same, with the CPU time of each command
 cargo xtask ci --long              the same, and every fuzz target for a minute
 cargo xtask ci --list              name the steps and say what each one checks
 cargo xtask tidy                   check what the compiler does not: layers, file sizes, leftovers (seconds)
+cargo xtask figures                make docs/performance.md and README's figures from results/
 cargo xtask kill-test [--kills N] [--seed S]
                                    kill a venue under load N times (100), and look for what it lost or doubled
+cargo xtask damage-test [--trials N] [--seed S]
+                                   damage one file of a venue's journal N times (2000): every start must have all that
+                                   a client was told, or refuse
+cargo xtask flood-test [--connections N] [--seconds S]
+                                   hold N silent connections (2000) from one address for S seconds (60) at each endpoint
+                                   of a venue; logins from another one must succeed, 99 of 100 within 100 ms
 cargo xtask soak [--minutes N] [--rate N]
                                    a whole market for N minutes (60) at so many new orders a second (50000): its
                                    memory must stay as it is, and no gap of market data unhealed
@@ -53,15 +65,19 @@ fn run(args: &[String]) -> Result<bool> {
         return Ok(true);
     }
     match args.as_slice() {
-        ["ci"] => ci::run(root(), Choice::Usual),
-        ["ci", "--long"] => ci::run(root(), Choice::Long),
+        ["ci"] => ci::run(root(), Choice::Usual, false),
+        ["ci", "--times"] => ci::run(root(), Choice::Usual, true),
+        ["ci", "--long"] => ci::run(root(), Choice::Long, false),
         ["ci", "--list"] => {
             ci::list(root());
             Ok(true)
         }
-        ["ci", "--only", names] => ci::run(root(), Choice::Only(names)),
+        ["ci", "--only", names] => ci::run(root(), Choice::Only(names), true),
         ["tidy"] => tidy::run(root()),
+        ["figures"] => figures::run(root()),
         ["kill-test", options @ ..] => kill_test::run(root(), options),
+        ["damage-test", options @ ..] => damage_test::run(root(), options),
+        ["flood-test", options @ ..] => flood_test::run(root(), options),
         ["soak", options @ ..] => soak::run(root(), options),
         [] | ["help"] => {
             say(HELP);

@@ -12,26 +12,29 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::figures;
 use crate::say::say;
-use tree::Tree;
+pub use tree::Tree;
+#[cfg(test)]
+pub use tree::temp::TempTree;
 
 /// One thing to put right.
 #[derive(Debug, PartialEq, Eq)]
-struct Problem {
+pub struct Problem {
     /// Relative to the root of the tree.
-    path: String,
+    pub path: String,
     /// From 1; `None` when it is about the whole file.
-    line: Option<usize>,
+    pub line: Option<usize>,
     /// What is wrong, and what to do.
-    text: String,
+    pub text: String,
 }
 
 impl Problem {
-    fn in_file(path: &str, text: impl Into<String>) -> Problem {
+    pub fn in_file(path: &str, text: impl Into<String>) -> Problem {
         Problem { path: path.to_owned(), line: None, text: text.into() }
     }
 
-    fn at(path: &str, line: usize, text: impl Into<String>) -> Problem {
+    pub fn at(path: &str, line: usize, text: impl Into<String>) -> Problem {
         Problem { path: path.to_owned(), line: Some(line), text: text.into() }
     }
 }
@@ -63,6 +66,7 @@ pub fn run(root: &Path) -> Result<bool> {
 fn check(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = lockfile::check(tree)?;
     problems.extend(layers::check(tree)?);
+    problems.extend(figures::check(tree)?);
     for path in tree.files() {
         problems.extend(text::check_size(path, tree.len(path)?));
         let Some(text) = tree.read_text(path)? else { continue };

@@ -16,6 +16,14 @@ pub enum ConfigError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// There is no such file: correct its path, or begin with the sample.
+    #[error("there is no file {path}: correct the path, or begin with {sample}", path = absolute(path).display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The sample that ships.
+        sample: &'static str,
+    },
     /// The text is not what is expected there: mend the named line.
     #[error("{file}:{line}: {message}")]
     Syntax {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
 
-use crate::{ConfigError, Fraction, PriceText, load};
+use crate::{ConfigError, FileKind, Fraction, PriceText};
 
 /// Highest price that ITCH and OUCH carry.
 const MAX_PRICE: Price = Price(200_000 * Price::SCALE - 100);
@@ -66,7 +66,8 @@ impl Instruments {
     /// # Errors
     /// [`ConfigError`] when the file cannot be read or an instrument cannot be traded as written.
     pub fn load(path: &Path) -> Result<Vec<Instrument>, ConfigError> {
-        load::<Instruments>(path)?
+        FileKind::Instruments
+            .load::<Instruments>(path)?
             .definitions()
             .map_err(|error| ConfigError::value(format!("{}: {error}", path.display())))
     }

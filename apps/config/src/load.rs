@@ -1,5 +1,7 @@
 //! Reading a file into its type.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -7,12 +9,28 @@ use serde::de::DeserializeOwned;
 
 use crate::ConfigError;
 
+/// Bytes of a configuration file at most, and of what else is written by hand and read as a whole.
+pub const TEXT_LEN_MAX: u64 = 16 << 20;
+
+/// The text of a file of at most `len_max` bytes, whatever is behind its name.
+///
+/// # Errors
+/// The system's, and when there is more.
+pub fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(len_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > len_max {
+        return Err(io::Error::other(format!("it has more than {len_max} bytes: is it the right file?")));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
+}
+
 /// Reads the file at `path`.
 ///
 /// # Errors
 /// [`ConfigError`] when it cannot be read or is not a `T`.
 pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
-    let text = std::fs::read_to_string(path)
+    let text = read_text(path, TEXT_LEN_MAX)
         .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
     parse(&path.display().to_string(), &text)
 }
@@ -38,6 +56,12 @@ pub fn beside(config: &Path, named: &Path) -> PathBuf {
     config.parent().unwrap_or(Path::new("")).join(named)
 }
 
+/// The folder that holds a file: `.` for a bare name, which [`Path::parent`] gives an empty path for that cannot be opened.
+#[must_use]
+pub fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// A path as it reads from any folder; as it is where the current folder is not known.
 #[must_use]
 pub fn absolute(path: &Path) -> PathBuf {
@@ -56,6 +80,13 @@ pub fn to_toml<T: Serialize>(config: &T) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_folder_of_every_file_can_be_opened() {
+        for (file, folder) in [("deribit.toml", "."), ("./a", "."), ("a/b", "a"), ("/a", "/")] {
+            assert_eq!(folder_of(Path::new(file)), Path::new(folder));
+        }
+    }
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -82,6 +113,12 @@ mod tests {
         ] {
             assert_eq!(beside(Path::new(config), Path::new(named)), Path::new(leads_to));
         }
+    }
+
+    #[test]
+    fn what_has_no_end_is_not_read_to_it() {
+        let error = load::<Sample>(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.contains("cannot read /dev/zero: it has more than 16777216 bytes"), "{error}");
     }
 
     #[test]

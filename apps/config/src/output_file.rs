@@ -2,30 +2,26 @@
 
 use std::fs::{self, File};
 use std::io::{self, Stdout, Write, stdout};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use tickpath_agent::PartFile;
+
+use crate::folder_of;
 
 /// Links that are followed to find out what a name stands for.
 const LINKS_MAX: usize = 16;
 
 /// A file that is whole or not there; `-` is standard output.
 ///
-/// A regular file is written beside its place, as `NAME.part`, and put there by [`OutputFile::finish`]; dropped before
-/// that, the part is removed. What is no regular file, such as a pipe, a device or `/dev/stdout`, is written as it
+/// A regular file is written beside its place, as `NAME.part`, and put there by [`OutputFile::finish`] (see [`PartFile`]).
+/// What is no regular file, such as a pipe, a device or `/dev/stdout`, is written as it
 /// is: a file in its place would be something else.
-pub struct OutputFile {
-    sink: Sink,
-    place: Place,
-}
+pub struct OutputFile(Sink);
 
 enum Sink {
-    File(File),
+    Part(PartFile),
+    AsItIs(File),
     Standard(Stdout),
-}
-
-/// Where the bytes are until they are whole, and where they belong.
-struct Place {
-    part: Option<PathBuf>,
-    path: PathBuf,
 }
 
 impl OutputFile {
@@ -35,22 +31,15 @@ impl OutputFile {
     /// The system's: a folder that is not there, no permission.
     pub fn create(path: &Path) -> io::Result<OutputFile> {
         if path.as_os_str() == "-" {
-            let place = Place { part: None, path: path.to_owned() };
-            return Ok(OutputFile { sink: Sink::Standard(stdout()), place });
+            return Ok(OutputFile(Sink::Standard(stdout())));
         }
         if is_written_as_it_is(path) {
             // Appending: an open descriptor may be a file that holds something already.
-            let file = File::options().append(true).open(path)?;
-            return Ok(OutputFile {
-                sink: Sink::File(file),
-                place: Place { part: None, path: path.to_owned() },
-            });
+            return Ok(OutputFile(Sink::AsItIs(File::options().append(true).open(path)?)));
         }
         // Behind a link lies the file that is meant: the link stays one.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let part = part_of(&path);
-        let file = File::create(&part)?;
-        Ok(OutputFile { sink: Sink::File(file), place: Place { part: Some(part), path } })
+        Ok(OutputFile(Sink::Part(PartFile::create(&path)?)))
     }
 
     /// Puts a regular file in its place.
@@ -59,44 +48,29 @@ impl OutputFile {
     /// The system's.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
-        if let Some(part) = &self.place.part {
-            fs::rename(part, &self.place.path)?;
-            self.place.part = None;
+        match self.0 {
+            Sink::Part(part) => part.finish(),
+            Sink::AsItIs(_) | Sink::Standard(_) => Ok(()),
         }
-        Ok(())
     }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.sink {
-            Sink::File(file) => file.write(bytes),
+        match &mut self.0 {
+            Sink::Part(part) => part.file().write(bytes),
+            Sink::AsItIs(file) => file.write(bytes),
             Sink::Standard(stdout) => stdout.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.sink {
-            Sink::File(file) => file.flush(),
+        match &mut self.0 {
+            Sink::Part(part) => part.file().flush(),
+            Sink::AsItIs(file) => file.flush(),
             Sink::Standard(stdout) => stdout.flush(),
         }
     }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(part) = &self.part {
-            // When it cannot be removed it still does not carry the name of a whole file.
-            let _ = fs::remove_file(part);
-        }
-    }
-}
-
-/// The name of a file that is not whole yet.
-fn part_of(path: &Path) -> PathBuf {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    PathBuf::from(part)
 }
 
 fn is_written_as_it_is(path: &Path) -> bool {
@@ -107,8 +81,7 @@ fn is_written_as_it_is(path: &Path) -> bool {
 fn is_descriptor(path: &Path) -> bool {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let Ok(folder) = fs::canonicalize(folder) else { return false };
+        let Ok(folder) = fs::canonicalize(folder_of(&path)) else { return false };
         if folder.starts_with("/proc") {
             return true;
         }

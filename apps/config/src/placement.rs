@@ -15,10 +15,10 @@ const REHEARSE_INTERVAL: Option<Nanos> = Some(Nanos(5000));
 pub enum IdleConfig {
     /// Takes a whole core: where every thread has a core of its own.
     Spin,
-    /// Reacts at once and gives the core up to whoever wants it.
-    #[default]
+    /// Reacts at once and yields the core to other threads; the core is never idle.
     Yield,
-    /// Lets the core rest; reacts up to 1 ms late.
+    /// As `yield` while there is work, and sleeps in the kernel while there is none.
+    #[default]
     Park,
 }
 

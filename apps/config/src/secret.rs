@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ConfigError;
-use crate::load::{absolute, beside};
+use crate::load::{absolute, beside, read_text};
 
 /// The password of a venue's test users: public, and good only for a venue on the loopback interface.
 pub const TEST_PASSWORD: &str = "test";
@@ -21,6 +21,9 @@ const ENV: &str = "env:";
 
 /// What begins the path of a file.
 const FILE: &str = "file:";
+
+/// Bytes of a secret's file at most.
+const SECRET_LEN_MAX: u64 = 64 << 10;
 
 /// What a password's argon2 hash begins with.
 const HASH_MARK: &str = "$argon2";
@@ -87,7 +90,7 @@ impl Secret {
         match self.path(config) {
             Some(path) => {
                 let text =
-                    std::fs::read_to_string(&path).map_err(|source| ConfigError::Read { path, source })?;
+                    read_text(&path, SECRET_LEN_MAX).map_err(|source| ConfigError::Read { path, source })?;
                 Ok(text.trim_end().to_owned())
             }
             None => Ok(self.0.clone()),

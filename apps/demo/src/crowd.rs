@@ -62,6 +62,17 @@ impl CrowdAgent {
         }
     }
 
+    /// Asks the venue to cancel every open order.
+    pub(crate) fn cancel_all(&mut self, now: Nanos) {
+        for (session, place) in self.sessions.iter_mut().zip(0..) {
+            let Some(request) = self.crowd.cancel_all(place) else { continue };
+            // A request that TCP has no room for goes with the next flush; a lost connection shows when it is read.
+            if session.entry.queue(&request).is_ok() {
+                session.has_queued = session.entry.flush(now).is_err();
+            }
+        }
+    }
+
     /// Sends what is due, one write for each session.
     fn send_due(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let elapsed = now.since(*self.started.get_or_insert(now));

@@ -9,11 +9,11 @@ use tickpath_capture::Recording;
 use tickpath_capture::flow::{FlowLimits, Mapper};
 use tickpath_config::TEST_PASSWORD;
 use tickpath_exchange::{
-    Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue,
-    VenueSettings, VenueTracers, VenueView,
+    AdminSocket, DrainWatch, Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password,
+    PreLoginLimits, UserSettings, Venue, VenueSettings, VenueTracers, VenueView,
 };
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, SnapshotSources};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
@@ -24,7 +24,7 @@ use tickpath_trader::{
     EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
     OrderGateway, SETTLE_AFTER, TraderView,
 };
-use tickpath_trading::{EngineConfig, Limits, LiquidityTaker, MarketMaker, Strategy, TradeEngine};
+use tickpath_trading::{EngineConfig, Limits, LiquidityTaker, MarketMaker, Strategy, TradeEngine, WarmUp};
 use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, SessionId};
 
 use crate::crowd::CrowdAgent;
@@ -55,15 +55,14 @@ const RETAINED_MESSAGES: usize = 1 << 19;
 const MAX_OPEN_ORDERS: u32 = 1 << 18;
 /// Of a recorded flow, so that its session can hold all of them.
 const MAX_OPEN_ORDERS_PER_SESSION: u32 = 1 << 18;
+/// Connections beyond one for each user.
+const SPARE_CONNECTIONS: usize = 10;
 /// A quiet line says that it is alive.
 const HEARTBEAT: Nanos = Nanos::from_millis(100);
 /// Orders of the probe that may wait for their answer.
 const PROBES_OPEN_MAX: u32 = 16;
 /// How often a probe is sent beside a recorded flow.
 const PROBE_INTERVAL: Nanos = Nanos::from_millis(1);
-
-/// Users whom nobody here logs in: whoever wants to join the market.
-pub(crate) const GUESTS: [&str; 2] = ["TEST01", "TEST02"];
 
 /// A trader as it is watched.
 pub(crate) struct TraderHandle {
@@ -101,6 +100,8 @@ pub(crate) struct Market {
     /// Where whoever watches is to run.
     pub(crate) observer: Option<usize>,
     pub(crate) stop: StopSignal,
+    /// The venue's socket for commands, and whether one of them ends the market.
+    pub(crate) admin: Option<(AdminSocket, DrainWatch)>,
     /// Outlives the threads.
     pub(crate) keeper: Keeper,
 }
@@ -131,7 +132,7 @@ impl Builder {
         gateway_role: &'static str,
         user: &str,
         limits: impl Fn(&Instrument) -> Limits,
-        strategy: S,
+        strategy: WarmUp<S>,
     ) -> anyhow::Result<()> {
         let place = self.traders.len();
         let session = SessionId(place as u16 + 1);
@@ -140,6 +141,7 @@ impl Builder {
         let kill = KillSwitch::default();
         let limits: Vec<_> = self.instruments.as_slice().iter().map(limits).collect();
         let trace = new_trace(&mut self.rings);
+        let WarmUp { strategy, instance } = strategy;
         let engine = TradeEngine::new(
             &EngineConfig::default(),
             self.instruments.as_slice(),
@@ -153,7 +155,8 @@ impl Builder {
             engine,
             EngineRings { updates, events, requests },
             kill.clone(),
-        );
+        )
+        .warmed_up_by(instance);
         let view = engine.view();
         self.agents.push(Box::new(engine));
         let settings = GatewaySettings {
@@ -201,6 +204,7 @@ impl Market {
         } else {
             (&["MAKER", "TAKER"], &["CROWD1", "CROWD2"])
         };
+        let guests = settings.guests.settings(&instruments, settings.file.as_deref())?;
         let (line_a, line_b) = (free_multicast_group()?, free_multicast_group()?);
 
         let mut keeper = Keeper::open(settings.journal.as_deref())?;
@@ -209,7 +213,9 @@ impl Market {
         let venue = Venue::build(
             &venue_settings(
                 &instruments,
-                trader_users.iter().chain(source_users).chain(&GUESTS),
+                settings.guests.address(),
+                trader_users.iter().chain(source_users),
+                guests,
                 line_a,
                 line_b,
                 keeper.settings(),
@@ -218,6 +224,13 @@ impl Market {
             VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() },
         )?;
         keeper.start(venue.journal)?;
+        let admin = match &settings.admin {
+            Some(admin) => Some((
+                AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?,
+                DrainWatch::new(admin.drain.0),
+            )),
+            None => None,
+        };
         let feed = FeedView::default();
         let (sender, watcher) = broadcast::channel(UPDATE_CAPACITY);
         let receivers = trader_users.iter().map(|_| sender.subscribe()).collect();
@@ -245,10 +258,10 @@ impl Market {
                 "probe-gateway",
                 "PROBE",
                 probe_limits,
-                Probe::new(PROBE_INTERVAL),
+                Probe::new(PROBE_INTERVAL).into(),
             )?;
         } else {
-            let maker = MarketMaker::new(Default::default());
+            let maker = MarketMaker::warmed_up(Default::default());
             let limits = |instrument: &Instrument| settings.maker.limits(instrument);
             builder.add_trader("maker", "maker-gateway", "MAKER", limits, maker)?;
             builder.add_trader(
@@ -256,7 +269,7 @@ impl Market {
                 "taker-gateway",
                 "TAKER",
                 |instrument| settings.taker.limits(instrument),
-                LiquidityTaker::new(count),
+                WarmUp::of(|| LiquidityTaker::new(count)),
             )?;
         }
 
@@ -283,6 +296,7 @@ impl Market {
             cores,
             observer: placement.observer,
             stop,
+            admin,
             keeper,
         })
     }
@@ -309,13 +323,16 @@ fn open_flow(path: &std::path::Path) -> anyhow::Result<(Recording, tickpath_capt
 
 fn venue_settings<'a>(
     instruments: &InstrumentTable,
-    users: impl Iterator<Item = &'a &'a str>,
+    order_entry: SocketAddrV4,
+    participants: impl Iterator<Item = &'a &'a str>,
+    guests: Vec<UserSettings>,
     line_a: SocketAddrV4,
     line_b: SocketAddrV4,
     journal: JournalSettings,
 ) -> VenueSettings {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let users: Vec<_> = users.map(|name| UserSettings::new(*name, Password::plain(TEST_PASSWORD))).collect();
+    let participant = |name: &&str| UserSettings::new(*name, Password::plain(TEST_PASSWORD));
+    let users: Vec<_> = participants.map(participant).chain(guests).collect();
     let limits = EngineLimits {
         max_open_orders: MAX_OPEN_ORDERS,
         max_open_orders_per_session: MAX_OPEN_ORDERS_PER_SESSION,
@@ -325,11 +342,12 @@ fn venue_settings<'a>(
     VenueSettings {
         session: Session::new("DEMO").expect("four letters name a session"),
         instruments: instruments.clone(),
-        order_entry: any_port,
-        max_connections: 16,
+        order_entry,
+        max_connections: users.len() + SPARE_CONNECTIONS,
         retained_responses: RETAINED_RESPONSES,
         users,
         login: LoginPolicy::default(),
+        pre_login: PreLoginLimits::default(),
         cancel_at_shutdown: false,
         line_a,
         line_b,
@@ -342,6 +360,7 @@ fn venue_settings<'a>(
         limits,
         day: tickpath_exchange::DaySettings::default(),
         journal: Some(journal),
+        prefault: true,
     }
 }
 
@@ -370,6 +389,7 @@ fn feed_settings(
         line_a: endpoints.line_a,
         line_b: endpoints.line_b,
         interface: DemoSettings::INTERFACE,
+        senders: Senders::of(None, DemoSettings::INTERFACE, None),
         reader: settings.reader,
         max_instrument: instruments.max_id(),
         symbols: instruments.iter().map(|instrument| instrument.symbol).collect(),

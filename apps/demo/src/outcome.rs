@@ -304,14 +304,15 @@ fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u
     let mut words = format!(
         "positions sum to zero over all participants in each of {instruments} instruments, after {executions} executions"
     );
-    if off > 0 {
+    if guests > 0 {
+        // Nothing can be concluded from the positions of some participants.
+        words =
+            format!("{guests} guests took part, whose positions are not known here, so no sum was checked");
+    } else if off > 0 {
         words.push_str(&format!("; they do not in {off}"));
     }
     if unknown_fills > 0 {
         words.push_str(&format!("; {unknown_fills} executions could not be booked"));
-    }
-    if guests > 0 {
-        words.push_str("; guests took part, whose positions are not known here");
     }
     let ok = (guests == 0 && (executions > 0 || off > 0)).then_some(off == 0 && unknown_fills == 0);
     Proof { name: "positions_zero", ok, exercised: executions, words }
@@ -341,21 +342,29 @@ fn hops_sum(report: &Report) -> Proof {
     let exercised: u64 = report.proofs.iter().map(|proof| proof.messages).sum();
     let mismatches: u64 = report.proofs.iter().map(|proof| proof.mismatches).sum();
     let holds = report.proofs.iter().all(tickpath_timing::Proof::holds);
-    let words = format!(
-        "the hops of each message add up to its span, to the tick, over {exercised} messages; {mismatches} do not"
-    );
+    let mut words =
+        format!("the hops of each message add up to its span, to the tick, over {exercised} messages");
+    if exercised == 0 {
+        words = "no message has a stamp of every hop".to_owned();
+    } else if !holds {
+        words.push_str(&format!("; {mismatches} do not"));
+    }
     Proof { name: "hops_sum", ok: (exercised > 0).then_some(holds), exercised, words }
 }
 
 /// Every eligible execution of the recording happened again.
 fn flow_executions(flow: &FlowResult) -> Proof {
     let eligible = flow.counts.executions.eligible + flow.counts.executions.eligible_synthesised;
-    let words = format!(
+    let mut words = format!(
         "{eligible} eligible executions of the recording must trade here as {} executions with the same resting orders, \
          at their prices and quantities; {} did and {} did not",
         flow.expected, flow.confirmed, flow.contradicted,
     );
-    let ok = (eligible > 0).then_some(flow.confirmed == flow.expected && flow.contradicted == 0);
+    let is_exercised = eligible > 0 || flow.contradicted > 0;
+    if !is_exercised {
+        words = "the recording has no eligible execution".to_owned();
+    }
+    let ok = is_exercised.then_some(flow.confirmed == flow.expected && flow.contradicted == 0);
     Proof { name: "flow_executions", ok, exercised: flow.confirmed + flow.contradicted, words }
 }
 
@@ -398,5 +407,8 @@ mod tests {
             None,
             "guests keep their positions to themselves"
         );
+        let words = |guests| positions_zero(&[position(1), position(1)], 1, 0, guests).words;
+        assert!(words(0).contains("they do not in 1"), "{}", words(0));
+        assert!(!words(1).contains("they do not") && words(1).contains("no sum was checked"), "{}", words(1));
     }
 }

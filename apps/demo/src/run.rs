@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use tickpath_agent::{Host, PinGuard, StopSignal, TscClock, measure_jitter};
-use tickpath_config::TEST_PASSWORD;
+use tickpath_agent::{Host, IdleStrategy, PinGuard, StopSignal, TscClock, measure_jitter};
+use tickpath_config::say;
+use tickpath_exchange::Endpoints;
 use tickpath_monitor::{Action, View};
 use tickpath_timing::{Hop, MarketId, Trace, Tracer};
 use tickpath_types::{Nanos, Sequence};
 
-use crate::market::{GUESTS, Market};
+use crate::market::Market;
 use crate::outcome::Outcome;
 use crate::participant::Phase;
 use crate::settings::{DemoSettings, ViewMode};
@@ -31,6 +32,8 @@ const JITTER_TIME: Nanos = Nanos::from_millis(300);
 const WARM_UP: Nanos = Nanos::from_secs(1);
 /// Records taken from one ring in one drain at most.
 const DRAIN_MAX: usize = 1 << 18;
+/// Notes at most; what is commanded after that is not shown.
+const NOTES_MAX: usize = 1_000;
 /// Stamps taken to learn what one costs.
 const COST_SAMPLES: u64 = 200_000;
 
@@ -66,14 +69,19 @@ fn trade(
         ViewMode::Monitor(mode) => Some(View::open(mode).context("cannot open the view")?),
     };
     let mut notes: Vec<String> = market.runner.warnings().map(str::to_owned).collect();
-    notes.push(endpoint_note(market));
+    let endpoints = endpoint_notes(market, settings);
+    notes.extend(endpoints.iter().cloned());
+    notes.push(idle_note(settings)?);
 
     log_in(market)?;
     let began = market.clock.now();
     market.stage.enter(Phase::Trading);
-    play(market, watch, view.as_mut(), settings, stop, began, &notes)?;
+    play(market, watch, view.as_mut(), settings, stop, began, notes)?;
     let elapsed = market.clock.now().since(began);
-    drop(view);
+    if view.take().is_some() {
+        // Behind the view, which has taken the screen with it.
+        say(endpoints.join("\n"))?;
+    }
     Ok((elapsed, drain(market, watch)?))
 }
 
@@ -100,17 +108,32 @@ fn stamp_cost(clock: &TscClock) -> f64 {
     clock.ticks_to_nanos(ticks).0 as f64 / COST_SAMPLES as f64
 }
 
-fn endpoint_note(market: &Market) -> String {
-    let endpoints = &market.endpoints;
-    format!(
-        "join in: order entry {} (OUCH 5.0) as {} with password '{TEST_PASSWORD}', market data {} and {} (ITCH 5.0), \
-         retransmission {}",
-        endpoints.order_entry,
-        GUESTS.join(" or "),
-        endpoints.line_a,
-        endpoints.line_b,
-        endpoints.retransmission
-    )
+/// A demonstration shows what its agents can do: unlike a venue or a trader by themselves they do not sleep.
+fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
+    let placement = settings.placement_on(&Host::describe().cores_allowed)?;
+    let (idle, threads) = (IdleStrategy::from(placement.idle), placement.threads.len());
+    Ok(match idle {
+        IdleStrategy::Park => {
+            format!("idle = \"{idle}\": {threads} threads sleep while there is nothing to do")
+        }
+        _ => format!(
+            "idle = \"{idle}\": {threads} threads take a core each, also while there is nothing to do"
+        ),
+    })
+}
+
+/// The addresses for other clients, in lines short enough for the last row of a terminal of 80 columns.
+fn endpoint_notes(market: &Market, settings: &DemoSettings) -> Vec<String> {
+    let Endpoints { order_entry, line_a, line_b, retransmission, .. } = market.endpoints;
+    let mut notes = vec![
+        format!("join: orders {order_entry} OUCH 5.0"),
+        format!("join: {}", settings.guests.describe()),
+        format!("join: line A {line_a} ITCH 5.0"),
+        format!("join: line B {line_b} ITCH 5.0"),
+        format!("join: requests {retransmission} MoldUDP64"),
+    ];
+    notes.extend(settings.admin.iter().map(|admin| format!("join: admin {}", admin.socket.display())));
+    notes
 }
 
 /// Waits until every participant is logged in and the feed has the venue's first messages.
@@ -159,7 +182,7 @@ fn play(
     settings: &DemoSettings,
     stop: &StopSignal,
     began: Nanos,
-    notes: &[String],
+    mut notes: Vec<String>,
 ) -> anyhow::Result<()> {
     let mut next_draw = began;
     loop {
@@ -176,19 +199,33 @@ fn play(
         }
         drain_traces(market);
         watch.follow(market);
+        if take_commands(market, now, &mut notes) {
+            return Ok(());
+        }
         let Some(view) = view.as_deref_mut() else {
             std::thread::sleep(DRAIN_INTERVAL);
             continue;
         };
         if now >= next_draw {
             next_draw = now + DRAW_INTERVAL;
-            view.draw(&watch.view(market, elapsed, settings.duration, notes.to_vec()))
+            view.draw(&watch.view(market, elapsed, settings.duration, notes.clone()))
                 .context("cannot write to standard output")?;
         }
         if view.poll_key(DRAIN_INTERVAL).context("cannot read the terminal")? == Some(Action::Quit) {
             return Ok(());
         }
     }
+}
+
+/// Serves the admin socket; true once the venue has drained.
+fn take_commands(market: &mut Market, now: Nanos, notes: &mut Vec<String>) -> bool {
+    let Some((socket, drain)) = &mut market.admin else { return false };
+    socket.poll(now, |uid, line| {
+        if notes.len() < NOTES_MAX {
+            notes.push(format!("admin: user id {uid}: {line}"));
+        }
+    });
+    drain.is_over(&market.venue, now) && !socket.is_waiting()
 }
 
 /// Ends the flow of orders and waits until everything that is under way has arrived; false when it does not.

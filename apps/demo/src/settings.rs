@@ -1,15 +1,19 @@
 //! What a demonstration is told.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Fraction, IdleConfig, InstrumentConfig, Instruments, Placement, Speed};
+use tickpath_config::{
+    ConfigError, FileKind, Fraction, IdleConfig, InstrumentConfig, Instruments, Placement, Speed,
+    TEST_PASSWORD, beside,
+};
+use tickpath_exchange::{AdminConfig, Doors, OrderEntryConfig, UserConfig, UserSettings};
 use tickpath_feedhandler::LineReader;
 use tickpath_monitor::Mode;
 use tickpath_sim::CrowdConfig;
 use tickpath_trader::{LimitsConfig, LimitsTable};
-use tickpath_types::{Instrument, Nanos};
+use tickpath_types::{Instrument, InstrumentTable, Nanos};
 
 /// Instruments of a demonstration that names no others.
 const INSTRUMENTS: &str = include_str!("../../../configs/instruments.toml");
@@ -29,6 +33,8 @@ const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-ha
 pub(crate) const CROWD_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
 /// Traders beside a recorded flow.
 pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", "probe-gateway"];
+/// Users of the market's own participants.
+pub(crate) const OWN_USERS: [&str; 7] = ["MAKER", "TAKER", "CROWD1", "CROWD2", "PROBE", "FLOWM", "FLOWT"];
 /// Agent of the crowd.
 pub(crate) const CROWD: &str = "crowd";
 /// Agent of a recorded flow.
@@ -55,8 +61,93 @@ pub struct DemoConfig {
     pub taker: LimitsTable,
     /// How market data is read: `auto`, `ring` or `sockets`.
     pub reader: LineReader,
+    /// Users who may join, beside the market's own participants.
+    pub order_entry: GuestsConfig,
+    /// Commands to the running venue; none are taken when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin: Option<AdminConfig>,
     /// Which agents run on which threads; one with the crowd, the maker and the taker serves a recorded flow too.
     pub placement: Option<Placement>,
+    /// The file, in which secrets may be written out.
+    #[serde(skip)]
+    file: Option<PathBuf>,
+}
+
+/// Users who may join a demonstration, and the address.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GuestsConfig {
+    /// The venue's address for orders; on a free port of the loopback interface when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<SocketAddrV4>,
+    /// Users whose password is public.
+    pub test_users: Vec<String>,
+    /// Users with a password of their own, as those of a venue's configuration.
+    #[serde(rename = "user", skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<UserConfig>,
+}
+
+impl Default for GuestsConfig {
+    fn default() -> Self {
+        let test_users = ["TEST01", "TEST02"].map(str::to_owned).to_vec();
+        GuestsConfig { address: None, test_users, users: Vec::new() }
+    }
+}
+
+impl GuestsConfig {
+    /// A free port, where the file names none.
+    pub(crate) fn address(&self) -> SocketAddrV4 {
+        self.address.unwrap_or(SocketAddrV4::new(DemoSettings::INTERFACE, 0))
+    }
+
+    /// The checked users.
+    pub(crate) fn settings(
+        &self,
+        instruments: &InstrumentTable,
+        file: Option<&Path>,
+    ) -> Result<Vec<UserSettings>, ConfigError> {
+        if self.test_users.is_empty() && self.users.is_empty() {
+            return Ok(Vec::new());
+        }
+        let entry = OrderEntryConfig {
+            address: self.address(),
+            test_users: self.test_users.clone(),
+            users: self.users.clone(),
+            ..OrderEntryConfig::default()
+        };
+        let users = entry.users(instruments, file)?;
+        let order_entry_alone = Doors::default();
+        for user in &users {
+            if OWN_USERS.iter().any(|own| own.eq_ignore_ascii_case(&user.name)) {
+                return Err(ConfigError::value(format!(
+                    "user '{}' is one of the market's own participants: choose another name",
+                    user.name
+                )));
+            }
+            if user.doors != order_entry_alone {
+                return Err(ConfigError::value(format!(
+                    "user '{}': a demo has no other port than order_entry",
+                    user.name
+                )));
+            }
+        }
+        Ok(users)
+    }
+
+    /// How guests log in, in a line.
+    pub(crate) fn describe(&self) -> String {
+        let test = match self.test_users.as_slice() {
+            [] => String::new(),
+            users => format!("{} with password '{TEST_PASSWORD}'", users.join(", ")),
+        };
+        let own: Vec<&str> = self.users.iter().map(|user| user.name.as_str()).collect();
+        match (test.is_empty(), own.is_empty()) {
+            (true, true) => "no user may join".to_owned(),
+            (false, true) => test,
+            (true, false) => own.join(", "),
+            (false, false) => format!("{test}; {}", own.join(", ")),
+        }
+    }
 }
 
 /// A demonstration, ready to run.
@@ -88,6 +179,12 @@ pub struct DemoSettings {
     pub reader: LineReader,
     /// How the market is shown while it runs.
     pub view: ViewMode,
+    /// Users who may join.
+    pub guests: GuestsConfig,
+    /// Commands to the running venue.
+    pub admin: Option<AdminConfig>,
+    /// The configuration file, where secrets may be written out.
+    pub file: Option<PathBuf>,
     /// Where the venue's journal is kept; in a temporary folder, removed at the end, when `None`.
     pub journal: Option<PathBuf>,
 }
@@ -107,7 +204,15 @@ impl DemoConfig {
     /// # Errors
     /// [`ConfigError`] when the file cannot be read.
     pub fn load(file: Option<&Path>) -> Result<DemoConfig, ConfigError> {
-        Ok(file.map(tickpath_config::load).transpose()?.unwrap_or_default())
+        let Some(path) = file else { return Ok(DemoConfig::default()) };
+        let mut config: DemoConfig = FileKind::Demo.load(path)?;
+        if let Some(admin) = &mut config.admin {
+            admin.socket = beside(path, &admin.socket);
+        }
+        let passwords = config.order_entry.users.iter_mut().filter_map(|user| user.password.as_mut());
+        passwords.for_each(|password| password.place(path));
+        config.file = Some(path.to_owned());
+        Ok(config)
     }
 
     /// The checked settings, of a market with a crowd.
@@ -126,7 +231,11 @@ impl DemoConfig {
             maker.check(instrument)?;
             taker.check(instrument)?;
         }
+        self.order_entry.settings(&InstrumentTable::new(&instruments), self.file.as_deref())?;
         Ok(DemoSettings {
+            guests: self.order_entry.clone(),
+            admin: self.admin.clone(),
+            file: self.file.clone(),
             rate,
             seed: self.seed.unwrap_or(1),
             duration: Some(Nanos::from_secs(seconds)),
@@ -160,6 +269,9 @@ impl DemoConfig {
             maker: settings.maker.into(),
             taker: settings.taker.into(),
             reader: settings.reader,
+            order_entry: self.order_entry.clone(),
+            admin: self.admin.clone(),
+            file: self.file.clone(),
             placement: Some(placement.unwrap_or_else(|| default_placement(cores, CROWD, &CROWD_TRADERS))),
         })
     }

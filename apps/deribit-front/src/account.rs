@@ -60,7 +60,7 @@ pub(crate) struct Account {
     pub(crate) self_trading: SelfTradePrevention,
     by_ref: HashMap<u32, u64>,
     /// The engine's next number.
-    pub(crate) next_ref: u32,
+    pub(crate) next_ref: u64,
     /// What was sent to the engine and is not in the log yet, oldest first.
     pub(crate) pending: VecDeque<Pending>,
     /// Cancels among them, by the orders that they are about.
@@ -238,7 +238,7 @@ impl Account {
         let before = self.again.remove(&order.user_ref.0).and_then(|number| self.take_closed(number));
         let number = before.as_ref().map_or(number, |order| order.number);
         self.by_ref.insert(order.user_ref.0, number);
-        self.next_ref = self.next_ref.max(order.user_ref.0 + 1);
+        self.next_ref = self.next_ref.max(u64::from(order.user_ref.0) + 1);
         if let Some(before) = before {
             return self.reopen(before, order, context, changes);
         }
@@ -303,7 +303,7 @@ impl Account {
     fn replace(&mut self, before: u32, order: &EnterOrder, context: &Context<'_>, changes: &mut Changes) {
         let Some(number) = self.by_ref.remove(&before) else { return };
         self.by_ref.insert(order.user_ref.0, number);
-        self.next_ref = self.next_ref.max(order.user_ref.0 + 1);
+        self.next_ref = self.next_ref.max(u64::from(order.user_ref.0) + 1);
         let Some(known) = self.open.get_mut(&number) else { return };
         known.terms = Terms::decode(&order.client_order_id);
         (known.price, known.qty, known.user_ref) = (order.price, order.qty, order.user_ref.0);

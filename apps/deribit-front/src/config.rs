@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tickpath_admission::PreLoginLimits;
 use tickpath_config::{ConfigError, Secret, TEST_PASSWORD, absolute, beside};
 use tickpath_deribit::codes::{Kind, OptionType};
 use tickpath_deribit::number::Decimal;
@@ -312,6 +313,8 @@ pub struct FrontSettings {
     pub max_connections: usize,
     /// Connections of one address at a time.
     pub per_address: ConnectionsPerAddress,
+    /// Connections that have made no request, and by FIX those that have not logged on: as the venue's.
+    pub pre_login: PreLoginLimits,
     /// What the replies say of the venue.
     pub testnet: bool,
     /// Of the simulated indices.
@@ -449,6 +452,7 @@ impl DeribitConfig {
             }),
             max_connections: self.max_connections,
             per_address: ConnectionsPerAddress::of(self.max_connections_per_address),
+            pre_login: venue.pre_login,
             testnet: self.testnet,
             seed: self.seed,
             band_ppm: band_ppm as u32,

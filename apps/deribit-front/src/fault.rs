@@ -65,6 +65,9 @@ impl From<RejectReason> for Fault {
             RejectReason::InstrumentNotAllowed => (ErrorCode::PermissionDenied, "instrument not allowed"),
             RejectReason::Killed => (ErrorCode::LockedByAdmin, ""),
             RejectReason::JournalFull => (ErrorCode::SystemMaintenance, ""),
+            RejectReason::UserRefsExhausted => {
+                (ErrorCode::OtherReject, "the account has used all order numbers of the day")
+            }
             RejectReason::InvalidDisplayQty => (ErrorCode::InvalidMaxShowAmount, ""),
             _ => (ErrorCode::OtherReject, "the venue refused the order"),
         };

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use anyhow::Context;
+use tickpath_admission::PreLogin;
 use tickpath_agent::Counter;
-use tickpath_net::{Kernel, Poller};
+use tickpath_net::{Kernel, Poller, SocketPoller};
 use tickpath_types::Nanos;
 use tickpath_web::{ByteAcceptor, ByteConnection, TlsServer};
 
-use crate::config::ConnectionsPerAddress;
+use crate::config::{ConnectionsPerAddress, FrontSettings};
 use crate::connection::Transport;
 use crate::faults::Outage;
 use crate::front::{FIX_MESSAGE_MAX, Front};
@@ -19,8 +21,8 @@ use crate::front::{FIX_MESSAGE_MAX, Front};
 const ACCEPTOR_KEY: u64 = u64::MAX;
 /// Connections that one look reports at most; the others come with the next.
 const READY_MAX: usize = 64;
-/// Connections accepted or turned away by one run at most.
-const ACCEPTS_PER_RUN: usize = 8;
+/// Connections accepted by one run at most.
+const ACCEPTS_PER_RUN: usize = 64;
 /// Bytes that the kernel takes for one client at most before it has them.
 const KERNEL_BYTES_MAX: usize = 256 << 10;
 /// So long may a client whose session is over take to read what it was sent last.
@@ -31,8 +33,10 @@ const LINGER: Nanos = Nanos::from_secs(1);
 pub struct FixCounters {
     /// Connections made.
     pub connections: Counter,
-    /// Connections turned away because there were as many as there may be, or as there may be of their address.
+    /// Connections closed after their logon because there were as many as there may be, or as there may be of their address.
     pub refused: Counter,
+    /// Connections closed before their logon, because others came and there was no capacity, or it did not come in time.
+    pub evicted: Counter,
     /// Connections that broke, or were made to.
     pub broken: Counter,
 }
@@ -55,8 +59,12 @@ pub(crate) struct FixDoor {
     acceptor: ByteAcceptor,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
+    /// Of these, those that have not logged on.
+    pre_login: PreLogin<Ipv4Addr>,
     /// Clients of whom more may be there than was taken: TLS has it, and the poller does not see it.
     again: Vec<u64>,
+    /// The latest run left something that a client did not take, or a connection to be closed.
+    has_unsent: bool,
     next_key: u64,
     max_connections: usize,
     per_address: ConnectionsPerAddress,
@@ -67,8 +75,7 @@ impl FixDoor {
     pub(crate) fn open(
         address: SocketAddrV4,
         tls: Option<TlsServer>,
-        max_connections: usize,
-        per_address: ConnectionsPerAddress,
+        settings: &FrontSettings,
     ) -> anyhow::Result<FixDoor> {
         let acceptor = ByteAcceptor::bind(&Kernel, address, tls).context("deribit.fix_address")?;
         let poller = Poller::new(READY_MAX)?;
@@ -77,10 +84,12 @@ impl FixDoor {
             acceptor,
             poller,
             clients: BTreeMap::new(),
+            pre_login: PreLogin::new(settings.pre_login),
             again: Vec::new(),
+            has_unsent: false,
             next_key: 0,
-            max_connections,
-            per_address,
+            max_connections: settings.max_connections,
+            per_address: settings.per_address,
             counters: Arc::default(),
         })
     }
@@ -93,6 +102,16 @@ impl FixDoor {
         Arc::clone(&self.counters)
     }
 
+    /// Descriptor that is readable when a client sent something.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.poller.descriptor()
+    }
+
+    /// True while something waits to be sent or taken that no descriptor tells of.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.again.is_empty() || self.has_unsent
+    }
+
     /// Takes what clients sent; returns how much was done.
     pub(crate) fn read(&mut self, front: &mut Front, now: Nanos) -> usize {
         // Where the system refuses, the next run asks again.
@@ -103,8 +122,15 @@ impl FixDoor {
         ready.sort_unstable();
         ready.dedup();
         let mut work = 0;
-        for key in ready {
-            work += if key == ACCEPTOR_KEY { self.accept(front, now) } else { self.receive(key, front, now) };
+        for key in ready.iter().copied().filter(|key| *key != ACCEPTOR_KEY) {
+            work += self.receive(key, front, now);
+        }
+        // Behind the others: a logon that has come is read before its connection could be closed for a newcomer.
+        if ready.contains(&ACCEPTOR_KEY) {
+            work += self.accept(front, now);
+        }
+        while let Some(key) = self.pre_login.expired(now) {
+            self.evict(key, front, now);
         }
         work
     }
@@ -114,11 +140,7 @@ impl FixDoor {
             let Ok(Some(connection)) = self.acceptor.accept() else { return count };
             // The system knows where all came from that it let in.
             let peer = connection.peer_address().map_or(Ipv4Addr::UNSPECIFIED, |peer| *peer.ip());
-            let of_peer = self.clients.values().filter(|client| client.peer == peer).count();
-            if self.clients.len() >= self.max_connections || of_peer >= self.per_address.max_of(peer) {
-                self.counters.refused.add(1);
-                continue;
-            }
+            self.make_room(peer, front, now);
             let key = self.next_key;
             self.next_key += 1;
             if connection.limit_send_buffer(KERNEL_BYTES_MAX).is_err()
@@ -127,6 +149,7 @@ impl FixDoor {
                 continue;
             }
             self.counters.connections.add(1);
+            self.pre_login.admit(now, key, peer);
             let client = Client {
                 peer,
                 connection,
@@ -141,10 +164,36 @@ impl FixDoor {
         ACCEPTS_PER_RUN
     }
 
+    /// Closes a connection that has not logged on, where another one of `peer` finds no capacity. It is read once more
+    /// before: its logon may have come.
+    fn make_room(&mut self, peer: Ipv4Addr, front: &mut Front, now: Nanos) {
+        let Some(key) = self.pre_login.victim(peer) else { return };
+        self.receive(key, front, now);
+        if let Some(key) = self.pre_login.victim(peer) {
+            self.evict(key, front, now);
+        }
+    }
+
+    fn evict(&mut self, key: u64, front: &mut Front, now: Nanos) {
+        self.counters.evicted.add(1);
+        self.pre_login.remove(key);
+        if let Some(client) = self.clients.remove(&key) {
+            front.close(client.number, now.0 / 1_000);
+        }
+    }
+
+    /// A connection has logged on: whether there is capacity for it.
+    fn may_stay(&self, peer: Ipv4Addr) -> bool {
+        let of_peer =
+            |(key, client): &(&u64, &Client)| client.peer == peer && !self.pre_login.contains(**key);
+        self.clients.len() - self.pre_login.len() <= self.max_connections
+            && self.clients.iter().filter(of_peer).count() <= self.per_address.max_of(peer)
+    }
+
     /// Takes what a client sent, at most as much as its buffer holds.
     fn receive(&mut self, key: u64, front: &mut Front, now: Nanos) -> usize {
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
-        let Client { connection, number, received, received_len, is_lost, .. } = client;
+        let Client { connection, number, received, received_len, is_lost, .. } = &mut *client;
         let mut work = 0;
         // The buffer holds the longest message, so there is room whenever all whole messages are taken.
         while !*is_lost && front.poll_outage(*number).is_none() {
@@ -164,14 +213,22 @@ impl FixDoor {
                 Err(_) => *is_lost = true,
             }
         }
+        let (number, peer) = (client.number, client.peer);
+        if work > 0 && front.is_logged_in(number) && self.pre_login.remove(key) && !self.may_stay(peer) {
+            self.counters.refused.add(1);
+            if let Some(client) = self.clients.get_mut(&key) {
+                client.is_lost = true;
+            }
+        }
         work
     }
 
     /// Sends clients what waits for them as far as they take it, and ends those that are over; returns how much was
     /// done.
     pub(crate) fn write(&mut self, front: &mut Front, now: Nanos) -> usize {
-        let mut work = 0;
-        self.clients.retain(|_, client| {
+        let (mut work, mut has_unsent) = (0, false);
+        let pre_login = &mut self.pre_login;
+        self.clients.retain(|key, client| {
             let outage = front.poll_outage(client.number);
             if outage == Some(Outage::Silent) {
                 return true;
@@ -201,11 +258,15 @@ impl FixDoor {
             }
             if client.is_lost {
                 self.counters.broken.add(u64::from(is_broken));
+                pre_login.remove(*key);
                 client.connection.close();
                 front.close(client.number, now.0 / 1_000);
             }
+            has_unsent |= !client.is_lost
+                && (!is_sent || client.closes_at.is_some() || !front.fix_output(client.number).is_empty());
             !client.is_lost
         });
+        self.has_unsent = has_unsent;
         work
     }
 

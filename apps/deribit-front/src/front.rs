@@ -24,6 +24,7 @@ mod money_terms;
 mod news;
 mod options;
 mod orders;
+mod overviews;
 mod peers;
 mod protection;
 mod quotes;
@@ -34,6 +35,7 @@ mod statements;
 mod tokens;
 mod trading;
 mod triggers;
+mod wallet;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -201,6 +203,10 @@ pub struct Front {
     /// What forced executions paid, by currency.
     fund: BTreeMap<String, Money>,
     deliveries: VecDeque<Delivery>,
+    samples: overviews::Samples,
+    transfers: VecDeque<wallet::Done>,
+    /// Transfers done so far.
+    transfers_done: u64,
     /// Up to when positions are settled, in milliseconds since 1970.
     settled_ms: u64,
     next_minute_ms: u64,
@@ -288,6 +294,9 @@ impl Front {
             new_terms: Front::file_terms(&settings),
             fund: BTreeMap::new(),
             deliveries: VecDeque::new(),
+            samples: overviews::Samples::default(),
+            transfers: VecDeque::new(),
+            transfers_done: 0,
             settled_ms: 0,
             next_minute_ms: 0,
             is_live: false,
@@ -367,6 +376,12 @@ impl Front {
     /// A frame of a client.
     pub fn handle_frame(&mut self, number: u64, frame: &[u8], now_us: u64) {
         self.now_us = now_us;
+        self.handle_request(number, Request::parse(frame), frame);
+    }
+
+    /// A request of a client, and the frame that it was read from.
+    fn handle_request(&mut self, number: u64, request: Result<Request<'_>, Refusal<'_>>, frame: &[u8]) {
+        let now_us = self.now_us;
         let Some(connection) =
             self.connections.get_mut(&number).filter(|connection| connection.end.is_none())
         else {
@@ -376,7 +391,7 @@ impl Front {
         if let Some(heartbeat) = &mut connection.heartbeat {
             heartbeat.asked_us = None;
         }
-        let request = match Request::parse(frame) {
+        let request = match request {
             Ok(request) => request,
             Err(refusal) => {
                 self.counters.malformed.add(u64::from(refusal.id.is_none()));
@@ -549,6 +564,12 @@ impl Front {
         if is_tenth {
             self.follow_index();
         }
+    }
+
+    /// When time changes something next, as far as no fault delays what is sent.
+    #[must_use]
+    pub fn next_time_us(&self) -> u64 {
+        self.next_tenth_us.min(self.next_second_us)
     }
 
     fn step_indices(&mut self) {

@@ -3,6 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use tickpath_deribit::scan::Scanner;
+use tickpath_deribit::text::Text;
+
+use crate::record::RecordError;
+
 /// Different labels at most: as many as the log's text has digits for. How many an account may have is its own bound.
 pub(crate) const LABELS_MAX: usize = (1 << 29) - 1;
 /// Numbers of the log at most that are above all known ones: more were never lost.
@@ -28,6 +33,26 @@ impl Labels {
     pub fn restored(names: Vec<String>) -> Labels {
         let by_name = (1..).zip(&names).map(|(number, name)| (name.clone(), number)).collect();
         Labels { saved: names.len(), names, by_name }
+    }
+
+    /// Those of the lines that [`write`](Labels::write) made.
+    pub(crate) fn read(lines: &[u8]) -> Result<Labels, RecordError> {
+        let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let names = lines.zip(1..).map(|(text, line)| {
+            let text = Scanner::from_bytes(text).and_then(|mut scanner| scanner.text());
+            text.map(|text| text.to_cow().into_owned()).map_err(|_| RecordError::Line { line })
+        });
+        Ok(Labels::restored(names.collect::<Result<_, _>>()?))
+    }
+
+    /// Labels as lines, each a text of JSON.
+    pub(crate) fn write(names: &[String]) -> Vec<u8> {
+        let mut lines = Vec::new();
+        for name in names {
+            Text::new(name).write(&mut lines);
+            lines.push(b'\n');
+        }
+        lines
     }
 
     /// The number of a label that is known.
@@ -100,6 +125,17 @@ fn key<'a>(label: &'a str, client_id: &str) -> Cow<'a, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_are_what_they_were_after_their_lines() {
+        let names = ["a \"b\"\n".to_owned(), "\u{e9}".to_owned(), String::new(), "c".to_owned()];
+        let labels = Labels::read(&Labels::write(&names)).unwrap();
+        assert_eq!(
+            (1..=5).map(|number| labels.name(number)).collect::<Vec<_>>(),
+            ["a \"b\"\n", "\u{e9}", "", "c", ""]
+        );
+        assert!(Labels::read(b"\"a\"\nno label\n").is_err());
+    }
 
     #[test]
     fn labels_have_numbers_and_come_back() {

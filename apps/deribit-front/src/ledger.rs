@@ -23,9 +23,11 @@ pub(crate) enum Cause {
     Delivery,
     /// The insurance fund paid what the account owed.
     Bankruptcy,
-    /// The venue's file gave the account more, or less.
+    /// The venue's file gave the account more, or less, or it was sent out of the venue.
     Deposit,
     Withdrawal,
+    /// To or from another account.
+    Transfer,
 }
 
 impl Cause {
@@ -43,6 +45,7 @@ impl Cause {
             Cause::Bankruptcy => "bankruptcy",
             Cause::Deposit => "deposit",
             Cause::Withdrawal => "withdrawal",
+            Cause::Transfer => "transfer",
         }
     }
 }
@@ -76,6 +79,8 @@ pub(crate) struct Entry {
     /// As users see them; empty for none.
     pub(crate) trade_id: String,
     pub(crate) order_id: String,
+    /// The address of a withdrawal; empty for anything else.
+    pub(crate) address: String,
 }
 
 impl Entry {
@@ -101,6 +106,7 @@ impl Entry {
             equity: Money::ZERO,
             trade_id: String::new(),
             order_id: String::new(),
+            address: String::new(),
         }
     }
 

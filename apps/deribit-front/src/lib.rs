@@ -15,18 +15,19 @@ mod faults;
 mod fix_door;
 mod front;
 mod json;
-mod label_file;
 mod labels;
 mod ledger;
 mod line_file;
 mod listing;
 mod market;
+mod marks;
 mod options;
 mod order;
 mod pending;
 mod record;
 mod scope;
 mod server;
+mod side_files;
 
 pub use config::{
     AccountConfig, AccountSettings, BeyondBand, ConnectionsPerAddress, DeribitConfig, FaultsConfig,
@@ -41,3 +42,4 @@ pub use listing::Listing;
 pub use record::RecordError;
 pub use scope::{Access, Scope};
 pub use server::{DeribitServer, DeribitThread, DeribitView, DoorCounters, LabelStore};
+pub use side_files::SideFileError;

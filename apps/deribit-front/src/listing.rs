@@ -214,7 +214,7 @@ impl Listing {
             maker_commission: Some(self.maker),
             taker_commission: Some(self.taker),
             instrument_type: Some(if is_inverse { InstrumentType::Reversed } else { InstrumentType::Linear }),
-            expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)).filter(|_| !is_pair),
+            expiration_timestamp: Some(self.expiration_ms.unwrap_or(NEVER_MS)),
             creation_timestamp: Some(self.creation_ms),
             is_active: is_open,
             tick_size: self.price(self.tick),

@@ -403,9 +403,10 @@ pub(crate) fn price_amount(listing: &Listing, (price, qty): (i64, u64)) -> Price
 }
 
 /// The best of a side: price and amount, none and 0 where it is empty.
-pub(crate) fn best_of(market: &Market, listing: &Listing, side: Side) -> (Option<Decimal>, Option<Decimal>) {
+/// The best price of a side and its amount; both are 0 where the side is empty, as the real venue writes them.
+pub(crate) fn best_of(market: &Market, listing: &Listing, side: Side) -> (Decimal, Decimal) {
     match market.best(side) {
-        Some((price, qty)) => (Some(listing.price(price)), Some(listing.amount(qty))),
-        None => (None, Some(whole(0))),
+        Some((price, qty)) => (listing.price(price), listing.amount(qty)),
+        None => (whole(0), whole(0)),
     }
 }

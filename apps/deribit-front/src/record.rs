@@ -3,14 +3,12 @@
 //! A record stands between two commands of the log and is a line of JSON in a file beside it. Read again in its place, it does
 //! what it did then, so money is the same after a restart.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io;
-use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
-use crate::line_file::LineFile;
-use crate::server::LabelStore;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tickpath_derivatives::Money;
 
 /// A record with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,12 +55,43 @@ pub(crate) enum Record {
     Frozen { account: String, index: String, group: String, until_ms: Option<u64> },
     /// Fees, and what accounts began with, as they hold from now on.
     MoneyTerms(MoneyTerms),
+    /// Money went to another account, or out of the venue.
+    Transfer(Transfer),
     /// A token that more than one connection may show: what is kept of it does not show the token.
     Token(Token),
     /// The token is good no more.
     TokenEnds { digest: String },
     /// A key logged on by FIX with this timestamp: none that is as old or older is good any more.
     FixLogon { client_id: String, timestamp_ms: u64 },
+}
+
+/// Money as a text of its units of 10^-18, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Exact(pub(crate) Money);
+
+impl Serialize for Exact {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Exact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Exact, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map(|units| Exact(Money(units))).map_err(D::Error::custom)
+    }
+}
+
+/// Money that left an account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Transfer {
+    pub(crate) account: String,
+    /// The account that has it now; none of a withdrawal.
+    pub(crate) to: Option<String>,
+    /// Of a withdrawal.
+    pub(crate) address: String,
+    pub(crate) currency: String,
+    pub(crate) amount: Exact,
 }
 
 /// What is reckoned of an instrument.
@@ -73,7 +102,7 @@ pub(crate) struct MarketPrices {
     pub(crate) basis: i64,
     /// Of perpetuals: what a unit has paid since the beginning, in 10^-18, and the rate, in 10^-9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) funding: Option<(String, i64)>,
+    pub(crate) funding: Option<(Exact, i64)>,
 }
 
 /// An order that is not in the book.
@@ -137,7 +166,7 @@ pub(crate) struct Protection {
 pub(crate) struct MoneyTerms {
     pub(crate) instruments: Vec<InstrumentTerms>,
     /// What accounts began with, by user and currency, in 10^-18.
-    pub(crate) accounts: BTreeMap<String, BTreeMap<String, String>>,
+    pub(crate) accounts: BTreeMap<String, BTreeMap<String, Exact>>,
 }
 
 /// What an instrument is, and what its trades cost.
@@ -166,16 +195,20 @@ pub(crate) struct Token {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// Put the file back from a copy, or start anew with `--new-session`.
-    #[error("line {line} is no record: put the file back from a copy, or start anew with --new-session")]
+    /// Use the version of the program that wrote it, or put the files back.
+    #[error(
+        "line {line} is no record that this version of the program knows: start the version that wrote it, or put the \
+         journal and all files beside it back from one copy"
+    )]
     Line {
         /// Of the file, from 1.
         line: usize,
     },
-    /// What accounts have follows from what the instrument was: put it back as it was, or start anew with `--new-session`.
+    /// Balances follow from the old definition: put it back as it was, or begin another session with
+    /// `--new-session`, which keeps this one's files.
     #[error(
         "instrument {instrument} was {was} and {is}: past trades would be worth something else. Put it back as it was in \
-         the venue's file, or start anew with --new-session"
+         the venue's file, or begin another session with --new-session, which keeps the files of this one"
     )]
     Changed {
         /// Its name.
@@ -205,47 +238,6 @@ impl Stamped {
     }
 }
 
-/// Where the records of a journal's session are, or its tokens.
-fn records_path(store: &LabelStore, session: &str, what: &str) -> PathBuf {
-    let plain =
-        |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '.' };
-    let mut path = store.path.clone().into_os_string();
-    path.push(format!(".{}.{what}", session.chars().map(plain).collect::<String>()));
-    path.into()
-}
-
-/// The file of records.
-pub(crate) struct RecordFile(LineFile);
-
-impl RecordFile {
-    /// Opens the file of a journal's session beside that of the labels, which may be new, and reads what is there.
-    pub(crate) fn open(store: &LabelStore, session: &str) -> io::Result<(RecordFile, Vec<u8>)> {
-        let (file, lines) = LineFile::open(&records_path(store, session, "records"), store.is_synced)?;
-        Ok((RecordFile(file), lines))
-    }
-
-    /// The same of the tokens.
-    pub(crate) fn open_tokens(store: &LabelStore, session: &str) -> io::Result<(RecordFile, Vec<u8>)> {
-        let (file, lines) = LineFile::open(&records_path(store, session, "tokens"), store.is_synced)?;
-        Ok((RecordFile(file), lines))
-    }
-
-    /// Puts lines in the place of all others; false when they could not be written.
-    pub(crate) fn replace(&mut self, lines: &[u8]) -> bool {
-        self.0.replace(lines)
-    }
-
-    /// As [`LineFile::has_room`].
-    pub(crate) fn has_room(&mut self) -> bool {
-        self.0.has_room()
-    }
-
-    /// Adds lines; false when they could not be written.
-    pub(crate) fn append(&mut self, lines: &[u8]) -> bool {
-        self.0.append(lines)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,7 +251,7 @@ mod tests {
                     name: "BTC-PERPETUAL".to_owned(),
                     mark: 600_000_100,
                     basis: -5,
-                    funding: Some((i128::MAX.to_string(), -250)),
+                    funding: Some((Exact(Money(i128::MAX)), -250)),
                 }],
             },
             Record::Settled,
@@ -304,22 +296,23 @@ mod tests {
             },
             Record::MoneyTerms(MoneyTerms {
                 instruments: vec![InstrumentTerms { fees: [-1, 2, 3, 4], ..InstrumentTerms::default() }],
-                accounts: [("ANNA".to_owned(), [("BTC".to_owned(), "5".to_owned())].into())].into(),
+                accounts: [("ANNA".to_owned(), [("BTC".to_owned(), Exact(Money(-5)))].into())].into(),
+            }),
+            Record::Transfer(Transfer {
+                to: Some("BERT".to_owned()),
+                amount: Exact(Money(7)),
+                ..Transfer::default()
             }),
             Record::FixLogon { client_id: "anna".to_owned(), timestamp_ms: 7 },
         ];
-        let folder = tempfile::tempdir().unwrap();
-        let store = LabelStore { path: folder.path().join("labels"), is_synced: true };
-        let (mut file, before) = RecordFile::open(&store, "A/1").unwrap();
-        assert!(before.is_empty());
         let written: Vec<Stamped> =
             (1..).zip(records).map(|(after, record)| Stamped { after, at_ms: 9, record }).collect();
         let mut lines = Vec::new();
         written.iter().for_each(|record| record.write(&mut lines));
-        assert!(file.append(&lines) && file.append(b"{\"after\":1,\"at_ms"));
-        let kept = RecordFile::open(&store, "A/1").unwrap().1;
-        assert_eq!(Stamped::read_all(&kept).unwrap(), written);
-        assert!(RecordFile::open(&store, "B/1").unwrap().1.is_empty(), "another session's are others");
+        assert_eq!(Stamped::read_all(&lines).unwrap(), written);
+        // A number that is none is no 0.
+        let forged = String::from_utf8(lines).unwrap().replace("\"-5\"", "\"-5x\"");
+        assert!(Stamped::read_all(forged.as_bytes()).is_err());
         let unknown = b"{\"after\":1,\"at_ms\":2,\"what\":\"else\"}\n";
         assert_eq!(Stamped::read_all(unknown), Err(RecordError::Line { line: 1 }));
     }

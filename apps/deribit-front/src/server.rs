@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use anyhow::Context;
-use tickpath_agent::{Counter, StopSignal, TscClock};
+use nix::errno::Errno;
+use tickpath_admission::{PreLogin, PreLoginLimits};
+use tickpath_agent::{Counter, Rest, StopSignal, TscClock, WaitSet};
 use tickpath_exchange::{LogFeedError, SideDoor};
-use tickpath_net::{Kernel, Poller, SendOutcome};
+use tickpath_net::{Kernel, Poller, SendOutcome, SocketPoller};
 use tickpath_types::{Nanos, Sequence};
 use tickpath_web::{
     EndCause, HttpResponse, ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent, WebLimits,
@@ -22,8 +23,9 @@ use crate::connection::{Frame, Transport};
 use crate::faults::{FaultSwitch, Outage};
 use crate::fix_door::{FixCounters, FixDoor};
 use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
-use crate::label_file::LabelFile;
-use crate::record::RecordFile;
+use crate::labels::Labels;
+use crate::line_file::LineFile;
+use crate::side_files::SideFiles;
 
 /// Where clients ask for a WebSocket.
 const WEBSOCKET_PATH: &str = "/ws/api/v2";
@@ -31,16 +33,14 @@ const WEBSOCKET_PATH: &str = "/ws/api/v2";
 const ACCEPTOR_KEY: u64 = u64::MAX;
 /// Connections that one look reports at most; the others come with the next.
 const READY_MAX: usize = 64;
-/// Connections accepted or turned away by one run at most.
-const ACCEPTS_PER_RUN: usize = 8;
-/// Connections that are told at a time that their address has as many as it may; further ones are closed without a word.
-const EXCESS_MAX: usize = 8;
+/// Connections accepted by one run at most.
+const ACCEPTS_PER_RUN: usize = 64;
 /// Messages of one connection that one run takes at most.
 const MESSAGES_PER_RUN: usize = 16;
 /// Commands of the log that one run takes at most.
 const COMMANDS_PER_RUN: usize = 1 << 10;
-/// How long the thread rests when there is nothing to do: what a reply may wait for it.
-const REST: Duration = Duration::from_micros(200);
+/// Rest of the thread after its latest work: the most that a reply waits for it.
+const REST: Nanos = Nanos::from_micros(200);
 /// So long after a request was handed to the venue the thread only gives way: the answer is on its way.
 const ANSWER_IN: Nanos = Nanos::from_micros(300);
 /// How often connections are looked at that the poller does not report, for their time-outs, and the disk for its room.
@@ -64,12 +64,17 @@ const STATUS_OF: [(i64, u16); 6] =
 pub struct DoorCounters {
     /// Connections turned away because there were as many as there may be.
     pub refused: Counter,
+    /// Connections closed before a request or, where there was no capacity for others, before a login, or because their
+    /// first request did not come in time.
+    pub evicted: Counter,
     /// Connections that ended as they should.
     pub done: Counter,
     /// Connections that broke, took too long, or spoke no HTTP.
     pub broken: Counter,
     /// Times that what the front decided could not be written down: after a restart it is not known.
     pub records_lost: Counter,
+    /// Why the system refuses labels, records or tokens, as it numbers its errors; 0 while it takes them.
+    pub storage_error: Counter,
     /// 1 while the disk has no room for labels or records: orders that need it are refused.
     pub is_disk_full: Counter,
     /// 1 once the log cannot be followed any more: there is no front until the venue is started again.
@@ -81,10 +86,28 @@ struct Client {
     /// The front's number: of the WebSocket, or of the request over HTTP that waits for its answer.
     number: Option<u64>,
     is_closing: bool,
-    /// Its address has as many as it may: it is told so, and no more.
-    is_excess: bool,
+    stage: Stage,
     /// Its connection is to end, and takes nothing: so long it may before it is dropped.
     end_by: Option<Nanos>,
+}
+
+/// What a connection is known by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing: its first request has not come.
+    Waiting,
+    /// The same, and its address has as many connections as it may: it is told so, and no more.
+    Excess,
+    /// Requests, and no login.
+    Anonymous,
+    /// A login.
+    LoggedIn,
+}
+
+impl Stage {
+    fn after_request(self) -> Stage {
+        if self == Stage::Waiting { Stage::Anonymous } else { self }
+    }
 }
 
 /// What a front has done, to be shown.
@@ -105,10 +128,11 @@ impl std::fmt::Display for DeribitView {
         let DeribitView { front, door, .. } = self;
         write!(
             f,
-            "Deribit: {} connections, {} turned away, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
+            "Deribit: {} connections, {} turned away, {} evicted, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
              malformed, {} waited | {} over the rate, {} too slow, {} silent | {} notifications, {} too long",
             front.connections.read(),
             door.refused.read(),
+            door.evicted.read(),
             door.broken.read(),
             front.logins.read(),
             front.logins_refused.read(),
@@ -127,10 +151,15 @@ impl std::fmt::Display for DeribitView {
             write!(f, " | FIX: {made} connections, {refused} turned away, {broken} broken")?;
         }
         if door.is_disk_full.read() != 0 {
-            f.write_str(" | orders with new labels, triggers and links are refused: make room on the disk")?;
+            f.write_str(" | orders with new labels, triggers and links are refused")?;
         }
         if door.records_lost.read() != 0 {
-            f.write_str(" | records cannot be written: make room on the disk")?;
+            f.write_str(" | what is decided is not written down")?;
+        }
+        match i32::try_from(door.storage_error.read()).map(Errno::from_raw) {
+            Err(_) | Ok(Errno::UnknownErrno) => {}
+            Ok(Errno::ENOSPC | Errno::EDQUOT) => f.write_str(": make room on the disk")?,
+            Ok(errno) => write!(f, ": {}", errno.desc())?,
         }
         if self.faults.is_armed() {
             write!(f, " | {}", self.faults)?;
@@ -150,14 +179,17 @@ pub struct DeribitServer {
     fix: Option<FixDoor>,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
+    /// Of these, those that have made no request.
+    pre_login: PreLogin<Ipv4Addr>,
+    /// Of these, those that have and are not logged in: they give way where there is no capacity for others.
+    anonymous: PreLogin<Ipv4Addr>,
     /// Room for the keys of the clients that a run looks at.
     keys: Vec<u64>,
     next_key: u64,
     max_connections: usize,
     per_address: ConnectionsPerAddress,
-    labels: LabelFile,
-    records: RecordFile,
-    tokens: RecordFile,
+    files: SideFiles,
+    notices: Vec<String>,
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
@@ -176,10 +208,12 @@ pub struct DeribitThread {
 /// Where the front keeps what the log does not say.
 #[derive(Clone, Debug)]
 pub struct LabelStore {
-    /// The file of labels.
+    /// Common start of the files' names.
     pub path: PathBuf,
     /// Whether they are synced before an order with one is handed to the venue.
     pub is_synced: bool,
+    /// Continue with the good part of a damaged file, which is kept as it is under another name.
+    pub accepts_loss: bool,
 }
 
 impl DeribitServer {
@@ -196,24 +230,23 @@ impl DeribitServer {
         let limits = WebLimits { idle_timeout: Nanos::from_secs(15 * 60), ..WebLimits::server() };
         let tls = settings.tls.as_ref().map(|(certificate, key)| TlsServer::from_pem_files(certificate, key));
         let tls = tls.transpose().context("deribit.tls")?;
-        let open_fix =
-            |address| FixDoor::open(address, tls.clone(), settings.max_connections, settings.per_address);
+        let open_fix = |address| FixDoor::open(address, tls.clone(), &settings);
         let fix = settings.fix_address.map(open_fix).transpose()?;
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
-        let (labels, known) = LabelFile::open(store)
-            .with_context(|| format!("the Deribit front's labels in {}", store.path.display()))?;
+        let (files, kept) = SideFiles::open(store, &door.log.session()).context("the Deribit front")?;
+        let of = |name| format!("the Deribit front's {name} beside {}", store.path.display());
+        let known = Labels::read(&kept.labels).with_context(|| of("labels"))?;
         let max_connections = settings.max_connections;
-        let per_address = settings.per_address;
-        let records_of = || format!("the Deribit front's records beside {}", store.path.display());
-        let (records, recalled) = RecordFile::open(store, &door.log.session()).with_context(records_of)?;
+        let (per_address, pre_login) = (settings.per_address, PreLogin::new(settings.pre_login));
+        // One more than there may be, for the moment until another one has given way.
+        let places = max_connections + 1;
+        let all = PreLoginLimits { connections: places, per_address: places, deadline: Nanos(u64::MAX) };
         let now_us = clock.now().0 / 1_000;
         let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
-        front.recall(&recalled).with_context(records_of)?;
-        let tokens_of = || format!("the Deribit front's tokens beside {}", store.path.display());
-        let (tokens, kept) = RecordFile::open_tokens(store, &door.log.session()).with_context(tokens_of)?;
-        front.recall_tokens(&kept).with_context(tokens_of)?;
+        front.recall(&kept.records).with_context(|| of("records"))?;
+        front.recall_tokens(&kept.tokens).with_context(|| of("tokens"))?;
 
         Ok(DeribitServer {
             front,
@@ -223,18 +256,25 @@ impl DeribitServer {
             fix,
             poller,
             clients: BTreeMap::new(),
+            pre_login,
+            anonymous: PreLogin::new(all),
             keys: Vec::new(),
             next_key: 0,
             max_connections,
             per_address,
-            labels,
-            records,
-            tokens,
+            files,
+            notices: kept.notices,
             next_timers: Nanos::ZERO,
             disk_at: Nanos::ZERO,
             awake_until: Nanos::ZERO,
             counters: Arc::default(),
         })
+    }
+
+    /// Messages for the operator about the side files.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
     }
 
     /// Where clients connect.
@@ -275,13 +315,16 @@ impl DeribitServer {
     pub fn start(mut self, clock: TscClock) -> io::Result<DeribitThread> {
         let stop = StopSignal::new();
         let stopped = stop.clone();
+        let mut rest = Rest::new(clock, REST)?;
+        self.door.log.wake_by(rest.waker());
+        stop.wake(rest.waker());
         let handle = thread::Builder::new().name("deribit-front".to_owned()).spawn(move || {
             let _told = ToldOfPanic(Arc::clone(&self.counters));
             while !stopped.is_stopped() {
                 match self.run_once(clock.now()) {
                     Ok(0) if clock.now() < self.awake_until => thread::yield_now(),
-                    Ok(0) => thread::park_timeout(REST),
-                    Ok(_) => {}
+                    Ok(0) => rest.rest(|now, wait| self.wait_for(now, wait)),
+                    Ok(_) => rest.note_work(),
                     Err(error) => {
                         self.counters.has_failed.set(1);
                         self.close_all(clock.now());
@@ -335,6 +378,21 @@ impl DeribitServer {
         Ok(work)
     }
 
+    /// Says what the thread waits for, beside what becomes safe in the log.
+    fn wait_for(&self, now: Nanos, wait: &mut WaitSet) {
+        wait.descriptor(self.poller.descriptor());
+        wait.until(Nanos(self.front.next_time_us() * 1_000).min(self.next_timers).min(self.disk_at));
+        let has_unsent = self.clients.values().any(|client| client.web.has_pending());
+        let mut is_waiting = has_unsent || self.front.faults().is_armed();
+        if let Some(fix) = &self.fix {
+            wait.descriptor(fix.descriptor());
+            is_waiting |= fix.has_more();
+        }
+        if is_waiting {
+            wait.until(now + REST);
+        }
+    }
+
     fn read(&mut self, now: Nanos) -> usize {
         // Where the system refuses, the next run asks again.
         let mut ready = std::mem::take(&mut self.keys);
@@ -346,9 +404,18 @@ impl DeribitServer {
             ready.extend(self.clients.keys());
         }
         let mut work = 0;
-        for key in ready.drain(..) {
-            work += if key == ACCEPTOR_KEY { self.accept(now) } else { self.receive(key, now) };
+        for key in ready.iter().copied().filter(|key| *key != ACCEPTOR_KEY) {
+            work += self.receive(key, now);
         }
+        // Behind the others: a request that has come is read before its connection could be closed for a newcomer.
+        if ready.contains(&ACCEPTOR_KEY) {
+            work += self.accept(now);
+        }
+        while let Some(key) = self.pre_login.expired(now) {
+            self.counters.evicted.add(1);
+            self.forget(key, now);
+        }
+        ready.clear();
         self.keys = ready;
         work
     }
@@ -357,30 +424,68 @@ impl DeribitServer {
         for count in 0..ACCEPTS_PER_RUN {
             let Ok(Some(web)) = self.acceptor.accept(now) else { return count };
             let peer = *web.peer_address().ip();
-            let is_of_peer = |client: &&Client| *client.web.peer_address().ip() == peer && !client.is_excess;
-            let is_excess = self.clients.values().filter(is_of_peer).count() >= self.per_address.max_of(peer);
-            let excess = self.clients.values().filter(|client| client.is_excess).count();
-            // Those that are in excess take nobody's place.
-            let is_full = match is_excess {
-                true => excess >= EXCESS_MAX,
-                false => self.clients.len() - excess >= self.max_connections,
-            };
-            if is_full {
-                self.counters.refused.add(1);
-                continue;
-            }
+            self.make_room(peer, now);
             let key = self.next_key;
             self.next_key += 1;
             if web.limit_send_buffer(KERNEL_BYTES_MAX).is_ok() && web.watch(&self.poller, key).is_ok() {
-                self.clients
-                    .insert(key, Client { web, number: None, is_closing: false, is_excess, end_by: None });
+                self.pre_login.admit(now, key, peer);
+                let client =
+                    Client { web, number: None, is_closing: false, stage: Stage::Waiting, end_by: None };
+                self.clients.insert(key, client);
             }
         }
         ACCEPTS_PER_RUN
     }
 
+    /// Closes a connection that has made no request, where another one of `peer` finds no capacity. It is read once more
+    /// before: its request may have come.
+    fn make_room(&mut self, peer: Ipv4Addr, now: Nanos) {
+        let Some(key) = self.pre_login.victim(peer) else { return };
+        self.receive(key, now);
+        if let Some(key) = self.pre_login.victim(peer) {
+            self.counters.evicted.add(1);
+            self.forget(key, now);
+        }
+    }
+
     /// Takes what a client sent; returns how much.
     fn receive(&mut self, key: u64, now: Nanos) -> usize {
+        let Some(client) = self.clients.get(&key) else { return 0 };
+        if !matches!(client.stage, Stage::Waiting | Stage::Excess) {
+            return self.take_messages(key, now);
+        }
+        let peer = *client.web.peer_address().ip();
+        let of_peer = |client: &&Client| {
+            *client.web.peer_address().ip() == peer
+                && matches!(client.stage, Stage::Anonymous | Stage::LoggedIn)
+        };
+        let is_excess = self.clients.values().filter(of_peer).count() >= self.per_address.max_of(peer);
+        if let Some(client) = self.clients.get_mut(&key) {
+            client.stage = if is_excess { Stage::Excess } else { Stage::Waiting };
+        }
+        let count = self.take_messages(key, now);
+        if self.clients.get(&key).is_some_and(|client| client.stage == Stage::Anonymous) {
+            self.enter(key, peer, now);
+        }
+        count
+    }
+
+    /// The first request of a connection has come. Where there is no capacity, one that is not logged in gives way: the
+    /// oldest of the address that has the most.
+    fn enter(&mut self, key: u64, peer: Ipv4Addr, now: Nanos) {
+        self.pre_login.remove(key);
+        if self.clients.len() - self.pre_login.len() > self.max_connections {
+            let Some(oldest) = self.anonymous.oldest_of_crowd() else {
+                self.counters.refused.add(1);
+                return self.forget(key, now);
+            };
+            self.counters.evicted.add(1);
+            self.forget(oldest, now);
+        }
+        self.anonymous.admit(now, key, peer);
+    }
+
+    fn take_messages(&mut self, key: u64, now: Nanos) -> usize {
         let now_us = now.0 / 1_000;
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
         if client.number.is_some_and(|number| self.front.poll_outage(number).is_some()) {
@@ -398,12 +503,16 @@ impl DeribitServer {
                             WebEvent::Closed(_) => continue,
                         };
                         self.front.handle_frame(number, frame, now_us);
+                        if client.stage == Stage::Anonymous && self.front.is_logged_in(number) {
+                            client.stage = Stage::LoggedIn;
+                            self.anonymous.remove(key);
+                        }
                         if self.front.poll_outage(number).is_some() {
                             return count + 1;
                         }
                     }
                 }
-                Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_)) if client.is_excess => {
+                Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_)) if client.stage == Stage::Excess => {
                     let frame = Front::too_many_connections();
                     client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
                     // What does not leave at once is lost with it.
@@ -418,6 +527,7 @@ impl DeribitServer {
                     client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
                 }
                 Some(ServerEvent::Upgrade(request)) => {
+                    client.stage = client.stage.after_request();
                     if request.path() == WEBSOCKET_PATH {
                         client.web.accept_upgrade();
                         client.number = Some(self.front.open_from(peer, Transport::WebSocket, now_us));
@@ -427,6 +537,7 @@ impl DeribitServer {
                     }
                 }
                 Some(ServerEvent::Request(request)) => {
+                    client.stage = client.stage.after_request();
                     let number = self.front.open_from(peer, Transport::Http, now_us);
                     client.number = Some(number);
                     let call = HttpCall {
@@ -459,6 +570,8 @@ impl DeribitServer {
     }
 
     fn forget(&mut self, key: u64, now: Nanos) {
+        self.pre_login.remove(key);
+        self.anonymous.remove(key);
         if let Some(Client { number: Some(number), .. }) = self.clients.remove(&key) {
             self.front.close(number, now.0 / 1_000);
         }
@@ -467,28 +580,38 @@ impl DeribitServer {
     /// Keeps what the front decided, before anybody hears of it.
     fn keep_records(&mut self) {
         let records = self.front.poll_records();
-        if !records.is_empty() && !self.records.append(&records) {
-            self.counters.records_lost.add(1);
-        }
+        let files = &mut self.files;
+        let mut is_lost = !records.is_empty() && !files.records.append(&records);
         if let Some((lines, is_anew)) = self.front.poll_tokens() {
-            let is_kept = if is_anew { self.tokens.replace(&lines) } else { self.tokens.append(&lines) };
-            self.counters.records_lost.add(u64::from(!is_kept));
+            let is_kept = if is_anew { files.tokens.replace(&lines) } else { files.tokens.append(&lines) };
+            is_lost |= !is_kept;
+        }
+        if is_lost {
+            self.counters.records_lost.add(1);
+            self.note_storage_error();
         }
     }
 
     /// Looks whether the disk takes what further orders will need, and has those refused if not: what is set aside there is
     /// enough for all that are on their way.
     fn look_at_disk(&mut self) {
-        let has_room = self.labels.has_room() & self.records.has_room() & self.tokens.has_room();
+        let has_room = self.files.each().map(LineFile::has_room) == [true; 3];
+        self.note_storage_error();
         self.counters.is_disk_full.set(u64::from(!has_room));
         self.front.set_storage(has_room);
+    }
+
+    fn note_storage_error(&mut self) {
+        let error = self.files.each().into_iter().find_map(|file| file.error());
+        self.counters.storage_error.set(error.map_or(0, |errno| errno as u64));
     }
 
     /// Gives the venue what the front asks of it, after the labels that belong to it.
     fn hand_over(&mut self) -> usize {
         let labels = self.front.poll_labels();
         if !labels.is_empty() {
-            self.labels.append(labels);
+            // Those that cannot be written now are written before the next ones: a label's place is its number.
+            self.files.labels.append(&Labels::write(labels));
         }
         self.keep_records();
         let mut count = 0;
@@ -579,6 +702,10 @@ impl DeribitServer {
     fn close_all(&mut self, now: Nanos) {
         self.front.finish();
         self.keep_records();
+        for file in self.files.each() {
+            // An error leaves the lines in the page cache, which survives the process.
+            let _ = file.finish();
+        }
         if let Some(fix) = &mut self.fix {
             fix.close_all(&mut self.front, now);
         }
@@ -605,7 +732,6 @@ impl DeribitThread {
     fn end(&mut self) -> thread::Result<Result<(), LogFeedError>> {
         self.stop.stop();
         let Some(handle) = self.handle.take() else { return Ok(Ok(())) };
-        handle.thread().unpark();
         handle.join()
     }
 }

@@ -1,14 +1,11 @@
 //! The whole venue with its front, over the loopback interface.
 #![allow(clippy::unwrap_used)]
 
-mod client;
-mod running;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use client::{Client, PATIENCE, PERPETUAL, now, start, start_with, start_with_tls};
+use crate::client::{Client, PATIENCE, PERPETUAL, now, start, start_with, start_with_tls};
 use serde_json::Value;
 use tickpath_deribit::codes::{OrderType, Trigger};
 use tickpath_deribit::continuity::{BookStep, Continuity};
@@ -192,7 +189,7 @@ fn the_same_is_asked_over_http() {
 }
 
 /// A client by FIX over a socket.
-struct FixClient {
+pub(crate) struct FixClient {
     stream: TcpStream,
     session: FixSession<NoStore>,
     received: Vec<u8>,
@@ -200,8 +197,8 @@ struct FixClient {
 }
 
 #[derive(Default)]
-struct Got {
-    is_up: bool,
+pub(crate) struct Got {
+    pub(crate) is_up: bool,
     logout: Option<String>,
     reports: Vec<(String, u8)>,
 }
@@ -225,14 +222,14 @@ impl Listener for Got {
 }
 
 impl FixClient {
-    fn connect(address: SocketAddrV4, name: &str) -> FixClient {
+    pub(crate) fn connect(address: SocketAddrV4, name: &str) -> FixClient {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nonblocking(true).unwrap();
         let session = FixSession::new(FixConfig::deribit_client(name), NoStore);
         FixClient { stream, session, received: Vec::new(), got: Got::default() }
     }
 
-    fn log_on(&mut self, id: &str) {
+    pub(crate) fn log_on(&mut self, id: &str) {
         let mut raw = [0; RAW_DATA_LEN_MAX];
         let raw = raw_data(now().0 / 1_000_000, &[3; 40], &mut raw).unwrap();
         let word = password(raw, b"test");
@@ -245,7 +242,7 @@ impl FixClient {
         self.session.connect(now(), &credentials).unwrap();
     }
 
-    fn wait(&mut self, what: &str, is_so: impl Fn(&Got) -> bool) {
+    pub(crate) fn wait(&mut self, what: &str, is_so: impl Fn(&Got) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_so(&self.got) {
             assert!(Instant::now() < deadline, "{what} does not come");
@@ -309,7 +306,7 @@ fn clients_by_fix_and_by_websocket_trade_with_each_other() {
     assert_eq!(bert.order(Method::Buy, 600, "60010")["order"]["order_state"], "filled");
     anna.wait("the end", |got| got.reports.last() == Some(&(own.clone(), b'2')));
 
-    // The same name again takes the session over, garbage is sent away, and one connection too many is closed at once.
+    // The same name again takes the session over, and garbage is sent away.
     let mut again = FixClient::connect(address, "ANNA");
     again.log_on("anna");
     again.wait("its Logon", |got| got.is_up);
@@ -321,8 +318,6 @@ fn clients_by_fix_and_by_websocket_trade_with_each_other() {
     let mut garbage = FixClient::connect(address, "X");
     garbage.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     assert!(garbage.is_closed());
-    let _others = [(); 2].map(|()| FixClient::connect(address, "Y"));
-    assert!(FixClient::connect(address, "Z").is_closed());
     anna.session.send(now(), &NewOrderSingle { cl_ord_id: "last", ..order }).unwrap();
     anna.wait("the report", |got| got.reports.iter().any(|(known, _)| known == "last"));
     // The venue says goodbye.

@@ -1,15 +1,13 @@
 //! Clients that behave badly, over sockets of every kind: TCP and TLS, WebSocket and HTTP.
 #![allow(clippy::unwrap_used)]
 
-mod client;
-mod running;
-
+use crate::client;
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use client::{Client, PATIENCE, PERPETUAL, now, start, start_with, start_with_tls};
-use running::Running;
+use crate::client::{Client, PATIENCE, PERPETUAL, now, start, start_with, start_with_tls};
+use crate::running::Running;
 use serde_json::Value;
 use tickpath_deribit::messages::CancelAll;
 use tickpath_deribit::method::Method;
@@ -331,12 +329,8 @@ fn an_address_has_as_many_connections_as_the_file_says_and_is_told_so() {
     wait("the count", || door.venue.view.door.refused.read() == 2);
     let _ = first.send("[]");
     assert_eq!(code_of_next(&mut first), -32600, "who is there goes on");
-    // Those that say nothing take nobody's place: a few are waited for, the others closed at once.
-    let silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(door.venue.address).unwrap()).collect();
-    wait("the refusals", || door.venue.view.door.refused.read() == 2 + 12);
-    drop(silent);
-    let ended = &door.venue.view.door;
-    wait("their end", || ended.done.read() + ended.broken.read() >= 8);
+    // Those that say nothing take no client's place.
+    let _silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(door.venue.address).unwrap()).collect();
     drop(second);
     wait("room", || door.ask("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n").0 == 200);
     door.venue.stop();
@@ -445,7 +439,9 @@ fn who_sends_a_request_drop_by_drop_is_closed() {
             are_open = [are_open[0] && head.read(), are_open[1] && body.read()];
             are_open == [false; 2]
         });
-        wait("the counts", || door.venue.view.door.broken.read() == 2);
+        // The deadline of a first request may come before that of a request's end.
+        let counters = &door.venue.view.door;
+        wait("the counts", || counters.broken.read() + counters.evicted.read() == 2);
         assert!(head.received.is_empty() && body.received.is_empty());
     });
 }

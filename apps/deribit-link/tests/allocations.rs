@@ -1,12 +1,9 @@
 //! After start-up a link's duty cycles and requests do not allocate, with messages and without.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../deribit-front/tests/running/mod.rs"]
-mod running;
-
 use std::time::{Duration, Instant};
 
-use running::Running;
+use crate::running::Running;
 use tickpath_agent::{CountingAllocator, TscClock, counts_allocations, thread_allocations};
 use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit::messages::PlaceOrder;

@@ -17,13 +17,16 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration, IdleConfig, Instruments, Placement, PriceText, Secret, beside};
+use tickpath_admission::LoginPolicy;
+use tickpath_config::{
+    ConfigError, Duration, FileKind, IdleConfig, Instruments, Placement, PreLoginConfig, PriceText, Secret,
+    TEST_PASSWORD, beside,
+};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
 use tickpath_types::{InstrumentTable, Nanos, SelfTradePrevention};
 
 use crate::journal::JournalSettings;
-use crate::login::LoginPolicy;
 use crate::users::UserSettings;
 use crate::venue::VenueSettings;
 
@@ -60,6 +63,9 @@ pub struct ExchangeConfig {
     /// The door for orders.
     #[serde(default)]
     pub order_entry: OrderEntryConfig,
+    /// Connections that have not logged in, the same bounds at each endpoint.
+    #[serde(default)]
+    pub pre_login: PreLoginConfig,
     /// Market data out.
     #[serde(default)]
     pub market_data: MarketDataConfig,
@@ -78,11 +84,70 @@ pub struct ExchangeConfig {
     /// Commands to the running venue; none are taken when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
+    /// All memory is taken before the venue opens, some 150 MB more by default: no message costs a page fault, the first ones
+    /// included.
+    #[serde(default)]
+    pub prefault: bool,
     /// The front that speaks Deribit's dialect, which reads this itself; there is none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deribit: Option<toml::Table>,
+    /// Orders of a crowd that the program enters beside the venue; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_flow: Option<BackgroundFlowConfig>,
     /// Which agents run on which threads; by the number of cores when absent.
     pub placement: Option<Placement>,
+}
+
+/// Orders of a seeded crowd, as counterparty of those who trade at an empty venue.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BackgroundFlowConfig {
+    /// New orders per second over all instruments, 1 to 100000; cancels and replacements come in addition.
+    pub rate: u32,
+    /// Chooses the whole flow.
+    pub seed: u64,
+    /// The user that enters the orders, one of `[order_entry]`.
+    pub user: String,
+}
+
+impl Default for BackgroundFlowConfig {
+    fn default() -> Self {
+        BackgroundFlowConfig { rate: 1_000, seed: 1, user: "FLOW".to_owned() }
+    }
+}
+
+impl BackgroundFlowConfig {
+    /// Highest rate.
+    pub const RATE_MAX: u32 = 100_000;
+
+    /// The password of the flow's user.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the rate is out of range, the venue has no such user, or its password is not in the file.
+    pub fn password(&self, entry: &OrderEntryConfig, file: Option<&Path>) -> Result<String, ConfigError> {
+        let name = &self.user;
+        if !(1..=Self::RATE_MAX).contains(&self.rate) {
+            return Err(ConfigError::value(format!(
+                "background_flow.rate must be 1 to {}: {} is not",
+                Self::RATE_MAX,
+                self.rate
+            )));
+        }
+        if entry.test_users.iter().any(|user| user.eq_ignore_ascii_case(name)) {
+            return Ok(TEST_PASSWORD.to_owned());
+        }
+        let Some(user) = entry.users.iter().find(|user| user.name.eq_ignore_ascii_case(name)) else {
+            return Err(ConfigError::value(format!(
+                "background flow needs the user '{name}': add it to order_entry.test_users, behind all others"
+            )));
+        };
+        match &user.password {
+            Some(password) => password.resolve(file),
+            None => Err(ConfigError::value(format!(
+                "background flow logs in as '{name}', which has a password_hash: give it a password"
+            ))),
+        }
+    }
 }
 
 /// The door for orders: OUCH 5.0 over SoupBinTCP.
@@ -91,7 +156,7 @@ pub struct ExchangeConfig {
 pub struct OrderEntryConfig {
     /// Where to listen.
     pub address: SocketAddrV4,
-    /// Connections at a time; further ones are closed at once.
+    /// Clients that are logged in, at a time; further logins are refused.
     pub max_connections: usize,
     /// Messages to one user that are kept for a client that comes back or reads slowly; 256 at least.
     pub retained_messages: usize,
@@ -234,14 +299,13 @@ pub struct LimitsConfig {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoginConfig {
-    /// Wrong passwords of one user or from one address after which logins are refused unseen for a while.
-    pub attempts_max: u32,
-    /// How long the answer to the fourth wrong password in a row is held back; doubles with each further one.
+    /// Delay of the check after the third wrong password in a row, of one user from one address; it doubles with
+    /// each further one, up to 32 times this. From an address where the user's password was right it does not double.
     pub delay: Duration,
-    /// How long logins are refused unseen.
-    pub lockout: Duration,
-    /// Addresses that are remembered.
-    pub addresses_max: usize,
+    /// After how long without an attempt all are forgiven.
+    pub forgive_after: Duration,
+    /// Pairs of user and address that are remembered.
+    pub records_max: usize,
 }
 
 /// Commands to the running venue.
@@ -334,8 +398,8 @@ impl Default for OrderEntryConfig {
 
 impl Default for LoginConfig {
     fn default() -> Self {
-        let LoginPolicy { attempts_max, delay, lockout, addresses_max } = LoginPolicy::default();
-        LoginConfig { attempts_max, delay: Duration(delay), lockout: Duration(lockout), addresses_max }
+        let LoginPolicy { delay, forgive_after, records_max } = LoginPolicy::default();
+        LoginConfig { delay: Duration(delay), forgive_after: Duration(forgive_after), records_max }
     }
 }
 
@@ -393,7 +457,7 @@ impl ExchangeConfig {
     /// # Errors
     /// [`ConfigError`] in one line that says what to change.
     pub fn load(path: &Path) -> Result<(ExchangeConfig, VenueSettings), ConfigError> {
-        let mut config: ExchangeConfig = tickpath_config::load(path)?;
+        let mut config: ExchangeConfig = FileKind::Venue.load(path)?;
         if let Some(admin) = &mut config.admin {
             admin.socket = beside(path, &admin.socket);
         }
@@ -461,6 +525,7 @@ impl ExchangeConfig {
             retained_responses: self.order_entry.retained_messages,
             users,
             login,
+            pre_login: self.pre_login.limits()?,
             cancel_at_shutdown: self.order_entry.cancel_at_shutdown,
             line_a: data.line_a,
             line_b: data.line_b,
@@ -473,6 +538,7 @@ impl ExchangeConfig {
             day,
             limits,
             journal,
+            prefault: self.prefault,
         })
     }
 
@@ -547,18 +613,19 @@ impl ExchangeConfig {
     }
 }
 
-/// One thread on a small host, so that whoever trades has the other core; one for each agent on a large one.
+/// One thread on a small host, so that a trader has the other core; one for each agent on a large one. All of them
+/// sleep while there is nothing to do.
 fn default_placement(cores: &[usize]) -> Placement {
     let cycle = ["order-server", "matcher", "order-server", "publisher"];
     match cores.len() {
-        0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &cycle)]),
+        0..4 => Placement::new(IdleConfig::default(), cores, &[("venue", &cycle)]),
         4..8 => Placement::new(
-            IdleConfig::Yield,
+            IdleConfig::default(),
             cores,
             &[("venue", &["order-server", "matcher"]), ("publisher", &["publisher"])],
         ),
         _ => Placement::new(
-            IdleConfig::Spin,
+            IdleConfig::default(),
             cores,
             &[("order-server", &["order-server"]), ("matcher", &["matcher"]), ("publisher", &["publisher"])],
         ),

@@ -38,14 +38,17 @@ mod token_bucket;
 mod users;
 mod venue;
 
+pub use tickpath_admission::{LoginPolicy, PreLoginLimits};
+
 pub use admin::{
     AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminRefusal, AdminSocket, DrainWatch,
     LimitsChange,
 };
 pub use config::{
-    AdminConfig, CancelConfig, DayConfig, DropCopyConfig, ExchangeConfig, JournalConfig, LimitsConfig,
-    LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
-    RequestsConfig, SelfTradeConfig, SnapshotsConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
+    AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, DropCopyConfig, ExchangeConfig,
+    JournalConfig, LimitsConfig, LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig,
+    PhaseConfig, PolicyConfig, PortConfig, RequestsConfig, SelfTradeConfig, SnapshotsConfig, StepConfig,
+    TimeOfDay, TimeZone, UserConfig,
 };
 pub(crate) use day::state_of;
 pub use day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};
@@ -56,7 +59,7 @@ pub use journal::{
     RecoveryError, ReplayError, VenueJournal, archive, audit, replay,
 };
 pub use log_feed::{LogFeed, LogFeedError, LogListener, VenueEngine};
-pub use login::{LoginPolicy, Password, PasswordHashError, hash_password};
+pub use login::{Password, PasswordHashError, hash_password};
 pub use market_recovery::{
     GlimpseServer, MarketImage, MarketRecovery, MarketRecoverySettings, RecoveryCounters, RecoveryThread,
     RequestLimits, SnapshotSettings,
@@ -71,4 +74,4 @@ pub use session_log::SessionLog;
 pub use side_door::{DoorAsk, DoorRequest, SideDoor};
 pub use token_bucket::RateLimit;
 pub use users::{Doors, UserSettings};
-pub use venue::{Endpoints, Venue, VenueSettings, VenueTracers, VenueView};
+pub use venue::{Endpoints, Venue, VenueSettings, VenueTracer, VenueTracers, VenueView};

@@ -1,5 +1,6 @@
 //! The log read while it is written, for who must know everything that happened.
 
+use tickpath_agent::Waker;
 use tickpath_book::FastBooks;
 use tickpath_journal::Storage;
 use tickpath_matching::{Command, Engine, EventListener, Owner};
@@ -37,6 +38,7 @@ trait Feed: Send {
     fn run_once(&mut self, max: usize, listener: &mut dyn LogListener) -> Result<usize, LogFeedError>;
     fn durable(&self) -> Sequence;
     fn session(&self) -> String;
+    fn wake_by(&self, waker: &Waker);
 }
 
 struct Following<S: Storage> {
@@ -62,6 +64,11 @@ impl LogFeed {
     #[must_use]
     pub fn durable(&self) -> Sequence {
         self.0.durable()
+    }
+
+    /// Has what becomes safe wake the thread behind `waker`.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.0.wake_by(waker);
     }
 
     /// Name of the journal's session: with another one commands are numbered anew.
@@ -96,5 +103,9 @@ impl<S: Storage> Feed for Following<S> {
 
     fn session(&self) -> String {
         self.source.session.to_string()
+    }
+
+    fn wake_by(&self, waker: &Waker) {
+        self.source.durable.wake_by(waker);
     }
 }

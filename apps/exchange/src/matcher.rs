@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use arrayvec::ArrayVec;
-use tickpath_agent::{Agent, AgentError, Counter};
+use tickpath_agent::{Agent, AgentError, Counter, WaitSet, Waker};
 use tickpath_book::FastBooks;
 use tickpath_lockfree::spsc;
 use tickpath_matching::{Command, CommandKind, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
@@ -190,6 +190,17 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
             self.outbox.tracer.flush();
         }
         Ok(work)
+    }
+
+    fn wake_by(&mut self, waker: &Waker) {
+        self.commands.wake_by(waker);
+    }
+
+    fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
+        // A ring is full: its reader does not wake this thread when it has room.
+        if !self.outbox.is_prompt() || self.applied < self.batch.len() {
+            wait.soon();
+        }
     }
 
     fn role_name(&self) -> &'static str {

@@ -3,16 +3,17 @@
 /// Longest message that is kept: 64 bytes with its length. ITCH's longest has 50.
 pub const MAX_STORED_MESSAGE: usize = 62;
 
-#[derive(Clone, Copy)]
-struct Slot {
-    len: u16,
-    bytes: [u8; MAX_STORED_MESSAGE],
-}
+const LEN_BYTES: usize = size_of::<u16>();
+const SLOT_LEN: usize = LEN_BYTES + MAX_STORED_MESSAGE;
+/// Smallest page of memory.
+const PAGE_LEN: usize = 4096;
 
 /// The newest messages of the market data session by sequence, in a ring of fixed size.
 #[derive(Clone)]
 pub struct MessageStore {
-    slots: Box<[Slot]>,
+    /// Slots of [`SLOT_LEN`] bytes: a message behind its length. Zeroes are slots without one, and come from the allocator
+    /// untouched.
+    slots: Box<[u8]>,
     /// The first that was appended here.
     first: u64,
     next: u64,
@@ -28,9 +29,7 @@ impl MessageStore {
     /// The same, of a session whose messages before `next` are kept no longer.
     #[must_use]
     pub fn starting_at(next: u64, capacity: usize) -> MessageStore {
-        // A pattern other than zero, so that every page is touched here and not while publishing.
-        let empty = Slot { len: 0, bytes: [0xff; MAX_STORED_MESSAGE] };
-        let slots = vec![empty; capacity.next_power_of_two()].into_boxed_slice();
+        let slots = vec![0; capacity.next_power_of_two() * SLOT_LEN].into_boxed_slice();
         MessageStore { slots, first: next, next }
     }
 
@@ -45,16 +44,21 @@ impl MessageStore {
         store
     }
 
+    /// Touches its memory, which otherwise is as it comes into use.
+    pub fn prefault(&mut self) {
+        self.slots.iter_mut().step_by(PAGE_LEN).for_each(|byte| *byte = std::hint::black_box(*byte));
+    }
+
     /// Messages that it keeps at most.
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.slots.len()
+        self.slots.len() / SLOT_LEN
     }
 
     /// Lowest sequence that is kept, or the next one when none is.
     #[must_use]
     pub fn oldest(&self) -> u64 {
-        self.next.saturating_sub(self.slots.len() as u64).max(self.first)
+        self.next.saturating_sub(self.capacity() as u64).max(self.first)
     }
 
     /// Appends the message of the next sequence.
@@ -64,9 +68,9 @@ impl MessageStore {
     #[inline]
     pub fn append(&mut self, message: &[u8]) {
         let index = self.index(self.next);
-        let slot = &mut self.slots[index];
-        slot.bytes[..message.len()].copy_from_slice(message);
-        slot.len = message.len() as u16;
+        let slot = &mut self.slots[index * SLOT_LEN..][..SLOT_LEN];
+        slot[LEN_BYTES..][..message.len()].copy_from_slice(message);
+        slot[..LEN_BYTES].copy_from_slice(&(message.len() as u16).to_le_bytes());
         self.next += 1;
     }
 
@@ -76,8 +80,9 @@ impl MessageStore {
         if sequence < self.oldest() || sequence >= self.next {
             return None;
         }
-        let slot = &self.slots[self.index(sequence)];
-        Some(&slot.bytes[..usize::from(slot.len)])
+        let slot = &self.slots[self.index(sequence) * SLOT_LEN..][..SLOT_LEN];
+        let (len, bytes) = slot.split_at(LEN_BYTES);
+        Some(&bytes[..usize::from(u16::from_le_bytes([len[0], len[1]]))])
     }
 
     /// Sequence of the next message to be appended.
@@ -87,7 +92,7 @@ impl MessageStore {
     }
 
     fn index(&self, sequence: u64) -> usize {
-        sequence as usize & (self.slots.len() - 1)
+        sequence as usize & (self.capacity() - 1)
     }
 }
 

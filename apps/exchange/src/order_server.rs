@@ -7,16 +7,17 @@ mod log;
 mod logins;
 mod reading;
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
+use tickpath_admission::{LoginGuard, LoginPolicy, PreLogin, PreLoginLimits};
+use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock, WaitSet, Waker};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_lockfree::spsc;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, Session};
-use tickpath_net::{BufferSizes, Kernel, Network, TcpAcceptor};
+use tickpath_net::{BufferSizes, Kernel, Network, SocketPoller, TcpAcceptor};
 use tickpath_timing::{CommandId, Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 
@@ -24,7 +25,7 @@ use crate::admin::AdminPort;
 use crate::answers::{append_event, append_query_answer};
 use crate::day::Day;
 use crate::journal::{JournalCounters, LogState};
-use crate::login::{LoginChecker, LoginGuard, LoginPolicy};
+use crate::login::LoginChecker;
 use crate::matcher::Response;
 use crate::roster::Roster;
 use crate::sequencer::{Arrival, Sequencer};
@@ -74,8 +75,12 @@ const TIMED_EVERY: u64 = 16;
 pub struct OrderServerCounters {
     /// Connections accepted.
     pub connections: Counter,
-    /// Connections refused because there were as many as there may be.
+    /// Logins refused because as many clients were logged in as may be.
     pub connections_refused: Counter,
+    /// Connections closed before their login, because others came and there was no capacity.
+    pub pre_login_evicted: Counter,
+    /// Connections closed because their login did not come in time.
+    pub pre_login_expired: Counter,
     /// Times that the system refused a connection, mostly by the limit of open files; the connection waits.
     pub accept_errors: Counter,
     /// Connections closed, by whichever side.
@@ -100,14 +105,8 @@ pub struct OrderServerCounters {
     pub commands: Counter,
     /// Wrong passwords, and names that nobody has.
     pub wrong_passwords: Counter,
-    /// Refusals of logins that were held back, because too many passwords were wrong before.
+    /// Logins whose check was put off: too many passwords were wrong before, or too many checks waited.
     pub logins_delayed: Counter,
-    /// Pauses that began for a user or an address after too many wrong passwords.
-    pub lockouts: Counter,
-    /// Logins refused unseen during such a pause.
-    pub logins_locked_out: Counter,
-    /// Logins refused because as many as may wait for their password to be checked.
-    pub logins_unchecked: Counter,
     /// Passwords checked whose connection was gone by then.
     pub checks_dropped: Counter,
     /// Sessions whose open orders were cancelled because their connection was gone.
@@ -125,6 +124,7 @@ pub(crate) struct OrderServerConfig {
     pub address: SocketAddrV4,
     pub session: Session,
     pub max_connections: usize,
+    pub pre_login: PreLoginLimits,
     pub soup: ServerConfig,
     pub instruments: InstrumentTable,
     pub login: LoginPolicy,
@@ -175,9 +175,13 @@ pub struct OrderServer<T, N: Network = Kernel> {
     config: OrderServerConfig,
     acceptor: TcpAcceptor<N>,
     poller: N::Poller,
+    /// Places for those who are logged in and for those who are not yet.
     connections: Box<[Option<Connection<N>>]>,
+    pre_login: PreLogin<Ipv4Addr>,
+    /// Places of the connections that are logged in.
+    clients: Vec<usize>,
     pub(crate) users: Users,
-    guard: LoginGuard,
+    guard: LoginGuard<Ipv4Addr>,
     checker: LoginChecker,
     pub(crate) sequencer: Sequencer,
     responses: spsc::Consumer<Response>,
@@ -236,14 +240,16 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         } = links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), config.address, buffers)?;
-        // One more than there may be, for the one that is turned away.
-        acceptor.reserve(config.max_connections + 1);
+        let places = config.max_connections + config.pre_login.connections;
+        acceptor.reserve(places);
         let poller = network.poller(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
         Ok(OrderServer {
             acceptor,
             poller,
-            connections: (0..config.max_connections).map(|_| None).collect(),
+            connections: (0..places).map(|_| None).collect(),
+            pre_login: PreLogin::new(config.pre_login),
+            clients: Vec::with_capacity(config.max_connections),
             guard: LoginGuard::new(config.login, user_views.room()),
             users,
             checker,
@@ -325,12 +331,15 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
         self.counters.responses.add(answers);
         if count > 0 || std::mem::take(&mut self.has_backlog) {
-            for place in 0..self.connections.len() {
+            let mut index = 0;
+            while let Some(&place) = self.clients.get(index) {
                 let is_due =
                     |connection: &Connection<_>| connection.is_behind && now >= connection.full_until;
                 if self.connections[place].as_ref().is_some_and(is_due) {
                     self.transmit_or_close(place, now);
                 }
+                // One that was closed is not among them any more.
+                index += usize::from(self.clients.get(index) == Some(&place));
             }
         }
         count
@@ -432,6 +441,10 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     fn run_timers(&mut self, now: Nanos) {
         self.next_timers = now + TIMER_INTERVAL;
         self.resume_accepting(now);
+        while let Some(place) = self.pre_login.expired(now) {
+            self.counters.pre_login_expired.add(1);
+            self.close(place as usize, now);
+        }
         for place in 0..self.connections.len() {
             let connection = self.connections[place].as_mut();
             let Some(connection) = connection.filter(|connection| connection.lingers_until.is_none()) else {
@@ -440,7 +453,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             if connection.link.soup.handle_timeout(now).is_err() {
                 self.close(place, now);
             } else {
-                self.refuse_if_due(place, now);
+                self.check_if_due(place, now);
                 self.transmit_or_close(place, now);
             }
         }
@@ -487,6 +500,24 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             self.tracer.flush();
         }
         Ok(work)
+    }
+
+    fn wake_by(&mut self, waker: &Waker) {
+        self.responses.wake_by(waker);
+        self.sequencer.wake_by(waker);
+        self.checker.wake_by(waker);
+        if let Some(side_door) = &self.side_door {
+            side_door.wake_by(waker);
+        }
+    }
+
+    fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
+        wait.descriptor(self.poller.descriptor());
+        wait.until(self.next_timers.min(self.next_cancel));
+        // The matcher or the log has no room: neither wakes this thread when it has.
+        if !self.sequencer.is_drained() {
+            wait.soon();
+        }
     }
 
     fn role_name(&self) -> &'static str {

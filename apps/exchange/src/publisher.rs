@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use tickpath_agent::{Agent, AgentError, Counter};
+use tickpath_agent::{Agent, AgentError, Counter, WaitSet, Waker};
 use tickpath_faults::{Fault, is_planted, is_planted_for};
 use tickpath_journal::DurableView;
 use tickpath_lockfree::spsc;
@@ -388,6 +388,25 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
             self.tracer.flush();
         }
         Ok(work)
+    }
+
+    fn wake_by(&mut self, waker: &Waker) {
+        self.events.wake_by(waker);
+        if let Some(durable) = &self.config.durable {
+            durable.wake_by(waker);
+        }
+        if let Some(archive) = &self.links.archive {
+            archive.answers.wake_by(waker);
+        }
+    }
+
+    fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
+        wait.descriptor(self.requests.descriptor());
+        wait.until(self.last_sent + self.config.heartbeat);
+        let is_copied = self.links.copies.as_ref().is_none_or(|copies| copies.is_done(&self.config.store));
+        if !is_copied {
+            wait.soon();
+        }
     }
 
     fn role_name(&self) -> &'static str {

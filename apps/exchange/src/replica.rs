@@ -41,7 +41,8 @@ pub struct Definition {
 /// A venue without its sockets: the engine, what was sent to each user and what was published, as they follow from
 /// the commands in the log.
 ///
-/// Two of them that were given the same commands are the same, and both are what the venue that sequenced them was.
+/// Two of them that were given the same commands are the same, and both are what the venue that sequenced them was. Its memory
+/// is touched as it comes into use.
 pub struct Replica {
     definition: Definition,
     pub(crate) engine: Box<Engine<FastBooks<Owner>>>,
@@ -85,7 +86,7 @@ impl Replica {
     /// # Errors
     /// [`ReplicaError::Engine`] when the instruments cannot be matched.
     pub fn new(definition: Definition) -> Result<Replica, ReplicaError> {
-        let engine = Engine::new(&definition.instruments, definition.limits)?;
+        let engine = Engine::untouched(&definition.instruments, definition.limits)?;
         let user = |_| Stream { messages: SessionLog::new(definition.retained_responses), digest: 0 };
         let told = Told {
             table: table_of(&definition, &engine),
@@ -101,6 +102,13 @@ impl Replica {
             users: vec![UserFacts::default(); definition.users.len()],
         };
         Ok(Replica { engine: Box::new(engine), told, facts, definition })
+    }
+
+    /// Touches all memory that is not yet: a venue's duty cycles have no page faults then.
+    pub(crate) fn prefault(&mut self) {
+        self.engine.prefault();
+        self.told.users.iter_mut().for_each(|user| user.messages.prefault());
+        self.told.market.messages.prefault();
     }
 
     /// What it is read by.

@@ -139,8 +139,6 @@ pub struct UserView {
     pub is_connected: Counter,
     /// 1 while the user's new orders are refused by a kill of this user alone.
     pub is_killed: Counter,
-    /// Until when logins are refused unseen, in nanoseconds since the Unix epoch; 0 when they are not.
-    pub locked_until: Counter,
     /// Logins accepted.
     pub logins: Counter,
     /// Wrong passwords.
@@ -159,7 +157,6 @@ impl UserView {
             settings,
             is_connected: Counter::default(),
             is_killed: Counter::default(),
-            locked_until: Counter::default(),
             logins: Counter::default(),
             wrong_passwords: Counter::default(),
             requests_refused: Counter::default(),

@@ -2,6 +2,7 @@
 
 use tickpath_faults::{Fault, is_planted, is_planted_for};
 use tickpath_lockfree::spsc;
+use tickpath_lockfree::wake::Waker;
 use tickpath_matching::{Command, CommandKind};
 use tickpath_timing::{CommandId, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, Sequence, SessionId, SpecialTerms};
@@ -207,6 +208,13 @@ impl Sequencer {
         let work = journal.poll();
         self.durable = journal.durable();
         work
+    }
+
+    /// Has the thread behind `waker` woken when the journal has moved on.
+    pub(crate) fn wake_by(&self, waker: &Waker) {
+        if let Some(journal) = &self.journal {
+            journal.wake_by(waker);
+        }
     }
 
     /// How the journal stands.

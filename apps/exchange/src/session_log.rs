@@ -5,11 +5,10 @@ use tickpath_nasdaq::ouch50::MESSAGE_LEN_MAX;
 /// Longest message that is kept: OUCH's longest answer with all its options.
 pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 
-#[derive(Clone, Copy)]
-struct Slot {
-    len: u16,
-    bytes: [u8; MAX_LOGGED_MESSAGE],
-}
+const LEN_BYTES: usize = size_of::<u16>();
+const SLOT_LEN: usize = LEN_BYTES + MAX_LOGGED_MESSAGE;
+/// Smallest page of memory.
+const PAGE_LEN: usize = 4096;
 
 /// The newest messages of one session by their sequence number, counted from 1.
 ///
@@ -17,7 +16,9 @@ struct Slot {
 /// the sequence it has reached. A fixed number of messages is kept; older ones are overwritten.
 #[derive(Clone)]
 pub struct SessionLog {
-    slots: Box<[Slot]>,
+    /// Slots of [`SLOT_LEN`] bytes: a message behind its length. Zeroes are slots without one, and come from the allocator
+    /// untouched.
+    slots: Box<[u8]>,
     /// The first that was appended here.
     first: u64,
     next: u64,
@@ -33,8 +34,7 @@ impl SessionLog {
     /// The same, of a session whose messages before `next` are kept no longer.
     #[must_use]
     pub fn starting_at(next: u64, capacity: usize) -> SessionLog {
-        let empty = Slot { len: 0, bytes: [0; MAX_LOGGED_MESSAGE] };
-        let slots = vec![empty; capacity.next_power_of_two()].into_boxed_slice();
+        let slots = vec![0; capacity.next_power_of_two() * SLOT_LEN].into_boxed_slice();
         SessionLog { slots, first: next, next }
     }
 
@@ -52,19 +52,24 @@ impl SessionLog {
         log
     }
 
+    /// Touches its memory, which otherwise is as it comes into use.
+    pub fn prefault(&mut self) {
+        self.slots.iter_mut().step_by(PAGE_LEN).for_each(|byte| *byte = std::hint::black_box(*byte));
+    }
+
     /// Messages that it keeps at most.
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.slots.len()
+        self.slots.len() / SLOT_LEN
     }
 
     /// Appends the message that `encode` writes and whose length it returns.
     #[inline]
     pub fn append(&mut self, encode: impl FnOnce(&mut [u8]) -> usize) {
         let index = self.index(self.next);
-        let slot = &mut self.slots[index];
-        let len = encode(&mut slot.bytes);
-        slot.len = len as u16;
+        let slot = &mut self.slots[index * SLOT_LEN..][..SLOT_LEN];
+        let len = encode(&mut slot[LEN_BYTES..]);
+        slot[..LEN_BYTES].copy_from_slice(&(len as u16).to_le_bytes());
         self.next += 1;
     }
 
@@ -74,8 +79,9 @@ impl SessionLog {
         if !self.holds(sequence) {
             return None;
         }
-        let slot = &self.slots[self.index(sequence)];
-        Some(&slot.bytes[..usize::from(slot.len)])
+        let slot = &self.slots[self.index(sequence) * SLOT_LEN..][..SLOT_LEN];
+        let (len, bytes) = slot.split_at(LEN_BYTES);
+        Some(&bytes[..usize::from(u16::from_le_bytes([len[0], len[1]]))])
     }
 
     /// True when `sequence` is kept.
@@ -93,11 +99,11 @@ impl SessionLog {
     /// Lowest sequence that is kept, or the next one when none is.
     #[must_use]
     pub fn oldest(&self) -> u64 {
-        self.next.saturating_sub(self.slots.len() as u64).max(self.first)
+        self.next.saturating_sub(self.capacity() as u64).max(self.first)
     }
 
     fn index(&self, sequence: u64) -> usize {
-        sequence as usize & (self.slots.len() - 1)
+        sequence as usize & (self.capacity() - 1)
     }
 }
 

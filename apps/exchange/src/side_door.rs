@@ -2,6 +2,7 @@
 
 use tickpath_faults::{Fault, is_planted_for};
 use tickpath_lockfree::spsc;
+use tickpath_lockfree::wake::Waker;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::RequestError;
 use tickpath_net::Network;
@@ -94,6 +95,13 @@ impl SideDoor {
 
 /// The order server's end.
 pub(crate) struct DoorRequests(spsc::Consumer<DoorRequest>);
+
+impl DoorRequests {
+    /// Has each request wake the thread behind `waker`.
+    pub(crate) fn wake_by(&self, waker: &Waker) {
+        self.0.wake_by(waker);
+    }
+}
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Takes what waits there, as far as the batch has room; returns how many.

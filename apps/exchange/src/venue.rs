@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
+use tickpath_admission::{LoginPolicy, PreLoginLimits};
 use tickpath_agent::{Agent, Counter, TscClock};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_journal::{Folder, SessionName, Storage};
@@ -12,7 +13,7 @@ use tickpath_matching::{CommandKind, EngineLimits};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
-use tickpath_timing::Tracer;
+use tickpath_timing::{NoTrace, Trace, Tracer};
 use tickpath_types::{
     AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
 };
@@ -25,7 +26,7 @@ use crate::journal::{
     CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover, wire_name,
 };
 use crate::log_feed::LogFeed;
-use crate::login::{LoginChecker, LoginPolicy};
+use crate::login::LoginChecker;
 use crate::market_recovery::{
     ArchiveSource, MarketRecovery, MarketRecoverySettings, RecoveryBasis, RecoveryCounters,
 };
@@ -55,7 +56,7 @@ pub struct VenueSettings {
     pub instruments: InstrumentTable,
     /// Where orders are taken; port 0 takes a free one.
     pub order_entry: SocketAddrV4,
-    /// Connections at a time.
+    /// Clients of order entry that are logged in, at a time.
     pub max_connections: usize,
     /// Messages kept for each user; 256 at least.
     pub retained_responses: usize,
@@ -63,6 +64,8 @@ pub struct VenueSettings {
     pub users: Vec<UserSettings>,
     /// How wrong passwords are answered.
     pub login: LoginPolicy,
+    /// Connections that have not logged in: of order entry, of drop copies and of GLIMPSE each.
+    pub pre_login: PreLoginLimits,
     /// When the venue stops, the open orders of users with `cancel_on_disconnect` are cancelled too.
     pub cancel_at_shutdown: bool,
     /// Group and port of line A.
@@ -87,6 +90,8 @@ pub struct VenueSettings {
     pub day: DaySettings,
     /// Where the commands are kept; without it a venue forgets everything when it stops.
     pub journal: Option<JournalSettings>,
+    /// All memory is touched before the venue opens, so that no message costs a page fault.
+    pub prefault: bool,
 }
 
 /// Where the venue can be reached.
@@ -172,6 +177,7 @@ struct Start {
     replica: Replica,
     session: Session,
     journal: Option<StartedJournal>,
+    notices: Vec<String>,
 }
 
 struct StartedJournal {
@@ -183,13 +189,57 @@ struct StartedJournal {
     rest: VenueJournal,
 }
 
+/// A tracer that a venue can be built with.
+///
+/// Building goes through this trait so that the whole venue is compiled once per tracer, in this crate, and not again in
+/// every program that builds one.
+pub trait VenueTracer: Tracer + Send + Sized + 'static {
+    /// As [`Venue::build`].
+    ///
+    /// # Errors
+    /// As [`Venue::build`].
+    fn build_venue(
+        settings: &VenueSettings,
+        clock: TscClock,
+        tracers: VenueTracers<Self>,
+    ) -> anyhow::Result<Venue>;
+}
+
+impl VenueTracer for Trace {
+    fn build_venue(
+        settings: &VenueSettings,
+        clock: TscClock,
+        tracers: VenueTracers<Self>,
+    ) -> anyhow::Result<Venue> {
+        Venue::build_with(settings, clock, tracers)
+    }
+}
+
+impl VenueTracer for NoTrace {
+    fn build_venue(
+        settings: &VenueSettings,
+        clock: TscClock,
+        tracers: VenueTracers<Self>,
+    ) -> anyhow::Result<Venue> {
+        Venue::build_with(settings, clock, tracers)
+    }
+}
+
 impl Venue {
     /// Reads the journal, opens the venue's sockets and joins its agents by rings.
     ///
     /// # Errors
     /// A journal that is damaged, in use or another session's; an address that is in use or not this machine's;
     /// instruments that cannot be matched.
-    pub fn build<T: Tracer + Send + 'static>(
+    pub fn build<T: VenueTracer>(
+        settings: &VenueSettings,
+        clock: TscClock,
+        tracers: VenueTracers<T>,
+    ) -> anyhow::Result<Venue> {
+        T::build_venue(settings, clock, tracers)
+    }
+
+    fn build_with<T: Tracer + Send + 'static>(
         settings: &VenueSettings,
         clock: TscClock,
         tracers: VenueTracers<T>,
@@ -198,11 +248,15 @@ impl Venue {
         let start = match &settings.journal {
             None => {
                 let replica = Replica::new(definition(settings))?;
-                Start { replica, session: settings.session, journal: None }
+                Start { replica, session: settings.session, journal: None, notices: Vec::new() }
             }
             Some(journal) => Folder::new(&journal.folder)
                 .map_err(anyhow::Error::from)
-                .and_then(|folder| start_from(settings, journal, &folder, &Kernel, &view))
+                .and_then(|folder| {
+                    let notices = mode_notice(&folder)?.into_iter().collect();
+                    let start = start_from(settings, journal, &folder, &Kernel, &view)?;
+                    Ok(Start { notices, ..start })
+                })
                 .with_context(|| format!("journal {}", journal.folder.display()))?,
         };
         Venue::start(settings, start, view, &Kernel, clock, tracers)
@@ -247,7 +301,10 @@ impl Venue {
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
-        let Start { replica, session, journal } = start;
+        let Start { mut replica, session, journal, mut notices } = start;
+        if settings.prefault {
+            replica.prefault();
+        }
         let checker = LoginChecker::start(&view.users).context("the thread that checks passwords")?;
         let (commands_in, commands_out) = spsc::channel(RING_CAPACITY);
         let (responses_in, responses_out) = spsc::channel(RING_CAPACITY);
@@ -258,6 +315,7 @@ impl Venue {
             roster: view.users.clone(),
             instruments: instruments.clone(),
             retained_responses: retained_responses(settings),
+            prefault: settings.prefault,
         });
         let mut day =
             Day::new(settings.day.clone(), instruments.clone(), Arc::clone(&view.states), &replica.facts.day);
@@ -274,7 +332,6 @@ impl Venue {
         for (user, standing) in view.users.iter().zip(&standings) {
             user.limits.set(&standing.limits);
         }
-        let mut notices = Vec::new();
         let added = add_listed(settings, &instruments, &mut notices).context("instruments")?;
         for ((user, standing), facts) in settings.users.iter().zip(&standings).zip(&replica.facts.users) {
             notices.extend(standing.notices(&user.name, facts, &instruments));
@@ -292,6 +349,7 @@ impl Venue {
             settings: &settings.market_recovery,
             replica: &replica,
             session,
+            pre_login: settings.pre_login,
             interface: settings.interface,
             packet_bytes: settings.packet_bytes,
             counters: Arc::clone(&view.market_recovery),
@@ -315,6 +373,7 @@ impl Venue {
                 address: settings.order_entry,
                 session,
                 max_connections: settings.max_connections,
+                pre_login: settings.pre_login,
                 soup: ServerConfig::default(),
                 instruments: instruments.clone(),
                 login: settings.login,
@@ -432,6 +491,22 @@ impl VenueView {
     }
 }
 
+/// Says that other users of the machine may read the journal, if they may.
+fn mode_notice(folder: &Folder) -> std::io::Result<Option<String>> {
+    let others = folder.other_modes()?;
+    let Some((name, mode)) = others.first() else { return Ok(None) };
+    let path = folder.path().display();
+    Ok(Some(format!(
+        "journal {path}: {name} has mode {mode:04o}{}, and a journal holds every order, hidden ones too: \
+         chmod -R u=rwX,go= {path}",
+        if others.len() > 1 {
+            format!(", and {} other files are open too", others.len() - 1)
+        } else {
+            String::new()
+        }
+    )))
+}
+
 fn definition(settings: &VenueSettings) -> Definition {
     Definition {
         instruments: settings.instruments.as_slice().to_vec(),
@@ -472,6 +547,7 @@ fn start_from<S: Storage, N: Network>(
             session: name,
             users: view.users.clone(),
             login: settings.login,
+            pre_login: settings.pre_login,
             counters: Arc::clone(&view.drop_copy),
         };
         DropCopyDoor::open(drop_copy, network, wiring).context("drop copy")
@@ -486,6 +562,7 @@ fn start_from<S: Storage, N: Network>(
     Ok(Start {
         replica,
         session: name,
+        notices: Vec::new(),
         journal: Some(StartedJournal {
             log: Box::new(log),
             drop_copy: drop_copy.as_ref().map(DropCopyDoor::local_address),

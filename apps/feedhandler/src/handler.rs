@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock};
+use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock, WaitSet};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageBooks,
@@ -18,6 +18,7 @@ use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Sy
 
 use crate::deferred::{DEFERRED_MAX, Deferred};
 use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
+use crate::senders::Senders;
 use crate::snapshots::{Healing, SnapshotClient, SnapshotCounters, SnapshotSources};
 use crate::understudy::Understudy;
 
@@ -70,6 +71,8 @@ pub struct FeedCounters {
     /// Datagrams to the recovery socket that came from somebody else than the retransmission server, and were
     /// dropped.
     pub foreign_answers: Counter,
+    /// Packets on the lines from addresses that may not send, dropped.
+    pub unauthorised: Counter,
     /// 1 while a gap is open.
     pub open_gap: Counter,
     /// Instruments that the venue names otherwise than [is expected](FeedSettings::symbols): their books are suspect.
@@ -114,6 +117,8 @@ pub struct FeedSettings {
     pub line_b: SocketAddrV4,
     /// Interface that the lines come in by.
     pub interface: Ipv4Addr,
+    /// Addresses that may send on the lines.
+    pub senders: Senders,
     /// How packets are read off it.
     pub reader: LineReader,
     /// Instruments with ids from 1 to this.
@@ -140,6 +145,7 @@ pub struct FeedSettings {
 /// before the next message is looked at.
 pub struct FeedHandler<T, N: Network = Kernel> {
     lines: Lines<N>,
+    senders: Senders,
     understudy: Understudy<T>,
     recovery: N::Endpoint,
     retransmission: Option<SocketAddrV4>,
@@ -231,6 +237,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let builder = BookBuilder::new(books).expecting(&settings.symbols);
         Ok(FeedHandler {
             lines,
+            senders: settings.senders.clone(),
             recovery: network.endpoint(SocketAddrV4::new(any_port, 0))?,
             retransmission: settings.retransmission,
             loss: settings.loss.clone(),
@@ -261,7 +268,11 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             .lines
             .recv(&mut self.buffer[..])
             .map_err(|error| AgentError::fatal(format!("cannot read market data: {error}")))?;
-        let Some(LinePacket { line, len, kernel_ns }) = received else { return Ok(false) };
+        let Some(LinePacket { line, from, len, kernel_ns }) = received else { return Ok(false) };
+        if !self.senders.allows(from) {
+            self.counters.unauthorised.add(1);
+            return Ok(true);
+        }
         let index = line as usize;
         let packet = &self.buffer[..len];
         self.counters.packets[index].add(1);
@@ -554,6 +565,17 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
         self.understudy.run(now);
         if let Some(builder) = &mut self.sink.builder {
             builder.refresh_fronts();
+        }
+    }
+
+    fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
+        self.lines.wait_for(wait);
+        wait.descriptor(self.recovery.descriptor());
+        if let Some(deadline) = self.arbiter.poll_timeout() {
+            wait.until(deadline);
+        }
+        if self.sink.is_healing {
+            wait.soon();
         }
     }
 

@@ -7,9 +7,12 @@ mod deferred;
 mod handler;
 mod lines;
 pub mod live;
+mod senders;
 mod snapshots;
 mod understudy;
 
 pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};
+pub use senders::Senders;
 pub use snapshots::{SnapshotCounters, SnapshotSources};
+// x

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use tickpath_agent::WaitSet;
 use tickpath_feed::Line;
 use tickpath_net::{DatagramReceiver, NetError, Network, PacketRing, PacketRingConfig};
 
@@ -46,6 +47,7 @@ impl fmt::Display for ReadBy {
 #[derive(Clone, Copy)]
 pub(crate) struct LinePacket {
     pub(crate) line: Line,
+    pub(crate) from: Ipv4Addr,
     pub(crate) len: usize,
     /// When the kernel received it, in nanoseconds since the Unix epoch.
     pub(crate) kernel_ns: Option<u64>,
@@ -101,7 +103,12 @@ impl<N: Network> Lines<N> {
             Lines::Ring(ring) => Ok(ring.recv().map(|datagram| {
                 let len = datagram.payload.len();
                 buffer[..len].copy_from_slice(datagram.payload);
-                LinePacket { line: LINES[datagram.group], len, kernel_ns: Some(datagram.kernel_ns) }
+                LinePacket {
+                    line: LINES[datagram.group],
+                    from: datagram.from,
+                    len,
+                    kernel_ns: Some(datagram.kernel_ns),
+                }
             })),
             Lines::Sockets { receivers, next, truncated } => {
                 for _ in 0..receivers.len() {
@@ -110,9 +117,20 @@ impl<N: Network> Lines<N> {
                     let Some(received) = receivers[index].recv(buffer)? else { continue };
                     *truncated += u64::from(received.is_truncated);
                     let (len, kernel_ns) = (received.len, received.kernel_ns);
-                    return Ok(Some(LinePacket { line: LINES[index], len, kernel_ns }));
+                    let from = *received.from.ip();
+                    return Ok(Some(LinePacket { line: LINES[index], from, len, kernel_ns }));
                 }
                 Ok(None)
+            }
+        }
+    }
+
+    /// Says what it waits for.
+    pub(crate) fn wait_for(&self, wait: &mut WaitSet) {
+        match self {
+            Lines::Ring(_) => wait.soon(),
+            Lines::Sockets { receivers, .. } => {
+                receivers.iter().for_each(|line| wait.descriptor(line.descriptor()));
             }
         }
     }

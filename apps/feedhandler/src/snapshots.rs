@@ -10,6 +10,8 @@ use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, ClientConfig, ClientEvent, Cl
 use tickpath_net::{BufferSizes, DatagramReceiver, Fill, Network, SendOutcome, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
 
+use crate::senders::Senders;
+
 /// Snapshot messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 64;
 /// Packets of the snapshot channel taken in one duty cycle.
@@ -32,6 +34,8 @@ pub struct SnapshotSources {
     pub glimpse: Option<SocketAddrV4>,
     /// Group and port of snapshots of one instrument after another, on the interface of the lines.
     pub channel: Option<SocketAddrV4>,
+    /// Addresses that may send to that group.
+    pub senders: Senders,
     /// Messages held for books that wait; the oldest are dropped, and newer snapshots needed.
     pub hold_messages: usize,
 }
@@ -40,7 +44,7 @@ impl SnapshotSources {
     /// None: what is lost for good leaves the books stale.
     #[must_use]
     pub const fn none() -> SnapshotSources {
-        SnapshotSources { glimpse: None, channel: None, hold_messages: 1 << 16 }
+        SnapshotSources { glimpse: None, channel: None, senders: Senders::any(), hold_messages: 1 << 16 }
     }
 
     /// True when there is one.
@@ -340,7 +344,7 @@ impl<N: Network> SnapshotClient<N> {
         {
             count += 1;
             let Ok(packet) = Packet::parse(&self.buffer[..received.len]) else { continue };
-            if packet.session() != market {
+            if packet.session() != market || !self.sources.senders.allows(*received.from.ip()) {
                 continue;
             }
             if next.is_some_and(|next| next != packet.sequence().0) {

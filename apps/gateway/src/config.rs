@@ -34,7 +34,7 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration, IdleConfig, absolute, beside};
+use tickpath_config::{ConfigError, Duration, FileKind, IdleConfig, absolute, beside, folder_of};
 use tickpath_types::Nanos;
 
 pub use accounts::{AccountConfig, Caps, Grant};
@@ -54,6 +54,8 @@ pub const ACCOUNTS_MAX: usize = 64;
 pub const USERS_MAX: usize = 256;
 /// Longest name of the gateway, an account or a user, in bytes.
 pub const NAME_LEN_MAX: usize = 32;
+/// Callers that are not let in yet, at most.
+const PRE_LOGIN_MAX: u32 = 1 << 10;
 /// Clients that may be connected at a time at most.
 const CLIENTS_MAX: u32 = 1_024;
 /// Items of a ring at most; the least is [`RING_MIN`].
@@ -136,6 +138,10 @@ pub struct ClientsConfig {
     pub heartbeat: Duration,
     /// How long a caller has to say who it is.
     pub login_timeout: Duration,
+    /// Callers that are not let in yet, at a time; for a further one the oldest of the process that has the most is closed.
+    pub pre_login_max: u32,
+    /// The same of one process; for a further one its oldest is closed.
+    pub pre_login_per_process: u32,
     /// A client's orders are cancelled when it goes or is cut off.
     pub cancel_on_disconnect: bool,
     /// With it: how long the clients of a user may take to come back to orders that an earlier life of the gateway entered for
@@ -184,6 +190,8 @@ impl Default for ClientsConfig {
             market_data_max: 1 << 16,
             heartbeat: Duration(Nanos::from_secs(1)),
             login_timeout: Duration(Nanos::from_secs(5)),
+            pre_login_max: 128,
+            pre_login_per_process: 64,
             cancel_on_disconnect: true,
             return_patience: Duration(Nanos::from_secs(30)),
             orders_max: 1 << 14,
@@ -205,7 +213,7 @@ impl GatewayConfig {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_with(path: &Path, overrides: &Overrides) -> Result<GatewayConfig, ConfigError> {
-        let mut config: GatewayConfig = tickpath_config::load(path).map_err(without_venue_ports)?;
+        let mut config: GatewayConfig = FileKind::Gateway.load(path).map_err(without_venue_ports)?;
         config.place(path);
         overrides.apply(&mut config);
         config.checked().map_err(|error| error.in_file(path))
@@ -286,6 +294,8 @@ impl GatewayConfig {
         count("clients.requests_max", clients.requests_max, 1, RING_MAX)?;
         count("clients.market_data_max", clients.market_data_max, RING_MIN, RING_MAX)?;
         count("clients.orders_max", clients.orders_max, 1, RING_MAX)?;
+        count("clients.pre_login_max", clients.pre_login_max, 1, PRE_LOGIN_MAX)?;
+        count("clients.pre_login_per_process", clients.pre_login_per_process, 1, clients.pre_login_max)?;
         duration(
             "clients.return_patience",
             clients.return_patience,
@@ -422,10 +432,7 @@ impl GatewayConfig {
     /// socket's path does.
     #[must_use]
     pub fn state_folder(&self) -> PathBuf {
-        let beside = |socket: &Option<PathBuf>| {
-            let folder = socket.as_deref().and_then(Path::parent)?;
-            Some(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() })
-        };
+        let beside = |socket: &Option<PathBuf>| Some(folder_of(socket.as_deref()?).to_owned());
         self.state_folder
             .clone()
             .or_else(|| beside(&self.admin_listen_address))

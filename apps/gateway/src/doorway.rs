@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
+use tickpath_admission::{LoginGuard, LoginPolicy};
 use tickpath_agent::TscClock;
 use tickpath_gateway_io::{ClientId, Door as LocalDoor, DoorEvent, LeaveReason, Login, LoginId};
 use tickpath_gateway_protocol::frame::{RefusalReason, capability};
@@ -15,20 +16,27 @@ use tickpath_types::Nanos;
 use crate::core::{Door, Venue};
 use crate::metrics::{AtDoor, Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
-use crate::users::{Bans, CheckAnswer, LoginChecker};
+use crate::users::{Bans, CHECKS_MAX, CheckAnswer, LoginChecker};
 
 /// What happens at the door that one duty cycle takes at most.
 const EVENTS_PER_CYCLE: usize = 64;
-/// Logins whose passwords are being checked at most.
-const LOGINS_MAX: usize = 64;
 
 /// A caller whose password is being checked.
 #[derive(Clone, Copy)]
 struct Checked {
     check: u64,
     login: LoginId,
+    /// The user that its process runs as.
+    uid: u32,
     name: Text<32>,
     wants_trading: bool,
+}
+
+/// A caller whose password is not checked yet.
+struct Waiting {
+    login: Login,
+    /// When it is to be checked.
+    at: Nanos,
 }
 
 /// A request of this duty cycle: what is measured of it is recorded when it has left.
@@ -42,7 +50,7 @@ struct Taken {
     /// When it had been dealt with.
     done: Nanos,
     /// It was handed to the venue's connection.
-    is_forwarded: bool,
+    is_received: bool,
 }
 
 /// What every client may do, as far as that follows from the configuration.
@@ -66,11 +74,14 @@ pub struct Doorway {
     capabilities: Capabilities,
     clients: HashMap<u32, ClientId, FxBuildHasher>,
     logins: Vec<Checked>,
+    /// Wrong passwords, by users of the gateway and of the machine.
+    guard: LoginGuard<u32>,
+    waiting: Vec<Waiting>,
     metrics: Arc<GatewayMetrics>,
     /// Requests of this duty cycle.
     taken: Vec<Taken>,
     /// The request that is being dealt with was handed to the venue's connection.
-    is_forwarded: bool,
+    is_received: bool,
     ahead_ns: u64,
 }
 
@@ -85,6 +96,7 @@ impl Doorway {
         capabilities: Capabilities,
         metrics: Arc<GatewayMetrics>,
     ) -> Doorway {
+        let guard = LoginGuard::new(LoginPolicy::default(), traders.len());
         let clients = HashMap::with_capacity_and_hasher(2 * door.config().clients_max, FxBuildHasher);
         Doorway {
             door,
@@ -93,10 +105,12 @@ impl Doorway {
             traders,
             capabilities,
             clients,
-            logins: Vec::with_capacity(LOGINS_MAX),
+            logins: Vec::with_capacity(CHECKS_MAX),
+            guard,
+            waiting: Vec::new(),
             metrics,
             taken: Vec::with_capacity(EVENTS_PER_CYCLE),
-            is_forwarded: false,
+            is_received: false,
             ahead_ns: 0,
         }
     }
@@ -111,14 +125,14 @@ impl Doorway {
     #[inline]
     pub fn note_written(&mut self, now: Nanos) {
         let metrics = &self.metrics;
-        for Taken { kind, create_ns, at, done, is_forwarded } in self.taken.drain(..) {
+        for Taken { kind, create_ns, at, done, is_received } in self.taken.drain(..) {
             metrics.count_request(kind);
             metrics.profile(Function::Request).record(done.since(at).0);
             if create_ns != 0 {
                 let taken_ns = at.0.saturating_sub(self.ahead_ns);
                 metrics.inter_process.record(taken_ns.saturating_sub(create_ns));
             }
-            if is_forwarded {
+            if is_received {
                 metrics.request_latency(kind).record(now.since(at).0);
             }
         }
@@ -172,17 +186,17 @@ impl Doorway {
             match event {
                 DoorEvent::Request(client, request) => {
                     let at = clock.now();
-                    self.is_forwarded = false;
+                    self.is_received = false;
                     core.handle_request(at, client.number(), &request, self, venue);
                     self.taken.push(Taken {
                         kind: request.header.kind,
                         create_ns: request.header.create_ns,
                         at,
                         done: clock.now(),
-                        is_forwarded: self.is_forwarded && !self.capabilities.is_dry_run,
+                        is_received: self.is_received && !self.capabilities.is_dry_run,
                     });
                 }
-                DoorEvent::Login(login) => self.check(&login),
+                DoorEvent::Login(login) => self.put_off(now, login),
                 DoorEvent::Left(client, reason) => self.leave(now, client, reason, core),
                 DoorEvent::Heartbeat(client, heartbeat) => {
                     let metrics = self.metrics.client(client.slot());
@@ -190,6 +204,9 @@ impl Doorway {
                     metrics.to_gateway.record(heartbeat.to_gateway_ns);
                 }
             }
+        }
+        if !self.waiting.is_empty() {
+            work += self.check_due(now);
         }
         if self.checker.is_waiting()
             && let Some(answer) = self.checker.poll()
@@ -212,30 +229,41 @@ impl Doorway {
         core.handle_leave(now, client.number());
     }
 
-    /// Has the password of a caller checked.
+    /// A caller has said who it is: its password is checked at once or, after too many wrong ones, later.
     #[cold]
-    fn check(&mut self, login: &Login) {
-        let hello = &login.hello;
-        if self.logins.len() >= LOGINS_MAX {
-            return self.door.refuse(login.id, RefusalReason::TOO_MANY, Nanos::ZERO);
+    fn put_off(&mut self, now: Nanos, login: Login) {
+        let user = self.checker.user(login.hello.user.as_str()).map(usize::from);
+        let at = now + self.guard.delay(now, user, login.peer.uid);
+        self.door.postpone(login.id, Nanos(at.0.saturating_sub(self.ahead_ns)));
+        // Callers that have left are dropped; the others are bounded by the socket.
+        self.waiting.retain(|waiting| self.door.is_waiting(waiting.login.id));
+        self.waiting.push(Waiting { login, at });
+    }
+
+    /// Has the passwords checked whose time has come, as far as the checker takes them; how many.
+    #[cold]
+    fn check_due(&mut self, now: Nanos) -> usize {
+        let mut count = 0;
+        while let Some(place) = self.waiting.iter().position(|waiting| now >= waiting.at) {
+            let Login { id, hello, peer } = &self.waiting[place].login;
+            let Some(check) = self.checker.submit(0, hello.user.as_str(), &hello.password) else { break };
+            let (name, wants_trading) = (hello.name, hello.wants_trading());
+            self.logins.push(Checked { check, login: *id, uid: peer.uid, name, wants_trading });
+            self.waiting.swap_remove(place);
+            count += 1;
         }
-        match self.checker.submit(0, hello.user.as_str(), &hello.password) {
-            Some(check) => {
-                let (name, wants_trading) = (hello.name, hello.wants_trading());
-                self.logins.push(Checked { check, login: login.id, name, wants_trading });
-            }
-            None => self.door.refuse(login.id, RefusalReason::TOO_MANY, Nanos::ZERO),
-        }
+        count
     }
 
     /// Lets a caller in whose password is its own.
     #[cold]
     fn settle(&mut self, now: Nanos, answer: CheckAnswer, core: &mut Recorded) {
         let Some(place) = self.logins.iter().position(|login| login.check == answer.id) else { return };
-        let Checked { login, name, wants_trading, .. } = self.logins.swap_remove(place);
+        let Checked { login, uid, name, wants_trading, .. } = self.logins.swap_remove(place);
         let Some(user) = answer.user else {
             return self.door.refuse(login, RefusalReason::CREDENTIALS, Nanos::ZERO);
         };
+        self.guard.record_success(usize::from(user), uid);
         // Not before: that a user is banned, and so that there is one, is for who knows its password.
         if let Some(until) = self.bans.until(now, usize::from(user)) {
             return self.door.refuse(login, RefusalReason::BANNED, Nanos(until.0.saturating_sub(now.0)));
@@ -301,8 +329,8 @@ impl Doorway {
         match (origin, status) {
             (Origin::EXCHANGE, _) => self.metrics.round_trip(kind).record(round_trip_ns),
             // The cancellations of one for all orders leave later.
-            (Origin::GATEWAY, AckStatus::FORWARDED) => {
-                self.is_forwarded = error == ErrorCode::default() && request != AckType::CANCEL_ALL;
+            (Origin::GATEWAY, AckStatus::RECEIVED) => {
+                self.is_received = error == ErrorCode::default() && request != AckType::CANCEL_ALL;
             }
             (Origin::GATEWAY, AckStatus::REJECTED) => self.metrics.count_refusal(error),
             (_, AckStatus::TIMEOUT) => self.metrics.count_exception(Exception::Timeout),

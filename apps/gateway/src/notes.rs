@@ -1,5 +1,7 @@
-//! Lines about the venue's connections, gathered: those that fail alike are one line.
+//! Lines about the venue's connections, gathered: those that fail alike are one line, and a connection that fails again
+//! as it did before is counted, not printed.
 
+use tickpath_config::counted;
 use tickpath_types::Nanos;
 
 /// How long a line waits for others like it: the connections of a venue that is gone fail one after another.
@@ -12,6 +14,17 @@ const ONE: &str = "connection ";
 pub(crate) struct NoteLines {
     waiting: Vec<String>,
     since: Option<Nanos>,
+    /// The last failure of each connection since the gateway was ready.
+    failures: Vec<Failure>,
+}
+
+/// Of one connection.
+#[derive(Debug)]
+struct Failure {
+    name: String,
+    why: String,
+    /// How often it came again since it was printed.
+    again: u64,
 }
 
 impl NoteLines {
@@ -37,10 +50,11 @@ impl NoteLines {
                 lines.push((Vec::new(), note));
                 continue;
             };
-            match lines.iter_mut().find(|(names, said)| !names.is_empty() && said == why) {
+            let Some(why) = news_of(&mut self.failures, name, why) else { continue };
+            match lines.iter_mut().find(|(names, said)| !names.is_empty() && *said == why) {
                 Some((names, _)) if names.iter().any(|other| other == name) => {}
                 Some((names, _)) => names.push(name.to_owned()),
-                None => lines.push((vec![name.to_owned()], why.to_owned())),
+                None => lines.push((vec![name.to_owned()], why)),
             }
         }
         let line = |(names, said): (Vec<String>, String)| match names.as_slice() {
@@ -49,6 +63,35 @@ impl NoteLines {
             names => format!("connections {}: {said}", names.join(", ")),
         };
         lines.into_iter().map(line).collect()
+    }
+
+    /// The gateway is ready: the next failure of each connection is news. The line about those that were not printed, where
+    /// there were any.
+    pub(crate) fn recovered(&mut self) -> Option<String> {
+        let again: u64 = self.failures.drain(..).map(|failure| failure.again).sum();
+        (again > 0).then(|| format!("connected after {}", counted(again, "more failed attempt")))
+    }
+}
+
+/// The text to print of a failure; `None` for one that came before.
+fn news_of(failures: &mut Vec<Failure>, name: &str, why: &str) -> Option<String> {
+    match failures.iter_mut().find(|failure| failure.name == name) {
+        Some(failure) if failure.why == why => {
+            failure.again += 1;
+            None
+        }
+        Some(failure) => {
+            let before = match std::mem::take(&mut failure.again) {
+                0 => String::new(),
+                again => format!(" (after {} as before)", counted(again, "more failure")),
+            };
+            failure.why = why.to_owned();
+            Some(format!("{why}{before}"))
+        }
+        None => {
+            failures.push(Failure { name: name.to_owned(), why: why.to_owned(), again: 0 });
+            Some(why.to_owned())
+        }
     }
 }
 
@@ -80,5 +123,28 @@ mod tests {
         assert!(notes.poll(start + WAIT + WAIT).is_empty() && notes.finish().is_empty());
         notes.push(start, "last".to_owned());
         assert_eq!(notes.finish(), ["last"]);
+    }
+
+    #[test]
+    fn a_failure_is_printed_again_when_something_has_changed() {
+        let mut notes = NoteLines::default();
+        let mut after = |note: &str| {
+            notes.push(Nanos::ZERO, note.to_owned());
+            notes.finish()
+        };
+        assert_eq!(after("connection A1: Connection refused"), ["connection A1: Connection refused"]);
+        for _ in 0..5 {
+            assert!(after("connection A1: Connection refused").is_empty(), "it is the same");
+        }
+        assert_eq!(after("connection B1: Connection refused"), ["connection B1: Connection refused"]);
+        assert_eq!(
+            after("connection A1: no such host"),
+            ["connection A1: no such host (after 5 more failures as before)"]
+        );
+        assert!(after("connection A1: no such host").is_empty());
+        assert_eq!(notes.recovered().unwrap(), "connected after 1 more failed attempt");
+        assert_eq!(notes.recovered(), None);
+        notes.push(Nanos::ZERO, "connection A1: no such host".to_owned());
+        assert_eq!(notes.finish(), ["connection A1: no such host"], "it was there in between");
     }
 }

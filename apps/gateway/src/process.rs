@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use anyhow::Context;
+use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_gateway_io::{Door as LocalDoor, DoorConfig, monotonic};
 use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
@@ -231,7 +232,11 @@ fn door_config(config: &GatewayConfig, folder: Folder, segment: SegmentName) -> 
         gateway: Text::cut(&config.name),
         exchange: Text::cut(&config.venue.exchange),
         clients_max: clients.max as usize,
-        handshake_timeout: clients.login_timeout.0,
+        pre_login: PreLoginLimits {
+            connections: clients.pre_login_max as usize,
+            per_address: clients.pre_login_per_process as usize,
+            deadline: clients.login_timeout.0,
+        },
         requests_max: clients.requests_max.into(),
         events_max: clients.events_max.into(),
         broadcasts_max: clients.market_data_max.into(),

@@ -65,6 +65,7 @@ pub fn run(
     let mut watch = Watch::new(config, bans);
     let mut lines = NoteLines::default();
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
+    let mut last_use = use_of(&view);
     while !stop.is_stopped() && !threads_stop.is_stopped() {
         notes.try_iter().for_each(|note| lines.push(clock.now(), note));
         lines.poll(clock.now()).into_iter().for_each(tell);
@@ -77,11 +78,20 @@ pub fn run(
                 String::new()
             };
             console.say(format_args!("{state}{by}: {}", progress_line(&view)));
+            if state == GatewayState::READY {
+                // In this order: what waits to be printed came before.
+                lines.finish().into_iter().for_each(tell);
+                lines.recovered().into_iter().for_each(tell);
+            }
         }
         watch.look(config, &view, clock.now());
         if clock.now() >= next_progress {
             next_progress = clock.now() + PROGRESS_INTERVAL;
-            console.say(progress_line(&view));
+            let use_now = use_of(&view);
+            if use_now != last_use {
+                console.say(progress_line(&view));
+                last_use = use_now;
+            }
         }
         std::thread::sleep(NOTES_INTERVAL);
     }
@@ -223,6 +233,12 @@ fn print_endpoints(
         console.say(format_args!("  metrics          http://{}/metrics", metrics.address()));
     }
     console.say(format_args!("  venue            {}   orders over {}", endpoints.venue, endpoints.orders));
+}
+
+/// The counts that say that the venue or a client does something; each further attempt to connect counts elsewhere.
+fn use_of(view: &GatewayView) -> [u64; 6] {
+    [&view.instruments, &view.clients, &view.requests, &view.refused, &view.open_orders, &view.messages]
+        .map(|count| count.read())
 }
 
 fn progress_line(view: &GatewayView) -> String {

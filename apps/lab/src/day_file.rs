@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use tempfile::NamedTempFile;
 use tickpath_agent::StopSignal;
-use tickpath_config::{tell, tell_part};
+use tickpath_config::{folder_of, tell, tell_part};
 use tickpath_sim::ItchDay;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -106,7 +106,7 @@ fn make_and_keep(
 
 /// A file of this process alone beside the place of a day, removed when it is dropped.
 fn unfinished(day: &StandardDay, path: &Path) -> anyhow::Result<NamedTempFile> {
-    let folder = path.parent().context("the cache has no folder")?;
+    let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let prefix = format!("{}.itch.", day.name);
     remove_abandoned(folder, &prefix);

@@ -1,5 +1,7 @@
 //! The machine that the figures were taken on.
 
+use std::fs;
+
 use tickpath_agent::{ClockSource, Host, Jitter};
 use tickpath_types::Nanos;
 
@@ -16,6 +18,54 @@ pub struct HostView {
     pub far_core: Option<usize>,
     /// Gaps in a thread that only spun, over all rounds.
     pub jitter: Jitter,
+    /// Share of the cores' time that the kernel says the host took meanwhile, 0 to 1; none where it does not say.
+    pub kernel_steal: Option<f64>,
+}
+
+impl HostView {
+    /// Share of the time that the host took, in percent: the greater of what a spinning thread lost and what the kernel says,
+    /// for there are hosts that tell the kernel nothing.
+    #[must_use]
+    pub fn steal_percent(&self) -> f64 {
+        self.jitter.lost_share().max(self.kernel_steal.unwrap_or_default()) * 100.0
+    }
+}
+
+/// Steal time of some cores by `/proc/stat`, from here on.
+pub(crate) struct StealTime {
+    cores: Vec<usize>,
+    start: Option<[u64; 2]>,
+}
+
+impl StealTime {
+    pub(crate) fn start(cores: &[usize]) -> StealTime {
+        StealTime { cores: cores.to_vec(), start: stolen(&proc_stat(), cores) }
+    }
+
+    /// Stolen part of the time since the start, 0 to 1.
+    pub(crate) fn share(&self) -> Option<f64> {
+        let [stolen, all] = stolen(&proc_stat(), &self.cores)?;
+        let [stolen_then, all_then] = self.start?;
+        Some((stolen - stolen_then) as f64 / (all - all_then).max(1) as f64)
+    }
+}
+
+fn proc_stat() -> String {
+    fs::read_to_string("/proc/stat").unwrap_or_default()
+}
+
+/// Stolen time and all time of the cores together, in the kernel's units.
+///
+/// Source: proc(5): `cpuN user nice system idle iowait irq softirq steal guest guest_nice`; guests are in user and nice.
+fn stolen(stat: &str, cores: &[usize]) -> Option<[u64; 2]> {
+    const STEAL: usize = 7;
+    let of_core = |core: &usize| {
+        let line = stat.lines().find_map(|line| line.strip_prefix(&format!("cpu{core} ")))?;
+        let times: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        Some([*times.get(STEAL)?, times[..=STEAL].iter().sum()])
+    };
+    let sum = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a + c, b + d];
+    cores.iter().map(of_core).try_fold([0, 0], |all, core| core.map(|core| sum(all, core)))
 }
 
 /// Gaps of two periods together.
@@ -34,6 +84,15 @@ pub(crate) fn sum(a: Jitter, b: Jitter) -> Jitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steal_time_is_that_of_the_cores_named() {
+        let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 10 0 5 80 0 0 1 4 7 0\ncpu1 10 0 0 84 0 0 0 6 0 0\n";
+        assert_eq!(stolen(stat, &[0]), Some([4, 100]));
+        assert_eq!(stolen(stat, &[0, 1]), Some([10, 200]));
+        assert_eq!(stolen(stat, &[0, 2]), None, "the kernel says nothing of that core");
+        assert_eq!(stolen("cpu0 1 2 3\n", &[0]), None, "an old kernel");
+    }
 
     #[test]
     fn gaps_add_up_and_the_longest_stays() {

@@ -10,6 +10,9 @@ use crate::row::Row;
 
 #[derive(Serialize)]
 struct ReportJson<'a> {
+    commit: Option<&'a str>,
+    date: String,
+    steal_percent: f64,
     effort: &'a str,
     rows: Vec<RowJson<'a>>,
     standard_days: Vec<DayJson<'a>>,
@@ -27,6 +30,8 @@ struct RowJson<'a> {
     reference: &'a str,
     goal: Option<String>,
     reached: Option<bool>,
+    limit_excludes: Option<&'a str>,
+    failure: Option<&'a str>,
     rounds: usize,
     spread: Option<[f64; 2]>,
     note: String,
@@ -84,7 +89,7 @@ struct JitterJson {
 }
 
 impl BenchReport {
-    /// The report as one JSON object: `rows` with a value, unit, limit, ratio, goal and spread each, `standard_days`
+    /// The report as one JSON object: the `commit` of the program, the `date`, `steal_percent`, `rows` with a value, unit, limit, ratio, goal and spread each, `standard_days`
     /// with what the days of market data asked for, `host`, and `effort`: `full`, `quick` or `smoke`.
     ///
     /// Figures are numbers in the row's unit, and `null` where they could not be had; `goal` is what
@@ -92,6 +97,9 @@ impl BenchReport {
     #[must_use]
     pub fn to_json(&self) -> String {
         let report = ReportJson {
+            commit: self.commit.as_deref(),
+            date: self.date(),
+            steal_percent: self.host.steal_percent(),
             effort: self.effort.name(),
             rows: self.rows.iter().map(RowJson::of).collect(),
             standard_days: self.days.iter().map(DayJson::of).collect(),
@@ -113,6 +121,8 @@ impl RowJson<'_> {
             reference: &row.reference,
             goal: row.goal.map(|goal| goal.to_string()),
             reached: row.reached(),
+            limit_excludes: row.limit_excludes,
+            failure: row.failure.as_deref(),
             rounds: row.values.len(),
             spread: row.spread(),
             note: row.full_note(),

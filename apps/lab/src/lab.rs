@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::Context as _;
@@ -119,6 +119,25 @@ impl<'a> Lab<'a> {
         let command = self.counting_command()?;
         self.tell(&format!("counting what is told to {clients} clients of a gateway under callgrind"));
         counted::count_fanout(command, clients)
+    }
+
+    /// The program of another command, which lies beside that of the laboratory.
+    ///
+    /// # Errors
+    /// Why there is none, with the remedy.
+    pub(crate) fn program_beside(&self, command: &str) -> Result<OsString, String> {
+        let own = self.options.counting_command.as_ref().and_then(|command| command.first());
+        let Some(own) = own else {
+            return Err("its program is not known: use `tickpath lab bench`".to_owned());
+        };
+        let path = Path::new(own).with_file_name(format!("tickpath-{command}"));
+        match path.is_file() {
+            true => Ok(path.into()),
+            false => Err(format!(
+                "there is no {}: build it by cargo build --release -p tickpath --features full",
+                path.display()
+            )),
+        }
     }
 
     fn counting_command(&self) -> anyhow::Result<&[OsString]> {

@@ -41,6 +41,7 @@ mod itch_books;
 mod json;
 mod lab;
 mod measure;
+mod record;
 mod report;
 mod row;
 mod rows;

@@ -5,6 +5,7 @@ mod book_memory;
 mod cache;
 mod counter;
 pub(crate) mod crowd;
+mod decisions;
 mod deribit_parse;
 mod deribit_send;
 mod echo;
@@ -129,6 +130,9 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::on_two_cores(&["tcp_echo"], |lab| ready(echo::open_tcp(lab.context))),
     Measurement::on_two_cores(&["order_rtt", "venue_response", "journal_async_cost"], |lab| {
         ready(orders::open(lab.context))
+    }),
+    Measurement::alone(&["decision_demo", "decision_trader", "decision_cold"], |lab| {
+        ready(decisions::open(lab.context))
     }),
     Measurement::on_two_cores(
         &[

@@ -1,5 +1,7 @@
 //! All figures of a run.
 
+use tickpath_config::Zone;
+
 use crate::context::Effort;
 use crate::days::DayView;
 use crate::host::HostView;
@@ -20,6 +22,10 @@ pub struct BenchReport {
     pub rounds: usize,
     /// How much was done in each round.
     pub effort: Effort,
+    /// Commit that the program was built from, where that is known.
+    pub commit: Option<String>,
+    /// Beginning of the run, in nanoseconds since 1970-01-01 UTC.
+    pub started_ns: u64,
 }
 
 impl BenchReport {
@@ -32,6 +38,19 @@ impl BenchReport {
     #[must_use]
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// Names of the rows whose measurement failed.
+    pub fn failed(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().filter(|row| row.failure.is_some()).map(|row| row.name.as_str())
+    }
+
+    /// Beginning of the run as a date and a time of UTC.
+    #[must_use]
+    pub fn date(&self) -> String {
+        let seconds = self.started_ns / 1_000_000_000 % 86_400;
+        let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
+        format!("{}T{hours:02}:{minutes:02}:{:02}Z", Zone::UTC.date_at(self.started_ns), seconds % 60)
     }
 
     /// True when every goal is reached.

@@ -58,13 +58,35 @@ pub struct Row {
     pub reference: String,
     /// What exactly is measured, or why it was not.
     pub note: String,
+    /// Part of the work that the limit or the goal leaves out. A row that has one is not judged.
+    pub limit_excludes: Option<&'static str>,
+    /// Error that ended the measurement, which then has no values.
+    pub failure: Option<String>,
+}
+
+/// A line for each row that is not judged, `name: what its limit leaves out`; `cargo xtask figures` reads it too.
+const NOT_JUDGED: &str = include_str!("../data/not-judged.txt");
+
+/// Text about the part of the work that the limit or the goal of a row leaves out.
+fn excluded(name: &str) -> Option<&'static str> {
+    let lines = NOT_JUDGED.lines().filter_map(|line| line.split_once(": "));
+    lines.into_iter().find_map(|(row, text)| (row == name).then_some(text))
 }
 
 impl Row {
     /// A row without values.
     #[must_use]
     pub fn new(name: &str, unit: &str) -> Row {
-        Row { name: name.to_owned(), unit: unit.to_owned(), ..Row::default() }
+        let limit_excludes = excluded(name);
+        Row { name: name.to_owned(), unit: unit.to_owned(), limit_excludes, ..Row::default() }
+    }
+
+    /// Gives up the values of a row whose measurement failed: those of earlier rounds are of doubtful worth.
+    pub fn fail(&mut self, error: String) {
+        self.values.clear();
+        self.limits.clear();
+        self.again.clear();
+        self.failure = Some(error);
     }
 
     /// Median over the rounds.
@@ -107,9 +129,13 @@ impl Row {
         spread(&self.again)
     }
 
-    /// Whether the goal is reached, none without a goal. A figure that was not measured reaches nothing.
+    /// Whether the goal is reached, none without a goal or where the limit leaves something out. A figure that was not
+    /// measured reaches nothing.
     #[must_use]
     pub fn reached(&self) -> Option<bool> {
+        if self.limit_excludes.is_some() {
+            return None;
+        }
         let holds = |figure: Option<f64>, test: &dyn Fn(f64) -> bool| figure.is_some_and(test);
         self.goal.map(|goal| match goal {
             Goal::RatioAtMost(bound) => holds(self.ratio(), &|ratio| ratio <= bound),
@@ -177,5 +203,23 @@ mod tests {
             assert_eq!(row(&[], &[], goal).reached(), Some(false), "{goal}");
         }
         assert_eq!(Row::new("x", "ns").reached(), None);
+    }
+
+    #[test]
+    fn a_row_whose_limit_leaves_something_out_is_not_judged() {
+        let row =
+            Row { values: vec![0.1], goal: Some(Goal::ValueAtMost(1.0)), ..Row::new("venue_response", "us") };
+        assert!(row.limit_excludes.is_some_and(|text| text.contains("one order is in flight")));
+        assert_eq!(row.reached(), None);
+    }
+
+    #[test]
+    fn every_row_that_is_not_judged_is_known() {
+        let external = ["tick_to_trade_software"];
+        for (name, _) in
+            NOT_JUDGED.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "))
+        {
+            assert!(crate::row_names().chain(external).any(|known| known == name), "{name}");
+        }
     }
 }

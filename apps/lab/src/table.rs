@@ -8,18 +8,21 @@ use crate::row::{Goal, Row};
 
 /// Longest line of the text below the table.
 const TEXT_WIDTH: usize = 100;
-const HEADINGS: [&str; 8] = ["row", "value", "limit", "ratio", "goal", "reached", "spread", "reference"];
+const COLUMNS: usize = 10;
+const HEADINGS: [&str; COLUMNS] =
+    ["row", "value", "limit", "unit", "ratio", "goal", "reached", "spread", "limit's row", "reference"];
+/// Columns of numbers, which are right-aligned; their unit has a separate column.
+const NUMBERS: [usize; 3] = [1, 2, 4];
 
 impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<[String; 8]> =
+        let lines: Vec<[String; COLUMNS]> =
             std::iter::once(HEADINGS.map(str::to_owned)).chain(self.rows.iter().map(cells)).collect();
-        let widths: [usize; 8] = std::array::from_fn(|column| {
+        let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
             lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
         });
         for line in &lines {
-            let padded: Vec<String> =
-                line.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            let padded: Vec<String> = line.iter().zip(widths).enumerate().map(padded).collect();
             writeln!(f, "{}", padded.join("  ").trim_end())?;
         }
         writeln!(f)?;
@@ -52,12 +55,21 @@ impl BenchReport {
             Effort::Smoke => "SMOKE: just enough to see that it works. ",
         };
         format!(
-            "{effort}Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
+            "{effort}Commit {}, {}; the host took {:.1}% of the time. Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
              and limit in each round, the spread is the least and the greatest round; threads were {cores} and \
              polled busily; time is that of the {}; a thread that only spun saw, {}.",
-            self.rounds, host.clock, host.jitter
+            self.commit.as_deref().unwrap_or("not known"),
+            self.date(),
+            host.steal_percent(),
+            self.rounds,
+            host.clock,
+            host.jitter
         )
     }
+}
+
+fn padded((column, (cell, width)): (usize, (&String, usize))) -> String {
+    if NUMBERS.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
 }
 
 /// A name, and beside it what is said of it.
@@ -82,25 +94,36 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 impl Row {
-    /// The note, and how far equal things differ where that is the goal.
+    /// The note, what the limit leaves out, and how far equal things differ where that is the goal.
     pub(crate) fn full_note(&self) -> String {
-        match self.again_spread() {
-            Some([least, greatest]) => {
-                format!("{}; the limit again came to {least:.2} to {greatest:.2} times the limit", self.note)
-            }
+        let mut note = match &self.failure {
+            Some(failure) => format!("FAILED: {failure}"),
             None => self.note.clone(),
+        };
+        if let Some(excludes) = self.limit_excludes {
+            note += &format!("; not judged: {excludes}");
+        }
+        if let Some([least, greatest]) = self.again_spread() {
+            note += &format!("; the limit again came to {least:.2} to {greatest:.2} times the limit");
+        }
+        note
+    }
+
+    /// One line about the values so far.
+    pub(crate) fn first_look(&self) -> String {
+        match (self.value(), self.ratio()) {
+            (Some(value), Some(ratio)) => {
+                let limit = self.limit_name.as_deref().unwrap_or_default();
+                format!("{} {} {}, {limit} x {ratio:.2}", self.name, figure(value), self.unit)
+            }
+            (Some(value), None) => format!("{} {} {}", self.name, figure(value), self.unit),
+            (None, _) => format!("{}: {}", self.name, self.full_note()),
         }
     }
 }
 
-fn cells(row: &Row) -> [String; 8] {
+fn cells(row: &Row) -> [String; COLUMNS] {
     let dash = || "-".to_owned();
-    let with_unit = |value| format!("{} {}", figure(value), row.unit);
-    let limit = match (&row.limit_name, row.limit()) {
-        (Some(name), Some(limit)) => format!("{name} {}", figure(limit)),
-        (Some(name), None) => name.clone(),
-        (None, _) => dash(),
-    };
     let goal = row.goal.map(|goal| match goal {
         Goal::RatioAtMost(bound) => format!("<= {bound} x limit"),
         Goal::RatioAtLeast(bound) => format!(">= {bound} x limit"),
@@ -112,17 +135,26 @@ fn cells(row: &Row) -> [String; 8] {
         Goal::AboveLimitAtMost(bound) => format!("<= +{bound} {}", row.unit),
         Goal::ValueAtLeast(bound) => format!(">= {bound} {}", row.unit),
     });
-    let reached = row.reached().map(|reached| if reached { "yes" } else { "NO" }.to_owned());
+    let reached = match (row.reached(), row.goal) {
+        _ if row.failure.is_some() => "FAILED",
+        (Some(true), _) => "yes",
+        (Some(false), _) => "NO",
+        (None, Some(_)) => "not judged",
+        (None, None) => "-",
+    };
     let spread = row.spread().map(|[least, greatest]| format!("{} - {}", figure(least), figure(greatest)));
+    let text = |text: &str| if text.is_empty() { dash() } else { text.to_owned() };
     [
         row.name.clone(),
-        row.value().map_or_else(dash, with_unit),
-        limit,
+        row.value().map_or_else(dash, figure),
+        row.limit().map_or_else(dash, figure),
+        row.unit.clone(),
         row.ratio().map_or_else(dash, |ratio| format!("{ratio:.2}")),
         goal.unwrap_or_else(dash),
-        reached.unwrap_or_else(dash),
+        reached.to_owned(),
         spread.unwrap_or_else(dash),
-        if row.reference.is_empty() { dash() } else { row.reference.clone() },
+        text(row.limit_name.as_deref().unwrap_or_default()),
+        text(&row.reference),
     ]
 }
 
@@ -168,13 +200,27 @@ mod tests {
             limit_name: Some("tsc_read".to_owned()),
             limits: vec![10.0, 10.0, 10.0],
             goal: Some(Goal::RatioAtMost(1.6)),
-            reference: "S3 50 ns".to_owned(),
+            reference: "another 50 ns".to_owned(),
             ..Row::new("stamp", "ns")
         };
-        let expected =
-            ["stamp", "15.0 ns", "tsc_read 10.0", "1.50", "<= 1.6 x limit", "yes", "14.0 - 16.0", "S3 50 ns"];
+        let expected = [
+            "stamp",
+            "15.0",
+            "10.0",
+            "ns",
+            "1.50",
+            "<= 1.6 x limit",
+            "yes",
+            "14.0 - 16.0",
+            "tsc_read",
+            "another 50 ns",
+        ];
         assert_eq!(cells(&row), expected);
-        let missing = Row { values: vec![], limits: vec![], ..row };
-        assert_eq!(cells(&missing), ["stamp", "-", "tsc_read", "-", "<= 1.6 x limit", "NO", "-", "S3 50 ns"]);
+        assert_eq!(row.first_look(), "stamp 15.0 ns, tsc_read x 1.50");
+        let mut failed = row;
+        failed.fail("the answer was wrong".to_owned());
+        let cells = cells(&failed);
+        assert_eq!([&cells[1], &cells[2], &cells[6]], ["-", "-", "FAILED"]);
+        assert_eq!(failed.first_look(), "stamp: FAILED: the answer was wrong");
     }
 }

@@ -80,7 +80,7 @@ fn instructions_are_not_invented() {
     for row in &report.rows {
         assert!(row.values.is_empty() && row.note.starts_with("not measured: "), "{row:?}");
     }
-    assert_eq!(report.rows[1].reached(), Some(false));
+    assert_eq!(report.rows[1].reached(), None);
 }
 
 #[test]
@@ -176,13 +176,18 @@ fn json_has_the_documented_fields() {
         fields.sort_unstable();
         fields
     };
-    assert_eq!(fields(&json), ["effort", "host", "rows", "standard_days"]);
+    assert_eq!(fields(&json), ["commit", "date", "effort", "host", "rows", "standard_days", "steal_percent"]);
+    assert!(json["commit"].is_null() && json["steal_percent"].as_f64().unwrap() >= 0.0);
+    let date = json["date"].as_str().unwrap();
+    assert!(date.starts_with("20") && date.ends_with('Z') && date.len() == 20, "{date}");
     assert_eq!((&json["effort"], &json["standard_days"]), (&"smoke".into(), &serde_json::json!([])));
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     let row_fields = [
+        "failure",
         "goal",
         "limit",
+        "limit_excludes",
         "limit_name",
         "name",
         "note",
@@ -232,11 +237,26 @@ fn the_table_has_a_line_for_each_row_and_its_conditions() {
     let text = report.to_string();
     let lines: Vec<&str> = text.lines().collect();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(words(lines[0]), ["row", "value", "limit", "ratio", "goal", "reached", "spread", "reference"]);
+    assert_eq!(
+        words(lines[0]),
+        [
+            "row",
+            "value",
+            "limit",
+            "unit",
+            "ratio",
+            "goal",
+            "reached",
+            "spread",
+            "limit's",
+            "row",
+            "reference"
+        ]
+    );
     let starts: Vec<_> = lines[1..4].iter().map(|line| words(line)[0].clone()).collect();
     assert_eq!(starts, ["tsc_read", "stamp", "hot_allocations"]);
     assert!(lines[2].contains("<= 1.6 x limit"));
-    assert!(lines[3].contains("3.00 allocations") && lines[3].contains("NO"));
+    assert!(words(lines[3])[1..4] == ["3.00", "-", "allocations"] && lines[3].contains("NO"));
     assert!(text.contains("\nhot_allocations  allocations after start-up\n"));
     let (notes, conditions) = text.split_at(text.find("Values and limits").unwrap());
     assert!(

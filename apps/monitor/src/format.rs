@@ -55,6 +55,15 @@ pub fn latency(ns: u64) -> String {
     }
 }
 
+/// Microseconds with three significant digits, for columns of one unit: `0.850`, `12.3`, `1,204`.
+pub fn micros(ns: u64) -> String {
+    match ns as f64 / 1e3 {
+        v if v < 0.9995 => format!("{v:.3}"),
+        v if v < 99.95 => three_digits(v, ""),
+        v => count(v.round() as u64),
+    }
+}
+
 /// `01:23`, or `1:02:03` from an hour on.
 pub fn clock(time: Duration) -> String {
     let secs = time.as_secs();
@@ -158,6 +167,16 @@ mod tests {
             (2_500_000_000, "2.50s"),
         ] {
             assert_eq!(latency(ns), text);
+        }
+        for (ns, text) in [
+            (0, "0.000"),
+            (850, "0.850"),
+            (1_000, "1.00"),
+            (12_345, "12.3"),
+            (99_960, "100"),
+            (1_204_000, "1,204"),
+        ] {
+            assert_eq!(micros(ns), text);
         }
         assert_eq!(clock(Duration::from_secs(83)), "01:23");
         assert_eq!(clock(Duration::from_secs(3_723)), "1:02:03");

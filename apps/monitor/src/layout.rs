@@ -13,7 +13,7 @@ const BOX_ROWS: u16 = 2;
 /// Rows of the latency box's inside when there is plenty: more would only stretch the sparklines.
 const LATENCY_ROWS_MAX: u16 = 14;
 /// Rows that notes get at most.
-const NOTE_ROWS_MAX: u16 = 4;
+const NOTE_ROWS_MAX: u16 = 8;
 
 /// Where each section goes; a section without room has no rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

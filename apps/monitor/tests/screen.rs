@@ -131,8 +131,8 @@ fn the_classic_terminal_shows_every_section() {
     check(&rows, "CHARLIE - - - - - 45,678 live");
     check(&rows, "market_maker 24,110 2,244 12 -1,250 +1,234,567.89 3");
     check(&rows, "momentum 0 0 - +1,250 -1,234,567.89 0");
-    check(&rows, "tick_to_trade 12.3us 45.6us 1.20ms 123,456");
-    check(&rows, "tick_to_trade_software 640ns 2.14us 161us 123,456");
+    check(&rows, "tick_to_trade 12.3 45.6 1,204 123,456");
+    check(&rows, "tick_to_trade_software 0.640 2.14 161 123,456");
     check(&rows, "order_round_trip - - - 0");
     check(&rows, "A 1,113,841 9 97% venue 0 52%");
     check(&rows, "B 1,113,840 0 3% trader - 95%");
@@ -146,7 +146,7 @@ fn a_large_terminal_adds_columns_totals_agents_and_notes() {
     let rows = screen_of(&sample(), 120, 40, Screen::default());
     check(&rows, "ALPHA 1,500 1,234.01 1,234.03 700 1,234.02 40 45,678 9,876,543 live");
     check(&rows, "market_maker 24,110 2,244 246,840 12 -1,250 +1,234,567.89 3");
-    check(&rows, "total 24,110 2,244 246,840 - 0 0.00 3");
+    check(&rows, "total 24,110 2,244 246,840 - - - 3");
     check(&rows, "61,000 market messages/s");
     check(&rows, "A 1,113,841 9 970 97%");
     check(&rows, "order server 12%");
@@ -266,7 +266,7 @@ fn every_size_can_be_drawn() {
             }
         }
     }
-    check(&screen_of(&sample(), 40, 6, Screen::default()), "tick_to_trade 12.3us 45.6us");
+    check(&screen_of(&sample(), 40, 6, Screen::default()), "tick_to_trade 12.3 45.6");
 }
 
 #[test]

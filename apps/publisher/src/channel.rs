@@ -113,6 +113,7 @@ impl Channel {
             let _ = writeln!(text, "{name} = \"{}\"", line.sender.group());
         }
         let _ = writeln!(text, "interface = \"{interface}\"");
+        let _ = writeln!(text, "sources = [\"{interface}\"]");
         text.push_str(&self.service.as_ref().map(|service| service.config()).unwrap_or_default());
         text
     }

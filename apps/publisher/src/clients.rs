@@ -1,16 +1,23 @@
 //! The TCP connections of one service.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
+use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_net::{BufferSizes, NetError, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 
+/// Connections accepted in one duty cycle.
+const ACCEPTS_PER_CYCLE: usize = 64;
+
 /// One connection, and what the service knows of it.
 pub(crate) struct Client<T> {
+    id: u64,
     pub(crate) tcp: TcpConnection,
     pub(crate) state: T,
     /// When it last asked for something, or took something.
     pub(crate) latest: Nanos,
+    /// It has made a request.
+    pub(crate) has_asked: bool,
     /// It is closed with the next look at who connects.
     pub(crate) is_gone: bool,
 }
@@ -22,42 +29,139 @@ impl<T> Client<T> {
     }
 }
 
-/// Connections up to a bound, in the order in which they came; further ones are closed at once and counted.
+/// Clients up to a bound, in the order in which they came, and the connections that have made no request.
+///
+/// The services ask for no credentials. So where there is no capacity for a client, the address that has the most gives
+/// way to one that has fewer; a further client of the same address is closed and counted.
 pub(crate) struct Clients<T> {
     acceptor: TcpAcceptor,
     pub(crate) list: Vec<Client<T>>,
-    max: usize,
+    waiting: PreLogin<Ipv4Addr>,
+    served: PreLogin<Ipv4Addr>,
+    next_id: u64,
     pub(crate) accepted: u64,
     pub(crate) refused: u64,
 }
 
 impl<T> Clients<T> {
+    /// With at most `max` clients; a connection has `deadline` for its first request.
     pub(crate) fn bind(
         address: SocketAddrV4,
         sizes: BufferSizes,
         max: usize,
+        deadline: Nanos,
     ) -> Result<Clients<T>, NetError> {
         let acceptor = TcpAcceptor::bind(address, sizes)?;
-        Ok(Clients { acceptor, list: Vec::with_capacity(max), max, accepted: 0, refused: 0 })
+        let waiting = PreLoginLimits { deadline, ..PreLoginLimits::default() };
+        let served = PreLoginLimits { connections: max, per_address: max, deadline };
+        Ok(Clients {
+            acceptor,
+            list: Vec::with_capacity(max + waiting.connections),
+            waiting: PreLogin::new(waiting),
+            served: PreLogin::new(served),
+            next_id: 0,
+            accepted: 0,
+            refused: 0,
+        })
     }
 
     pub(crate) fn local_address(&self) -> SocketAddrV4 {
         self.acceptor.local_address()
     }
 
-    /// Takes who has connected, and lets go who is gone; how many came.
+    /// Accepts connections and drops those that have ended; returns the number accepted. Call it after all clients were
+    /// read: a request that has come is known before its connection could be closed for a newcomer.
     pub(crate) fn accept(&mut self, now: Nanos, new: impl Fn() -> T) -> usize {
-        self.list.retain(|client| !client.is_gone);
-        let mut came = 0;
-        while let Ok(Some(tcp)) = self.acceptor.accept() {
-            came += 1;
-            if self.list.len() == self.max {
-                self.refused += 1;
-            } else {
-                self.accepted += 1;
-                self.list.push(Client { tcp, state: new(), latest: now, is_gone: false });
+        for index in 0..self.list.len() {
+            if self.list[index].has_asked && self.waiting.remove(self.list[index].id) {
+                self.enter(now, index);
             }
         }
+        let mut came = 0;
+        while came < ACCEPTS_PER_CYCLE
+            && let Ok(Some(tcp)) = self.acceptor.accept()
+        {
+            came += 1;
+            let peer = *tcp.peer_address().ip();
+            if let Some(id) = self.waiting.victim(peer) {
+                self.refused += 1;
+                self.dismiss(id);
+            }
+            let id = self.next_id;
+            self.next_id += 1;
+            self.accepted += 1;
+            self.waiting.admit(now, id, peer);
+            self.list.push(Client { id, tcp, state: new(), latest: now, has_asked: false, is_gone: false });
+        }
+        while let Some(id) = self.waiting.expired(now) {
+            self.dismiss(id);
+        }
+        let Clients { list, waiting, served, .. } = self;
+        list.retain(|client| {
+            if client.is_gone {
+                waiting.remove(client.id);
+                served.remove(client.id);
+            }
+            !client.is_gone
+        });
         came
+    }
+
+    /// A connection has made its first request.
+    fn enter(&mut self, now: Nanos, index: usize) {
+        let (id, peer) = (self.list[index].id, *self.list[index].tcp.peer_address().ip());
+        if let Some(rival) = self.served.rival(peer) {
+            self.dismiss(rival);
+        }
+        if self.served.is_full() {
+            self.refused += 1;
+            self.list[index].is_gone = true;
+        } else {
+            self.served.admit(now, id, peer);
+        }
+    }
+
+    fn dismiss(&mut self, id: u64) {
+        self.waiting.remove(id);
+        self.served.remove(id);
+        if let Some(client) = self.list.iter_mut().find(|client| client.id == id) {
+            client.is_gone = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn silent_connections_keep_no_client_out() {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let sizes = BufferSizes { receive: 64, pending: 64 };
+        let mut clients = Clients::bind(address, sizes, 2, Nanos::from_secs(10)).unwrap();
+        let limits = PreLoginLimits::default();
+        let connect = || TcpStream::connect(clients.local_address()).unwrap();
+        let _served = [connect(), connect()];
+        let _silent: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
+        let mut now = Nanos::from_secs(1);
+        while clients.accepted < 202 {
+            clients.accept(now, || ());
+            // The first two ask at once.
+            clients.list.iter_mut().filter(|client| client.id < 2).for_each(|client| client.has_asked = true);
+        }
+        clients.accept(now, || ());
+        assert_eq!(
+            (clients.list.len(), clients.list[0].id, clients.list[1].id),
+            (2 + limits.per_address, 0, 1)
+        );
+        assert_eq!(clients.refused as usize, 200 - limits.per_address);
+        clients.list[2].has_asked = true;
+        clients.accept(now, || ());
+        assert_eq!(clients.list.len(), 1 + limits.per_address, "one too many of this address");
+        now = now + Nanos::from_secs(10);
+        clients.accept(now, || ());
+        assert_eq!(clients.list.len(), 2);
     }
 }

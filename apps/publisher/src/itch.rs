@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tickpath_book::BookLimits;
 use tickpath_exchange::{
-    GlimpseServer, MarketImage, RateLimit, RecoveryCounters, RequestLimits, SnapshotSettings,
+    GlimpseServer, MarketImage, PreLoginLimits, RateLimit, RecoveryCounters, RequestLimits, SnapshotSettings,
 };
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Request, Session};
 use tickpath_net::{Kernel, SendStatus, UdpEndpoint};
@@ -66,7 +66,13 @@ impl ItchService {
         let endpoint = UdpEndpoint::bind(addresses.next())?;
         let nowhere = SocketAddrV4::new(std::net::Ipv4Addr::UNSPECIFIED, 0);
         let settings = SnapshotSettings { glimpse: addresses.next(), ..SnapshotSettings::new(nowhere) };
-        let glimpse = GlimpseServer::bind(&Kernel, &settings, session, Arc::clone(&counters))?;
+        let glimpse = GlimpseServer::bind(
+            &Kernel,
+            &settings,
+            PreLoginLimits::default(),
+            session,
+            Arc::clone(&counters),
+        )?;
         Ok(ItchService {
             session,
             endpoint,

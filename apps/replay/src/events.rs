@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tickpath_book::{FastBooks, Indexed, PlainBooks};
 use tickpath_capture::{
     CaptureError, Depth, Format, LobsterBookReader, Position, ReadError, RecordedEvent, Recording,
-    RecordingFile, order_book_beside,
+    order_book_beside,
 };
 use tickpath_types::InstrumentId;
 
@@ -17,7 +17,7 @@ use crate::integrity::Judgement;
 use crate::lobster_rows::RowCheck;
 use crate::message::{Source, Types};
 use crate::report::FileReport;
-use crate::run::ReplayError;
+use crate::run::{ReplayError, session_date};
 use crate::session::{BookSize, PART_LEN, Session};
 use tickpath_config::Zone;
 
@@ -41,16 +41,18 @@ struct Block {
 
 pub(crate) fn replay(
     path: &Path,
-    file: RecordingFile,
+    mut recording: Recording,
     mut session: Session<'_>,
 ) -> Result<FileReport, ReplayError> {
-    let mut recording = Recording::of(file)?;
     let (format, info, meter) = (recording.format(), recording.info(), recording.meter().clone());
     let (zone, types) = match format {
         Format::Dbn => (Zone::UTC, Types::Dbn),
         _ => (Zone::EASTERN, Types::Lobster),
     };
-    let calendar = session.options.calendar(info.time_base, zone);
+    let mut calendar = session.options.calendar(info.time_base, zone);
+    calendar.date = session_date(path, format, session.options);
+    session.tape.exporter.count_from(&calendar);
+    session.tape.set_price_decimals(info.price_decimals);
     let mut rows = row_check(path, &session)?;
     let mut books: Option<Books> = None;
     let mut twin: Option<Twin<EventBooks<Indexed<PlainBooks>>>> = None;
@@ -161,11 +163,11 @@ fn read(
                 session.tape.integrity.malformed.add(|| format!("line {line} ({what})"));
             }
             Err(CaptureError::Read { source, .. }) => {
-                session.tape.integrity.read_error.get_or_insert_with(|| source.to_string());
+                session.read_failed(&source);
                 block.is_last = true;
             }
             Err(error) => {
-                session.tape.integrity.read_error.get_or_insert_with(|| error.to_string());
+                session.read_failed(&error);
                 block.is_last = true;
             }
         }
@@ -185,5 +187,5 @@ fn row_check(
     }
     let Some(file) = options.order_book.clone().or_else(|| order_book_beside(path)) else { return Ok(None) };
     let name = file.display().to_string();
-    Ok(Some(RowCheck::new(LobsterBookReader::open(&file)?, name)))
+    Ok(Some(RowCheck::new(LobsterBookReader::open(&file, session.stop())?, name)))
 }

@@ -3,21 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use tickpath_book::{BooksById, Level};
+use tickpath_capture::PRICE_DECIMALS;
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
-use tickpath_types::{InstrumentId, MarketUpdate, Price, Side, UpdateKind};
+use tickpath_types::{InstrumentId, MarketUpdate, Price, ScaledPrice, Side, UpdateKind};
 
+use crate::moment::Calendar;
 use crate::options::Exports;
+use crate::run::Contents;
 use crate::tape::{Bbo, Seen, SeenTrade};
 
 /// The first column of a table of several files, ...
 const FILE: Column = Column::new("file", ColumnKind::Text);
 /// ... and that of a table of captures, which may have several recordings.
 const RECORDING: Column = Column::new("recording", ColumnKind::Integer);
+/// When; a table says whether all of its times are UTC.
+const TIME: Column = Column::new("ts_ns", ColumnKind::Time { is_utc: false });
 /// Columns of the widest table, with those two.
 const COLUMNS_MAX: usize = 2 + ORDER_COLUMNS.len();
 
 const BBO_COLUMNS: [Column; 7] = [
-    Column::new("ts_ns", ColumnKind::Integer),
+    TIME,
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
     Column::new("bid_price", ColumnKind::Price),
@@ -27,7 +32,7 @@ const BBO_COLUMNS: [Column; 7] = [
 ];
 
 const TRADE_COLUMNS: [Column; 8] = [
-    Column::new("ts_ns", ColumnKind::Integer),
+    TIME,
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
     Column::new("price", ColumnKind::Price),
@@ -38,7 +43,7 @@ const TRADE_COLUMNS: [Column; 8] = [
 ];
 
 const DEPTH_COLUMNS: [Column; 8] = [
-    Column::new("ts_ns", ColumnKind::Integer),
+    TIME,
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
     Column::new("side", ColumnKind::Text),
@@ -49,7 +54,7 @@ const DEPTH_COLUMNS: [Column; 8] = [
 ];
 
 const ORDER_COLUMNS: [Column; 10] = [
-    Column::new("ts_ns", ColumnKind::Integer),
+    TIME,
     Column::new("message", ColumnKind::Integer),
     Column::new("symbol", ColumnKind::Text),
     Column::new("event", ColumnKind::Text),
@@ -80,6 +85,9 @@ pub(crate) struct Exporter {
     level_count: usize,
     /// By recording of the file at hand.
     shown: Vec<Shown>,
+    /// Of the recording at hand: what makes its times count from 1970-01-01 UTC, and decimals of the units of its prices.
+    epoch_offset_ns: u64,
+    price_decimals: u8,
     head: Head,
     /// Rows of the files before.
     before: ExportedRows,
@@ -117,16 +125,21 @@ impl Head {
 }
 
 impl Exporter {
-    /// Starts the tables; rows name their file when `names_files`, and number their recording when `numbers_recordings`.
+    /// Starts the tables of files with such contents; rows name their file when `names_files`.
     pub(crate) fn create(
         exports: &Exports,
         level_count: usize,
         names_files: bool,
-        numbers_recordings: bool,
+        contents: Contents,
     ) -> Result<Exporter, TableError> {
+        let Contents { has_captures: numbers_recordings, is_dated: is_utc } = contents;
         let head = Head { names_files, numbers_recordings, ..Head::default() };
         let table = |path: &Option<PathBuf>, columns: &[Column]| {
-            let columns: Vec<Column> = head.columns().chain(columns.iter().copied()).collect();
+            let typed = columns.iter().map(|column| match column.kind {
+                ColumnKind::Time { .. } => Column::new(column.name, ColumnKind::Time { is_utc }),
+                _ => *column,
+            });
+            let columns: Vec<Column> = head.columns().chain(typed).collect();
             path.as_deref().map(|path| TableWriter::create(path, &columns)).transpose()
         };
         Ok(Exporter {
@@ -135,6 +148,7 @@ impl Exporter {
             depth: table(&exports.depth, &DEPTH_COLUMNS)?,
             orders: table(&exports.orders, &ORDER_COLUMNS)?,
             level_count,
+            price_decimals: PRICE_DECIMALS,
             head,
             ..Exporter::default()
         })
@@ -144,6 +158,7 @@ impl Exporter {
     pub(crate) fn start_file(&mut self, path: &Path) {
         self.head.file = path.display().to_string();
         self.head.recording = None;
+        (self.epoch_offset_ns, self.price_decimals) = (0, PRICE_DECIMALS);
         self.shown.clear();
         self.before = self.all_rows();
     }
@@ -151,6 +166,16 @@ impl Exporter {
     /// The rows that come are of this recording of a capture, counted from 0.
     pub(crate) const fn go_to(&mut self, recording: usize) {
         self.head.recording = Some(recording);
+    }
+
+    /// Times of the recording at hand are these.
+    pub(crate) fn count_from(&mut self, calendar: &Calendar) {
+        self.epoch_offset_ns = calendar.epoch_offset_ns();
+    }
+
+    /// Sets the decimals of the units of prices of the file at hand.
+    pub(crate) const fn set_price_decimals(&mut self, decimals: u8) {
+        self.price_decimals = decimals;
     }
 
     /// Rows of the file that was started last.
@@ -188,15 +213,16 @@ impl Exporter {
         let Some(table) = &mut self.orders else { return Ok(()) };
         let Some(event) = OrderEvent::of(seen, update) else { return Ok(()) };
         let number = |number: u64| if number == 0 { Cell::Empty } else { Cell::Integer(number) };
+        let price = prices(self.price_decimals);
         let row = [
-            Cell::Integer(seen.ts_ns),
+            Cell::Integer(seen.ts_ns.saturating_add(self.epoch_offset_ns)),
             Cell::Integer(seen.number),
             Cell::Text(symbol),
             Cell::Text(event.name),
             number(event.order_id),
             number(seen.replaced),
             event.side.map_or(Cell::Empty, |side| Cell::Text(side_name(side))),
-            event.price.map_or(Cell::Empty, Cell::Price),
+            event.price.map_or(Cell::Empty, price),
             Cell::Integer(event.qty),
             seen.trade
                 .filter(|_| event.name == "execute")
@@ -209,8 +235,9 @@ impl Exporter {
         let Some(table) = &mut self.bbo else { return Ok(()) };
         let side = |(price, qty): (i64, u64)| match qty {
             0 => (Cell::Empty, Cell::Empty),
-            _ => (Cell::Price(Price(price)), Cell::Integer(qty)),
+            _ => (prices(self.price_decimals)(Price(price)), Cell::Integer(qty)),
         };
+        let ts_ns = ts_ns.saturating_add(self.epoch_offset_ns);
         let ((bid_price, bid_qty), (ask_price, ask_qty)) = (side(bbo.bid), side(bbo.ask));
         let (time, message) = (Cell::Integer(ts_ns), Cell::Integer(number));
         let row = [time, message, Cell::Text(symbol), bid_price, bid_qty, ask_price, ask_qty];
@@ -225,10 +252,10 @@ impl Exporter {
     ) -> Result<(), TableError> {
         let Some(table) = &mut self.trades else { return Ok(()) };
         let row = [
-            Cell::Integer(seen.ts_ns),
+            Cell::Integer(seen.ts_ns.saturating_add(self.epoch_offset_ns)),
             Cell::Integer(seen.number),
             Cell::Text(symbol),
-            trade.price.map_or(Cell::Empty, Cell::Price),
+            trade.price.map_or(Cell::Empty, prices(self.price_decimals)),
             Cell::Integer(trade.qty.0),
             trade.aggressor.map_or(Cell::Empty, |side| Cell::Text(side_name(side))),
             Cell::Text(trade.kind),
@@ -247,6 +274,7 @@ impl Exporter {
         books: &impl BooksById,
     ) -> Result<(), TableError> {
         let Some(table) = &mut self.depth else { return Ok(()) };
+        let (ts_ns, price) = (ts_ns.saturating_add(self.epoch_offset_ns), prices(self.price_decimals));
         let (recording, index) = (self.head.recording.unwrap_or_default(), usize::from(instrument.0));
         if self.shown.len() <= recording {
             self.shown.resize_with(recording + 1, Shown::default);
@@ -274,7 +302,7 @@ impl Exporter {
                     Cell::Text(symbol),
                     Cell::Text(if side == Side::Buy { "bid" } else { "ask" }),
                     Cell::Integer(rank as u64 + 1),
-                    level.map_or(Cell::Empty, |level| Cell::Price(level.price)),
+                    level.map_or(Cell::Empty, |level| price(level.price)),
                     Cell::Integer(level.map_or(0, |level| level.qty.0)),
                     Cell::Integer(level.map_or(0, |level| u64::from(level.order_count))),
                 ];
@@ -295,6 +323,11 @@ impl Exporter {
     }
 }
 
+/// Cells of prices in units of 10^-`decimals`.
+fn prices(decimals: u8) -> impl Fn(Price) -> Cell<'static> {
+    move |price| Cell::price(ScaledPrice { units: price.0, decimals })
+}
+
 /// What a message did to an order.
 struct OrderEvent {
     name: &'static str,
@@ -309,6 +342,7 @@ impl OrderEvent {
     fn of(seen: &Seen<'_>, update: Option<&MarketUpdate>) -> Option<OrderEvent> {
         if let Some(update) = update.filter(|update| update.order_id != 0) {
             let name = match update.kind()? {
+                UpdateKind::Add if seen.is_snapshot => "snapshot",
                 UpdateKind::Add => "add",
                 UpdateKind::Delete => "delete",
                 UpdateKind::Reduce => "reduce",

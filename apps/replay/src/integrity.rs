@@ -212,6 +212,20 @@ impl Integrity {
         words
     }
 
+    /// Crossed books of which no state of trading is known, in words.
+    pub(crate) fn unjudged(&self, judgement: Judgement) -> Option<String> {
+        let crossed = &self.crossed.unknown;
+        let is_complete = judgement.is_full_depth && judgement.has_books;
+        (is_complete && crossed.count > 0).then(|| {
+            let first = crossed.first.as_deref().unwrap_or("an unknown place");
+            format!(
+                "{} message(s) leave a book crossed while no state of trading was published, first at {first}: before an \
+                 auction that is right, in continuous trading it is not",
+                crossed.count
+            )
+        })
+    }
+
     /// Adds the findings of another file.
     pub(crate) fn merge(&mut self, other: &Integrity) {
         for (mine, theirs) in [

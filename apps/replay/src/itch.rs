@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use tickpath_book::{FastBooks, Indexed, PlainBooks};
-use tickpath_capture::{Depth, Format, ItchBlocks, RecordingFile, RecordingInfo, TimeBase};
+use tickpath_capture::{Depth, Format, ItchBlocks, PRICE_DECIMALS, RecordingFile, RecordingInfo, TimeBase};
 use tickpath_config::Zone;
 use tickpath_feed::BookBuilder;
 use tickpath_nasdaq::itch50;
@@ -18,8 +18,12 @@ use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Session};
 
-pub(crate) const INFO: RecordingInfo =
-    RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
+pub(crate) const INFO: RecordingInfo = RecordingInfo {
+    time_base: TimeBase::Midnight,
+    depth: Depth::Full,
+    sums_fills: false,
+    price_decimals: PRICE_DECIMALS,
+};
 
 type Books = BookBuilder<Indexed<FastBooks>>;
 type Plain = BookBuilder<Indexed<PlainBooks>>;
@@ -32,6 +36,7 @@ pub(crate) fn replay(
     let meter = file.meter().clone();
     let mut blocks = ItchBlocks::of(file);
     let calendar = session.options.calendar(INFO.time_base, Zone::EASTERN);
+    session.tape.exporter.count_from(&calendar);
     let source = Source { format: Format::Itch, types: Types::Itch, info: INFO, calendar, symbols: &[] };
     let mut books: Option<Books> = None;
     let mut twin: Option<Twin<Plain>> = None;
@@ -40,7 +45,7 @@ pub(crate) fn replay(
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
-                session.tape.integrity.read_error = Some(error.to_string());
+                session.read_failed(&error);
                 break;
             }
         }

@@ -4,8 +4,8 @@ use std::net::SocketAddrV4;
 
 use serde_json::{Map, Value, json};
 use tickpath_book::Level;
-use tickpath_capture::Format;
-use tickpath_types::{Price, Side};
+use tickpath_capture::{DbnDefinition, DbnSchema, Format};
+use tickpath_types::{Price, ScaledPrice, Side};
 
 use crate::captures::CaptureReport;
 use crate::check::TwinReport;
@@ -57,7 +57,7 @@ impl ReplayReport {
             "seconds": self.files.iter().map(|file| file.elapsed.as_secs_f64()).sum::<f64>(),
             "integrity": integrity(&self.integrity()),
             "check": checks,
-            "tops": self.files.iter().flat_map(|file| &file.tops).map(top).collect::<Value>(),
+            "tops": self.files.iter().flat_map(FileReport::tops).collect::<Value>(),
             "symbol_count": self.files.iter().map(|file| file.symbol_count).sum::<usize>(),
             "absent_symbols": self.absent_symbols(),
             "exported": exported(&self.exported()),
@@ -69,8 +69,11 @@ impl FileReport {
     /// The report as a JSON object.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let symbols: Vec<Value> =
-            self.statistics.iter().map(|(symbol, statistics)| symbol_json(symbol, statistics)).collect();
+        let symbols: Vec<Value> = self
+            .statistics
+            .iter()
+            .map(|(symbol, statistics)| symbol_json(symbol, statistics, self.price_decimals))
+            .collect();
         json!({
             "file": self.path.display().to_string(),
             "format": match self.format {
@@ -82,6 +85,7 @@ impl FileReport {
             },
             "messages": self.messages,
             "messages_read": self.messages_read,
+            "snapshot_messages": self.snapshot_messages,
             "by_type": by_type(&self.by_type),
             "type_names": self.by_type.iter().map(|entry| (entry.code.clone(), json!(entry.name))).collect::<Map<_, _>>(),
             "first_ns": self.span.map(|(first, _)| first.ns),
@@ -96,7 +100,7 @@ impl FileReport {
             "seconds": self.elapsed.as_secs_f64(),
             "integrity": integrity(&self.integrity),
             "check": check(&self.check),
-            "tops": self.tops.iter().map(top).collect::<Value>(),
+            "tops": self.tops(),
             "symbol_count": self.symbol_count,
             "symbols": symbols,
             "absent_symbols": self.absent_symbols,
@@ -107,10 +111,32 @@ impl FileReport {
             }),
             "exported": exported(&self.exported),
             "trustworthy": self.is_trustworthy(),
+            "reliability": self.reliability().name(),
             "contradictions": self.contradictions,
+            "reservations": self.reservations,
+            "schema": self.schema.map(DbnSchema::name),
+            "definitions": self.definitions.iter().map(definition).collect::<Value>(),
             "capture": self.capture.as_ref().map(capture),
         })
     }
+}
+
+impl FileReport {
+    fn tops(&self) -> Vec<Value> {
+        self.tops.iter().map(|book| top(book, self.price_decimals)).collect()
+    }
+}
+
+fn definition(definition: &DbnDefinition) -> Value {
+    json!({
+        "symbol": definition.symbol,
+        "class": definition.class.to_string(),
+        "exchange": definition.exchange,
+        "currency": definition.currency,
+        "tick": definition.tick.map(|tick| tick.to_string()),
+        "strike": definition.strike.map(|strike| strike.to_string()),
+        "expiration_ns": definition.expiration_ns,
+    })
 }
 
 fn capture(capture: &CaptureReport) -> Value {
@@ -214,8 +240,9 @@ fn check(check: &CheckReport) -> Value {
     }
 }
 
-fn top(book: &SymbolBook) -> Value {
-    let level = |level: &Level| json!({ "price": level.price.to_string(), "qty": level.qty.0, "orders": level.order_count });
+fn top(book: &SymbolBook, decimals: u8) -> Value {
+    let price = |price: Price| ScaledPrice { units: price.0, decimals }.to_string();
+    let level = |level: &Level| json!({ "price": price(level.price), "qty": level.qty.0, "orders": level.order_count });
     let mut map = Map::new();
     map.insert("symbol".to_owned(), json!(book.symbol));
     for side in Side::BOTH {
@@ -224,8 +251,9 @@ fn top(book: &SymbolBook) -> Value {
     Value::Object(map)
 }
 
-fn symbol_json(symbol: &str, statistics: &SymbolStatistics) -> Value {
-    let price = |price: Option<Price>| price.map(|price| price.to_string());
+fn symbol_json(symbol: &str, statistics: &SymbolStatistics, decimals: u8) -> Value {
+    let scaled = |units| ScaledPrice { units, decimals }.to_string();
+    let price = |price: Option<Price>| price.map(|price| scaled(price.0));
     json!({
         "symbol": symbol,
         "messages": statistics.messages,
@@ -235,9 +263,17 @@ fn symbol_json(symbol: &str, statistics: &SymbolStatistics) -> Value {
         "low": price(statistics.low),
         "high": price(statistics.high),
         "last": price(statistics.last),
-        "tick": Price(statistics.tick as i64).to_string(),
-        "spread_sum": Price(i64::try_from(statistics.spread_sum).unwrap_or(i64::MAX - 1)).to_string(),
+        "tick": scaled(i64::try_from(statistics.tick).unwrap_or(i64::MAX)),
+        "spread_sum": spread_sum(statistics.spread_sum, decimals),
         "spread_count": statistics.spread_count,
         "spread_average_ticks_ppm": statistics.spread_average_ticks_ppm().map(|ppm| u64::try_from(ppm).unwrap_or(u64::MAX)),
     })
+}
+
+/// A sum of prices, which may be above every price, with four decimals or as many more as it needs.
+fn spread_sum(units: u128, decimals: u8) -> String {
+    let scale = 10_u128.pow(u32::from(decimals));
+    let whole = units / scale;
+    let fraction = ScaledPrice { units: (units % scale) as i64, decimals }.to_string();
+    format!("{whole}{}", fraction.trim_start_matches('0'))
 }

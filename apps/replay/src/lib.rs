@@ -1,6 +1,6 @@
 //! Recorded markets through full order-by-order books, with the proof that the books are right.
 //!
-//! [`replay()`] reads one file - ITCH 5.0, DBN of schema MBO, a LOBSTER message file, or a capture of packets, plain or compressed -
+//! [`replay()`] reads one file - ITCH 5.0, DBN, a LOBSTER message file, or a capture of packets, plain or compressed -
 //! builds the book of every symbol, order by order, and gives a [`FileReport`]: counts by type, what decoding
 //! and the books cost per message, contradictions with where they are, statistics and books of symbols. Memory
 //! is constant beyond the books. A plain twin beside ([`ReplayOptions::check_every`]), and for LOBSTER the
@@ -33,6 +33,7 @@ mod fold;
 mod integrity;
 mod itch;
 mod json;
+mod levels;
 mod lobster_rows;
 mod message;
 mod moment;
@@ -60,7 +61,7 @@ pub use options::{
     CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, ORDERS_MAX_DEFAULT, ReplayOptions, SYMBOLS_SHOWN,
     Speed,
 };
-pub use report::{CheckReport, FileReport, ReplayReport, SymbolBook, TypeCount};
+pub use report::{CheckReport, FileReport, Reliability, ReplayReport, SymbolBook, TypeCount};
 pub use run::{Progress, ReplayError, replay, replay_all};
 pub use session::Ended;
 pub use statistics::SymbolStatistics;

@@ -1,6 +1,7 @@
 //! Messages of each format as the tape sees them.
 
 use tickpath_capture::{EventKind, Format, IgnoredReason, RecordedEvent, RecordingInfo, Status};
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{Message, YesNo, message_len};
 use tickpath_nasdaq::wire::Stock;
 use tickpath_types::{Price, Qty};
@@ -62,6 +63,11 @@ pub(crate) trait RecordedMessage {
     /// Its time, as the recording counts.
     fn ts_ns(&self) -> u64;
 
+    /// Whether it is part of a snapshot, which builds the books and is none of what happened.
+    fn is_snapshot(&self) -> bool {
+        false
+    }
+
     /// What it says; `number` is its number in the file.
     fn see<'s>(&'s self, number: u64, source: Source<'s>) -> Seen<'s>;
 }
@@ -75,6 +81,8 @@ impl RecordedMessage for &[u8] {
     #[inline]
     fn ts_ns(&self) -> u64 {
         match self.get(ITCH_TIME) {
+            // The end of a snapshot has no time.
+            _ if is_end_of_snapshot(self) => 0,
             Some([a, b, c, d, e, f]) => u64::from_be_bytes([0, 0, *a, *b, *c, *d, *e, *f]),
             _ => 0,
         }
@@ -82,6 +90,9 @@ impl RecordedMessage for &[u8] {
 
     fn see<'s>(&'s self, number: u64, _source: Source<'s>) -> Seen<'s> {
         let code = self.first().copied().unwrap_or_default();
+        if is_end_of_snapshot(self) {
+            return Seen { ends_snapshot: true, ..blank(number, 0, 0, code) };
+        }
         if message_len(code) != Some(self.len()) {
             return Seen { is_malformed: true, ..blank(number, self.ts_ns(), 0, code) };
         }
@@ -97,6 +108,12 @@ impl RecordedMessage for &[u8] {
         }
         seen
     }
+}
+
+/// GLIMPSE's own message, with which a snapshot of ITCH messages ends.
+#[inline]
+pub(crate) fn is_end_of_snapshot(message: &[u8]) -> bool {
+    matches!(message, [b'G', ..] if message.len() == EndOfSnapshot::LEN)
 }
 
 fn see_itch<'s>(message: &'s [u8], seen: &mut Seen<'s>) {
@@ -163,6 +180,8 @@ pub(crate) const fn blank<'s>(number: u64, ts_ns: u64, instrument: u16, code: u8
         state: None,
         stage: None,
         is_malformed: false,
+        is_snapshot: false,
+        ends_snapshot: false,
         needs_order: false,
         order_price: None,
         is_add: false,
@@ -178,10 +197,16 @@ impl RecordedMessage for RecordedEvent {
         self.ts_ns
     }
 
+    #[inline]
+    fn is_snapshot(&self) -> bool {
+        self.is_snapshot
+    }
+
     fn see<'s>(&'s self, number: u64, source: Source<'s>) -> Seen<'s> {
         let instrument = instrument_id(self.instrument).map_or(0, |id| id.0);
         let mut seen = blank(number, self.ts_ns, instrument, event_code(source.format, &self.kind));
         seen.symbol = source.symbols.get(self.instrument as usize).map(String::as_bytes);
+        seen.is_snapshot = self.is_snapshot;
         match self.kind {
             EventKind::Add { level, .. } => {
                 seen.is_add = true;
@@ -253,6 +278,7 @@ const fn dbn_name(code: u8) -> &'static str {
         b'F' => "Fill",
         b'T' => "Trade",
         b'R' => "Clear book",
+        b'D' => "Definition",
         b'N' => "Other record",
         _ => "Record with a field out of range",
     }
@@ -296,13 +322,13 @@ const fn itch_name(code: u8) -> &'static str {
         b'I' => "Net Order Imbalance",
         b'N' => "Retail Price Improvement",
         b'O' => "Direct Listing Price Discovery",
+        b'G' => "End of Snapshot",
         _ => UNKNOWN,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tickpath_capture::{Depth, TimeBase};
     use tickpath_config::Zone;
     use tickpath_types::{SystemEventCode, TradingState};
 
@@ -310,11 +336,12 @@ mod tests {
 
     #[test]
     fn events_publish_the_state_of_session_and_instrument() {
-        let info = RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
-        let calendar = Calendar { base: info.time_base, zone: Zone::EASTERN, date: None };
+        let info = crate::itch::INFO;
+        let (zone, midnight) = (Zone::EASTERN, Zone::EASTERN);
+        let calendar = Calendar { base: info.time_base, zone, midnight, date: None };
         let source = Source { format: Format::Lobster, types: Types::Lobster, info, calendar, symbols: &[] };
         let seen = |kind| {
-            let event = RecordedEvent { ts_ns: 1, instrument: 0, ends_transaction: true, kind };
+            let event = RecordedEvent { ts_ns: 1, kind, ..RecordedEvent::NOTHING };
             let seen = event.see(1, source);
             (seen.state, seen.stage)
         };

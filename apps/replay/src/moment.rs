@@ -8,9 +8,6 @@ use tickpath_config::{Date, Zone};
 
 const NS_PER_SEC: u64 = 1_000_000_000;
 const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
-/// Whose midnight times count from, where they do: ITCH and LOBSTER are of New York.
-const EXCHANGE: Zone = Zone::EASTERN;
-
 /// A time of day, perhaps with a date: `09:30:00`, `15:59:59.999999999`, `2023-12-25T23:00:00`.
 ///
 /// By the clocks of the exchange: Eastern Time for ITCH, LOBSTER and captures, UTC for DBN, unless another zone is
@@ -53,10 +50,10 @@ impl Moment {
     /// has a date and the recording has none.
     pub(crate) fn in_recording(self, calendar: &Calendar, first_ns: u64) -> Option<u64> {
         match (calendar.base, self.day) {
-            (TimeBase::Midnight, day) if calendar.zone != EXCHANGE => {
+            (TimeBase::Midnight, day) if calendar.zone != calendar.midnight => {
                 let session = calendar.date?.day();
                 let utc_ns = calendar.zone.utc_ns(day.unwrap_or(session) * NS_PER_DAY + self.ns);
-                Some(utc_ns.saturating_sub(EXCHANGE.utc_ns(session * NS_PER_DAY)))
+                Some(utc_ns.saturating_sub(calendar.midnight_ns()?))
             }
             (TimeBase::Midnight, None) => Some(self.ns),
             (TimeBase::Midnight, Some(day)) => {
@@ -103,10 +100,27 @@ fn digits(text: &str) -> Option<u64> {
 pub struct Calendar {
     /// From when they count.
     pub base: TimeBase,
-    /// Whose clocks people's times are meant by; times from midnight are the exchange's own.
+    /// The zone of times on the command line and in the report.
     pub zone: Zone,
+    /// The zone of the midnight that times count from, where they do: New York for ITCH and LOBSTER, UTC for our own venue.
+    pub midnight: Zone,
     /// The day of the session, where it is known.
     pub date: Option<Date>,
+}
+
+impl Calendar {
+    /// When the session's day began, where it is known.
+    fn midnight_ns(&self) -> Option<u64> {
+        self.date.map(|session| self.midnight.utc_ns(session.day() * NS_PER_DAY))
+    }
+
+    /// Nanoseconds to add to a time of the recording so that it counts from 1970-01-01 UTC; 0 where the day is not known.
+    pub(crate) fn epoch_offset_ns(&self) -> u64 {
+        match self.base {
+            TimeBase::UnixEpoch => 0,
+            TimeBase::Midnight => self.midnight_ns().unwrap_or(0),
+        }
+    }
 }
 
 /// A time of a recording, for a report.
@@ -120,11 +134,11 @@ pub struct RecordedTime {
 
 impl fmt::Display for RecordedTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Calendar { base, zone, date: session } = self.calendar;
-        let local_ns = match (base, session) {
+        let Calendar { base, zone, midnight, .. } = self.calendar;
+        let local_ns = match (base, self.calendar.midnight_ns()) {
             (TimeBase::UnixEpoch, _) => Some(zone.local_ns(self.ns)),
-            (TimeBase::Midnight, Some(session)) => {
-                Some(zone.local_ns(EXCHANGE.utc_ns(session.day() * NS_PER_DAY).saturating_add(self.ns)))
+            (TimeBase::Midnight, Some(midnight_ns)) => {
+                Some(zone.local_ns(midnight_ns.saturating_add(self.ns)))
             }
             (TimeBase::Midnight, None) => None,
         };
@@ -141,7 +155,7 @@ impl fmt::Display for RecordedTime {
         match local_ns {
             Some(_) => write!(f, " {zone}"),
             // Another zone's would need the date.
-            None if zone != EXCHANGE => write!(f, " {EXCHANGE}"),
+            None if zone != midnight => write!(f, " {midnight}"),
             None => Ok(()),
         }
     }
@@ -152,12 +166,12 @@ mod tests {
     use super::*;
 
     const fn calendar(base: TimeBase) -> Calendar {
-        Calendar { base, zone: Zone::UTC, date: None }
+        Calendar { base, zone: Zone::UTC, midnight: Zone::EASTERN, date: None }
     }
 
     #[test]
     fn times_are_exact() {
-        let calendar = Calendar { base: TimeBase::Midnight, zone: EXCHANGE, date: None };
+        let calendar = Calendar { zone: Zone::EASTERN, ..calendar(TimeBase::Midnight) };
         let ns = |text: &str| text.parse::<Moment>().unwrap().in_recording(&calendar, 0);
         assert_eq!(ns("09:30:00"), Some(34_200 * NS_PER_SEC));
         assert_eq!(ns("09:30:00.5"), Some(34_200 * NS_PER_SEC + 500_000_000));
@@ -209,6 +223,7 @@ mod tests {
         let calendar = |zone, date: Option<&str>| Calendar {
             base: TimeBase::Midnight,
             zone,
+            midnight: Zone::EASTERN,
             date: date.map(|date| date.parse().unwrap()),
         };
         let opened = 34_200 * NS_PER_SEC;
@@ -232,6 +247,7 @@ mod tests {
         let eastern = |base, date: Option<&str>| Calendar {
             base,
             zone: Zone::EASTERN,
+            midnight: Zone::EASTERN,
             date: date.map(|date| date.parse().unwrap()),
         };
         let open: Moment = "09:30:00".parse().unwrap();

@@ -79,7 +79,7 @@ pub struct ReplayOptions {
 impl ReplayOptions {
     /// What the times of a recording mean, which counts from `base` at an exchange in `zone`.
     pub(crate) fn calendar(&self, base: TimeBase, zone: Zone) -> Calendar {
-        Calendar { base, zone: self.zone.unwrap_or(zone), date: self.date }
+        Calendar { base, zone: self.zone.unwrap_or(zone), midnight: Zone::EASTERN, date: self.date }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tickpath_book::{BooksById, Level};
-use tickpath_capture::{Depth, Format};
+use tickpath_capture::{DbnDefinition, DbnSchema, Depth, Format};
 use tickpath_types::{InstrumentId, Side};
 
 use crate::captures::CaptureReport;
@@ -57,6 +57,29 @@ impl CheckReport {
     }
 }
 
+/// The reliability of the books of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reliability {
+    /// Nothing contradicts the recording, and nothing is missing that could have been seen.
+    Complete,
+    /// Nothing contradicts it, but it does not cover all: see the reservations.
+    Partial,
+    /// It contradicts itself: see the contradictions.
+    Contradicted,
+}
+
+impl Reliability {
+    /// Its name in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reliability::Complete => "complete",
+            Reliability::Partial => "partial",
+            Reliability::Contradicted => "contradicted",
+        }
+    }
+}
+
 /// What a replay of one file found.
 #[derive(Clone, Debug)]
 pub struct FileReport {
@@ -70,6 +93,10 @@ pub struct FileReport {
     pub messages_read: u64,
     /// Messages in the window.
     pub messages: u64,
+    /// Those of them that are parts of snapshots: they built the books, and are in no statistics.
+    pub snapshot_messages: u64,
+    /// Decimals of the units in which prices are counted.
+    pub price_decimals: u8,
     /// These by type, most frequent first.
     pub by_type: Vec<TypeCount>,
     /// Times of the first and last of these.
@@ -104,11 +131,27 @@ pub struct FileReport {
     pub ended: Option<Ended>,
     /// Everything for which the result cannot be trusted, in words; empty when it can.
     pub contradictions: Vec<String>,
+    /// Reasons for which the books are incomplete, or cannot be judged, in words.
+    pub reservations: Vec<String>,
+    /// Of DBN without orders: its schema, ...
+    pub schema: Option<DbnSchema>,
+    /// ... and what it defines.
+    pub definitions: Vec<DbnDefinition>,
     /// Of a capture: its channels, and what else was in it. A capture has a report for each recording in it.
     pub capture: Option<CaptureReport>,
 }
 
 impl FileReport {
+    /// The reliability of the books.
+    #[must_use]
+    pub fn reliability(&self) -> Reliability {
+        match (self.contradictions.as_slice(), self.reservations.as_slice()) {
+            ([], []) => Reliability::Complete,
+            ([], _) => Reliability::Partial,
+            _ => Reliability::Contradicted,
+        }
+    }
+
     /// True when nothing contradicts the result.
     #[must_use]
     pub fn is_trustworthy(&self) -> bool {
@@ -130,6 +173,22 @@ impl FileReport {
         let check = CheckReport { twin, rows };
         let mut contradictions = tape.integrity.contradictions(judgement);
         contradictions.extend(check.differences().map(str::to_owned));
+        let mut reservations: Vec<String> = tape.integrity.unjudged(judgement).into_iter().collect();
+        if let (Depth::Partial { levels }, true) = (source.info.depth, judgement.has_books) {
+            let levels =
+                levels.map_or("the best levels".to_owned(), |count| format!("the best {count} level(s)"));
+            reservations
+                .push(format!("the recording covers {levels} of each side: what rests below is missing"));
+        }
+        let part = session.ended.map(|ended| match ended {
+            Ended::Limit => "up to --limit",
+            Ended::Window => "up to --to",
+            Ended::Stopped => "up to where it was stopped",
+        });
+        reservations.extend(part.map(|part| format!("the recording was read {part}")));
+        if !judgement.has_books {
+            reservations.push("no books were built: nothing but the messages was judged".to_owned());
+        }
 
         // Number 0 is the whole system; one whose symbol no message told is known by its number.
         let seen = tape.instruments.iter().enumerate().skip(1);
@@ -164,6 +223,8 @@ impl FileReport {
             depth: source.info.depth,
             messages_read: session.number,
             messages: tape.counts.iter().sum(),
+            snapshot_messages: tape.snapshot_count,
+            price_decimals: source.info.price_decimals,
             by_type: by_type(source.types, &tape.counts),
             span: tape.span_ns.map(|(first, last)| (time(first), time(last))),
             symbol_count: seen.count(),
@@ -180,8 +241,11 @@ impl FileReport {
             check,
             ended: session.ended,
             contradictions,
+            reservations,
             exported: tape.exporter.rows(),
             integrity: std::mem::take(&mut tape.integrity),
+            schema: None,
+            definitions: Vec::new(),
             capture: None,
         }
     }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use tickpath_agent::StopSignal;
 use tickpath_capture::table::TableError;
-use tickpath_capture::{CaptureError, Format, RecordingFile};
+use tickpath_capture::{CaptureError, DbnFile, Format, Recording, RecordingFile};
+use tickpath_config::Date;
 
 use crate::exports::{ExportedRows, Exporter};
 use crate::options::{Exports, ReplayOptions};
 use crate::report::{FileReport, ReplayReport};
 use crate::session::Session;
-use crate::{captures, events, itch};
+use crate::{captures, events, itch, levels};
 
 /// How far a replay is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +53,19 @@ pub enum ReplayError {
         /// The feed.
         feed: &'static str,
     },
+    /// The schema has nothing that a table could be made of: leave its option out.
+    #[error("DBN of schema {schema} has nothing for {option}: leave it out")]
+    NothingFor {
+        /// The schema.
+        schema: &'static str,
+        /// The option of the table.
+        option: &'static str,
+    },
     /// No packet of the capture is of a known protocol, or what was asked for: see what there is.
-    #[error("{file} has no market data of a known protocol ({found}): known are {}", known())]
+    #[error(
+        "{file} has no market data of a known protocol ({found}): known are {}; convert CME MDP 3.0, Cboe PITCH and others to DBN of schema mbo or mbp-10",
+        known()
+    )]
     NothingKnown {
         /// The capture.
         file: String,
@@ -89,8 +101,15 @@ pub fn replay(
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
-    let file = RecordingFile::open(path)?;
-    let mut exporter = Exporter::create(&options.exports, options.depth, false, file.format().is_capture())?;
+    let file = match RecordingFile::open_until(path, stop) {
+        // It was waited for.
+        Err(_) if stop.is_stopped() => {
+            return Ok(ReplayReport { left_out: vec![path.to_owned()], ..ReplayReport::default() });
+        }
+        opened => opened?,
+    };
+    let contents = Contents::of(path, file.format(), options);
+    let mut exporter = Exporter::create(&options.exports, options.depth, false, contents)?;
     let files = replay_into(path, file, options, &mut exporter, stop, observer)?;
     let mut report = ReplayReport { files, ..ReplayReport::default() };
     finish_exports(exporter, &mut report)?;
@@ -119,7 +138,8 @@ pub fn replay_all(
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
-    let mut exporter = Exporter::create(&options.exports, options.depth, true, has_captures(paths, options))?;
+    let mut exporter =
+        Exporter::create(&options.exports, options.depth, true, Contents::of_all(paths, options))?;
     let mut report = ReplayReport::default();
     for (index, path) in paths.iter().enumerate() {
         if stop.is_stopped() {
@@ -127,12 +147,13 @@ pub fn replay_all(
             continue;
         }
         let mut observer = |progress: &Progress| observer(&Progress { file: index, ..*progress });
-        let result = RecordingFile::open(path)
+        let result = RecordingFile::open_until(path, stop)
             .map_err(ReplayError::from)
             .and_then(|file| replay_into(path, file, options, &mut exporter, stop, &mut observer));
         match result {
             Ok(found) => report.files.extend(found),
             Err(error @ (ReplayError::Table(_) | ReplayError::EmptyWindow)) => return Err(error),
+            Err(_) if stop.is_stopped() => report.left_out.push(path.clone()),
             Err(error) => report.failures.push((path.clone(), error.to_string())),
         }
     }
@@ -140,10 +161,42 @@ pub fn replay_all(
     Ok(report)
 }
 
-/// Whether one of the files is a capture, where there are tables to tell; what is no regular file cannot be looked into.
-fn has_captures(paths: &[PathBuf], options: &ReplayOptions) -> bool {
-    let is_capture = |path: &PathBuf| path.is_file() && Format::detect(path).is_ok_and(Format::is_capture);
-    options.exports != Exports::default() && paths.iter().any(is_capture)
+/// The kinds of the files that a table is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contents {
+    /// One of them is a capture, which may have several recordings.
+    pub(crate) has_captures: bool,
+    /// The day of every file is known, so that all times are UTC.
+    pub(crate) is_dated: bool,
+}
+
+impl Contents {
+    fn of(path: &Path, format: Format, options: &ReplayOptions) -> Contents {
+        let has_dates = matches!(format, Format::Dbn | Format::Pcap | Format::PcapNg);
+        let is_dated = has_dates || session_date(path, format, options).is_some();
+        Contents { has_captures: format.is_capture(), is_dated }
+    }
+
+    /// Of several files, where there are tables to tell; what is no regular file cannot be looked into.
+    fn of_all(paths: &[PathBuf], options: &ReplayOptions) -> Contents {
+        let mut all = Contents { has_captures: false, is_dated: true };
+        if options.exports == Exports::default() {
+            return all;
+        }
+        for path in paths {
+            let format = if path.is_file() { Format::detect(path).ok() } else { None };
+            let one = format.map(|format| Contents::of(path, format, options));
+            all.has_captures |= one.is_some_and(|one| one.has_captures);
+            all.is_dated &= one.is_none_or(|one| one.is_dated) && (path.is_file() || options.date.is_some());
+        }
+        all
+    }
+}
+
+/// The day of a session whose messages have none: `--date`, or the one in the name of a LOBSTER file.
+pub(crate) fn session_date(path: &Path, format: Format, options: &ReplayOptions) -> Option<Date> {
+    let in_name = || path.file_name()?.to_str()?.split('_').nth(1)?.parse().ok();
+    options.date.or_else(|| if format == Format::Lobster { in_name() } else { None })
 }
 
 /// Replays one file into tables that may have rows of others.
@@ -163,7 +216,11 @@ fn replay_into(
     let session = Session::new(options, exporter, stop, observer);
     match format {
         Format::Itch => Ok(vec![itch::replay(path, file, session)?]),
-        Format::Dbn | Format::Lobster => Ok(vec![events::replay(path, file, session)?]),
+        Format::Dbn => Ok(vec![match DbnFile::of(file)? {
+            DbnFile::Orders(recording) => events::replay(path, recording, session)?,
+            DbnFile::Levels(file) => levels::replay(path, *file, session)?,
+        }]),
+        Format::Lobster => Ok(vec![events::replay(path, Recording::of(file)?, session)?]),
         Format::Pcap | Format::PcapNg => captures::replay(path, file, session),
     }
 }

@@ -162,6 +162,20 @@ impl<'a> Session<'a> {
         is_due
     }
 
+    /// Records the error that ended the reading; none when the replay was stopped while it waited for a pipe.
+    pub(crate) fn read_failed(&mut self, error: &impl ToString) {
+        if self.stop.is_stopped() {
+            self.ended = Some(Ended::Stopped);
+        } else {
+            self.tape.integrity.read_error.get_or_insert_with(|| error.to_string());
+        }
+    }
+
+    /// The signal that ends the replay.
+    pub(crate) const fn stop(&self) -> &'a StopSignal {
+        self.stop
+    }
+
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -199,7 +213,9 @@ impl<'a> Session<'a> {
         messages: &[M],
         calendar: &Calendar,
     ) -> Result<usize, ReplayError> {
-        if let (false, Some(first)) = (self.has_window, messages.iter().find(|message| message.ts_ns() > 0)) {
+        if let (false, Some(first)) =
+            (self.has_window, messages.iter().find(|message| message.ts_ns() > 0 && !message.is_snapshot()))
+        {
             self.tape.window = Window::resolve(self.options, calendar, first.ts_ns())?;
             self.has_window = true;
         }
@@ -212,7 +228,8 @@ impl<'a> Session<'a> {
         }
         let to_ns = self.tape.window.to_ns;
         if to_ns < u64::MAX
-            && let Some(end) = messages[..len].iter().position(|message| message.ts_ns() >= to_ns)
+            && let Some(end) =
+                messages[..len].iter().position(|message| message.ts_ns() >= to_ns && !message.is_snapshot())
         {
             (len, self.ended) = (end, Some(Ended::Window));
         }
@@ -239,7 +256,8 @@ impl<'a> Session<'a> {
         while start < messages.len() {
             let rest = &messages[start..];
             let from_ns = self.tape.window.from_ns;
-            let ts_of = |index: usize| Some(rest[index].ts_ns()).filter(|ts_ns| *ts_ns >= from_ns);
+            let is_waited_for = |message: &&M| message.ts_ns() >= from_ns && !message.is_snapshot();
+            let ts_of = |index: usize| Some(&rest[index]).filter(is_waited_for).map(M::ts_ns);
             let Some(due) = self.pacer.wait(rest.len(), ts_of, self.stop) else {
                 self.ended = Some(Ended::Stopped);
                 break;
@@ -294,7 +312,7 @@ impl<'a> Session<'a> {
             self.tape.message(&seen, update, books.is_some(), || place(index))?;
             if let (Some(books), Some(_), true) = (books, update, self.tape.exporter.wants_depth()) {
                 let known = &self.tape.instruments[usize::from(seen.instrument)];
-                if known.is_chosen && self.tape.window.contains(seen.ts_ns) {
+                if known.is_chosen && !seen.is_snapshot && self.tape.window.contains(seen.ts_ns) {
                     let symbol = known.symbol.as_deref().unwrap_or_default();
                     let instrument = InstrumentId(seen.instrument);
                     self.tape.exporter.depth(seen.ts_ns, number, symbol, instrument, books)?;

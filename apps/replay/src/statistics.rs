@@ -21,11 +21,11 @@ pub struct SymbolStatistics {
     pub low: Option<Price>,
     /// Price of the last of these trades.
     pub last: Option<Price>,
-    /// Sum of the spread, in 10^-4, after each message that left a bid below an ask.
+    /// Sum of the spread, in units of prices, after each message that left a bid below an ask.
     pub spread_sum: u128,
     /// How many such messages.
     pub spread_count: u64,
-    /// Greatest common divisor of all prices of its orders, in 10^-4: what its tick can be at most.
+    /// Greatest common divisor of all prices of its orders, in units of prices: what its tick can be at most.
     pub tick: u64,
 }
 

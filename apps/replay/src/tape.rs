@@ -1,6 +1,9 @@
 //! What the messages say, message by message: counts, statistics, contradictions, exports.
 
-use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingState, UpdateKind};
+use tickpath_capture::PRICE_DECIMALS;
+use tickpath_types::{
+    MarketUpdate, Price, Qty, ScaledPrice, Side, SystemEventCode, TradingState, UpdateKind,
+};
 
 use crate::exports::Exporter;
 use crate::integrity::{Integrity, MarketState};
@@ -28,6 +31,10 @@ pub(crate) struct Seen<'a> {
     /// The stage of the session that it publishes.
     pub(crate) stage: Option<SystemEventCode>,
     pub(crate) is_malformed: bool,
+    /// A part of a snapshot: it builds the book and is in no statistics.
+    pub(crate) is_snapshot: bool,
+    /// All before it was a snapshot; it has no time.
+    pub(crate) ends_snapshot: bool,
     /// True when it is about an order that must rest.
     pub(crate) needs_order: bool,
     /// True for an add or replacement, whose price shows the tick.
@@ -124,6 +131,10 @@ pub(crate) struct Tape<'a> {
     pub(crate) window: Window,
     /// Times of the first and last message in the window.
     pub(crate) span_ns: Option<(u64, u64)>,
+    /// Messages that are parts of snapshots.
+    pub(crate) snapshot_count: u64,
+    /// Decimals of the units of prices.
+    pub(crate) price_decimals: u8,
     chosen: Vec<String>,
     /// The stage of the session that was published last.
     stage: Option<SystemEventCode>,
@@ -134,6 +145,7 @@ pub(crate) struct Tape<'a> {
 /// What a tape keeps of one recording, while another one of the same file is written on.
 pub(crate) struct TapeState {
     counts: [u64; 256],
+    snapshot_count: u64,
     integrity: Integrity,
     instruments: Vec<TapeInstrument>,
     window: Window,
@@ -148,6 +160,7 @@ impl TapeState {
     pub(crate) fn new() -> TapeState {
         TapeState {
             counts: [0; 256],
+            snapshot_count: 0,
             integrity: Integrity::default(),
             instruments: Vec::new(),
             window: Window::WHOLE,
@@ -176,16 +189,25 @@ impl<'a> Tape<'a> {
             exporter,
             window: Window::WHOLE,
             span_ns: None,
+            snapshot_count: 0,
+            price_decimals: PRICE_DECIMALS,
             chosen: options.symbols.clone(),
             stage: None,
             last_ts_ns: Box::new([0; 256]),
         }
     }
 
+    /// Sets the decimals of the units of prices.
+    pub(crate) const fn set_price_decimals(&mut self, decimals: u8) {
+        self.price_decimals = decimals;
+        self.exporter.set_price_decimals(decimals);
+    }
+
     /// Goes over to another recording, whose state this one's takes the place of.
     pub(crate) fn swap(&mut self, state: &mut TapeState) {
         use std::mem::swap;
         swap(&mut self.counts, &mut state.counts);
+        swap(&mut self.snapshot_count, &mut state.snapshot_count);
         swap(&mut self.integrity, &mut state.integrity);
         swap(&mut self.instruments, &mut state.instruments);
         swap(&mut self.window, &mut state.window);
@@ -233,14 +255,22 @@ impl<'a> Tape<'a> {
         has_books: bool,
         place: impl Fn() -> String,
     ) -> Result<(), ReplayError> {
-        let in_window = self.window.contains(seen.ts_ns);
+        let is_counted = self.window.contains(seen.ts_ns);
+        self.counts[usize::from(seen.code)] += u64::from(is_counted);
+        if seen.ends_snapshot {
+            self.end_snapshot();
+            return Ok(());
+        }
+        let in_window = is_counted && !seen.is_snapshot;
         if in_window {
-            self.counts[usize::from(seen.code)] += 1;
             self.span_ns = Some((self.span_ns.map_or(seen.ts_ns, |(first, _)| first), seen.ts_ns));
         }
         if seen.is_malformed {
             self.integrity.malformed.add(place);
             return Ok(());
+        }
+        if seen.is_snapshot {
+            return self.snapshot(seen, update, is_counted);
         }
         let last_ts_ns = &mut self.last_ts_ns[usize::from(seen.channel)];
         if seen.ts_ns < std::mem::replace(last_ts_ns, seen.ts_ns) {
@@ -261,13 +291,44 @@ impl<'a> Tape<'a> {
         let bbo = update.map(Bbo::of);
         if let Some(bbo) = bbo.filter(|bbo| bbo.has_both() && bbo.bid.0 >= bbo.ask.0) {
             let state = MarketState { stage, trading: instrument.trading };
-            let words = || format!("{} (bid {} at ask {})", place(), Price(bbo.bid.0), Price(bbo.ask.0));
+            let price = |units| ScaledPrice { units, decimals: self.price_decimals };
+            let words = || format!("{} (bid {} at ask {})", place(), price(bbo.bid.0), price(bbo.ask.0));
             self.integrity.crossed.add(state, words);
         }
         if in_window {
             self.observe(seen, update, bbo)?;
         } else if let Some(bbo) = bbo {
             self.instruments[usize::from(seen.instrument)].bbo = bbo;
+        }
+        Ok(())
+    }
+
+    /// All messages so far were a snapshot: they are in no statistics.
+    fn end_snapshot(&mut self) {
+        self.snapshot_count = self.counts.iter().sum();
+        self.span_ns = None;
+        for instrument in &mut self.instruments {
+            let tick = instrument.statistics.tick;
+            instrument.statistics = SymbolStatistics { tick, ..SymbolStatistics::default() };
+        }
+    }
+
+    /// A part of a snapshot: the book is that of the moment after it, and nothing happened.
+    fn snapshot(
+        &mut self,
+        seen: &Seen<'_>,
+        update: Option<&MarketUpdate>,
+        is_counted: bool,
+    ) -> Result<(), ReplayError> {
+        self.snapshot_count += u64::from(is_counted);
+        let instrument = self.instrument(seen.instrument, seen.symbol);
+        if let Some(price) = seen.order_price {
+            instrument.statistics.learn_tick(price);
+        }
+        let instrument = &self.instruments[usize::from(seen.instrument)];
+        if is_counted && instrument.is_chosen && self.exporter.wants_orders() {
+            let symbol = instrument.symbol.as_deref().unwrap_or_default();
+            self.exporter.order(seen, symbol, update)?;
         }
         Ok(())
     }
@@ -292,7 +353,9 @@ impl<'a> Tape<'a> {
                 statistics.trade(price, trade.qty);
             }
             if instrument.is_chosen {
-                let aggressor = trade.aggressor.or(executed.map(MarketUpdate::aggressor));
+                // Of an order that rested the side is known; of any other trade only what the message says.
+                let of_order = executed.filter(|_| seen.is_execution);
+                let aggressor = trade.aggressor.or(of_order.map(MarketUpdate::aggressor));
                 self.exporter.trade(seen, symbol, &SeenTrade { price, aggressor, ..trade })?;
             }
         }

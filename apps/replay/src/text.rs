@@ -2,14 +2,17 @@
 
 use std::fmt;
 
-use tickpath_capture::{Depth, Format};
-use tickpath_types::{Price, Side};
+use tickpath_book::Level;
+use tickpath_capture::{DbnSchema, Depth, Format};
+use tickpath_config::Zone;
+use tickpath_types::{Price, ScaledPrice, Side};
 
 use crate::captures::{CaptureReport, ChannelReport};
 use crate::cost::Cost;
 use crate::exports::ExportedRows;
 use crate::integrity::Finding;
-use crate::report::{FileReport, ReplayReport, SymbolBook, TypeCount};
+use crate::options::SYMBOLS_SHOWN;
+use crate::report::{FileReport, Reliability, ReplayReport, SymbolBook, TypeCount};
 use crate::session::Ended;
 use crate::statistics::SymbolStatistics;
 
@@ -68,7 +71,8 @@ impl fmt::Display for FileReport {
         write_integrity(self, f)?;
         write_checks(self, f)?;
         write_statistics(self, f)?;
-        write_tops(&self.tops, f)?;
+        write_tops(&self.tops, self.price_decimals, f)?;
+        write_definitions(self, f)?;
         write_exports(&self.exported, f)?;
         for symbol in &self.absent_symbols {
             write!(f, "\nThere is no symbol {symbol} in the recording.")?;
@@ -80,7 +84,10 @@ impl fmt::Display for FileReport {
 fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let format = match (report.format, report.depth) {
         (Format::Itch, _) => "ITCH 5.0".to_owned(),
-        (Format::Dbn, _) => "DBN, market by order".to_owned(),
+        (Format::Dbn, _) => match report.schema {
+            None => "DBN, market by order".to_owned(),
+            Some(schema) => format!("DBN, {}", schema.name()),
+        },
         (Format::Lobster, Depth::Partial { levels: Some(levels) }) => format!("LOBSTER, {levels} level(s)"),
         (Format::Lobster, _) => "LOBSTER".to_owned(),
         (Format::Pcap, _) => "pcap".to_owned(),
@@ -102,6 +109,10 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let seconds = report.elapsed.as_secs_f64();
     let rate = report.messages_read as f64 / seconds.max(1e-9) / 1e6;
     write!(f, "\n{} messages in {seconds:.2} s ({rate:.2} million/s)", grouped(report.messages_read))?;
+    if report.snapshot_messages > 0 {
+        let count = grouped(report.snapshot_messages);
+        write!(f, ", {count} of them a snapshot, which builds the books and is in no statistics")?;
+    }
     if report.messages != report.messages_read {
         write!(f, ", {} of them in the window", grouped(report.messages))?;
     }
@@ -254,7 +265,7 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
         }
         write!(f, "\n  {:<34} {:>12}", "orders left at the end", grouped(integrity.orders_left))?;
     }
-    if let (Depth::Partial { .. }, Some(_)) = (report.depth, report.books) {
+    if report.format == Format::Lobster && report.books.is_some() {
         write!(f, "\n  {:<34} {:>12}", "orders that went unreported", grouped(integrity.unreported))?;
         f.write_str("\n  The recording covers the best levels only: orders from before it and from below these levels")?;
         f.write_str(
@@ -297,7 +308,7 @@ fn write_checks(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 }
 
 fn write_statistics(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if report.statistics.is_empty() {
+    if report.statistics.is_empty() || report.schema == Some(DbnSchema::Definition) {
         return Ok(());
     }
     write!(
@@ -307,7 +318,7 @@ fn write_statistics(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Res
     )?;
     let shown = report.shown_count;
     for (symbol, statistics) in report.statistics.iter().take(shown) {
-        write_symbol(symbol, statistics, f)?;
+        write_symbol(symbol, statistics, report.price_decimals, f)?;
     }
     match report.statistics.len().saturating_sub(shown) {
         0 => Ok(()),
@@ -319,11 +330,18 @@ fn write_statistics(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Res
     }
 }
 
-fn write_symbol(symbol: &str, statistics: &SymbolStatistics, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let price = |price: Option<Price>| price.map_or("-".to_owned(), |price| price.to_string());
-    let spread = statistics.spread_average_ticks_ppm().map_or("-".to_owned(), |ppm| {
-        format!("{}.{:03} x {}", ppm / 1_000_000, ppm / 1_000 % 1_000, Price(statistics.tick as i64))
-    });
+fn write_symbol(
+    symbol: &str,
+    statistics: &SymbolStatistics,
+    decimals: u8,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let scaled = |units| ScaledPrice { units, decimals }.to_string();
+    let price = |price: Option<Price>| price.map_or("-".to_owned(), |price| scaled(price.0));
+    let tick = scaled(i64::try_from(statistics.tick).unwrap_or(i64::MAX));
+    let spread = statistics
+        .spread_average_ticks_ppm()
+        .map_or("-".to_owned(), |ppm| format!("{}.{:03} x {tick}", ppm / 1_000_000, ppm / 1_000 % 1_000));
     write!(
         f,
         "\n{symbol:<10} {:>11} {:>10} {:>10} {:>13} {:>11} {:>11} {:>11} {spread:>20}",
@@ -337,7 +355,7 @@ fn write_symbol(symbol: &str, statistics: &SymbolStatistics, f: &mut fmt::Format
     )
 }
 
-fn write_tops(tops: &[SymbolBook], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_tops(tops: &[SymbolBook], decimals: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for book in tops {
         let [bids, asks] = &book.sides;
         write!(
@@ -351,19 +369,49 @@ fn write_tops(tops: &[SymbolBook], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for rank in 0..bids.len().max(asks.len()) {
             let (bid, ask) = (bids.get(rank), asks.get(rank));
             let cell = |text: Option<String>| text.unwrap_or_default();
+            let price = |level: &Level| ScaledPrice { units: level.price.0, decimals }.to_string();
             write!(
                 f,
                 "\n{:>18} {:>12} {:>12}   {:<12} {:>12} {:>7}",
                 cell(bid.map(|level| level.order_count.to_string())),
                 cell(bid.map(|level| grouped(level.qty.0))),
-                cell(bid.map(|level| level.price.to_string())),
-                cell(ask.map(|level| level.price.to_string())),
+                cell(bid.map(price)),
+                cell(ask.map(price)),
                 cell(ask.map(|level| grouped(level.qty.0))),
                 cell(ask.map(|level| level.order_count.to_string())),
             )?;
         }
     }
     Ok(())
+}
+
+fn write_definitions(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if report.definitions.is_empty() {
+        return Ok(());
+    }
+    write!(
+        f,
+        "\n\n{:<24} {:>5} {:>8} {:>8} {:>14} {:>14}   expires",
+        "Definition", "class", "exchange", "currency", "tick", "strike"
+    )?;
+    for definition in report.definitions.iter().take(SYMBOLS_SHOWN) {
+        let price = |price: Option<ScaledPrice>| price.map_or("-".to_owned(), |price| price.to_string());
+        let expires = definition.expiration_ns.map_or("-".to_owned(), |ns| Zone::UTC.date_at(ns).to_string());
+        write!(
+            f,
+            "\n{:<24} {:>5} {:>8} {:>8} {:>14} {:>14}   {expires}",
+            definition.symbol,
+            definition.class,
+            definition.exchange,
+            definition.currency,
+            price(definition.tick),
+            price(definition.strike),
+        )?;
+    }
+    match report.definitions.len().saturating_sub(SYMBOLS_SHOWN) {
+        0 => Ok(()),
+        left => write!(f, "\n... and {} more: all of them in --json", grouped(left as u64)),
+    }
 }
 
 fn write_exports(exported: &ExportedRows, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -381,11 +429,16 @@ fn write_exports(exported: &ExportedRows, f: &mut fmt::Formatter<'_>) -> fmt::Re
 }
 
 fn write_verdict(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if report.is_trustworthy() {
-        return write!(f, "\n\nNothing contradicts the recording.");
-    }
-    write!(f, "\n\nNOT TO BE TRUSTED:")?;
-    for words in &report.contradictions {
+    match report.reliability() {
+        Reliability::Complete => {
+            write!(f, "\n\nNothing contradicts the recording, and nothing is missing from it.")
+        }
+        Reliability::Partial => {
+            write!(f, "\n\nNothing contradicts the recording, but it is reliable only in part:")
+        }
+        Reliability::Contradicted => write!(f, "\n\nNOT TO BE TRUSTED:"),
+    }?;
+    for words in report.contradictions.iter().chain(&report.reservations) {
         write!(f, "\n  {words}")?;
     }
     Ok(())

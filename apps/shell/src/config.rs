@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use anyhow::{bail, ensure};
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, ConfigError, Duration, Secret, TradingPlace, absolute, as_text, beside};
+use tickpath_config::{
+    ByteSize, ConfigError, Duration, FileKind, Secret, TradingPlace, absolute, as_text, beside,
+};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::session::{Grant, Key};
 use tickpath_deribit_link::Route;
@@ -187,7 +189,7 @@ impl ShellConfig {
     /// # Errors
     /// [`ConfigError`] when it cannot be read or is no configuration of a shell.
     pub fn load(path: &Path) -> Result<ShellConfig, ConfigError> {
-        let mut config: ShellConfig = tickpath_config::load(path)?;
+        let mut config: ShellConfig = FileKind::Shell.load(path)?;
         if let Some(ca_file) = &mut config.ca_file {
             *ca_file = absolute(&beside(path, ca_file));
         }

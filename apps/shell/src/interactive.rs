@@ -1,10 +1,15 @@
 //! A person at a terminal: line editing, completion, history, order forms, and a pane of what comes.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::{IsTerminal, stdin};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -28,6 +33,8 @@ use crate::shell::{Interrupt, Shell};
 
 /// Fewer names than this are those of the commands so far: the venue is asked for more.
 const NAMES_FEW: usize = 8;
+/// Lines that are typed ahead of their turn at most; further ones wait in the terminal.
+const LINES_AHEAD_MAX: usize = 64;
 /// Lines that are remembered.
 const HISTORY_LINES: usize = 1_000;
 
@@ -63,7 +70,8 @@ pub(crate) fn run(shell: &mut Shell, runner: &mut Runner<'_>, options: &RunOptio
     let config =
         rustyline::Config::builder().max_history_size(HISTORY_LINES)?.history_ignore_space(true).build();
     let mut editor: Editor<Words, FileHistory> = Editor::with_config(config)?;
-    editor.set_helper(Some(Words { link: shell.shared_link(), field: None }));
+    let (shown, keys) = (Shown::default(), Arc::new(Keys::default()));
+    editor.set_helper(Some(Words { link: shell.shared_link(), field: None, shown: shown.clone() }));
     let mut history = history_file();
     if let Some(path) = &history {
         // There is none before the first time.
@@ -75,9 +83,10 @@ pub(crate) fn run(shell: &mut Shell, runner: &mut Runner<'_>, options: &RunOptio
     shell.link().want_news(false);
     let pane = if options.has_no_pane { None } else { Pane::new() };
     let printer = editor.create_external_printer().ok();
-    let screen = Screen::start(shell.shared_link(), printer, pane, shell.interrupt.clone())?;
+    let looks = Looks { shown: shown.clone(), keys: Arc::clone(&keys), interrupt: shell.interrupt.clone() };
+    let screen = Screen::start(shell.shared_link(), printer, pane, looks)?;
     say("tickpath shell: help lists the commands, Tab completes, Ctrl-D ends")?;
-    let result = read_lines(shell, runner, &mut editor, &mut history);
+    let result = read_lines(shell, runner, &mut editor, &mut history, (&shown, &keys));
     screen.stop();
     // Of a person Ctrl-C ends commands; it is not how the shell ended.
     shell.interrupt.command.store(false, Ordering::Relaxed);
@@ -94,6 +103,7 @@ fn read_lines(
     runner: &mut Runner<'_>,
     editor: &mut Editor<Words, FileHistory>,
     history: &mut Option<PathBuf>,
+    (shown, keys): (&Shown, &Keys),
 ) -> anyhow::Result<()> {
     // The venue whose instruments were asked for.
     let mut named = None;
@@ -106,7 +116,9 @@ fn read_lines(
         }
         // The link is let go before the person types: whoever keeps it needs it.
         let prompt = prompt(&shell.link());
-        let line = match editor.readline(&prompt) {
+        shown.set(shell.link().standing());
+        let read = keys.take_line().map_or_else(|| editor.readline(&prompt), Ok);
+        let line = match read {
             Ok(line) => line,
             Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => continue,
             Err(ReadlineError::Eof) => return Ok(()),
@@ -124,8 +136,11 @@ fn read_lines(
             let Some(command) = filled_in(shell, editor, command, history)? else { break };
             // Ctrl-C while a field was looked up is not of the command.
             shell.interrupt.command.store(false, Ordering::Relaxed);
-            let flow = runner.run_one(shell, &command)?;
-            if flow == Flow::End {
+            keys.watch(true);
+            let flow = runner.run_one(shell, &command);
+            keys.watch(false);
+            let flow = flow?;
+            if flow == Flow::End || keys.has_ended() {
                 return Ok(());
             }
             // Whoever wrote `buy ...; sell ...` did not mean the second without the first, or after Ctrl-C.
@@ -161,12 +176,30 @@ fn remember(editor: &mut Editor<Words, FileHistory>, line: &str, history: &mut O
 
 /// The venue's name and whether it is there.
 fn prompt(link: &Link) -> String {
-    let sign = match link.standing() {
-        Standing::Off => "off",
-        Standing::Connecting => "...",
-        Standing::Ready => "ok",
-    };
-    format!("{} {sign}> ", link.url().host())
+    format!("{} {}> ", link.url().host(), sign_of(link.standing()))
+}
+
+/// The state of the connection as the prompt has it.
+const SIGNS: [(Standing, &str); 3] =
+    [(Standing::Off, "off"), (Standing::Connecting, "..."), (Standing::Ready, "ok")];
+
+fn sign_of(standing: Standing) -> &'static str {
+    SIGNS.iter().find(|(other, _)| *other == standing).map_or("", |(_, sign)| sign)
+}
+
+/// The state of the connection that the prompt is to show; clones share it.
+#[derive(Clone, Default)]
+struct Shown(Arc<AtomicU8>);
+
+impl Shown {
+    fn set(&self, standing: Standing) {
+        let place = SIGNS.iter().position(|(other, _)| *other == standing).unwrap_or(0);
+        self.0.store(place as u8, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Standing {
+        SIGNS[usize::from(self.0.load(Ordering::Relaxed)) % SIGNS.len()].0
+    }
 }
 
 /// An order command without arguments, asked for field by field; any other command as it is. None when the person
@@ -464,6 +497,7 @@ struct Words {
     link: Arc<Mutex<Link>>,
     /// What a field of a form may be; none while commands are typed.
     field: Option<Vec<String>>,
+    shown: Shown,
 }
 
 impl Words {
@@ -587,7 +621,18 @@ fn last_word(line: &str) -> usize {
 impl Hinter for Words {
     type Hint = String;
 }
-impl Highlighter for Words {}
+impl Highlighter for Words {
+    /// The prompt of this moment in the width of the one that the line was begun with: the connection may have closed, or
+    /// be there again, while somebody types.
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
+        let signs = SIGNS.map(|(_, sign)| format!(" {sign}> "));
+        let Some(host) = signs.iter().find_map(|sign| prompt.strip_suffix(sign.as_str())) else {
+            return Cow::Borrowed(prompt);
+        };
+        let sign = sign_of(self.shown.get());
+        Cow::Owned(format!("{:<width$.width$}", format!("{host} {sign}> "), width = prompt.chars().count()))
+    }
+}
 impl Validator for Words {}
 impl Helper for Words {}
 
@@ -595,6 +640,67 @@ impl Helper for Words {}
 fn next_line(link: &mut Link) -> Option<String> {
     let line = link.next_log().or_else(|| Some(format!("tickpath: {}", link.next_note()?)));
     line.map(|line| visible(&line))
+}
+
+/// The terminal's keys while a command runs and no line is read: Ctrl-D ends the command and the shell, and lines that
+/// are typed ahead wait for their turn.
+#[derive(Default)]
+struct Keys {
+    /// Held while the terminal is read, so that no key is taken from the next line.
+    is_watched: Mutex<bool>,
+    lines: Mutex<VecDeque<String>>,
+    has_ended: AtomicBool,
+}
+
+impl Keys {
+    fn watch(&self, is_watched: bool) {
+        *lock(&self.is_watched) = is_watched && stdin().is_terminal();
+    }
+
+    fn take_line(&self) -> Option<String> {
+        lock(&self.lines).pop_front()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Takes what was typed: the terminal gives whole lines, and nothing at all for Ctrl-D.
+    fn look(&self, interrupt: &Interrupt) {
+        let is_watched = lock(&self.is_watched);
+        if !*is_watched || self.has_ended() || lock(&self.lines).len() >= LINES_AHEAD_MAX {
+            return;
+        }
+        let keys = stdin();
+        let mut polled = [PollFd::new(keys.as_fd(), PollFlags::POLLIN)];
+        if !poll(&mut polled, PollTimeout::ZERO).is_ok_and(|count| count > 0) {
+            return;
+        }
+        let mut bytes = [0; 4_096];
+        match nix::unistd::read(&keys, &mut bytes) {
+            Ok(0) => {
+                self.has_ended.store(true, Ordering::Relaxed);
+                interrupt.command.store(true, Ordering::Relaxed);
+            }
+            Ok(count) => {
+                let text = String::from_utf8_lossy(&bytes[..count]).trim_end().to_owned();
+                lock(&self.lines).push_back(text);
+            }
+            // A terminal that is gone ends the shell by its signal.
+            Err(_) => {}
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("who holds it does not panic")
+}
+
+/// The screen's thread serves these beside the link.
+struct Looks {
+    shown: Shown,
+    keys: Arc<Keys>,
+    interrupt: Interrupt,
 }
 
 /// Shows what comes while nobody runs a command: notes, the log and the pane. It holds the link to look, never to print.
@@ -608,7 +714,7 @@ impl Screen {
         link: Arc<Mutex<Link>>,
         mut printer: Option<impl ExternalPrinter + Send + 'static>,
         mut pane: Option<Pane>,
-        interrupt: Interrupt,
+        Looks { shown, keys, interrupt }: Looks,
     ) -> std::io::Result<Screen> {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&is_stopped);
@@ -618,9 +724,11 @@ impl Screen {
                     // Who waits for a line hears of Ctrl-C alone. Where that cannot be raised, a key ends the shell.
                     let _ = signal_hook::low_level::raise(signal_hook::consts::SIGINT);
                 }
+                keys.look(&interrupt);
                 let mut held = link.lock().expect("who holds the link does not panic");
                 let lines: Vec<String> = std::iter::from_fn(|| next_line(&mut held)).collect();
                 let drawing = pane.as_mut().and_then(|pane| pane.draw(&held));
+                shown.set(held.standing());
                 drop(held);
                 for line in lines {
                     match &mut printer {
@@ -651,6 +759,24 @@ mod tests {
     fn a_word_that_is_completed_is_at_its_end() {
         for (word, text) in [("ALPHA", "ALPHA "), ("label=", "label="), ("ticker.", "ticker.")] {
             assert_eq!(completed(word.to_owned()).replacement, text);
+        }
+    }
+
+    #[test]
+    fn the_prompt_shows_the_connection_of_this_moment_in_its_width() {
+        let config = tickpath_config::parse("shell.toml", "url = 'ws://127.0.0.1:1/'").unwrap();
+        let url = crate::config::ShellConfig::checked_venue(&config).unwrap();
+        let link = Arc::new(Mutex::new(Link::open(config, url, None).unwrap()));
+        let words = Words { link, field: None, shown: Shown::default() };
+        for (begun_with, standing, shows) in [
+            ("host ok> ", Standing::Ready, "host ok> "),
+            ("host ok> ", Standing::Off, "host off>"),
+            ("host ok> ", Standing::Connecting, "host ...>"),
+            ("host off> ", Standing::Ready, "host ok>  "),
+            ("amount (a multiple of 10): ", Standing::Off, "amount (a multiple of 10): "),
+        ] {
+            words.shown.set(standing);
+            assert_eq!(words.highlight_prompt(begun_with, true), shows);
         }
     }
 

@@ -171,7 +171,8 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
 }
 
 fn read_script(path: &std::path::Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read the script {}", path.display()))
+    tickpath_config::read_text(path, tickpath_config::TEXT_LEN_MAX)
+        .with_context(|| format!("cannot read the script {}", path.display()))
 }
 
 /// Bytes of a script's line at most: what comes without an end of a line is no script.

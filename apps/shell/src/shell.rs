@@ -289,7 +289,7 @@ impl Shell {
                 is_patient = true;
                 let why = link.last_loss().map(|why| format!(": {why}")).unwrap_or_default();
                 tickpath_config::tell(crate::run::visible(&format!(
-                    "tickpath: waiting for the connection, Ctrl-C ends it{why}"
+                    "tickpath: waiting for the connection, Ctrl-C ends it, Ctrl-D the shell{why}"
                 )));
             }
             link.wait(WAIT);

@@ -26,6 +26,7 @@ mod traders;
 mod trades;
 mod truth;
 mod views;
+mod wire;
 
 pub use report::Violation;
 
@@ -44,8 +45,9 @@ struct Case<'a> {
 type Checker = fn(&Case<'_>, &mut Report);
 
 /// Every checker by its name.
-const CHECKERS: [(&str, Checker); 18] = [
+const CHECKERS: [(&str, Checker); 19] = [
     ("log", log::check),
+    ("wire", wire::check),
     ("streams", streams::check),
     ("drop copies", copies::check),
     ("requests", requests::check),

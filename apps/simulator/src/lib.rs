@@ -1,4 +1,5 @@
-//! The whole system in one thread under virtual time, with faults, and checkers that stand outside it.
+//! The native venue, its clients, feed handlers and traders in one thread under virtual time, with faults, and checkers that
+//! stand outside them. The Deribit front end and the gateway are not part of it.
 //!
 //! A run fills [`Observed`]: what went over the wires at both ends, what was found on the disk, what the venue came to.
 //! [`check`] says what of it breaks a promise.

@@ -140,8 +140,8 @@ impl Network for SimNetwork {
         Ok(SimPoller { network: self.clone(), events_max, next: 0, watched, ready: Vec::new() })
     }
 
-    fn sender(&self, group: SocketAddrV4, _interface: Ipv4Addr) -> Result<SimSender, NetError> {
-        Ok(SimSender { network: self.clone(), group })
+    fn sender(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<SimSender, NetError> {
+        Ok(SimSender { network: self.clone(), from: SocketAddrV4::new(interface, 0), group })
     }
 
     fn receiver(&self, group: SocketAddrV4, _interface: Ipv4Addr) -> Result<SimReceiver, NetError> {
@@ -281,6 +281,7 @@ impl SocketPoller<SimSocket> for SimPoller {
 /// Sends to a group of a [`SimNetwork`].
 pub(crate) struct SimSender {
     network: SimNetwork,
+    from: SocketAddrV4,
     group: SocketAddrV4,
 }
 
@@ -289,7 +290,7 @@ impl DatagramSender for SimSender {
         let mut wires = self.network.wires();
         let now = wires.network.now();
         wires.tap.to_groups.push((now, self.group, datagram.to_vec()));
-        wires.network.send_to_group(self.network.host, simulated(self.group), datagram);
+        wires.network.send_to_group(self.network.host, simulated(self.from), simulated(self.group), datagram);
         Ok(SendStatus::Sent)
     }
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_exchange::{Endpoints, JournalSettings, MarketRecoverySettings, SnapshotSettings};
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedSettings, LineReader, SnapshotSources};
+use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
 use tickpath_sim::Draw;
 use tickpath_types::{InstrumentId, Nanos};
 
@@ -85,6 +85,7 @@ impl RecoveryProfile {
             line_a: endpoints.line_a,
             line_b: endpoints.line_b,
             interface: Ipv4Addr::LOCALHOST,
+            senders: Senders::of(None, Ipv4Addr::LOCALHOST, None),
             reader: LineReader::Sockets,
             max_instrument,
             symbols: vec![],
@@ -98,6 +99,7 @@ impl RecoveryProfile {
             retransmission: Some(endpoints.retransmission),
             loss: None,
             snapshots: SnapshotSources {
+                senders: Senders::of(None, Ipv4Addr::LOCALHOST, None),
                 glimpse: profile.has_glimpse.then_some(GLIMPSE),
                 channel: profile.has_channel.then_some(SNAPSHOTS),
                 hold_messages: profile.hold_messages,

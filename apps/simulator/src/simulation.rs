@@ -1,4 +1,4 @@
-//! The whole system, stepped in one thread.
+//! The native venue, its clients, feed handlers and traders, stepped in one thread.
 
 mod traders;
 
@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_exchange::{
     AdminCommand, BandWidth, Endpoints, JournalSettings, LimitsChange, LoginPolicy, Password, Phase,
-    UserSettings, VenueSettings,
+    PreLoginLimits, UserSettings, VenueSettings,
 };
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_matching::EngineLimits;
@@ -853,7 +853,8 @@ pub(crate) fn venue_settings(
         max_connections: profile.clients + 3,
         retained_responses: 1 << 14,
         users: (0..profile.clients).map(user).collect(),
-        login: LoginPolicy { attempts_max: 1_000, delay: Nanos::from_millis(1), ..LoginPolicy::default() },
+        login: LoginPolicy { delay: Nanos::from_millis(1), ..LoginPolicy::default() },
+        pre_login: PreLoginLimits::default(),
         cancel_at_shutdown: false,
         line_a: LINES[0],
         line_b: LINES[1],
@@ -876,5 +877,6 @@ pub(crate) fn venue_settings(
             ..EngineLimits::default()
         },
         journal: None,
+        prefault: false,
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tickpath_trading::{
     Context, LiquidityTaker, MakerConfig, MarketMaker, OrderUpdate, RandomConfig, RandomStrategy, Strategy,
+    WarmUp,
 };
 use tickpath_types::{MarketUpdate, Nanos};
 
@@ -56,6 +57,17 @@ impl Silenceable {
         Silenceable { mind, silence }
     }
 
+    /// The same with an instance for its warm-up, which never falls silent.
+    pub(crate) fn warmed_up(
+        kind: Kind,
+        instruments: usize,
+        seed: u64,
+        silence: Silence,
+    ) -> WarmUp<Silenceable> {
+        let instance = Silenceable::new(kind, instruments, seed, Silence::default());
+        WarmUp { strategy: Silenceable::new(kind, instruments, seed, silence), instance: Some(instance) }
+    }
+
     fn strategy(&mut self) -> Option<&mut dyn Strategy> {
         let strategy: &mut dyn Strategy = match &mut self.mind {
             Mind::Maker(maker) => maker,
@@ -87,15 +99,6 @@ impl Strategy for Silenceable {
         if let Some(strategy) = self.strategy() {
             strategy.on_order(update, cx);
         }
-    }
-
-    fn understudy(&self) -> Option<Self> {
-        let mind = match &self.mind {
-            Mind::Maker(maker) => Mind::Maker(maker.understudy()?),
-            Mind::Taker(taker) => Mind::Taker(taker.understudy()?),
-            Mind::Random(random) => Mind::Random(random.understudy()?),
-        };
-        Some(Silenceable { mind, silence: Silence::default() })
     }
 
     fn on_timer(&mut self, now: Nanos, cx: &mut Context<'_>) {

@@ -190,7 +190,7 @@ impl Trader {
         TscClock::simulate(clock);
         let silence = Silence::default();
         let count = self.settings.limits.len();
-        let strategy = Silenceable::new(self.profile.kind, count, self.draw.next(), silence.clone());
+        let strategy = Silenceable::warmed_up(self.profile.kind, count, self.draw.next(), silence.clone());
         let mut settings = self.settings.clone();
         if is_healing {
             // The market falls silent.

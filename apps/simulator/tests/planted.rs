@@ -1,6 +1,6 @@
 //! The simulator sees: every fault that can be planted in the system is found.
 //!
-//! `cargo test -p tickpath-simulator --features planted-faults --test planted -- --nocapture` prints which seed and which
+//! `cargo test -p tickpath-simulator --features planted-faults --test it planted -- --nocapture` prints which seed and which
 //! checker found each.
 #![cfg(feature = "planted-faults")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

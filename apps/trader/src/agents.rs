@@ -8,7 +8,7 @@ use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_net::{Kernel, Network};
 use tickpath_timing::Tracer;
-use tickpath_trading::{EngineConfig, Limits, Strategy, TradeEngine};
+use tickpath_trading::{EngineConfig, Limits, Strategy, TradeEngine, WarmUp};
 use tickpath_types::MarketUpdate;
 
 use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
@@ -67,7 +67,7 @@ impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
     /// A line that cannot be joined, or settings that contradict one another.
     pub fn open(
         settings: &AgentSettings,
-        strategy: S,
+        strategy: WarmUp<S>,
         clock: TscClock,
         tracers: TraderTracers<T>,
     ) -> anyhow::Result<TraderAgents<S, T>> {
@@ -84,7 +84,7 @@ impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
     pub fn open_on(
         network: &N,
         settings: &AgentSettings,
-        strategy: S,
+        strategy: WarmUp<S>,
         clock: TscClock,
         tracers: TraderTracers<T>,
     ) -> anyhow::Result<TraderAgents<S, T, N>> {
@@ -96,6 +96,7 @@ impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
         let feed_handler =
             FeedHandler::open_on(network, feed_settings, sender, clock, &feed, tracers.feed_handler)
                 .context("market data")?;
+        let WarmUp { strategy, instance } = strategy;
         let engine = TradeEngine::new(
             &settings.engine,
             gateway.instruments.as_slice(),
@@ -108,7 +109,8 @@ impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
             engine,
             EngineRings { updates: updates.clone(), events, requests: requests_in },
             kill.clone(),
-        );
+        )
+        .warmed_up_by(instance);
         let view = engine.view();
         let gateway = OrderGateway::on(
             network.clone(),

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::{
-    ConfigError, Duration, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret, beside,
+    ConfigError, Duration, FileKind, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret, beside,
 };
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedSettings, LineReader, SnapshotSources};
+use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
 use tickpath_nasdaq::soupbintcp::ClientConfig;
 use tickpath_sim::{LossConfig, LossModel};
 use tickpath_trading::{EngineConfig, Limits, Money};
@@ -85,6 +85,10 @@ pub struct MarketDataSection {
     pub line_b: SocketAddrV4,
     /// Address of the interface that the lines come in by.
     pub interface: Ipv4Addr,
+    /// Addresses that may send on the lines and to the group of snapshots; every address when empty. When absent the
+    /// interface's own where that is a loopback interface, and otherwise that of `retransmission`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<Ipv4Addr>>,
     /// How packets are read off it: `auto`, `ring` or `sockets`.
     pub reader: LineReader,
     /// How lost messages are recovered; what is not named is not used.
@@ -126,12 +130,21 @@ impl MarketDataSection {
         self.recovery.contains(&way)
     }
 
+    /// Addresses that may send on the lines: those of the venue, whose publisher also answers requests for retransmission.
+    #[must_use]
+    pub fn senders(&self) -> Senders {
+        let publisher = *self.retransmission.ip();
+        let publisher = Some(publisher).filter(|address| !address.is_loopback() && !address.is_unspecified());
+        Senders::of(self.sources.as_deref(), self.interface, publisher)
+    }
+
     /// Where snapshots come from.
     #[must_use]
     pub fn snapshot_sources(&self) -> SnapshotSources {
         SnapshotSources {
             glimpse: self.glimpse.filter(|_| self.uses(RecoveryConfig::Glimpse)),
             channel: self.uses(RecoveryConfig::Multicast).then_some(self.snapshots),
+            senders: self.senders(),
             ..SnapshotSources::none()
         }
     }
@@ -145,6 +158,7 @@ impl MarketDataSection {
             line_a: self.line_a,
             line_b: self.line_b,
             interface: self.interface,
+            senders: self.senders(),
             reader: self.reader,
             max_instrument: InstrumentId(instruments.max_id().0.saturating_add(self.spare_instruments)),
             symbols: instruments.iter().map(|instrument| instrument.symbol).collect(),
@@ -226,6 +240,7 @@ impl Default for MarketDataSection {
             line_a: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 1), 26_401),
             line_b: SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 2), 26_402),
             interface: Ipv4Addr::LOCALHOST,
+            sources: None,
             reader: LineReader::Sockets,
             recovery: vec![
                 RecoveryConfig::Retransmission,
@@ -394,13 +409,13 @@ const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
 fn default_placement(cores: &[usize]) -> Placement {
     let from_last: Vec<usize> = cores.iter().rev().copied().collect();
     if cores.len() < 8 {
-        let mut placement = Placement::new(IdleConfig::Yield, &from_last, &[("trader", &ROLES)]);
+        let mut placement = Placement::new(IdleConfig::default(), &from_last, &[("trader", &ROLES)]);
         placement.observer = cores.first().copied().filter(|_| cores.len() > 1);
         return placement;
     }
     let threads: Vec<(&str, &[&str])> =
         ROLES.iter().map(|role| (*role, std::slice::from_ref(role))).collect();
-    Placement::new(IdleConfig::Spin, &from_last, &threads)
+    Placement::new(IdleConfig::default(), &from_last, &threads)
 }
 
 /// A trader's file, read and checked.
@@ -421,7 +436,7 @@ impl TraderSettings {
     /// # Errors
     /// [`ConfigError`] in one line that says what to change.
     pub fn load(path: &Path) -> Result<TraderSettings, ConfigError> {
-        let mut config: TraderConfig = tickpath_config::load(path)?;
+        let mut config: TraderConfig = FileKind::Trader.load(path)?;
         config.check()?;
         config.order_entry.password.place(path);
         let instruments = Instruments::load(&beside(path, &config.instruments))?;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tickpath_agent::{Agent, AgentError};
+use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
-use tickpath_trading::{Desk, QueueFull, Rehearsal, RequestSink, StopReason, Strategy, TradeEngine};
+use tickpath_trading::{Desk, QueueFull, RequestSink, StopReason, Strategy, TradeEngine, WarmUpEngine};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind, UserRefNum,
 };
@@ -19,8 +19,8 @@ use crate::snapshot::{SnapshotWriter, TraderView};
 const UPDATES_PER_CYCLE: usize = 32;
 /// Events of the gateway taken in one duty cycle at most.
 const EVENTS_PER_CYCLE: usize = 32;
-/// Requests that a rehearsal may cause at once.
-const REHEARSED_REQUESTS_MAX: usize = 16;
+/// Requests that one step of the warm-up may cause.
+const WARM_UP_REQUESTS_MAX: usize = 16;
 /// How often the engine is told that time passes.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 /// How often what others read is brought up to date.
@@ -70,7 +70,7 @@ pub struct EngineRings {
 pub struct EngineAgent<S, T> {
     identity: EngineIdentity,
     engine: TradeEngine<S, T>,
-    understudy: Option<Understudy<S, T>>,
+    warm_up: Option<WarmUp<S, T>>,
     updates: broadcast::Receiver<MarketUpdate>,
     events: spsc::Consumer<GatewayEvent>,
     outbox: Outbox,
@@ -85,17 +85,17 @@ pub struct EngineAgent<S, T> {
 }
 
 /// Decisions that nobody acts on.
-struct Understudy<S, T> {
-    rehearsal: Rehearsal<S, T>,
+struct WarmUp<S, T> {
+    engine: WarmUpEngine<S, T>,
     outbox: Outbox,
     requests: spsc::Consumer<OrderRequest>,
 }
 
-impl<S: Strategy, T: Tracer> Understudy<S, T> {
-    fn of(engine: &TradeEngine<S, T>, session: SessionId) -> Option<Understudy<S, T>> {
-        let (producer, requests) = spsc::channel(REHEARSED_REQUESTS_MAX);
-        Some(Understudy {
-            rehearsal: Rehearsal::of(engine)?,
+impl<S: Strategy, T: Tracer> WarmUp<S, T> {
+    fn of(engine: &TradeEngine<S, T>, instance: S, session: SessionId) -> Option<WarmUp<S, T>> {
+        let (producer, requests) = spsc::channel(WARM_UP_REQUESTS_MAX);
+        Some(WarmUp {
+            engine: WarmUpEngine::of(engine, instance)?,
             outbox: Outbox::new(session, producer),
             requests,
         })
@@ -104,12 +104,12 @@ impl<S: Strategy, T: Tracer> Understudy<S, T> {
     /// One update, and the answers to what it causes.
     fn run(&mut self, now: Nanos) {
         self.outbox.trigger = Some(MarketId::new(Sequence(0)));
-        self.rehearsal.decide(now, &mut self.outbox);
-        for _ in 0..REHEARSED_REQUESTS_MAX {
+        self.engine.decide(now, &mut self.outbox);
+        for _ in 0..WARM_UP_REQUESTS_MAX {
             let Some(request) = self.requests.try_pop() else { break };
-            self.rehearsal.answer(&request, now, &mut self.outbox);
+            self.engine.answer(&request, now, &mut self.outbox);
         }
-        self.rehearsal.tracer_mut().discard();
+        self.engine.tracer_mut().discard();
     }
 }
 
@@ -150,12 +150,11 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         kill: KillSwitch,
     ) -> EngineAgent<S, T> {
         let (snapshot, view) = SnapshotWriter::new(engine.desk().instruments().len());
-        let understudy = Understudy::of(&engine, identity.session);
         let outbox = Outbox::new(identity.session, rings.requests);
         EngineAgent {
             identity,
             engine,
-            understudy,
+            warm_up: None,
             updates: rings.updates,
             events: rings.events,
             outbox,
@@ -168,6 +167,13 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
             snapshot,
             view,
         }
+    }
+
+    /// The same with an instance of its strategy, which decides on artificial data while there is nothing to do.
+    #[must_use]
+    pub fn warmed_up_by(self, instance: Option<S>) -> EngineAgent<S, T> {
+        let warm_up = instance.and_then(|instance| WarmUp::of(&self.engine, instance, self.identity.session));
+        EngineAgent { warm_up, ..self }
     }
 
     /// What can be read of it from other threads. Its order gateway counts there too.
@@ -312,9 +318,18 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
 
     fn rehearse(&mut self, now: Nanos) {
         self.engine.prefetch();
-        if let Some(understudy) = &mut self.understudy {
-            understudy.run(now);
+        if let Some(warm_up) = &mut self.warm_up {
+            warm_up.run(now);
         }
+    }
+
+    fn wake_by(&mut self, waker: &Waker) {
+        self.updates.wake_by(waker);
+        self.events.wake_by(waker);
+    }
+
+    fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
+        wait.until(self.next_timer);
     }
 
     fn role_name(&self) -> &'static str {

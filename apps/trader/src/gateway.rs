@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use tickpath_agent::{Agent, AgentError, Counter, TscClock};
+use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet, Waker};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::OrderAnswer;
@@ -25,6 +25,8 @@ const TIMED_EVERY: u32 = 16;
 const REHEARSED_KINDS: usize = 3;
 /// How often the socket is looked at while there is nothing to write: a look is a system call of some 200 ns.
 const READ_INTERVAL: Nanos = Nanos(1_000);
+/// The longest sleep while connected: the protocol's time-outs are seconds.
+const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
 /// How long a look may wait in addition while other agents of the thread have work.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
 /// How long to wait for the number of the first order before asking again: a venue without room for a record drops what it
@@ -339,6 +341,9 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     fn learn_numbers(&mut self, ask_at: Nanos, now: Nanos) -> Result<Link, OrderEntryError> {
         let Some(entry) = &mut self.entry else { return Ok(self.link) };
         if let Some(first) = entry.next_user_ref() {
+            if first.0 == 0 {
+                return Err(OrderEntryError::NumbersExhausted { name: self.settings.user.clone() });
+            }
             self.counters.first_user_ref.set(first.0.into());
             return Ok(Link::Up);
         }
@@ -387,7 +392,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             OrderEntryError::LoginRejected { reason, .. } => {
                 matches!(self.link, Link::New { .. }) || reason != LoginRejectReason::SESSION_NOT_AVAILABLE
             }
-            OrderEntryError::Encode(_) => true,
+            OrderEntryError::Encode(_) | OrderEntryError::NumbersExhausted { .. } => true,
             _ => false,
         };
         if is_final {
@@ -591,6 +596,20 @@ impl<T: Tracer + Send, N: Network> Agent for OrderGateway<T, N> {
     fn rehearse(&mut self, _now: Nanos) {
         if let Some(entry) = self.entry.as_mut().filter(|entry| entry.is_connected()) {
             self.rehearsal.run(entry);
+        }
+    }
+
+    fn wake_by(&mut self, waker: &Waker) {
+        self.requests.ring.wake_by(waker);
+    }
+
+    fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
+        match &self.entry {
+            Some(entry) if entry.is_connected() && self.link == Link::Up => {
+                wait.descriptor(entry.descriptor());
+                wait.until(now + TIMER_INTERVAL);
+            }
+            _ => wait.soon(),
         }
     }
 

@@ -8,10 +8,13 @@
 //!                                                 ^                        |
 //!                                                 +------ [events] <-------+
 //! ```
+//!
+//! [`FeedStream`] runs a strategy on the books of `tickpath feed`, without order entry.
 
 mod agents;
 mod config;
 mod engine;
+mod feed_stream;
 mod gateway;
 mod order_entry;
 mod run;
@@ -24,8 +27,9 @@ pub use config::{
     TraderSettings,
 };
 pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
+pub use feed_stream::FeedStream;
 pub use gateway::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, SETTLE_AFTER, is_reply};
 pub use order_entry::{OrderEntry, OrderEntryError};
 pub use run::{run, run_with};
 pub use snapshot::{TraderSnapshot, TraderView};
-pub use system::{AgentWarning, Trader, strategy_by_name, traces};
+pub use system::{AgentWarning, BoxedStrategy, Trader, strategy_by_name, traces};

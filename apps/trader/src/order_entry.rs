@@ -54,6 +54,14 @@ pub enum OrderEntryError {
         /// What was noticed.
         reason: String,
     },
+    /// The user has used the last order number of the day: trade as another user, or wait for the next day.
+    #[error(
+        "'{name}' has used all order numbers of the day: trade as another user, or wait for the next day"
+    )]
+    NumbersExhausted {
+        /// The user.
+        name: String,
+    },
     /// The requests come faster than the venue takes them: send fewer.
     #[error("the venue does not take requests as fast as they come: send fewer")]
     Backpressured,
@@ -227,6 +235,12 @@ impl<N: Network> OrderEntry<N> {
         self.discard();
     }
 
+    /// Descriptor that is readable when something is received; none in a simulation.
+    #[must_use]
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.tcp.descriptor()
+    }
+
     /// True while the connection stands, as far as is known.
     #[inline]
     #[must_use]
@@ -290,7 +304,7 @@ impl<N: Network> OrderEntry<N> {
         std::mem::replace(&mut self.has_notice, false)
     }
 
-    /// The number of the user's next order, as the venue said when it was asked.
+    /// The number of the user's next order, as the venue said when it was asked; 0 when it has used the last.
     #[must_use]
     pub const fn next_user_ref(&self) -> Option<UserRefNum> {
         self.next_user_ref

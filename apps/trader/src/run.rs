@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use tickpath_agent::{PinGuard, StopSignal, TscClock};
-use tickpath_config::{Console, tell};
+use tickpath_config::{Console, counted, tell};
 use tickpath_timing::{Joiner, JoinerConfig};
-use tickpath_trading::{EngineCounters, MarkTo, Money, Position, StopReason, Strategy};
+use tickpath_trading::{EngineCounters, MarkTo, Money, Position, StopReason, Strategy, WarmUp};
 use tickpath_types::Nanos;
 
 use crate::config::TraderSettings;
@@ -27,7 +27,7 @@ const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(5);
 ///
 /// # Errors
 /// A configuration that cannot be used, a venue that refuses or does not answer, a failed agent.
-pub fn run<S: Strategy + Send + 'static>(path: &Path, strategy: S) -> anyhow::Result<()> {
+pub fn run<S: Strategy + Send + 'static>(path: &Path, strategy: WarmUp<S>) -> anyhow::Result<()> {
     let settings = TraderSettings::load(path)?;
     run_with(&settings, strategy, &StopSignal::on_signals()?)
 }
@@ -38,11 +38,11 @@ pub fn run<S: Strategy + Send + 'static>(path: &Path, strategy: S) -> anyhow::Re
 /// As [`run`].
 pub fn run_with<S: Strategy + Send + 'static>(
     settings: &TraderSettings,
-    strategy: S,
+    strategy: WarmUp<S>,
     stop: &StopSignal,
 ) -> anyhow::Result<()> {
     let clock = TscClock::shared();
-    let name = strategy.name().to_owned();
+    let name = strategy.strategy.name().to_owned();
     let (tracers, mut rings) = traces(TRACE_CAPACITY);
     let trader = Trader::start_traced(settings, strategy, clock, tracers)?;
     let _pinned = trader.observer().and_then(|core| PinGuard::pin(core).ok());
@@ -57,6 +57,9 @@ pub fn run_with<S: Strategy + Send + 'static>(
         config.market_data.line_a,
         config.market_data.line_b,
     ));
+    if config.market_data.senders().is_any() {
+        tell("warning: market data is taken from every address: name the venue's in market_data.sources");
+    }
     trader.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
 
     let mut snapshot = TraderSnapshot::default();
@@ -107,8 +110,17 @@ pub fn run_with<S: Strategy + Send + 'static>(
     let last = view.snapshot()?;
     console.say(joiner.report());
     print_positions(&mut console, settings, &last);
+    console.say(stop_line(settings, &last));
+    console.finish()?;
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
-    Ok(console.finish()?)
+    // By itself a trader stops for a fault alone.
+    match last.stopped {
+        Some(StopReason::Silence) => anyhow::bail!("the trader stopped itself, as no market data came"),
+        Some(StopReason::Disconnected) => {
+            anyhow::bail!("the trader stopped itself, as the connection was lost")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Brings the snapshot up to date, unless the engine is just doing that itself.
@@ -135,6 +147,7 @@ struct Warnings {
     /// Of each agent how many errors, and the latest.
     agents: HashMap<&'static str, (u64, String)>,
     has_told_symbols: bool,
+    has_told_unauthorised: bool,
 }
 
 impl Warnings {
@@ -144,6 +157,13 @@ impl Warnings {
         let symbols = if self.has_told_symbols { None } else { trader.other_symbols() };
         self.has_told_symbols |= symbols.is_some();
         let mut news = Vec::from_iter(symbols);
+        let unauthorised = trader.feed().counters.unauthorised.read();
+        if unauthorised > 0 && !std::mem::replace(&mut self.has_told_unauthorised, true) {
+            news.push(format!(
+                "{unauthorised} packets of market data came from addresses that may not send, and were dropped: \
+                 see market_data.sources"
+            ));
+        }
         for AgentWarning { role, count, error } in trader.last_errors() {
             let (told, latest) = self.agents.entry(role).or_default();
             if count > std::mem::replace(told, count) && *latest != error {
@@ -213,13 +233,26 @@ fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &
             "lost connections: {unsent} requests not sent, {unanswered} sent and given up"
         ));
     }
-    match snapshot.stopped {
-        Some(StopReason::Disconnected) => console.say(format_args!(
-            "stopped: the connection to the venue was lost and did not come back within {}; {} orders may still be \
-             open there",
-            settings.config.disconnect_stop, snapshot.open_orders
-        )),
-        Some(reason) => console.say(format_args!("stopped: {reason:?}")),
-        None => {}
+}
+
+/// The end of the report: why the trader stopped, and what it leaves at the venue.
+fn stop_line(settings: &TraderSettings, snapshot: &TraderSnapshot) -> String {
+    let open = snapshot.open_orders;
+    let why = match snapshot.stopped {
+        // Its kill switch is what Ctrl-C and SIGTERM pull.
+        Some(StopReason::Killed | StopReason::Shutdown) => "as asked".to_owned(),
+        Some(StopReason::Silence) => match settings.config.stop_after_silence {
+            Some(limit) => format!("no market data came for {limit}"),
+            None => "no market data came".to_owned(),
+        },
+        Some(StopReason::Disconnected) => format!(
+            "the connection to the venue was lost and did not come back within {}",
+            settings.config.disconnect_stop
+        ),
+        Some(_) | None => "before it traded".to_owned(),
+    };
+    match open {
+        0 => format!("stopped: {why}; no order is open"),
+        _ => format!("stopped: {why}; {} may still be open at the venue", counted(open, "order")),
     }
 }

@@ -4,7 +4,7 @@ use tickpath_agent::{Agent, Runner, RunnerError, StopSignal, ThreadReport, TscCl
 use tickpath_feed::OtherSymbol;
 use tickpath_feedhandler::FeedView;
 use tickpath_timing::{NoTrace, Trace, Tracer};
-use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy};
+use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy, WarmUp};
 use tickpath_types::{InstrumentTable, SessionId};
 
 use crate::agents::{AgentSettings, TraderAgents, TraderTracers};
@@ -47,7 +47,7 @@ impl Trader {
     /// A venue that does not answer, a line that cannot be joined, or settings that contradict one another.
     pub fn start<S: Strategy + Send + 'static>(
         settings: &TraderSettings,
-        strategy: S,
+        strategy: WarmUp<S>,
         clock: TscClock,
     ) -> anyhow::Result<Trader> {
         let tracers = TraderTracers { feed_handler: NoTrace, engine: NoTrace, gateway: NoTrace };
@@ -60,7 +60,7 @@ impl Trader {
     /// As [`start`](Self::start).
     pub fn start_traced<S: Strategy + Send + 'static, T: Tracer + Send + 'static>(
         settings: &TraderSettings,
-        strategy: S,
+        strategy: WarmUp<S>,
         clock: TscClock,
         tracers: TraderTracers<T>,
     ) -> anyhow::Result<Trader> {
@@ -176,16 +176,20 @@ fn agent_settings(settings: &TraderSettings) -> AgentSettings {
     }
 }
 
-/// The strategy that a configuration names.
+/// A strategy of whatever kind.
+pub type BoxedStrategy = Box<dyn Strategy + Send>;
+
+/// The strategy that a configuration names, with an instance for its warm-up.
 ///
 /// # Errors
 /// A name that is none.
-pub fn strategy_by_name(settings: &TraderSettings) -> anyhow::Result<Box<dyn Strategy + Send>> {
-    let count = settings.instruments.len();
+pub fn strategy_by_name(settings: &TraderSettings) -> anyhow::Result<WarmUp<BoxedStrategy>> {
+    let (count, seed) = (settings.instruments.len(), settings.config.seed);
+    let random = || RandomStrategy::new(seed, Default::default());
     Ok(match settings.config.strategy.as_str() {
-        "maker" => Box::new(MarketMaker::new(Default::default())),
-        "taker" => Box::new(LiquidityTaker::new(count)),
-        "random" => Box::new(RandomStrategy::new(settings.config.seed, Default::default())),
+        "maker" => MarketMaker::warmed_up(Default::default()).map(|maker| Box::new(maker) as BoxedStrategy),
+        "taker" => WarmUp::of(|| Box::new(LiquidityTaker::new(count)) as BoxedStrategy),
+        "random" => WarmUp::of(|| Box::new(random()) as BoxedStrategy),
         other => anyhow::bail!("strategy '{other}' is not known: choose maker, taker or random"),
     })
 }

@@ -130,7 +130,7 @@ class Origin:
 class AckStatus:
     """Codes."""
 
-    FORWARDED = 1
+    RECEIVED = 1
     ACCEPTED = 2
     REJECTED = 3
     TIMEOUT = 4

@@ -19,6 +19,18 @@ pub trait OrderBooks<T: Copy> {
     where
         Self: Sized;
 
+    /// The same whose memory is touched as it comes into use, or by [`prefault`](Self::prefault): an order may then cost a
+    /// page fault, and empty books cost next to nothing.
+    fn untouched(limits: BookLimits) -> Self
+    where
+        Self: Sized,
+    {
+        Self::new(limits)
+    }
+
+    /// Touches all memory that is not yet.
+    fn prefault(&mut self) {}
+
     /// The bounds.
     fn limits(&self) -> BookLimits;
 

@@ -129,6 +129,21 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// Records taken into use at a time where memory is touched as it comes into use: one page of memory, or two.
+const EXTENSION: usize = 128;
+
+/// The first and the end of up to `count` records that are taken into use, where there are `len` and may be `max` beside
+/// the null record.
+fn further(len: usize, count: usize, max: u32) -> (u32, u32) {
+    let end = len.saturating_add(count).min(max as usize + 1);
+    (len as u32, end as u32)
+}
+
+/// The free record behind `slot`, of those before `end` and those `behind` them.
+const fn next_free(slot: u32, end: u32, behind: u32) -> u32 {
+    if slot + 1 < end { slot + 1 } else { behind }
+}
+
 impl LevelRecord {
     const FREE: LevelRecord =
         LevelRecord { key: 0, qty: 0, head: NIL, tail: NIL, order_count: 0, side: NO_SIDE };
@@ -233,9 +248,12 @@ impl<T: Copy> FastBooks<T> {
     /// Takes a level for a price that has none; it is not entered anywhere yet.
     #[inline(always)]
     fn open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
-        let level = self.free_level;
+        let mut level = self.free_level;
         if level == NIL {
-            return Err(AddError::LevelsFull { max_levels: self.limits.max_levels });
+            level = self.extend_levels();
+            if level == NIL {
+                return Err(AddError::LevelsFull { max_levels: self.limits.max_levels });
+            }
         }
         self.free_level = self.level(level).head;
         self.levels[level as usize] = LevelRecord { key, side, ..LevelRecord::FREE };
@@ -246,6 +264,40 @@ impl<T: Copy> FastBooks<T> {
         book.best_key = if is_best { key } else { book.best_key };
         book.best = if is_best { level } else { book.best };
         Ok(level)
+    }
+
+    /// Takes further records into use, as far as there may be some: a few pages at a time.
+    #[cold]
+    #[inline(never)]
+    fn extend_orders(&mut self) -> u32 {
+        self.take_orders(EXTENSION);
+        self.free_order
+    }
+
+    /// The same of levels.
+    #[cold]
+    #[inline(never)]
+    fn extend_levels(&mut self) -> u32 {
+        self.take_levels(EXTENSION);
+        self.free_level
+    }
+
+    /// Puts up to `count` further records before the free ones.
+    fn take_orders(&mut self, count: usize) {
+        let (first, end) = further(self.orders.len(), count, self.limits.max_orders);
+        let behind = self.free_order;
+        let free = |slot| OrderRecord { next: next_free(slot, end, behind), ..OrderRecord::FREE };
+        self.orders.extend((first..end).map(free));
+        self.data.resize(end as usize, self.data[NIL as usize]);
+        self.free_order = if first < end { first } else { behind };
+    }
+
+    fn take_levels(&mut self, count: usize) {
+        let (first, end) = further(self.levels.len(), count, self.limits.max_levels);
+        let behind = self.free_level;
+        let free = |slot| LevelRecord { head: next_free(slot, end, behind), ..LevelRecord::FREE };
+        self.levels.extend((first..end).map(free));
+        self.free_level = if first < end { first } else { behind };
     }
 
     #[inline(always)]
@@ -333,29 +385,40 @@ impl<T: Copy> FastBooks<T> {
 // of them, which took a fifth more instructions per command of the matching engine.
 impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn new(limits: BookLimits) -> Self {
+        let mut books = Self::untouched(limits);
+        books.prefault();
+        books
+    }
+
+    fn untouched(limits: BookLimits) -> Self {
         let sides = (usize::from(limits.max_instrument.0) + 1) * 2;
         let (orders, levels) = (limits.max_orders as usize, limits.max_levels as usize);
-        let free_list = |len: usize| if len > 0 { 1 } else { NIL };
-        // Slot 0 is in no list.
-        let next_free =
-            |slot: usize, last: usize| if (1..last).contains(&slot) { slot as u32 + 1 } else { NIL };
-        let free_order = |slot| OrderRecord { next: next_free(slot, orders), ..OrderRecord::FREE };
-        let free_level = |slot| LevelRecord { head: next_free(slot, levels), ..LevelRecord::FREE };
-        FastBooks {
+        let mut books = FastBooks {
             limits,
             sides: vec![BookSide::EMPTY; sides],
             // Zeroes would come from the allocator untouched, and page faults with the first orders.
             cells: (0..sides).map(|_| std::hint::black_box([NIL; WINDOW_LEN])).collect(),
-            orders: (0..=orders).map(free_order).collect(),
-            data: (0..=orders).map(|_| std::hint::black_box(T::default())).collect(),
-            levels: (0..=levels).map(free_level).collect(),
-            ladders: Ladders::new(sides, levels),
+            orders: Vec::with_capacity(orders + 1),
+            data: Vec::with_capacity(orders + 1),
+            levels: Vec::with_capacity(levels + 1),
+            ladders: Ladders::untouched(sides, levels),
             steps: Steps::new(),
-            free_order: free_list(orders),
-            free_level: free_list(levels),
+            free_order: NIL,
+            free_level: NIL,
             order_count: 0,
             level_count: 0,
-        }
+        };
+        // The null records.
+        books.orders.push(OrderRecord::FREE);
+        books.data.push(T::default());
+        books.levels.push(LevelRecord::FREE);
+        books
+    }
+
+    fn prefault(&mut self) {
+        self.take_orders(self.limits.max_orders as usize);
+        self.take_levels(self.limits.max_levels as usize);
+        self.ladders.prefault();
     }
 
     fn limits(&self) -> BookLimits {
@@ -378,7 +441,10 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         if order.qty.is_zero() {
             return Err(AddError::ZeroQty);
         }
-        let slot = self.free_order;
+        let mut slot = self.free_order;
+        if slot == NIL {
+            slot = self.extend_orders();
+        }
         let Some(handle) = OrderHandle::new(slot) else {
             return Err(AddError::BookFull { max_orders: self.limits.max_orders });
         };
@@ -560,5 +626,50 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             let level = self.levels.get(hint.level as usize).unwrap_or(&LevelRecord::FREE);
             prefetch_index(&self.orders, level.tail as usize);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_types::{InstrumentId, OrderId};
+
+    use super::*;
+
+    fn order(id: u64) -> Order<()> {
+        let price = Price(100 * id as i64);
+        Order { id: OrderId(id), instrument: InstrumentId(0), side: Side::Buy, price, qty: Qty(1), data: () }
+    }
+
+    /// Adds orders, each at its own level, until there is no room.
+    fn fill(books: &mut FastBooks<()>, first: u64) -> Vec<OrderHandle> {
+        (first..).map_while(|id| books.add(order(id)).ok()).collect()
+    }
+
+    #[test]
+    fn books_whose_memory_comes_into_use_hold_as_much_as_others() {
+        for max in [0, 1, EXTENSION as u32 - 1, EXTENSION as u32, 3 * EXTENSION as u32 + 1] {
+            let limits = BookLimits::new(InstrumentId(0), max);
+            let (mut growing, mut touched) = (FastBooks::untouched(limits), FastBooks::new(limits));
+            assert_eq!(fill(&mut growing, 1), fill(&mut touched, 1), "in the same places");
+            assert_eq!((growing.order_count(), growing.level_count()), (max, max));
+            let handles: Vec<_> =
+                growing.orders(InstrumentId(0), Side::Buy).map(|(handle, _)| handle).collect();
+            for handle in handles {
+                growing.remove(handle);
+            }
+            assert_eq!(fill(&mut growing, 1_000).len(), max as usize, "what was used is used again");
+        }
+    }
+
+    #[test]
+    fn memory_is_touched_without_a_change_to_what_is_there() {
+        let limits = BookLimits::new(InstrumentId(0), 500);
+        let mut books = FastBooks::untouched(limits);
+        let handles: Vec<_> = (1..=200).map(|id| books.add(order(id)).unwrap()).collect();
+        books.remove(handles[7]);
+        books.prefault();
+        assert_eq!(books.orders.len(), 501);
+        assert_eq!(books.order(handles[8]).map(|order| order.id), Some(OrderId(9)));
+        assert_eq!(fill(&mut books, 1_000).len(), 301);
     }
 }

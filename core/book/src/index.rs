@@ -19,7 +19,11 @@ const BLOCK_SHIFT: u32 = 32;
 /// Nobody's page. It stays empty, so that looking up an id of which nothing is known needs no branch.
 const NIL: u32 = 0;
 
-type Page = [u32; PAGE_LEN];
+/// Place of a page's entry among those of all pages.
+#[inline(always)]
+const fn entry(page: u32, place: usize) -> usize {
+    page as usize * PAGE_LEN + place
+}
 
 /// How large an [`OrderIndex`] may become; all memory is taken and touched at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +81,8 @@ pub struct OrderIndex {
     has_base: bool,
     /// Directory page of each 2^20 ids.
     root: Vec<u32>,
-    /// Entries are pages in a directory page, slots in a leaf.
-    pages: Vec<Page>,
+    /// Pages of [`PAGE_LEN`] entries, one behind the other: pages in a directory page, slots in a leaf.
+    pages: Vec<u32>,
     /// Entries in use of each page.
     used: Vec<u16>,
     free: Vec<u32>,
@@ -95,31 +99,50 @@ struct Path {
     leaf: usize,
 }
 
+/// Writes what is there: a page that was only read is the system's page of zeroes.
+fn touch<T: Copy>(entries: &mut [T]) {
+    entries.iter_mut().for_each(|entry| *entry = std::hint::black_box(*entry));
+}
+
 impl OrderIndex {
     /// An empty index whose blocks begin with the first id entered, rounded down to a multiple of 2^20.
     #[must_use]
     pub fn new(limits: IndexLimits) -> OrderIndex {
+        let mut index = OrderIndex::untouched(limits);
+        index.prefault();
+        index
+    }
+
+    /// The same whose pages are touched as they come into use, or by [`prefault`](Self::prefault).
+    #[must_use]
+    pub fn untouched(limits: IndexLimits) -> OrderIndex {
         let roots = (limits.blocks as usize) << (BLOCK_SHIFT - ROOT_SHIFT);
-        let mut pages = vec![[NIL; PAGE_LEN]; limits.max_pages as usize + 1];
-        // The allocator hands out zeroes it has not touched; a page fault would come with the first order.
-        pages.iter_mut().flatten().for_each(|entry| *entry = std::hint::black_box(NIL));
+        let pages = limits.max_pages as usize + 1;
         OrderIndex {
             limits,
             base: 0,
             has_base: false,
-            root: (0..roots).map(|_| std::hint::black_box(NIL)).collect(),
-            used: (0..pages.len()).map(|_| std::hint::black_box(0)).collect(),
-            pages,
+            // Zeroes, which the allocator hands out untouched.
+            root: vec![NIL; roots],
+            used: vec![0; pages],
+            pages: vec![NIL; pages * PAGE_LEN],
             free: (1..=limits.max_pages).rev().collect(),
             block_pages: vec![0; limits.blocks as usize],
             hashed: Hashed::new(limits.max_hashed),
         }
     }
 
-    /// An empty index whose blocks begin with `base`.
+    /// The same with blocks that begin with `base`.
     #[must_use]
-    pub fn with_base(limits: IndexLimits, base: u64) -> OrderIndex {
-        OrderIndex { base, has_base: true, ..OrderIndex::new(limits) }
+    pub fn with_base(self, base: u64) -> OrderIndex {
+        OrderIndex { base, has_base: true, ..self }
+    }
+
+    /// Touches all memory that is not yet, so that no order costs a page fault.
+    pub fn prefault(&mut self) {
+        touch(&mut self.pages);
+        touch(&mut self.root);
+        touch(&mut self.used);
     }
 
     /// The open order of this id.
@@ -129,7 +152,7 @@ impl OrderIndex {
         if self.root.is_empty() {
             return self.hashed.get(id);
         }
-        let entry = self.path(id).map_or(NIL, |path| self.pages[self.leaf(path) as usize][path.leaf]);
+        let entry = self.path(id).map_or(NIL, |path| self.pages[entry(self.leaf(path), path.leaf)]);
         if self.hashed.is_empty() { OrderHandle::new(entry) } else { self.find_with_hashed(id, entry) }
     }
 
@@ -142,7 +165,7 @@ impl OrderIndex {
     #[inline]
     pub fn prefetch(&self, id: u64) -> Entry {
         if let Some(path) = self.path(id) {
-            prefetch_read(&self.pages[self.leaf(path) as usize][path.leaf]);
+            prefetch_read(&self.pages[entry(self.leaf(path), path.leaf)]);
         }
         self.hashed.prefetch(id)
     }
@@ -172,7 +195,7 @@ impl OrderIndex {
         let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
             return self.insert_outside(id, handle);
         };
-        let slot = &mut self.pages[leaf as usize][path.leaf];
+        let slot = &mut self.pages[entry(leaf, path.leaf)];
         if *slot != NIL {
             return Err(InsertError::Duplicate { id });
         }
@@ -189,7 +212,7 @@ impl OrderIndex {
         }
         if let Some(path) = self.path(id) {
             let leaf = self.leaf(path);
-            let slot = std::mem::replace(&mut self.pages[leaf as usize][path.leaf], NIL);
+            let slot = std::mem::replace(&mut self.pages[entry(leaf, path.leaf)], NIL);
             if slot != NIL {
                 self.release(path, leaf);
                 return OrderHandle::new(slot);
@@ -234,13 +257,13 @@ impl OrderIndex {
                 continue;
             }
             for directory in first..PAGE_LEN {
-                let leaf_page = self.pages[directory_page as usize][directory];
+                let leaf_page = self.pages[entry(directory_page, directory)];
                 if leaf_page == NIL {
                     continue;
                 }
                 let is_first = root == root_from && directory == directory_from;
                 let skipped = if is_first { leaf_from } else { 0 };
-                let entries = &self.pages[leaf_page as usize];
+                let entries = &self.pages[entry(leaf_page, 0)..][..PAGE_LEN];
                 if let Some(leaf) = (skipped..PAGE_LEN).find(|leaf| entries[*leaf] != NIL) {
                     let offset = (root << ROOT_SHIFT | directory << PAGE_BITS | leaf) as u64;
                     return Some((self.base + offset, OrderHandle::new(entries[leaf])?));
@@ -277,7 +300,7 @@ impl OrderIndex {
 
     #[inline(always)]
     fn leaf(&self, path: Path) -> u32 {
-        self.pages[self.root[path.root] as usize][path.directory]
+        self.pages[entry(self.root[path.root], path.directory)]
     }
 
     /// Pages that a block may still take.
@@ -288,7 +311,7 @@ impl OrderIndex {
     fn missing_pages(&self, path: Path) -> u32 {
         match self.root[path.root] {
             NIL => 2,
-            directory if self.pages[directory as usize][path.directory] == NIL => 1,
+            directory if self.pages[entry(directory, path.directory)] == NIL => 1,
             _ => 0,
         }
     }
@@ -312,7 +335,7 @@ impl OrderIndex {
         }
         let leaf = self.take_page(path.block)?;
         let directory = self.root[path.root] as usize;
-        self.pages[directory][path.directory] = leaf;
+        self.pages[directory * PAGE_LEN + path.directory] = leaf;
         self.used[directory] += 1;
         Some(leaf)
     }
@@ -335,7 +358,7 @@ impl OrderIndex {
     #[cold]
     fn give_back(&mut self, path: Path, leaf: u32) {
         let directory = self.root[path.root];
-        self.pages[directory as usize][path.directory] = NIL;
+        self.pages[entry(directory, path.directory)] = NIL;
         self.used[directory as usize] -= 1;
         self.free.push(leaf);
         self.block_pages[path.block] -= 1;

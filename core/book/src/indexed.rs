@@ -29,6 +29,15 @@ impl<B: OrderBooks<()>> Indexed<B> {
     }
 }
 
+impl<B: OrderBooks<()>> Indexed<B> {
+    /// Empty books whose memory is touched as it comes into use.
+    #[must_use]
+    pub fn untouched(limits: BookLimits) -> Self {
+        let index = OrderIndex::untouched(IndexLimits::hashed(limits.max_orders));
+        Indexed { books: B::untouched(limits), index }
+    }
+}
+
 impl<B: OrderBooks<()>> BooksById for Indexed<B> {
     fn new(limits: BookLimits) -> Self {
         Indexed { books: B::new(limits), index: OrderIndex::new(IndexLimits::hashed(limits.max_orders)) }

@@ -90,6 +90,8 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Ladders {
     chunks: Vec<Chunk>,
+    /// Most chunks, the null chunk included.
+    max: usize,
     /// Free arrays, linked by `worse`.
     free: u32,
 }
@@ -97,14 +99,29 @@ pub(super) struct Ladders {
 impl Ladders {
     /// Room for `levels` levels on `sides` sides, however they are spread.
     pub(super) fn new(sides: usize, levels: usize) -> Ladders {
+        let mut ladders = Ladders::untouched(sides, levels);
+        ladders.prefault();
+        ladders
+    }
+
+    /// The same, whose memory is touched as it comes into use.
+    pub(super) fn untouched(sides: usize, levels: usize) -> Ladders {
         // k arrays of one side make k / 2 pairs of neighbours with more than JOIN_LEN levels each, so a
         // side of n levels has at most 2n / JOIN_LEN + 1 arrays.
         let count = 1 + sides.min(levels) + (2 * levels).div_ceil(JOIN_LEN);
-        let mut chunks = vec![EMPTY; count];
-        for (free, chunk) in chunks.iter_mut().enumerate().skip(1) {
-            chunk.worse = if free + 1 < count { free as u32 + 1 } else { NIL };
+        let mut chunks = Vec::with_capacity(count);
+        // The null chunk.
+        chunks.push(EMPTY);
+        Ladders { chunks, max: count, free: NIL }
+    }
+
+    /// Touches all memory that is not yet.
+    pub(super) fn prefault(&mut self) {
+        while self.chunks.len() < self.max {
+            let free = Chunk { worse: self.free, ..EMPTY };
+            self.free = self.chunks.len() as u32;
+            self.chunks.push(free);
         }
-        Ladders { chunks, free: if count > 1 { 1 } else { NIL } }
     }
 
     fn chunk(&self, index: u32) -> &Chunk {
@@ -176,8 +193,12 @@ impl Ladders {
     }
 
     fn allocate(&mut self) -> u32 {
+        if self.free == NIL {
+            assert!(self.chunks.len() < self.max, "the pool has room for every spread of max_levels levels");
+            self.free = self.chunks.len() as u32;
+            self.chunks.push(EMPTY);
+        }
         let index = self.free;
-        assert_ne!(index, NIL, "the pool has room for every spread of max_levels levels");
         self.free = self.chunk(index).worse;
         *self.chunk_mut(index) = EMPTY;
         index

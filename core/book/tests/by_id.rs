@@ -1,9 +1,7 @@
 //! Books by id against their plain twin, on random commands.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod prices;
-
-use prices::Prices;
+use crate::prices::Prices;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,11 +1,9 @@
 //! The fast books against the plain ones, and the index against a hash map, on random commands.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod prices;
-
 use std::collections::{BTreeMap, HashMap};
 
-use prices::Prices;
+use crate::prices::Prices;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -130,7 +128,7 @@ proptest! {
 fn run_index(seed: u64, limits: IndexLimits, base: Option<u64>, spread: u64) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut index = match base {
-        Some(base) => OrderIndex::with_base(limits, base),
+        Some(base) => OrderIndex::new(limits).with_base(base),
         None => OrderIndex::new(limits),
     };
     let mut plain: BTreeMap<u64, OrderHandle> = BTreeMap::new();
@@ -188,7 +186,7 @@ fn the_index_is_a_map() {
 fn the_index_refuses_at_its_bounds() {
     let handle = OrderHandle::new(7).expect("not zero");
     let limits = IndexLimits { blocks: 2, max_pages: 5, max_pages_per_block: 3, max_hashed: 0 };
-    let mut index = OrderIndex::with_base(limits, 0);
+    let mut index = OrderIndex::new(limits).with_base(0);
     let page = 1 << 10;
     // One directory page and two leaves are the block's three pages.
     for id in [0, page, 5, page + 5] {
@@ -232,7 +230,7 @@ fn ids_outside_are_hashed_up_to_the_bound() {
 #[test]
 fn pages_are_recycled_while_the_window_moves() {
     let limits = IndexLimits { blocks: 1, max_pages: 4, max_pages_per_block: 4, max_hashed: 0 };
-    let mut index = OrderIndex::with_base(limits, 0);
+    let mut index = OrderIndex::new(limits).with_base(0);
     let handle = OrderHandle::new(1).expect("not zero");
     // A thousand open orders at a time, over three million ids.
     for id in 0..3_000_000_u64 {

@@ -48,6 +48,7 @@ use crate::{
     lines::{LINE_WORDS, Line, SharedLines, WrongMemory, load_acquire},
     payload,
     sync::{Arc, AtomicU64, Ordering, fence},
+    wake::{Waker, Wakers},
 };
 
 pub use crate::payload::Payload;
@@ -86,6 +87,8 @@ struct Shared {
     mask: u64,
     /// [`HEAD_LINES`], then those of `mask + 1` slots.
     lines: SharedLines,
+    /// Of the threads of receivers that sleep, in this process.
+    wakers: Wakers,
 }
 
 /// Lines that a ring of `capacity` messages, rounded up to a power of two, takes of memory given from outside.
@@ -132,7 +135,7 @@ impl Shared {
         let slots = lines.count().checked_sub(HEAD_LINES)?;
         let capacity = slots / Layout::<T>::LINES;
         let is_whole = slots == capacity * Layout::<T>::LINES && capacity.is_power_of_two();
-        is_whole.then(|| Shared { mask: capacity as u64 - 1, lines })
+        is_whole.then(|| Shared { mask: capacity as u64 - 1, lines, wakers: Wakers::default() })
     }
 
     #[inline(always)]
@@ -222,6 +225,7 @@ impl<T: Payload> Sender<T> {
         for line in self.shared.slot::<T>(self.position + AHEAD).0 {
             cpu::prefetch_write_ahead(line, 0);
         }
+        self.shared.wakers.wake_if_asleep();
     }
 
     /// Adds a consumer, which receives what is sent from now on. Allocates nothing.
@@ -275,6 +279,15 @@ impl<T: Payload> Receiver<T> {
         let shared = Shared::over::<T>(lines).ok_or(WrongMemory)?;
         let position = load_acquire(shared.tail());
         Ok(Receiver { position, shared: Arc::new(shared), payload: PhantomData })
+    }
+
+    /// Has every message wake the thread behind `waker` while that sleeps; not of a ring in memory given from outside,
+    /// whose sender has no waker.
+    ///
+    /// # Panics
+    /// When [as many](crate::wake::WAKERS_MAX) are to be woken as may.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.shared.wakers.add(waker);
     }
 
     /// Goes back to the oldest message that is still there.

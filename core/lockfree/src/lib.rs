@@ -9,6 +9,7 @@
 //! | [`seqlock`] | one writer, any readers of the latest value | the older value is overwritten, a reader that meets a write is told so |
 //! | [`table`] | one writer, any readers of the latest values of many things, one cache line each | the older value is overwritten, a reader that meets a write is told so |
 //! | [`shared_spsc`] | one producer, one consumer, in processes that do not trust each other | push gives the item back |
+//! | [`wake`] | wakes a thread that sleeps until it is given something | |
 //! | [`pool`] | objects addressed by a 32-bit slot | allocate gives the value back |
 //!
 //! [`broadcast`], [`table`] and [`shared_spsc`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
@@ -16,7 +17,7 @@
 //! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines of its own.
 //!
 //! All other memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
-//! makes a system call afterwards. Capacities of rings are rounded up to a power of two.
+//! makes a system call afterwards, except to wake a consumer that sleeps ([`wake`]). Capacities of rings are rounded up to a power of two.
 //!
 //! ```
 //! use tickpath_lockfree::{Full, spsc};
@@ -46,6 +47,7 @@ pub mod spsc;
 mod sync;
 pub mod table;
 pub mod vectors;
+pub mod wake;
 
 pub use cache_padded::CachePadded;
 pub use full::Full;

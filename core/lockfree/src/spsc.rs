@@ -35,12 +35,14 @@
 //! ```
 
 use core::{fmt, mem::MaybeUninit, ptr::NonNull};
+use std::sync::OnceLock;
 
 use crate::{
     CachePadded, Full,
     capacity::ring_capacity,
     cpu,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell},
+    wake::Waker,
 };
 
 /// Sequence of a slot that was never written. Not zero, so that creation writes to every page.
@@ -63,6 +65,8 @@ struct Shared<T> {
     head: CachePadded<AtomicU64>,
     producer_dropped: AtomicBool,
     consumer_dropped: AtomicBool,
+    /// Of the consumer's thread, where that sleeps.
+    waker: OnceLock<Waker>,
     slots: Box<[Slot<T>]>,
 }
 
@@ -89,6 +93,7 @@ pub fn channel<T: Copy + Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
         head: CachePadded::new(AtomicU64::new(0)),
         producer_dropped: AtomicBool::new(false),
         consumer_dropped: AtomicBool::new(false),
+        waker: OnceLock::new(),
         slots,
     });
     let first = NonNull::new(shared.slots.as_ptr().cast_mut()).expect("a slice's pointer is not null");
@@ -169,6 +174,9 @@ impl<T: Copy + Send> Producer<T> {
         slot.sequence.store(self.position, Ordering::Release);
         self.position += 1;
         self.slots.prefetch(self.position + AHEAD);
+        if let Some(waker) = self.shared.waker.get() {
+            waker.wake_if_asleep();
+        }
         Ok(())
     }
 
@@ -235,6 +243,14 @@ pub struct Consumer<T> {
 }
 
 impl<T: Copy + Send> Consumer<T> {
+    /// Has every push wake the thread behind `waker` while that sleeps.
+    ///
+    /// # Panics
+    /// When it has one already: a ring has one consumer.
+    pub fn wake_by(&self, waker: &Waker) {
+        assert!(self.shared.waker.set(waker.clone()).is_ok(), "a ring's one consumer has one thread");
+    }
+
     /// Takes the oldest item; `None` when the ring is empty.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Option<T> {

@@ -4,7 +4,10 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p tickpath-lockfree --release --test loom`
 #![cfg(loom)]
 
+use loom::sync::Notify;
+use loom::sync::atomic::{Ordering, fence};
 use loom::thread::{spawn, yield_now};
+use tickpath_lockfree::wake::Waker;
 use tickpath_lockfree::{SharedLines, broadcast, records, seqlock, shared_spsc, spsc, table};
 
 /// Preemptions explored per execution; yields in wait loops are free.
@@ -328,4 +331,49 @@ fn shared_spsc_keeps_order_in_one_slot() {
 #[test]
 fn shared_spsc_keeps_order_over_laps() {
     shared_spsc_passes(2, 5);
+}
+
+/// A consumer that announces its sleep, looks once more and then sleeps until it is woken; loom reports a deadlock where a
+/// wake-up is lost. `barrier` stands for the heavy one.
+fn sleeper_gets_everything(barrier: fn(), count: u64) {
+    check(move || {
+        let bell = loom::sync::Arc::new(Notify::new());
+        let ring = loom::sync::Arc::clone(&bell);
+        let waker = Waker::new(move || ring.notify());
+        let (mut producer, mut consumer) = spsc::channel::<u64>(2);
+        consumer.wake_by(&waker);
+        let pushing = spawn(move || {
+            for value in 1..=count {
+                producer.try_push(value).unwrap();
+            }
+        });
+        let mut next = 1;
+        while next <= count {
+            if !waker.is_announced() {
+                waker.announce(barrier);
+            }
+            match consumer.try_pop() {
+                Some(value) => {
+                    assert_eq!(value, next);
+                    next += 1;
+                    waker.retract();
+                }
+                // Asleep until the bell rings.
+                None => bell.wait(),
+            }
+        }
+        pushing.join().unwrap();
+    });
+}
+
+#[test]
+fn a_sleeping_consumer_is_woken_for_every_item() {
+    sleeper_gets_everything(|| fence(Ordering::SeqCst), 1);
+}
+
+/// The model finds the lost wake-up where the heavy barrier is left out.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_barrier_a_wake_up_is_lost() {
+    sleeper_gets_everything(|| {}, 1);
 }

@@ -147,6 +147,17 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// # Errors
     /// [`EngineError`] when the instruments' definitions cannot be computed with.
     pub fn new(instruments: &[Instrument], limits: EngineLimits) -> Result<Engine<B>, EngineError> {
+        let mut engine = Engine::untouched(instruments, limits)?;
+        engine.prefault();
+        Ok(engine)
+    }
+
+    /// The same whose memory is touched as it comes into use, or by [`prefault`](Self::prefault): a command may then cost a
+    /// page fault, and an engine without orders costs next to nothing.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn untouched(instruments: &[Instrument], limits: EngineLimits) -> Result<Engine<B>, EngineError> {
         let greatest = instruments.iter().map(|instrument| instrument.id).max().unwrap_or(InstrumentId(0));
         let max_instrument = greatest.max(InstrumentId(limits.max_instruments));
         let mut listings = vec![None; usize::from(max_instrument.0) + 1];
@@ -175,9 +186,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         };
         Ok(Engine {
             limits,
-            books: B::new(displayed),
-            hidden: B::new(special),
-            stops: B::new(special),
+            books: B::untouched(displayed),
+            hidden: B::untouched(special),
+            stops: B::untouched(special),
             instruments: listings,
             sessions: vec![session; usize::from(limits.max_sessions)],
             rules: (0..limits.max_sessions).map(SessionId).map(SessionRules::none).collect(),
@@ -188,13 +199,21 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             scratch: Vec::with_capacity(max_special),
             carried: Vec::with_capacity(2 * max_special),
             // The least number is 1, so those of a new day lie on as few pages as so many can.
-            index: OrderIndex::with_base(index, order_key(SessionId(0), UserRefNum(1))),
+            index: OrderIndex::untouched(index).with_base(order_key(SessionId(0), UserRefNum(1))),
             last_command: Sequence(0),
             last_market: Sequence(0),
             last_order_id: OrderId(0),
             last_match_id: MatchId(0),
             counters: EngineCounters::default(),
         })
+    }
+
+    /// Touches all memory that is not yet.
+    pub fn prefault(&mut self) {
+        for books in [&mut self.books, &mut self.hidden, &mut self.stops] {
+            books.prefault();
+        }
+        self.index.prefault();
     }
 
     /// Applies one command; its events go to `out` before this returns.
@@ -230,7 +249,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             }
             CommandKind::AccountQuery => {
                 let last = self.last_user_ref(context.command.session);
-                context.out.on_query_answer(context.command, UserRefNum(last.0.saturating_add(1)));
+                context.out.on_query_answer(context.command, UserRefNum(last.0.wrapping_add(1)));
             }
             CommandKind::System(code) => {
                 self.publish(InstrumentId(0), MarketEventKind::System(*code), context);
@@ -420,19 +439,30 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Uses up a number for a new order, and returns its session. `None` when the request must be dropped: its
     /// number is not above all earlier ones of the session, so it was sent again.
     #[inline]
-    fn use_number(
-        &mut self,
-        session: SessionId,
-        user_ref: UserRefNum,
-    ) -> Result<Option<Session>, RejectReason> {
-        let session = self.sessions.get_mut(usize::from(session.0)).ok_or(RejectReason::NotAuthorised)?;
+    fn use_number(&mut self, id: SessionId, user_ref: UserRefNum) -> Result<Option<Session>, RejectReason> {
+        let session = self.sessions.get_mut(usize::from(id.0)).ok_or(RejectReason::NotAuthorised)?;
         let is_again = user_ref == session.last_user_ref && is_planted(Fault::NumberUsedTwice);
         if user_ref <= session.last_user_ref && !is_again {
-            self.counters.duplicates += 1;
-            return Ok(None);
+            return self.check_used_number(id, user_ref);
         }
         session.last_user_ref = user_ref;
         Ok(Some(*session))
+    }
+
+    /// A session without a number left learns it from the answer to any further order. The answer never carries the number
+    /// of an open order, which it would seem to reject.
+    #[cold]
+    fn check_used_number(
+        &mut self,
+        id: SessionId,
+        user_ref: UserRefNum,
+    ) -> Result<Option<Session>, RejectReason> {
+        let is_exhausted = self.last_user_ref(id).0 == u32::MAX;
+        if is_exhausted && self.index.find(order_key(id, user_ref)).is_none() {
+            return Err(RejectReason::UserRefsExhausted);
+        }
+        self.counters.duplicates += 1;
+        Ok(None)
     }
 
     #[cold]

@@ -32,7 +32,7 @@ pub struct EngineLimits {
 }
 
 impl Default for EngineLimits {
-    /// A laptop's: about 70 MB.
+    /// A laptop's: about 70 MB, when all of it is touched.
     fn default() -> Self {
         EngineLimits {
             max_open_orders: 1 << 18,

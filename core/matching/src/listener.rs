@@ -13,7 +13,7 @@ pub trait EventListener {
     /// A public event, numbered for the market data session.
     fn on_market_event(&mut self, event: &MarketEvent);
     /// The answer to the session's [`AccountQuery`](crate::CommandKind::AccountQuery): the least number that it may
-    /// use next. Nobody need listen.
+    /// use next, 0 when it has used the last. Optional.
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let _ = (query, next);
     }

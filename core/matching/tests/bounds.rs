@@ -1,9 +1,7 @@
 //! Every bound of the engine, at it and one beyond.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{Event, apply, instruments, numbered, order};
+use crate::common::{Event, apply, instruments, numbered, order};
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::{Command, CommandKind, Engine, EngineError, EngineLimits, Owner};
 use tickpath_types::*;

@@ -1,13 +1,7 @@
 //! Crosses, pauses, and what a venue does to instruments and trades: told as [`story`] tells them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "common/auditor.rs"]
-mod auditor;
-mod common;
-#[path = "common/story.rs"]
-mod story;
-
-use story::check;
+use crate::story::check;
 
 #[test]
 fn what_was_collected_crosses_at_one_price() {

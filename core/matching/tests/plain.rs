@@ -1,17 +1,13 @@
 //! The engine against the simplest matching that there is, on random commands: the same events, word for word.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-#[path = "common/nasty.rs"]
-mod nasty;
-
 use std::collections::BTreeMap;
 
-use common::{Event, Log, apply, instruments, numbered};
-use nasty::{Nasty, Shape};
+use crate::common::{Event, Log, apply, instruments, numbered, order};
+use crate::nasty::{Nasty, Shape};
 use proptest::prelude::*;
 use tickpath_book::{FastBooks, OrderBooks};
-use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
+use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 use tickpath_plain::{PlainEngine, PlainOrder};
 use tickpath_types::*;
 
@@ -111,6 +107,33 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
         (plain.rejected, plain.duplicates, plain.executed)
     );
     counts
+}
+
+/// The next number that an account query answers, by the engine and by the reference model.
+#[test]
+fn a_session_without_a_number_left_is_told_that_none_is_next() {
+    struct Next(Option<UserRefNum>);
+    impl EventListener for Next {
+        fn on_order_event(&mut self, _: &OrderEvent) {}
+        fn on_market_event(&mut self, _: &MarketEvent) {}
+        fn on_query_answer(&mut self, _: &Command, next: UserRefNum) {
+            self.0 = Some(next);
+        }
+    }
+    let limits = EngineLimits { max_sessions: 2, ..EngineLimits::default() };
+    let mut engine: Engine<FastBooks<Owner>> = Engine::new(&instruments(1), limits).unwrap();
+    let mut plain = PlainEngine::new(&instruments(1), limits);
+    let mut sequence = 0;
+    for (used, next) in [(1, 2), (u32::MAX - 1, u32::MAX), (u32::MAX, 0), (7, 0)] {
+        let enter = CommandKind::Order(OrderRequest::Enter(order(used, Side::Buy, 10, 100_000)));
+        let command = numbered(&mut sequence, 1, enter);
+        assert_eq!(apply(&mut engine, &command), expect(&mut plain, &command));
+        let query = numbered(&mut sequence, 1, CommandKind::AccountQuery);
+        let mut answers = [Next(None), Next(None)];
+        engine.apply(&query, &mut answers[0]);
+        plain.apply(&query, &mut answers[1]);
+        assert_eq!(answers.map(|answer| answer.0), [Some(UserRefNum(next)); 2]);
+    }
 }
 
 /// Where the definition is sound, and its id is free and not above the greatest that there was or may be.

@@ -1,9 +1,8 @@
 //! Commands survive as bytes, and an engine restored from a snapshot goes on as the one that was not interrupted.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{Log, apply, instruments, numbered, order};
+use crate::common;
+use crate::common::{Log, apply, instruments, numbered, order};
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

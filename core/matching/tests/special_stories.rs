@@ -1,13 +1,7 @@
 //! Hidden and reserve orders, stops, orders that end with time, trades with oneself: told as [`story`] tells them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "common/auditor.rs"]
-mod auditor;
-mod common;
-#[path = "common/story.rs"]
-mod story;
-
-use story::check;
+use crate::story::check;
 
 #[test]
 fn a_hidden_order_trades_behind_what_is_displayed() {

@@ -1,14 +1,8 @@
 //! What the engine answers to whom: plain orders, told as [`story`] tells them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "common/auditor.rs"]
-mod auditor;
-mod common;
-#[path = "common/story.rs"]
-mod story;
-
-use common::{Event, apply, instruments, numbered, order};
-use story::check;
+use crate::common::{Event, apply, instruments, numbered, order};
+use crate::story::check;
 use tickpath_book::FastBooks;
 use tickpath_matching::{CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::*;
@@ -170,6 +164,24 @@ fn a_number_is_used_once() {
         s1 buy 7 10 @ 10.00
         s2 buy 5 10 @ 10.00: rests as #2
         s1 buy 4294967295 10 @ 10.00: rests as #3
+        ",
+    );
+}
+
+#[test]
+fn a_session_without_a_number_left_is_answered() {
+    check(
+        "
+        s1 buy 5 10 @ 10.00: rests as #1
+        s1 buy 4294967295 10 @ 10.00: rests as #2
+        s1 buy 6 10 @ 10.00: s1! rejected 6 UserRefsExhausted
+        s1 buy 0 10 @ 10.00: s1! rejected 0 UserRefsExhausted
+        s1 replace 5 by 7 10 @ 10.00: s1! rejected 7 UserRefsExhausted
+        s1 buy 4294967295 10 @ 10.00
+        s1 buy 5 10 @ 10.00
+        s1 cancel 4294967295: s1! canceled 4294967295 -10 User; deleted #2
+        s1 buy 4294967295 10 @ 10.00: s1! rejected 4294967295 UserRefsExhausted
+        s1 refuse 8: s1! rejected 8 UserRefsExhausted CLIENT-ORDER-7
         ",
     );
 }

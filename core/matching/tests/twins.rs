@@ -2,15 +2,9 @@
 //! an auditor who checks every event.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "common/auditor.rs"]
-mod auditor;
-mod common;
-#[path = "common/nasty.rs"]
-mod nasty;
-
-use auditor::Auditor;
-use common::{Event, Log, apply, instruments};
-use nasty::{Nasty, Shape};
+use crate::auditor::Auditor;
+use crate::common::{Event, Log, apply, instruments};
+use crate::nasty::{Nasty, Shape};
 use proptest::prelude::*;
 use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
 use tickpath_matching::workload::{Workload, WorkloadConfig};

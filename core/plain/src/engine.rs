@@ -226,7 +226,7 @@ impl PlainEngine {
             }
             CommandKind::AccountQuery => {
                 let last = self.last_user_ref(session);
-                self.events.push(Event::NextUserRef(UserRefNum(last.0.saturating_add(1))));
+                self.events.push(Event::NextUserRef(UserRefNum(last.0.wrapping_add(1))));
             }
             CommandKind::CancelAll { reason } => self.cancel_all(session, true, reason, |_| true),
             CommandKind::System(stage) => {

@@ -4,8 +4,8 @@ mod config;
 mod market;
 
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, Nanos, OrderAttributes, OrderEventKind,
-    OrderRequest, OrderState, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, MassCancel, Nanos, OrderAttributes,
+    OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
 };
 
 use crate::draw::Draw;
@@ -119,6 +119,18 @@ impl Crowd {
             waiting: None,
             counters: CrowdCounters::default(),
         })
+    }
+
+    /// Numbers the orders of a session from `first` on: a venue takes no number twice. Before the first request.
+    pub fn number_from(&mut self, session: u16, first: UserRefNum) {
+        self.live.number_from(session, first);
+    }
+
+    /// A request to cancel everything that a session has open; `None` when no number is left for it.
+    pub fn cancel_all(&mut self, session: u16) -> Option<OrderRequest> {
+        let user_ref = self.live.take_user_ref(session)?;
+        let (instrument, side) = (InstrumentId(0), None);
+        Some(OrderRequest::MassCancel(MassCancel { user_ref, instrument, side, firm: *b"    " }))
     }
 
     /// The next request if it is due by `elapsed` since the start of the flow; call again until `None`.

@@ -143,6 +143,11 @@ impl LiveOrders {
         None
     }
 
+    /// Numbers the next orders of a session from `first` on.
+    pub fn number_from(&mut self, session: u16, first: UserRefNum) {
+        self.sessions[usize::from(session)].next_user_ref = first.0;
+    }
+
     /// Leaves a session so many numbers.
     #[cfg(test)]
     pub fn leave_numbers(&mut self, session: u16, count: u32) {

@@ -154,7 +154,7 @@ macro_rules! functions {
             /// How many functions there are.
             pub const COUNT: usize = [$($name),*].len();
 
-            /// Its name in reports, as in `"feed_decode"`.
+            /// Its name in reports, as in `"book_apply"`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Function::$function => $name,)* }
@@ -176,10 +176,8 @@ macro_rules! functions {
 }
 
 functions! {
-    /// Market data message to typed event.
-    FeedDecode "feed_decode" "decode one market data message",
-    /// Event into the book.
-    BookApply "book_apply" "apply one event to the book",
+    /// Market data message decoded and applied to its book.
+    BookApply "book_apply" "decode one market data message and apply it to the book",
     /// Command through the matching engine.
     Match "match" "match one command",
     /// Features of the market for the strategy.

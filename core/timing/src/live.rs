@@ -87,11 +87,11 @@ impl Joiner {
         let live = LiveSpan {
             span,
             count: latest.count(),
-            p50_ns: latest.quantile_ns(0.5),
-            p99_ns: latest.quantile_ns(0.99),
+            p50_ns: latest.quantile_ns(0.5, &self.calibration),
+            p99_ns: latest.quantile_ns(0.99, &self.calibration),
             total_count: total.count(),
-            total_p50_ns: total.quantile_ns(0.5),
-            total_p99_ns: total.quantile_ns(0.99),
+            total_p50_ns: total.quantile_ns(0.5, &self.calibration),
+            total_p99_ns: total.quantile_ns(0.99, &self.calibration),
             total_max_ns: total.max_ns(&self.calibration),
         };
         if live.count > 0 {

@@ -43,14 +43,14 @@ impl Report {
         }
         writeln!(
             f,
-            "\n{:<36}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}",
+            "\n{:<36}{:>10}{:>12}{:>12}{:>12}{:>12}{:>13}",
             group.title(),
             "count",
-            "p50",
-            "p90",
-            "p99",
-            "p99.9",
-            "max",
+            "p50 us",
+            "p90 us",
+            "p99 us",
+            "p99.9 us",
+            "max us",
         )?;
         rows.try_for_each(|row| writeln!(f, "{row}"))
     }
@@ -110,14 +110,14 @@ impl fmt::Display for Row {
         let summary = &self.summary;
         write!(
             f,
-            "  {:<26}{:>18}{:>9}{:>9}{:>9}{:>9}{:>9}  {}",
+            "  {:<26}{:>18}{:>12}{:>12}{:>12}{:>12}{:>13}  {}",
             self.name,
             summary.count,
-            signed(summary.p50_ns),
-            signed(summary.p90_ns),
-            signed(summary.p99_ns),
-            signed(summary.p999_ns),
-            signed(summary.max_ns),
+            micros(summary.p50_ns),
+            micros(summary.p90_ns),
+            micros(summary.p99_ns),
+            micros(summary.p999_ns),
+            micros(summary.max_ns),
             self.words,
         )
     }
@@ -165,6 +165,12 @@ impl fmt::Display for Proof {
     }
 }
 
+/// Microseconds to the nanosecond: one unit for a whole column, points below one another.
+fn micros(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}.{:03}", ns.unsigned_abs() / 1_000, ns.unsigned_abs() % 1_000)
+}
+
 fn signed(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}", Nanos(ns.unsigned_abs()))
@@ -210,5 +216,6 @@ mod tests {
         proof.check([Some(3)], Some(4));
         assert!(proof.to_string().contains("HOPS DO NOT ADD UP for 1 of 2 order requests"));
         assert_eq!(signed(-12_000), "-12.0us");
+        assert_eq!([-12_345, 85, 60_000_000_000].map(micros), ["-12.345", "0.085", "60000000.000"]);
     }
 }

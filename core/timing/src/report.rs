@@ -136,7 +136,8 @@ impl Joiner {
     fn median_trade(&self) -> Option<&Trade> {
         [Span::TickToAck, Span::TickToTrade].into_iter().find_map(|span| {
             let series = &self.spans[span.index()];
-            let ticks = self.calibration.ticks(Nanos(series.quantile_ns(0.5).max(0) as u64));
+            let ticks =
+                self.calibration.ticks(Nanos(series.quantile_ns(0.5, &self.calibration).max(0) as u64));
             self.trades.nearest(span, ticks)
         })
     }

@@ -78,8 +78,18 @@ impl Series {
         self.histogram.len() + self.negatives.len()
     }
 
-    /// The duration that a share of all is at most as long as, in nanoseconds.
-    pub(crate) fn quantile_ns(&self, quantile: f64) -> i64 {
+    /// The duration that a share of all is at most as long as, in nanoseconds; 0 when there is none.
+    ///
+    /// A bucket of the histogram ends above what was recorded in it, so the result is kept within the shortest and the longest.
+    pub(crate) fn quantile_ns(&self, quantile: f64, calibration: &Calibration) -> i64 {
+        if self.count() == 0 {
+            return 0;
+        }
+        let [min, max] = [self.min_ticks, self.max_ticks].map(|ticks| calibration.signed_nanos(ticks));
+        self.bucket_end_ns(quantile).clamp(min, max)
+    }
+
+    fn bucket_end_ns(&self, quantile: f64) -> i64 {
         let (negatives, others) = (self.negatives.len(), self.histogram.len());
         let rank = (quantile * self.count() as f64).ceil().max(1.0) as u64;
         let value = |histogram: &Histogram<u64>, rank: u64, count: u64| {
@@ -108,10 +118,10 @@ impl Series {
             negatives: self.negatives.len(),
             above: self.above,
             min_ns: calibration.signed_nanos(self.min_ticks),
-            p50_ns: self.quantile_ns(0.5),
-            p90_ns: self.quantile_ns(0.9),
-            p99_ns: self.quantile_ns(0.99),
-            p999_ns: self.quantile_ns(0.999),
+            p50_ns: self.quantile_ns(0.5, calibration),
+            p90_ns: self.quantile_ns(0.9, calibration),
+            p99_ns: self.quantile_ns(0.99, calibration),
+            p999_ns: self.quantile_ns(0.999, calibration),
             max_ns: calibration.signed_nanos(self.max_ticks),
             mean_ns: calibration.fractional_nanos(self.sum_ticks as f64 / count as f64),
         }
@@ -157,7 +167,8 @@ mod tests {
         let all = series(&[-3, -2]).summary(&Calibration::identity());
         assert_eq!((all.p50_ns, all.p999_ns, all.max_ns), (-3, -2, -2));
         let series = series(&[5, -1, -9, -4, 7]);
-        let quantiles = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|quantile| series.quantile_ns(quantile));
+        let quantiles = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+            .map(|quantile| series.quantile_ns(quantile, &Calibration::identity()));
         assert_eq!(quantiles, [-9, -9, -4, -1, 5, 7]);
     }
 
@@ -178,6 +189,17 @@ mod tests {
         durations.push(3_000_000);
         let p999 = series(&durations).summary(&Calibration::identity()).p999_ns;
         assert!(p999.abs_diff(3_000_000) < 3_000, "{p999}");
+    }
+
+    #[test]
+    fn no_quantile_is_beyond_the_shortest_or_the_longest() {
+        // The bucket of 1,000,001 ends at 1,000,447, that of -1,000,001 at -1,003,519.
+        for duration in [1_000_001, -1_000_001] {
+            let series = series(&[duration; 3]);
+            let summary = series.summary(&Calibration::identity());
+            assert_eq!((summary.p50_ns, summary.p999_ns, summary.max_ns), (duration, duration, duration));
+            assert_eq!(series.quantile_ns(0.99, &Calibration::identity()), duration);
+        }
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! What happens at the bounds: of tables, of age, of observers; and with stamps that come late or twice.
 
-mod story;
-
-use story::{ONE_TRADE, SMALL, joiner, record, rings};
+use crate::story::{ONE_TRADE, SMALL, joiner, record, rings};
 use tickpath_timing::{Calibration, ENGINES_MAX, FEEDS_MAX, Joiner, JoinerConfig, Stamp, Trace, Tracer};
 use tickpath_types::Nanos;
 

@@ -1,8 +1,7 @@
 //! Stories: stamps of whole trades in any interleaving, and the exact times they come to.
 
-mod story;
-
-use story::{ONE_TRADE, check, interleave, report, report_of, rings};
+use crate::story;
+use crate::story::{ONE_TRADE, check, interleave, report, report_of, rings};
 use tickpath_timing::{Hop, Pair, Span};
 
 #[test]
@@ -244,7 +243,7 @@ fn the_median_trade_is_told_step_by_step() {
         "  session 2, order 42, triggered by market data message 5, command 4: 1550ns in all",
         "  T12w_T1   write begins to order server's read       870ns |   #######################              |",
         "Market data out: matcher to engine",
-        "  T6_T7                                      1    -70ns",
+        "  T6_T7                                      1      -0.070",
         "send returned to feed handler's read",
         "taken as they are: T6_T7 1 T12_T1 1",
         "tick_to_trade: hops add up to the span, to the tick, for each of 1 order requests (1130 ticks in all).",

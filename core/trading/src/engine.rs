@@ -81,7 +81,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
 
     /// Takes one market update.
     ///
-    /// Never inlined: what trades and what is rehearsed run the same code.
+    /// Never inlined: what trades and what is warmed up run the same code.
     #[inline(never)]
     pub fn handle_market(&mut self, update: &MarketUpdate, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.heard_at = Some(now);
@@ -244,7 +244,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.desk.orders.prefetch();
     }
 
-    /// Forgets all own orders and begins their numbers anew: for a rehearsal, which has no venue.
+    /// Forgets all own orders and resets their numbers: for a warm-up, which has no venue.
     pub(crate) fn forget_orders(&mut self) {
         self.desk.orders.forget();
     }

@@ -65,13 +65,13 @@ mod order;
 mod orders;
 mod position;
 mod rate;
-mod rehearsal;
 mod requests;
 mod risk;
 mod sink;
 mod strategies;
 mod strategy;
 mod table;
+mod warm_up;
 
 #[cfg(test)]
 mod testing;
@@ -88,9 +88,9 @@ pub use order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
 pub use orders::{OpenOrders, OrderCounters, OrderError, OrderManager};
 pub use position::{MarkTo, Position, PositionRecord, Positions, Totals, Traded};
 pub use rate::OrderRate;
-pub use rehearsal::Rehearsal;
 pub use requests::NewOrder;
 pub use risk::{Exposure, Limits, Proposed, Risk, RiskResult};
 pub use sink::{QueueFull, RequestSink};
 pub use strategies::{LiquidityTaker, MakerConfig, MarketMaker, RandomConfig, RandomStrategy};
 pub use strategy::Strategy;
+pub use warm_up::{WarmUp, WarmUpEngine};

@@ -26,16 +26,6 @@ pub trait Strategy {
         let _ = (update, cx);
     }
 
-    /// Another of the same kind, with nothing of what this one knows, which decides when the engine's code is
-    /// [rehearsed](crate::Rehearsal). It must have no effect but through its context. With `None`, the default,
-    /// nothing is rehearsed, and rare decisions take longer.
-    fn understudy(&self) -> Option<Self>
-    where
-        Self: Sized,
-    {
-        None
-    }
-
     /// Time passed; how often is the program's choice, usually every few milliseconds.
     fn on_timer(&mut self, now: Nanos, cx: &mut Context<'_>) {
         let _ = (now, cx);

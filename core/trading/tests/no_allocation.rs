@@ -7,7 +7,7 @@ use std::cell::Cell;
 use tickpath_timing::{NoTrace, Tracer};
 use tickpath_trading::{
     EngineConfig, Limits, LiquidityTaker, MakerConfig, MarketMaker, QueueFull, RandomConfig, RandomStrategy,
-    Rehearsal, RequestSink, StopReason, Strategy, TradeEngine,
+    RequestSink, StopReason, Strategy, TradeEngine, WarmUp, WarmUpEngine,
 };
 use tickpath_types::{
     BookHealth, CancelReason, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind,
@@ -151,20 +151,21 @@ fn run(strategy: impl Strategy, limits: Limits) {
     assert!(sink.count > 100, "{} sent only {} requests", engine.strategy().name(), sink.count);
 }
 
-fn rehearse(strategy: impl Strategy, limits: Limits) {
+fn warm_up<S: Strategy>(warm_up: WarmUp<S>, limits: Limits) {
+    let WarmUp { strategy, instance } = warm_up;
     let config = EngineConfig::default();
     let engine = TradeEngine::new(&config, &[instrument()], &[limits], strategy, NoTrace)
         .expect("one instrument with its limits");
-    let mut rehearsal = Rehearsal::of(&engine).expect("it has an understudy");
+    let mut warm_up = WarmUpEngine::of(&engine, instance.expect("there is one")).expect("an instrument");
     let mut requests: Vec<OrderRequest> = Vec::with_capacity(64);
     let mut count = 0;
     let before = allocations();
     for step in 1..5_000 {
         let now = Nanos::from_millis(step * 20);
-        rehearsal.decide(now, &mut requests);
+        warm_up.decide(now, &mut requests);
         while let Some(request) = requests.pop() {
             count += 1;
-            rehearsal.answer(&request, now, &mut requests);
+            warm_up.answer(&request, now, &mut requests);
         }
     }
     let allocated = allocations() - before;
@@ -173,11 +174,11 @@ fn rehearse(strategy: impl Strategy, limits: Limits) {
 }
 
 #[test]
-fn nothing_is_allocated_by_a_rehearsal() {
+fn nothing_is_allocated_by_a_warm_up() {
     let limits = Limits::default();
-    rehearse(MarketMaker::new(MakerConfig::default()), limits);
-    rehearse(LiquidityTaker::new(1), Limits { threshold: 500_000, ..limits });
-    rehearse(RandomStrategy::new(1, RandomConfig::default()), limits);
+    warm_up(MarketMaker::warmed_up(MakerConfig::default()), limits);
+    warm_up(WarmUp::of(|| LiquidityTaker::new(1)), Limits { threshold: 500_000, ..limits });
+    warm_up(WarmUp::of(|| RandomStrategy::new(1, RandomConfig::default())), limits);
 }
 
 #[test]

@@ -75,6 +75,7 @@ codes! {
         InvalidStopPrice = 25,
         InvalidExpireTime = 26,
         JournalFull = 27,
+        UserRefsExhausted = 28,
     }
     SystemEventCode {
         StartOfMessages = b'O',

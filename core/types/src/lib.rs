@@ -47,6 +47,6 @@ pub use order::{
     OrderEvent, OrderEventKind, OrderRequest, OrderState, RejectReason, ReplaceOrder, SelfTradePrevention,
     SetOrderEntry, SpecialTerms, TimeInForce,
 };
-pub use price::{ParsePriceError, Price, Qty, Side};
+pub use price::{ParsePriceError, Price, Qty, ScaledPrice, Side};
 pub use time::Nanos;
 pub use top_of_book::TopOfBook;

@@ -392,6 +392,8 @@ pub enum RejectReason {
     InvalidExpireTime,
     /// The venue has no room for its log: it takes cancels, and orders again once there is room.
     JournalFull,
+    /// The session has used the last number, 4294967295: orders are numbered again from 1 on after the end of the day.
+    UserRefsExhausted,
 }
 
 /// One answer to a session.

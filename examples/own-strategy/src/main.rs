@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tickpath_trading::{Context, NewOrder, Strategy};
+use tickpath_trading::{Context, NewOrder, Strategy, WarmUp};
 use tickpath_types::{MarketUpdate, Side};
 
 /// How many times as large one side must be.
@@ -32,7 +32,22 @@ impl Strategy for Imbalance {
     }
 }
 
+const USAGE: &str = "Usage: own-strategy [FILE]
+
+Trades an imbalance of the best quantities until Ctrl-C. FILE is a trader's configuration [default: configs/trader.toml];
+its strategy is not used. Start a venue first: tickpath exchange --config configs/exchange.toml --flow";
+
 fn main() -> anyhow::Result<()> {
-    let config = std::env::args().nth(1).unwrap_or_else(|| "configs/trader.toml".to_owned());
-    tickpath_trader::run(Path::new(&config), Imbalance)
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let config = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => "configs/trader.toml",
+        ["-h" | "--help"] => {
+            println!("{USAGE}");
+            return Ok(());
+        }
+        [file] if !file.starts_with('-') => file,
+        _ => anyhow::bail!("{} is not one file; see own-strategy --help", args.join(" ")),
+    };
+    // A second instance keeps the code of its decisions warm.
+    tickpath_trader::run(Path::new(config), WarmUp::of(|| Imbalance))
 }

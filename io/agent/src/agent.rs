@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use tickpath_lockfree::wake::Waker;
 use tickpath_types::Nanos;
+
+use crate::park::WaitSet;
 
 /// One role that runs in short duty cycles on a thread it does not own.
 pub trait Agent: Send {
@@ -33,6 +36,21 @@ pub trait Agent: Send {
     /// [says so](crate::ThreadPlan::rehearse_interval). Bounded, and far shorter than the interval.
     fn rehearse(&mut self, now: Nanos) {
         let _ = now;
+    }
+
+    /// Called once, before [`on_start`](Self::on_start), where the agent's thread
+    /// [sleeps](crate::IdleStrategy::Park) while there is no work: whatever gives the agent something from another thread is
+    /// to wake it by this, such as the rings that the agent reads.
+    fn wake_by(&mut self, waker: &Waker) {
+        let _ = waker;
+    }
+
+    /// Says what the agent waits for, beside what [wakes](Self::wake_by) it, after a duty cycle that found no work: adds its
+    /// descriptors, and the time at which it has something to do without them. The thread then sleeps; where this is left
+    /// out it looks again after a millisecond.
+    fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
+        let _ = now;
+        wait.soon();
     }
 
     /// Name for threads, counters and logs, e.g. `"sequencer"`.

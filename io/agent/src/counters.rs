@@ -120,6 +120,7 @@ pub(crate) struct CycleCounters {
     pub(crate) cycle_ticks_max: Counter,
     pub(crate) stalls: Counter,
     pub(crate) stalled_ticks: Counter,
+    pub(crate) sleeps: Counter,
 }
 
 impl ThreadCounters {
@@ -162,6 +163,12 @@ impl ThreadCounters {
     #[must_use]
     pub fn stalled_ticks(&self) -> u64 {
         self.cycles.stalled_ticks.read()
+    }
+
+    /// Times that the thread went to sleep because there was nothing to do.
+    #[must_use]
+    pub fn sleeps(&self) -> u64 {
+        self.cycles.sleeps.read()
     }
 
     /// Ticks spent in duty cycles that found work, all agents together; see [`AgentCounters::busy_ticks`].

@@ -3,18 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 use std::thread;
-use std::time::Duration;
 
 use tickpath_lockfree::cpu::pause;
 
 /// Empty cycles spun before [`IdleStrategy::Yield`] and [`IdleStrategy::Park`] give up the core.
 const SPINS_BEFORE_YIELD: u32 = 100;
-/// Further empty cycles that yield before [`IdleStrategy::Park`] sleeps.
-const YIELDS_BEFORE_PARK: u32 = 20;
-/// First sleep of [`IdleStrategy::Park`]; each further one doubles.
-const PARK_MIN: Duration = Duration::from_micros(50);
-/// Longest sleep of [`IdleStrategy::Park`].
-const PARK_MAX: Duration = Duration::from_millis(1);
 
 /// How a thread idles: reaction time against the use of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,10 +16,11 @@ pub enum IdleStrategy {
     Spin,
     /// Spins 100 empty cycles, then `sched_yield`s between cycles: reacts at once while nothing else wants
     /// the core, and shares the core otherwise. The core is never idle.
-    #[default]
     Yield,
-    /// Spins, then yields 20 times, then sleeps 50 us doubling to 1 ms: lets the core rest, and reacts up to
-    /// 1 ms (and the kernel's timer slack of 50 us) late.
+    /// As `Yield` until there was no work for a millisecond, then sleeps in the kernel until an agent of the thread has
+    /// something: it [says](crate::Agent::wait_for) what it waits for. So a thread with work every millisecond never sleeps,
+    /// and one without work takes nothing of its core and answers after some tens of microseconds.
+    #[default]
     Park,
 }
 
@@ -58,26 +52,24 @@ impl FromStr for IdleStrategy {
     }
 }
 
-/// An [`IdleStrategy`] at work: counts the empty cycles in a row.
+/// An [`IdleStrategy`] at work, as far as the thread does not sleep: counts the empty cycles in a row.
 #[derive(Clone, Debug)]
-pub struct Idler {
+pub(crate) struct Idler {
     strategy: IdleStrategy,
     empty_cycles: u32,
-    park: Duration,
 }
 
 impl Idler {
     /// An idler that has seen no empty cycle.
-    #[must_use]
-    pub fn new(strategy: IdleStrategy) -> Idler {
-        Idler { strategy, empty_cycles: 0, park: PARK_MIN }
+    pub(crate) fn new(strategy: IdleStrategy) -> Idler {
+        Idler { strategy, empty_cycles: 0 }
     }
 
     /// Idles after a cycle that did `work`; not at all when there was some.
     ///
     /// Returns whether the core was given up, so that the time until the next cycle is not the thread's own.
     #[inline]
-    pub fn idle(&mut self, work: usize) -> bool {
+    pub(crate) fn idle(&mut self, work: usize) -> bool {
         if work > 0 {
             self.empty_cycles = 0;
             return false;
@@ -87,23 +79,8 @@ impl Idler {
             pause();
             return false;
         }
-        self.give_up_core();
+        thread::yield_now();
         true
-    }
-
-    #[cold]
-    fn give_up_core(&mut self) {
-        let yields = self.empty_cycles - SPINS_BEFORE_YIELD;
-        if self.strategy == IdleStrategy::Yield || yields < YIELDS_BEFORE_PARK {
-            if self.strategy == IdleStrategy::Park {
-                self.empty_cycles += 1;
-                self.park = PARK_MIN;
-            }
-            thread::yield_now();
-        } else {
-            thread::sleep(self.park);
-            self.park = (self.park * 2).min(PARK_MAX);
-        }
     }
 }
 
@@ -130,26 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn yield_gives_the_core_up_after_its_spins_and_work_starts_over() {
+    fn others_give_the_core_up_after_their_spins_and_work_starts_over() {
         let mut idler = Idler::new(IdleStrategy::Yield);
         assert_eq!(idle_times(&mut idler, SPINS_BEFORE_YIELD), 0);
         assert_eq!(idle_times(&mut idler, 5), 5);
         assert!(!idler.idle(1));
         assert_eq!(idle_times(&mut idler, SPINS_BEFORE_YIELD), 0);
         assert!(idler.idle(0));
-    }
-
-    #[test]
-    fn park_sleeps_longer_up_to_its_bound_and_starts_over_after_work() {
-        let mut idler = Idler::new(IdleStrategy::Park);
-        idle_times(&mut idler, SPINS_BEFORE_YIELD + YIELDS_BEFORE_PARK);
-        assert_eq!(idler.park, PARK_MIN);
-        idler.idle(0);
-        assert_eq!(idler.park, 2 * PARK_MIN);
-        idle_times(&mut idler, 6);
-        assert_eq!(idler.park, PARK_MAX);
-        idler.idle(1);
-        idle_times(&mut idler, SPINS_BEFORE_YIELD + 1);
-        assert_eq!(idler.park, PARK_MIN);
     }
 }

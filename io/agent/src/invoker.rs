@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use tickpath_lockfree::wake::Waker;
 use tickpath_types::Nanos;
 
 use crate::agent::{Agent, AgentError, AgentFailure};
 use crate::allocations::thread_allocations;
 use crate::clock::TscClock;
 use crate::counters::ThreadCounters;
+use crate::park::WaitSet;
 
 /// A plan that cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -136,6 +138,24 @@ impl Invoker {
         for agent in &mut self.agents {
             agent.rehearse(now);
         }
+    }
+
+    /// Calls [`Agent::wake_by`] of each agent.
+    pub fn wake_by(&mut self, waker: &Waker) {
+        for agent in &mut self.agents {
+            agent.wake_by(waker);
+        }
+    }
+
+    /// Calls [`Agent::wait_for`] of each agent.
+    pub fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
+        for agent in &mut self.agents {
+            agent.wait_for(now, wait);
+        }
+    }
+
+    pub(crate) fn count_sleep(&self) {
+        self.counters.of_cycles().sleeps.add(1);
     }
 
     /// Calls [`Agent::finish`] of each agent in the order of the cycle; true when none has anything left to do.

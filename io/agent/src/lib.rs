@@ -1,4 +1,4 @@
-//! Agents, runners, idle strategies, core pinning, the stop signal and the calibrated TSC clock.
+//! Agents, runners, idle strategies, core pinning, the stop signal, the calibrated TSC clock and files that appear whole.
 //!
 //! An [`Agent`] is one role that runs in short duty cycles on a thread it does not own. Which agents share
 //! a thread, on which core, in which order and how the thread idles is chosen at wiring by [`ThreadPlan`]s
@@ -42,6 +42,8 @@ mod idle;
 mod invoker;
 mod jitter;
 mod kernel_time;
+mod park;
+mod part_file;
 mod resident;
 mod runner;
 mod stop;
@@ -51,12 +53,15 @@ pub use allocations::{CountingAllocator, counts_allocations, thread_allocations}
 pub use clock::{ClockSource, Drift, TscClock};
 pub use counters::{AgentCounters, Counter, ThreadCounters};
 pub use host::{Host, TscFacts};
-pub use idle::{IdleStrategy, Idler, ParseIdleError};
+pub use idle::{IdleStrategy, ParseIdleError};
 pub use invoker::{Invoker, PlanError};
 pub use jitter::{Jitter, measure_jitter};
 pub use kernel_time::KernelTime;
+pub use park::{Parker, Rest, WaitSet};
+pub use part_file::PartFile;
 pub use resident::give_back_code;
 pub use runner::{
     FINISH_TIMEOUT, PinGuard, Runner, RunnerError, ThreadPlan, ThreadReport, pin_current_thread,
 };
 pub use stop::StopSignal;
+pub use tickpath_lockfree::wake::Waker;

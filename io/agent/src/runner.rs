@@ -14,6 +14,7 @@ use crate::clock::TscClock;
 use crate::counters::ThreadCounters;
 use crate::idle::{IdleStrategy, Idler};
 use crate::invoker::{Invoker, PlanError};
+use crate::park::Parker;
 use crate::stop::StopSignal;
 
 /// How long agents may take to [finish](Agent::finish) what they have taken, once the system is to stop; then they
@@ -21,6 +22,9 @@ use crate::stop::StopSignal;
 pub const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// A cycle without work that took longer is a stall of the host.
 const STALL_MIN: Nanos = Nanos::from_micros(10);
+/// How long a thread that [parks](IdleStrategy::Park) stays awake after its latest work: with more than a thousand
+/// messages a second it never sleeps.
+const AWAKE_FOR: Nanos = Nanos::from_millis(1);
 
 /// One thread: where it runs, how it idles, and which agents it calls in which order.
 pub struct ThreadPlan {
@@ -57,6 +61,14 @@ pub enum RunnerError {
     /// The system refused a thread: there are too many.
     #[error("cannot start thread {name}: {source}")]
     Spawn {
+        /// Name of the thread.
+        name: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The system refused what wakes a thread that sleeps, mostly by its limit of open files.
+    #[error("thread {name} cannot sleep: {source}: raise the limit of open files")]
+    Park {
         /// Name of the thread.
         name: String,
         /// What the system said.
@@ -195,6 +207,8 @@ struct Loop {
     name: String,
     core: Option<usize>,
     idler: Idler,
+    /// Where the thread sleeps when it has nothing to do.
+    parker: Option<Parker>,
     rehearse_interval: Option<Nanos>,
     invoker: Invoker,
     clock: TscClock,
@@ -202,13 +216,20 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(plan: ThreadPlan, clock: TscClock, stop: &StopSignal) -> Result<Loop, PlanError> {
-        let invoker = Invoker::new(&plan.name, plan.agents, &plan.cycle)?;
+    fn new(plan: ThreadPlan, clock: TscClock, stop: &StopSignal) -> Result<Loop, RunnerError> {
+        let mut invoker = Invoker::new(&plan.name, plan.agents, &plan.cycle)?;
         let idler = Idler::new(plan.idle);
+        let parker = (plan.idle == IdleStrategy::Park).then(|| Parker::new(clock)).transpose();
+        let parker = parker.map_err(|source| RunnerError::Park { name: plan.name.clone(), source })?;
+        if let Some(parker) = &parker {
+            invoker.wake_by(parker.waker());
+            stop.wake(parker.waker());
+        }
         Ok(Loop {
             name: plan.name,
             core: plan.core,
             idler,
+            parker,
             rehearse_interval: plan.rehearse_interval,
             invoker,
             clock,
@@ -265,7 +286,8 @@ impl Loop {
         let stall_ticks_min = self.clock.nanos_to_ticks(STALL_MIN);
         let rehearse_ticks = self.rehearse_interval.map(|interval| self.clock.nanos_to_ticks(interval));
         let mut own_since = self.clock.ticks();
-        let mut rehearsed_at = own_since;
+        let awake_ticks = self.clock.nanos_to_ticks(AWAKE_FOR);
+        let (mut rehearsed_at, mut worked_at) = (own_since, own_since);
         counts.start_ticks.set(own_since);
         while !self.stop.is_stopped() {
             let (work, end) = self.invoker.run_timed(&self.clock, self.clock.ticks())?;
@@ -277,7 +299,18 @@ impl Loop {
                 counts.stalls.add(1);
                 counts.stalled_ticks.add(cycle_ticks);
             }
-            own_since = if self.idler.idle(work) { self.clock.ticks() } else { end };
+            let is_quiet = work == 0 && end.saturating_sub(worked_at) >= awake_ticks;
+            let has_rested = if work > 0 {
+                worked_at = end;
+                self.stay_awake();
+                self.idler.idle(work)
+            } else if is_quiet && self.parker.is_some() {
+                self.rest();
+                true
+            } else {
+                self.idler.idle(work)
+            };
+            own_since = if has_rested { self.clock.ticks() } else { end };
             if work == 0
                 && rehearse_ticks.is_some_and(|ticks| own_since.saturating_sub(rehearsed_at) >= ticks)
             {
@@ -287,6 +320,28 @@ impl Loop {
             }
         }
         Ok(())
+    }
+}
+
+impl Loop {
+    #[inline]
+    fn stay_awake(&mut self) {
+        if let Some(parker) = &mut self.parker {
+            parker.note_work();
+        }
+    }
+
+    /// Announces that the thread is about to sleep, so that another cycle finds what it was given before; or sleeps, where
+    /// it was given nothing since the announcement.
+    #[cold]
+    fn rest(&mut self) {
+        let Some(parker) = &mut self.parker else { return };
+        if parker.is_announced() {
+            self.invoker.count_sleep();
+            parker.sleep(|now, wait| self.invoker.wait_for(now, wait));
+        } else {
+            parker.announce();
+        }
     }
 }
 

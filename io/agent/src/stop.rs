@@ -1,13 +1,14 @@
 //! One flag that ends a running system.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use tickpath_lockfree::wake::Waker;
 
 /// Exit status of a program that a second Ctrl-C ended: 128 + SIGINT, as shells report it.
 const EXIT_INTERRUPTED: i32 = 130;
@@ -19,7 +20,11 @@ const SAME_KEY_PRESS: Duration = Duration::from_millis(300);
 
 /// Asks a running system to stop; clones share one flag.
 #[derive(Clone, Debug, Default)]
-pub struct StopSignal(Arc<AtomicBool>);
+pub struct StopSignal {
+    is_raised: Arc<AtomicBool>,
+    /// Of threads that may sleep when it is raised.
+    wakers: Arc<Mutex<Vec<Waker>>>,
+}
 
 impl StopSignal {
     /// A signal that only [`stop`](StopSignal::stop) raises.
@@ -41,13 +46,15 @@ impl StopSignal {
         let is_armed = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             flag::register_conditional_shutdown(signal, EXIT_INTERRUPTED, Arc::clone(&is_armed))?;
-            flag::register(signal, Arc::clone(&stop.0))?;
+            flag::register(signal, Arc::clone(&stop.is_raised))?;
         }
         let raised = stop.clone();
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             while !raised.is_stopped() {
                 thread::sleep(POLL_INTERVAL);
             }
+            // The signal handler only sets the flag.
+            raised.stop();
             thread::sleep(SAME_KEY_PRESS);
             is_armed.store(true, Ordering::SeqCst);
         })?;
@@ -56,14 +63,20 @@ impl StopSignal {
 
     /// Raises the signal.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.is_raised.store(true, Ordering::SeqCst);
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake_if_asleep);
+    }
+
+    /// Has the signal wake a thread that sleeps.
+    pub fn wake(&self, waker: &Waker) {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker.clone());
     }
 
     /// Whether the signal was raised. One relaxed load.
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.is_raised.load(Ordering::Relaxed)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use tickpath_agent::{Agent, AgentError, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_types::Nanos;
@@ -31,7 +32,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const CYCLES: usize = 2_000;
+const CYCLES: usize = 300;
+/// Longer than a thread without work stays awake.
+const QUIET: Duration = Duration::from_millis(2);
 
 /// Reads its thread's count of allocations in its second call and again in its last.
 struct Auditor {
@@ -56,7 +59,11 @@ impl Agent for Auditor {
             _ => {}
         }
         // Long runs without work, so that the idle strategy is exercised to its end.
-        Ok(usize::from(self.calls.is_multiple_of(500)))
+        if self.calls % 100 == 50 {
+            let start = Instant::now();
+            while start.elapsed() < QUIET {}
+        }
+        Ok(usize::from(self.calls.is_multiple_of(100)))
     }
 
     fn role_name(&self) -> &'static str {
@@ -77,7 +84,8 @@ fn the_run_loop_allocates_nothing() {
             agents: vec![Box::new(auditor)],
             cycle: vec![0, 0],
         };
-        Runner::start(vec![plan], TscClock::shared(), stop).unwrap().join().unwrap();
+        let reports = Runner::start(vec![plan], TscClock::shared(), stop).unwrap().join().unwrap();
+        assert_eq!(reports[0].counters.sleeps() > 0, idle == IdleStrategy::Park);
     }
     assert!(ALLOCATIONS.with(Cell::get) > 0, "the allocator above counts");
 }

@@ -1,11 +1,13 @@
 //! Whole systems of agents on threads: start, failure, end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use tickpath_agent::{
-    Agent, AgentError, IdleStrategy, Runner, RunnerError, StopSignal, ThreadPlan, TscClock,
+    Agent, AgentError, IdleStrategy, Runner, RunnerError, StopSignal, ThreadPlan, TscClock, WaitSet, Waker,
 };
+use tickpath_lockfree::spsc;
 use tickpath_types::Nanos;
 
 /// What the agents of one system share.
@@ -185,4 +187,120 @@ fn a_core_that_does_not_exist_is_a_warning() {
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("choose one of the allowed cores"), "{}", warnings[0]);
     assert_eq!(reports[0].pin_warning.as_ref(), warnings.first());
+}
+
+/// Longer than any wake-up takes on any host.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Hands on what comes, one greater, and waits for nothing but its ring.
+struct Relay {
+    input: spsc::Consumer<u64>,
+    output: Option<spsc::Producer<u64>>,
+    latest: Arc<AtomicU64>,
+}
+
+impl Agent for Relay {
+    fn do_work(&mut self, _now: Nanos) -> Result<usize, AgentError> {
+        let Some(value) = self.input.try_pop() else { return Ok(0) };
+        if let Some(output) = &mut self.output {
+            output.try_push(value + 1).map_err(|_| AgentError::fatal("the next relay does not read"))?;
+        }
+        self.latest.store(value + 1, Ordering::Release);
+        Ok(1)
+    }
+
+    fn wake_by(&mut self, waker: &Waker) {
+        self.input.wake_by(waker);
+    }
+
+    fn wait_for(&mut self, _now: Nanos, _wait: &mut WaitSet) {}
+
+    fn role_name(&self) -> &'static str {
+        "relay"
+    }
+}
+
+/// Two threads in a row that sleep while nothing comes: each message must wake both.
+struct Relays {
+    runner: Runner,
+    stop: StopSignal,
+    input: spsc::Producer<u64>,
+    latest: Arc<AtomicU64>,
+}
+
+impl Relays {
+    fn start() -> Relays {
+        let stop = StopSignal::new();
+        let (input, first) = spsc::channel(4);
+        let (between, second) = spsc::channel(4);
+        let latest = Arc::new(AtomicU64::new(0));
+        let relays = [(first, Some(between), Arc::default()), (second, None, Arc::clone(&latest))];
+        let plans = relays.into_iter().map(|(input, output, latest)| ThreadPlan {
+            name: "relay".to_owned(),
+            core: None,
+            idle: IdleStrategy::Park,
+            rehearse_interval: None,
+            agents: vec![Box::new(Relay { input, output, latest })],
+            cycle: vec![],
+        });
+        let runner = Runner::start(plans.collect(), TscClock::shared(), stop.clone()).unwrap();
+        Relays { runner, stop, input, latest }
+    }
+
+    fn sleeps(&self) -> Vec<u64> {
+        self.runner.counters().map(|thread| thread.sleeps()).collect()
+    }
+
+    fn wait_until(&self, what: &str, is_there: impl Fn(&Relays) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_there(self) {
+            assert!(Instant::now() < deadline, "{what}");
+            std::thread::yield_now();
+        }
+    }
+
+    fn send(&mut self, value: u64) {
+        self.input.try_push(value).unwrap();
+        self.wait_until("a wake-up was lost", |relays| relays.latest.load(Ordering::Acquire) == value + 2);
+    }
+}
+
+#[test]
+fn a_message_wakes_every_thread_on_its_way() {
+    let mut relays = Relays::start();
+    let mut before = vec![0; 2];
+    for value in 0..50 {
+        // Each goes to sleep once after each message.
+        let have_slept =
+            |relays: &Relays| relays.sleeps().iter().zip(&before).all(|(now, before)| now > before);
+        relays.wait_until("a thread without work does not sleep", have_slept);
+        before = relays.sleeps();
+        relays.send(value);
+    }
+    relays.stop.stop();
+    relays.runner.join().unwrap();
+}
+
+/// Messages that come in every phase of falling asleep: after some turns of a loop, more from message to message.
+#[test]
+fn no_wake_up_is_lost_while_a_thread_falls_asleep() {
+    let mut relays = Relays::start();
+    for value in 0..400 {
+        for _ in 0..value * 50 {
+            std::hint::spin_loop();
+        }
+        relays.send(value);
+    }
+    relays.stop.stop();
+    relays.runner.join().unwrap();
+}
+
+#[test]
+fn the_stop_signal_wakes_threads_that_sleep_without_a_deadline() {
+    let relays = Relays::start();
+    relays.wait_until("a thread without work does not sleep", |relays| {
+        relays.sleeps().iter().all(|sleeps| *sleeps > 0)
+    });
+    relays.stop.stop();
+    relays.runner.join().unwrap();
 }

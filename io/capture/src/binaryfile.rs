@@ -9,8 +9,8 @@ use tickpath_types::{Price, Qty, Side, Symbol};
 
 use crate::window::Window;
 use crate::{
-    Depth, EventKind, EventReader, IgnoredReason, Level, Position, ReadError, RecordedEvent, RecordingInfo,
-    Status, TimeBase,
+    Depth, EventKind, EventReader, IgnoredReason, Level, PRICE_DECIMALS, Position, ReadError, RecordedEvent,
+    RecordingInfo, Status, TimeBase,
 };
 
 /// No instrument has this index.
@@ -76,7 +76,7 @@ impl<R: Read> ItchReader<R> {
             }
             _ => (0, 0),
         };
-        RecordedEvent { ts_ns, instrument, ends_transaction: true, kind }
+        RecordedEvent { ts_ns, instrument, ends_transaction: true, is_snapshot: false, kind }
     }
 
     /// The length of the next message and of the frame around it.
@@ -139,7 +139,12 @@ impl<R: Read> EventReader for ItchReader<R> {
     }
 
     fn info(&self) -> RecordingInfo {
-        RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false }
+        RecordingInfo {
+            time_base: TimeBase::Midnight,
+            depth: Depth::Full,
+            sums_fills: false,
+            price_decimals: PRICE_DECIMALS,
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use crate::format::Stopped;
+
 /// Where in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
@@ -60,6 +62,9 @@ pub enum ReadError {
         /// What the decompressor says.
         source: io::Error,
     },
+    /// Told to stop while it waited for more: what was delivered is good.
+    #[error("stopped before the end")]
+    Stopped,
     /// The operating system could not read: see the source.
     #[error("reading failed after byte {offset}: {source}")]
     Io {
@@ -75,6 +80,7 @@ impl ReadError {
     pub(crate) fn of_io(source: io::Error, offset: u64) -> ReadError {
         match source.kind() {
             io::ErrorKind::UnexpectedEof => ReadError::Truncated { offset },
+            _ if source.get_ref().is_some_and(|inner| inner.is::<Stopped>()) => ReadError::Stopped,
             // The decompressors' own errors carry no code of the operating system.
             _ if source.raw_os_error().is_none() => ReadError::Damaged { offset, source },
             _ => ReadError::Io { offset, source },
@@ -122,7 +128,7 @@ pub enum CaptureError {
     },
     /// None of the formats that can be read.
     #[error(
-        "{} is {found}: give a DBN file of schema mbo, a LOBSTER message file, an ITCH 5.0 BinaryFILE or a pcap or pcapng capture, plain, .gz or .zst",
+        "{} is {found}: give a DBN file (mbo, mbp-1, mbp-10, tbbo, trades, definition), a LOBSTER message file, an ITCH 5.0 BinaryFILE or a pcap or pcapng capture, plain, .gz or .zst; convert anything else to DBN",
         path.display()
     )]
     UnknownFormat {

@@ -17,6 +17,8 @@ pub struct RecordedEvent {
     /// True when the venue's transaction is complete with this event. Within one transaction the
     /// order of events is the order of the report, not of what happened.
     pub ends_transaction: bool,
+    /// True for a part of a snapshot of the book: it builds the book and happened before the recording began, or not now.
+    pub is_snapshot: bool,
     /// What happened.
     pub kind: EventKind,
 }
@@ -27,6 +29,7 @@ impl RecordedEvent {
         ts_ns: 0,
         instrument: 0,
         ends_transaction: false,
+        is_snapshot: false,
         kind: EventKind::Ignored(IgnoredReason::OtherRecord),
     };
 }
@@ -36,7 +39,7 @@ impl RecordedEvent {
 pub struct Level {
     /// Its side.
     pub side: Side,
-    /// Its price.
+    /// Its price, in the recording's units: see [`RecordingInfo::price_decimals`].
     pub price: Price,
 }
 
@@ -140,7 +143,7 @@ pub enum Status {
 pub enum IgnoredReason {
     /// A record of another kind: definitions, statistics, imbalances.
     OtherRecord,
-    /// The price is not a multiple of 10^-4, or undefined.
+    /// The price is undefined.
     PriceNotRepresentable,
     /// A field has a value that the format does not allow.
     InvalidField,
@@ -182,4 +185,9 @@ pub struct RecordingInfo {
     /// True when one `Fill` may sum several displayed slices of one order, so that it may be larger
     /// than what the order showed.
     pub sums_fills: bool,
+    /// Decimals of the units in which prices are counted: 4 as everywhere, or as many as the format has.
+    pub price_decimals: u8,
 }
+
+/// Decimals of prices in units of [`Price`].
+pub const PRICE_DECIMALS: u8 = Price::DECIMALS as u8;

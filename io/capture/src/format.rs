@@ -2,9 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use nix::libc::O_NONBLOCK;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tickpath_agent::StopSignal;
 use tickpath_nasdaq::itch50::message_len;
 
 use crate::input::{Input, InputMeter};
@@ -13,11 +18,13 @@ use crate::{CaptureError, ReadError, lobster};
 
 /// Bytes of uncompressed data that are looked at.
 const SAMPLE_LEN: usize = 1024;
+/// Interval of looking at the stop signal while a pipe is waited for.
+const PIPE_WAIT_MS: u16 = 50;
 
 /// A format of recorded market data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Databento DBN, see [`DbnReader`](crate::DbnReader).
+    /// Databento DBN; read with the feature `dbn`.
     Dbn,
     /// A LOBSTER message file, see [`LobsterReader`](crate::LobsterReader).
     Lobster,
@@ -105,8 +112,16 @@ impl RecordingFile {
     /// # Errors
     /// [`CaptureError`] when the file cannot be read, is empty or a directory, or is of no known format.
     pub fn open(path: impl AsRef<Path>) -> Result<RecordingFile, CaptureError> {
+        RecordingFile::open_until(path, &StopSignal::new())
+    }
+
+    /// The same, and what waits for a pipe fails with [`ReadError::Stopped`] when told to stop.
+    ///
+    /// # Errors
+    /// As [`RecordingFile::open`].
+    pub fn open_until(path: impl AsRef<Path>, stop: &StopSignal) -> Result<RecordingFile, CaptureError> {
         let path = path.as_ref().to_owned();
-        let (mut input, meter) = open(&path)?;
+        let (mut input, meter) = open(&path, stop)?;
         let mut sample = vec![0; SAMPLE_LEN];
         let mut len = 0;
         let mut failure = None;
@@ -167,16 +182,64 @@ impl Read for Sampled {
     }
 }
 
-/// Opens a file and takes its compression off.
-pub(crate) fn open(path: &Path) -> Result<(Input, InputMeter), CaptureError> {
+/// Opens a file and takes its compression off; what waits for a pipe fails when told to stop.
+pub(crate) fn open(path: &Path, stop: &StopSignal) -> Result<(Input, InputMeter), CaptureError> {
     let failed = |source| CaptureError::Open { path: path.to_owned(), source };
     let metadata = fs::metadata(path).map_err(failed)?;
     if metadata.is_dir() {
         return Err(CaptureError::Directory { path: path.to_owned() });
     }
     let meter = InputMeter::new(metadata.len());
-    let file = meter.count(File::open(path).map_err(failed)?);
-    Ok((meter.time(decompress(file).map_err(failed)?), meter))
+    let input = if metadata.is_file() {
+        decompress(meter.count(File::open(path).map_err(failed)?))
+    } else {
+        let pipe = Pipe::open(path, stop).map_err(failed)?;
+        decompress(meter.count(pipe))
+    };
+    let input = match input {
+        Err(_) if stop.is_stopped() && !metadata.is_file() => {
+            return Err(CaptureError::Read { path: path.to_owned(), source: ReadError::Stopped });
+        }
+        input => input.map_err(failed)?,
+    };
+    Ok((meter.time(input), meter))
+}
+
+/// A pipe or another file that is not regular: its reader waits for bytes, and for a writer, until the stop signal.
+struct Pipe {
+    file: File,
+    stop: StopSignal,
+}
+
+/// The stop signal was raised while a read waited.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped before the end")]
+pub(crate) struct Stopped;
+
+impl Pipe {
+    fn open(path: &Path, stop: &StopSignal) -> io::Result<Pipe> {
+        // A pipe that nobody writes to yet is opened at once.
+        let file = File::options().read(true).custom_flags(O_NONBLOCK).open(path)?;
+        Ok(Pipe { file, stop: stop.clone() })
+    }
+}
+
+impl Read for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.stop.is_stopped() {
+                return Err(io::Error::other(Stopped));
+            }
+            let mut waited = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut waited, PollTimeout::from(PIPE_WAIT_MS))? == 0 {
+                continue;
+            }
+            match self.file.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
+        }
+    }
 }
 
 /// Takes gzip or Zstandard compression off, told by the first bytes.
@@ -195,7 +258,14 @@ pub fn decompress(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn 
     let whole = io::Cursor::new(magic).take(len as u64).chain(reader);
     Ok(match magic {
         [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+        #[cfg(feature = "zstd")]
         [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::new(whole)?),
+        #[cfg(not(feature = "zstd"))]
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            return Err(io::Error::other(
+                "this program was built without Zstandard: build it with the feature `zstd`",
+            ));
+        }
         _ => Box::new(whole),
     })
 }
@@ -203,6 +273,41 @@ pub fn decompress(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_is_waited_for_until_told_to_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        // Nobody writes, somebody writes a beginning: neither is the end.
+        let writer =
+            |is_there: bool| is_there.then(|| File::options().read(true).write(true).open(&path).unwrap());
+        for is_there in [false, true] {
+            let mut writer = writer(is_there);
+            if let Some(writer) = &mut writer {
+                std::io::Write::write_all(writer, b"DBN").unwrap();
+            }
+            let stop = StopSignal::new();
+            let reader = {
+                let (path, stop) = (path.clone(), stop.clone());
+                std::thread::spawn(move || RecordingFile::open_until(path, &stop).map(|file| file.format()))
+            };
+            stop.stop();
+            let error = reader.join().unwrap().unwrap_err();
+            assert!(matches!(error, CaptureError::Read { source: ReadError::Stopped, .. }), "{error}");
+        }
+        let mut writer = writer(true).unwrap();
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || {
+                let mut text = Vec::new();
+                open(&path, &StopSignal::new()).unwrap().0.take(7).read_to_end(&mut text).unwrap();
+                text
+            }
+        });
+        std::io::Write::write_all(&mut writer, b"through").unwrap();
+        assert_eq!(reader.join().unwrap(), b"through");
+    }
 
     #[test]
     fn the_beginning_tells_the_format() {

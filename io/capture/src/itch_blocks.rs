@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use tickpath_agent::StopSignal;
 use tickpath_nasdaq::itch50::framing::{Frame, FramingError, Lengths, next_frame};
 
 use crate::binaryfile::malformed;
@@ -59,7 +60,7 @@ impl ItchBlocks<Box<dyn Read + Send>> {
     /// # Errors
     /// [`CaptureError`] when it cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, InputMeter), CaptureError> {
-        let (input, meter) = open(path.as_ref())?;
+        let (input, meter) = open(path.as_ref(), &StopSignal::new())?;
         Ok((ItchBlocks::new(input), meter))
     }
 

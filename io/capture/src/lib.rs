@@ -3,7 +3,7 @@
 //!
 //! A [`Recording`] opens a file of any [`Format`] and yields [`RecordedEvent`]s in constant memory:
 //! Databento DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or
-//! compressed. The readers take any [`std::io::Read`]. Every input gives events or an error that
+//! compressed; a [`DbnFile`] also those of Databento's schemas that have levels, trades or definitions and no orders. The readers take any [`std::io::Read`]. Every input gives events or an error that
 //! says where and what to do, never a panic. [`flow`] turns the stream into order requests.
 //! [`Packets`] gives the payloads of pcap and pcapng captures, [`StreamReader`] the bytes of a TCP stream in them.
 //! [`ItchBlocks`] gives the raw messages of an ITCH file instead, and [`table`] writes CSV and Parquet.
@@ -40,6 +40,8 @@
 //! ```
 
 mod binaryfile;
+#[cfg(feature = "dbn")]
+mod dbn_levels;
 mod digits;
 mod error;
 mod event;
@@ -49,6 +51,7 @@ mod input;
 mod itch_blocks;
 mod lobster;
 mod lobster_book;
+#[cfg(feature = "dbn")]
 mod mbo;
 mod packets;
 mod recording;
@@ -58,13 +61,18 @@ mod testing;
 mod window;
 
 pub use binaryfile::ItchReader;
+#[cfg(feature = "dbn")]
+pub use dbn_levels::{DBN_LEVELS_MAX, DbnDefinition, DbnFile, DbnLevel, DbnLevels, DbnRecord, DbnSchema};
 pub use error::{CaptureError, Position, ReadError};
-pub use event::{Depth, EventKind, IgnoredReason, Level, RecordedEvent, RecordingInfo, Status, TimeBase};
+pub use event::{
+    Depth, EventKind, IgnoredReason, Level, PRICE_DECIMALS, RecordedEvent, RecordingInfo, Status, TimeBase,
+};
 pub use format::{Format, RecordingFile, decompress};
 pub use input::InputMeter;
 pub use itch_blocks::{ItchBlock, ItchBlocks};
 pub use lobster::{LOBSTER_LINE_LEN_MAX, LobsterReader};
 pub use lobster_book::{LOBSTER_LEVELS_MAX, LobsterBookReader, LobsterBookRow, order_book_beside};
+#[cfg(feature = "dbn")]
 pub use mbo::{DBN_METADATA_LEN_MAX, DbnReader};
 pub use packets::{
     PACKET_LEN_MAX, Packet, PacketBlock, PacketCounters, Packets, STREAM_HELD_MAX, Segment, StreamCounters,

@@ -14,7 +14,8 @@ use tickpath_types::{Price, Qty, Side, TradingState};
 use crate::digits::{self, WORD_LEN};
 use crate::window::Window;
 use crate::{
-    Depth, EventKind, EventReader, Level, Position, ReadError, RecordedEvent, RecordingInfo, Status, TimeBase,
+    Depth, EventKind, EventReader, Level, PRICE_DECIMALS, Position, ReadError, RecordedEvent, RecordingInfo,
+    Status, TimeBase,
 };
 
 /// Longest line that is accepted, in bytes.
@@ -121,7 +122,12 @@ impl<R: Read> EventReader for LobsterReader<R> {
     }
 
     fn info(&self) -> RecordingInfo {
-        RecordingInfo { time_base: TimeBase::Midnight, depth: self.depth, sums_fills: false }
+        RecordingInfo {
+            time_base: TimeBase::Midnight,
+            depth: self.depth,
+            sums_fills: false,
+            price_decimals: PRICE_DECIMALS,
+        }
     }
 }
 
@@ -225,7 +231,7 @@ fn event(ts_ns: u64, event_type: i64, order_id: u64, qty: Qty, level: Level) -> 
         })),
         _ => return None,
     };
-    Some(RecordedEvent { ts_ns, instrument: 0, ends_transaction: true, kind })
+    Some(RecordedEvent { ts_ns, instrument: 0, ends_transaction: true, is_snapshot: false, kind })
 }
 
 fn integer(field: &[u8]) -> Option<i64> {

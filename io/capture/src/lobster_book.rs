@@ -7,6 +7,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use tickpath_agent::StopSignal;
 use tickpath_types::{Price, Qty, Side};
 
 use crate::format::open;
@@ -38,12 +39,12 @@ pub struct LobsterBookReader<R> {
 }
 
 impl LobsterBookReader<Box<dyn Read + Send>> {
-    /// Opens a file, through gzip and Zstandard.
+    /// Opens a file, through gzip and Zstandard; what waits for a pipe fails when told to stop.
     ///
     /// # Errors
     /// [`CaptureError`] when it cannot be opened.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, CaptureError> {
-        Ok(LobsterBookReader::new(open(path.as_ref())?.0))
+    pub fn open(path: impl AsRef<Path>, stop: &StopSignal) -> Result<Self, CaptureError> {
+        Ok(LobsterBookReader::new(open(path.as_ref(), stop)?.0))
     }
 }
 

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::mem::offset_of;
 
 use dbn::decode::dbn::fsm::{DbnFsm, ProcessResult};
-use dbn::{FlagSet, MboMsg, Metadata, RecordHeader, RecordHeaderKind, Schema, VersionUpgradePolicy, rtype};
+use dbn::{MboMsg, Metadata, RecordHeader, RecordHeaderKind, Schema, VersionUpgradePolicy, flags, rtype};
 use rustc_hash::FxHashMap;
 use tickpath_types::{Price, Qty, Side};
 
@@ -28,16 +28,13 @@ pub const DBN_METADATA_LEN_MAX: usize = 16 * 1024 * 1024;
 /// `DBN`, version, length of the metadata.
 const PRELUDE_LEN: usize = 8;
 const MAGIC: &[u8; 3] = b"DBN";
-/// DBN prices count 10^-9, ours 10^-4.
-const DBN_PER_PRICE: i64 = 100_000;
+/// DBN prices count 10^-9, and so do those of its events.
+pub(crate) const DBN_PRICE_DECIMALS: u8 = 9;
 
 /// Reads a DBN file of schema MBO, already decompressed.
 pub struct DbnReader<R> {
     window: Window<R>,
-    symbols: Vec<String>,
-    by_id: FxHashMap<u32, u32>,
-    /// Id and index of the instrument of the record that was read last: mostly the next one's too.
-    last_instrument: Option<(u32, u32)>,
+    instruments: Instruments,
     /// Where the record that was read last begins.
     last_offset: u64,
     is_finished: bool,
@@ -51,68 +48,32 @@ impl<R: Read> DbnReader<R> {
     pub fn new(mut reader: R) -> Result<Self, ReadError> {
         let (metadata, len) = read_metadata(&mut reader)?;
         match metadata.schema {
-            None | Some(Schema::Mbo) => {}
+            None | Some(Schema::Mbo) => Ok(DbnReader::behind(reader, &metadata, len)),
             Some(other) => {
                 let what = format!("the DBN schema is {other}: download schema mbo, which has every order");
-                return Err(ReadError::Unsupported { what });
+                Err(ReadError::Unsupported { what })
             }
         }
-        let mut dbn = DbnReader {
+    }
+
+    /// A reader of the records behind metadata of so many bytes.
+    pub(crate) fn behind(reader: R, metadata: &Metadata, len: u64) -> Self {
+        DbnReader {
             window: Window::starting_at(reader, len),
-            symbols: Vec::new(),
-            by_id: FxHashMap::default(),
-            last_instrument: None,
+            instruments: Instruments::of(metadata),
             last_offset: 0,
             is_finished: false,
-        };
-        dbn.learn_symbols(&metadata);
-        Ok(dbn)
-    }
-
-    /// Instrument ids that the metadata maps, in either direction that Databento writes.
-    fn learn_symbols(&mut self, metadata: &Metadata) {
-        for mapping in &metadata.mappings {
-            for interval in &mapping.intervals {
-                let (id, symbol) = match interval.symbol.parse::<u32>() {
-                    Ok(id) => (id, &mapping.raw_symbol),
-                    Err(_) => match mapping.raw_symbol.parse::<u32>() {
-                        Ok(id) => (id, &interval.symbol),
-                        Err(_) => continue,
-                    },
-                };
-                if !self.by_id.contains_key(&id) {
-                    self.by_id.insert(id, self.symbols.len() as u32);
-                    self.symbols.push(symbol.clone());
-                }
-            }
         }
-    }
-
-    #[inline]
-    fn instrument(&mut self, id: u32) -> u32 {
-        match self.last_instrument {
-            Some((last, index)) if last == id => index,
-            _ => self.other_instrument(id),
-        }
-    }
-
-    fn other_instrument(&mut self, id: u32) -> u32 {
-        let index = *self.by_id.entry(id).or_insert_with(|| {
-            self.symbols.push(id.to_string());
-            self.symbols.len() as u32 - 1
-        });
-        self.last_instrument = Some((id, index));
-        index
     }
 
     #[inline(always)]
     fn event(&mut self, record: &MboRecord) -> RecordedEvent {
-        let flags = FlagSet::new(record.flags);
         RecordedEvent {
             ts_ns: record.ts_event,
-            instrument: self.instrument(record.instrument_id),
+            instrument: self.instruments.index(record.instrument_id),
             // The adds of a snapshot are one message each, whatever their flags say.
-            ends_transaction: flags.is_last() || flags.is_snapshot(),
+            ends_transaction: record.flags & (flags::LAST | flags::SNAPSHOT) != 0,
+            is_snapshot: record.flags & flags::SNAPSHOT != 0,
             kind: kind(record),
         }
     }
@@ -153,6 +114,67 @@ impl<R: Read> DbnReader<R> {
     }
 }
 
+/// The instruments of a DBN file, numbered as they are met.
+#[derive(Debug, Default)]
+pub(crate) struct Instruments {
+    symbols: Vec<String>,
+    by_id: FxHashMap<u32, u32>,
+    /// Id and index of the instrument of the record that was read last: mostly the next one's too.
+    last: Option<(u32, u32)>,
+}
+
+impl Instruments {
+    /// Instrument ids that the metadata maps, in either direction that Databento writes.
+    pub(crate) fn of(metadata: &Metadata) -> Instruments {
+        let mut instruments = Instruments::default();
+        for mapping in &metadata.mappings {
+            for interval in &mapping.intervals {
+                let (id, symbol) = match interval.symbol.parse::<u32>() {
+                    Ok(id) => (id, &mapping.raw_symbol),
+                    Err(_) => match mapping.raw_symbol.parse::<u32>() {
+                        Ok(id) => (id, &interval.symbol),
+                        Err(_) => continue,
+                    },
+                };
+                if !instruments.by_id.contains_key(&id) {
+                    instruments.by_id.insert(id, instruments.symbols.len() as u32);
+                    instruments.symbols.push(symbol.clone());
+                }
+            }
+        }
+        instruments
+    }
+
+    /// Names by index.
+    pub(crate) fn symbols(&self) -> &[String] {
+        &self.symbols
+    }
+
+    /// The index of an id.
+    #[inline]
+    pub(crate) fn index(&mut self, id: u32) -> u32 {
+        match self.last {
+            Some((last, index)) if last == id => index,
+            _ => self.other(id),
+        }
+    }
+
+    fn other(&mut self, id: u32) -> u32 {
+        let index = *self.by_id.entry(id).or_insert_with(|| {
+            self.symbols.push(id.to_string());
+            self.symbols.len() as u32 - 1
+        });
+        self.last = Some((id, index));
+        index
+    }
+
+    /// An instrument is called so.
+    pub(crate) fn name(&mut self, id: u32, symbol: &str) {
+        let index = self.index(id);
+        symbol.clone_into(&mut self.symbols[index as usize]);
+    }
+}
+
 impl<R: Read> EventReader for DbnReader<R> {
     #[inline]
     fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
@@ -172,11 +194,16 @@ impl<R: Read> EventReader for DbnReader<R> {
     }
 
     fn symbols(&self) -> &[String] {
-        &self.symbols
+        self.instruments.symbols()
     }
 
     fn info(&self) -> RecordingInfo {
-        RecordingInfo { time_base: TimeBase::UnixEpoch, depth: Depth::Full, sums_fills: true }
+        RecordingInfo {
+            time_base: TimeBase::UnixEpoch,
+            depth: Depth::Full,
+            sums_fills: true,
+            price_decimals: DBN_PRICE_DECIMALS,
+        }
     }
 }
 
@@ -202,7 +229,7 @@ fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> 
 }
 
 /// Reads the metadata and nothing beyond; also returns where the records start.
-fn read_metadata(reader: &mut impl Read) -> Result<(Metadata, u64), ReadError> {
+pub(crate) fn read_metadata(reader: &mut impl Read) -> Result<(Metadata, u64), ReadError> {
     let prelude = read_prelude(reader)?;
     let mut decoder = DbnFsm::builder()
         .upgrade_policy(VersionUpgradePolicy::AsIs)
@@ -352,9 +379,9 @@ fn kind(record: &MboRecord) -> EventKind {
     }
 }
 
-/// A DBN price in our units, or `None` when it is undefined or has more than 4 decimals.
-fn price(dbn: i64) -> Option<Price> {
-    (dbn != dbn::UNDEF_PRICE && dbn % DBN_PER_PRICE == 0).then_some(Price(dbn / DBN_PER_PRICE))
+/// A DBN price, or `None` when it is undefined.
+pub(crate) fn price(dbn: i64) -> Option<Price> {
+    (dbn != dbn::UNDEF_PRICE).then_some(Price(dbn))
 }
 
 #[cfg(test)]
@@ -362,10 +389,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_are_exact_or_refused() {
-        assert_eq!(price(4_799_250_000_000), Some(Price(47_992_500)));
-        assert_eq!(price(-250_000_000), Some(Price(-2_500)));
-        assert_eq!(price(1_000_050_000), None);
+    fn every_price_but_the_undefined_one_is_kept() {
+        for units in [4_799_250_000_000, -250_000_000, 1_084_550_000, 1, i64::MIN, i64::MAX - 1] {
+            assert_eq!(price(units), Some(Price(units)));
+        }
         assert_eq!(price(dbn::UNDEF_PRICE), None);
     }
 
@@ -377,7 +404,7 @@ mod tests {
 
     #[test]
     fn actions_become_events() {
-        let level = Level { side: Side::Sell, price: Price(10_000) };
+        let level = Level { side: Side::Sell, price: Price(1_000_000_000) };
         let cases = [
             (b'A', EventKind::Add { order_id: 7, level, qty: Qty(3) }),
             (b'M', EventKind::Modify { order_id: 7, level, qty: Qty(3) }),
@@ -390,8 +417,8 @@ mod tests {
         }
         let none = kind(&record(b'A', b'N', 1_000_000_000));
         assert_eq!(none, EventKind::Ignored(IgnoredReason::InvalidField));
-        let odd = kind(&record(b'A', b'B', 1));
-        assert_eq!(odd, EventKind::Ignored(IgnoredReason::PriceNotRepresentable));
+        let undefined = kind(&record(b'A', b'B', dbn::UNDEF_PRICE));
+        assert_eq!(undefined, EventKind::Ignored(IgnoredReason::PriceNotRepresentable));
         let auction = kind(&record(b'F', b'N', 1_000_000_000));
         assert!(matches!(auction, EventKind::Fill { in_auction: true, side: None, .. }));
     }

@@ -6,7 +6,7 @@ use tickpath_types::Symbol;
 
 use crate::input::{Input, InputMeter};
 use crate::{
-    CaptureError, DbnReader, Depth, Format, ItchReader, LobsterReader, Position, ReadError, RecordedEvent,
+    CaptureError, Depth, Format, ItchReader, LobsterReader, Position, ReadError, RecordedEvent,
     RecordingFile, RecordingInfo,
 };
 
@@ -50,7 +50,8 @@ pub struct Recording {
 }
 
 enum Reader {
-    Dbn(Box<DbnReader<Input>>),
+    #[cfg(feature = "dbn")]
+    Dbn(Box<crate::DbnReader<Input>>),
     Lobster(LobsterReader<Input>),
     Itch(ItchReader<Input>),
 }
@@ -72,10 +73,16 @@ impl Recording {
         let (format, meter) = (file.format(), file.meter().clone());
         let RecordingFile { path, input, .. } = file;
         let reader = match format {
-            Format::Dbn => match DbnReader::new(input) {
+            #[cfg(feature = "dbn")]
+            Format::Dbn => match crate::DbnReader::new(input) {
                 Ok(reader) => Reader::Dbn(Box::new(reader)),
                 Err(source) => return Err(CaptureError::Read { path, source }),
             },
+            #[cfg(not(feature = "dbn"))]
+            Format::Dbn => {
+                let what = "this program was built without DBN: build it with the feature `dbn`".to_owned();
+                return Err(CaptureError::Read { path, source: ReadError::Unsupported { what } });
+            }
             Format::Lobster => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let Some(symbol) = lobster_symbol(&name) else { return Err(CaptureError::NoSymbol { path }) };
@@ -86,6 +93,19 @@ impl Recording {
             Format::Pcap | Format::PcapNg => return Err(CaptureError::Packets { path }),
         };
         Ok(Recording { path, format, meter, reader })
+    }
+
+    #[cfg(feature = "dbn")]
+    /// The records behind a DBN file's metadata of so many bytes.
+    pub(crate) fn of_dbn(
+        path: PathBuf,
+        meter: InputMeter,
+        input: Input,
+        metadata: &dbn::Metadata,
+        len: u64,
+    ) -> Recording {
+        let reader = Reader::Dbn(Box::new(crate::DbnReader::behind(input, metadata, len)));
+        Recording { path, format: Format::Dbn, meter, reader }
     }
 
     /// The file.
@@ -123,6 +143,7 @@ impl Recording {
     #[inline]
     pub fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, CaptureError> {
         let read = match &mut self.reader {
+            #[cfg(feature = "dbn")]
             Reader::Dbn(reader) => reader.read_event(event),
             Reader::Lobster(reader) => reader.read_event(event),
             Reader::Itch(reader) => reader.read_event(event),
@@ -152,6 +173,7 @@ impl Recording {
 impl Reader {
     fn as_dyn(&self) -> &dyn EventReader {
         match self {
+            #[cfg(feature = "dbn")]
             Reader::Dbn(reader) => reader.as_ref(),
             Reader::Lobster(reader) => reader,
             Reader::Itch(reader) => reader,

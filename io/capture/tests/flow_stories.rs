@@ -5,11 +5,15 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use tickpath_capture::flow::{Exclusion, FlowCounts, FlowLimits, Mapper, Role, SurveyBuilder};
-use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo, TimeBase};
+use tickpath_capture::{Depth, EventKind, Level, PRICE_DECIMALS, RecordedEvent, RecordingInfo, TimeBase};
 use tickpath_types::{OrderRequest, Price, Qty, Side};
 
-const FULL: RecordingInfo =
-    RecordingInfo { time_base: TimeBase::Midnight, depth: Depth::Full, sums_fills: false };
+const FULL: RecordingInfo = RecordingInfo {
+    time_base: TimeBase::Midnight,
+    depth: Depth::Full,
+    sums_fills: false,
+    price_decimals: PRICE_DECIMALS,
+};
 const CME: RecordingInfo = RecordingInfo { sums_fills: true, ..FULL };
 const LEVEL_1: RecordingInfo = RecordingInfo { depth: Depth::Partial { levels: Some(1) }, ..FULL };
 
@@ -61,6 +65,7 @@ fn run(info: RecordingInfo, limits: FlowLimits, story: &str) -> (Vec<String>, Fl
                 ts_ns: line as u64 + 1,
                 instrument: 0,
                 ends_transaction,
+                is_snapshot: false,
                 kind: *kind,
             });
         }
@@ -90,6 +95,38 @@ fn run(info: RecordingInfo, limits: FlowLimits, story: &str) -> (Vec<String>, Fl
         });
     }
     (steps, mapper.counts())
+}
+
+#[test]
+fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
+    let info = RecordingInfo { price_decimals: 9, ..CME };
+    // 6E in half pips: an add, one beyond the range of prices, and a snapshot whose old time is none of the recording's.
+    let event = |ts_ns, is_snapshot, order_id, units| RecordedEvent {
+        ts_ns,
+        ends_transaction: true,
+        is_snapshot,
+        kind: EventKind::Add { order_id, level: Level { side: Side::Buy, price: Price(units) }, qty: Qty(1) },
+        ..RecordedEvent::NOTHING
+    };
+    let events =
+        [event(5, true, 1, 1_084_550_000), event(90, false, 2, 1_084_600_000), event(91, false, 3, -5)];
+    let mut survey = SurveyBuilder::new(info);
+    events.iter().for_each(|event| survey.handle_event(event));
+    let survey = survey.finish(&["6EH4".to_owned()]);
+    assert_eq!(survey.span_ns(), (90, 91));
+    let instrument = survey.instruments()[0];
+    assert_eq!((instrument.tick_size, instrument.collar_low), (Price(5), Price(108_455)));
+    let mut mapper = Mapper::new(survey, FlowLimits::default());
+    events.iter().for_each(|event| mapper.handle_event(event));
+    mapper.finish();
+    let prices: Vec<Price> = std::iter::from_fn(|| mapper.poll_step())
+        .map(|step| match step.request {
+            OrderRequest::Enter(order) => order.price,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(prices, [Price(108_455), Price(108_460)]);
+    assert_eq!(mapper.counts().adds_excluded(Exclusion::PriceOutOfRange), 1);
 }
 
 #[track_caller]

@@ -38,8 +38,8 @@
 //! | what | bound | at it |
 //! |---|---|---|
 //! | clients | [`DoorConfig::clients_max`] | a further one is refused |
-//! | callers who have not said who they are | [`DoorConfig::handshakes_max`] | a further one waits in the socket's queue |
-//! | time for that | [`DoorConfig::handshake_timeout`] | the connection is closed |
+//! | callers who are not let in yet | [`DoorConfig::pre_login`], by process | the oldest of the process that has the most is closed |
+//! | time for that | its deadline | the connection is closed |
 //! | events that wait for a client | [`DoorConfig::events_max`] | the client is cut off: it is too slow |
 //! | requests that wait for the gateway | [`DoorConfig::requests_max`] | the client's [`send`](Client::send) gives the request back |
 //! | broadcast events | [`DoorConfig::broadcasts_max`] | the oldest is overwritten; a client that lost some is told, and asks for a download |

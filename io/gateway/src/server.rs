@@ -7,6 +7,7 @@ mod rings;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tickpath_admission::PreLoginLimits;
 use tickpath_gateway_protocol::frame::{Hello, Refusal, RefusalReason, VERSION, Welcome};
 use tickpath_gateway_protocol::{Event, Ready, ReadyScope, Request, SessionId, Text, flags};
 use tickpath_shm::channel::{ChannelListener, Peer};
@@ -43,10 +44,8 @@ pub struct DoorConfig {
     pub exchange: Text<32>,
     /// Clients at a time.
     pub clients_max: usize,
-    /// Callers that have not said who they are, or wait to be judged, at a time.
-    pub handshakes_max: usize,
-    /// Time that a caller has to say who it is.
-    pub handshake_timeout: Nanos,
+    /// Callers that have not said who they are, or wait to be judged; the process takes the place of the address.
+    pub pre_login: PreLoginLimits,
     /// Requests that wait in a client's ring, rounded up to a power of two.
     pub requests_max: u64,
     /// Events that wait in a client's ring, rounded up to a power of two.
@@ -58,7 +57,7 @@ pub struct DoorConfig {
 }
 
 impl DoorConfig {
-    /// The usual bounds: 64 clients, 16 handshakes of 5 s, rings of 1,024 requests and 16,384 events, 65,536 broadcast
+    /// The usual bounds: 64 clients, 128 handshakes of 5 s and 64 of one process, rings of 1,024 requests and 16,384 events, 65,536 broadcast
     /// events, a ping every second.
     #[must_use]
     pub fn new(socket: &Path, folder: Folder, segment: SegmentName) -> DoorConfig {
@@ -70,8 +69,7 @@ impl DoorConfig {
             source: 1,
             exchange: Text::EMPTY,
             clients_max: 64,
-            handshakes_max: 16,
-            handshake_timeout: Nanos::from_secs(5),
+            pre_login: PreLoginLimits::default(),
             requests_max: 1 << 10,
             events_max: 1 << 14,
             broadcasts_max: 1 << 16,
@@ -169,6 +167,8 @@ pub struct DoorCounters {
     pub timed_out: u64,
     /// Callers that went before they were let in.
     pub gave_up: u64,
+    /// Callers that were closed before they were let in, because others came and there was no capacity.
+    pub evicted: u64,
     /// Callers that the system did not let be accepted or served.
     pub failed: u64,
     /// Clients that left in good order.
@@ -226,7 +226,7 @@ impl Door {
         Ok(Door {
             session: new_session(),
             listener: Some(listener),
-            handshakes: Handshakes::new(config.handshakes_max),
+            handshakes: Handshakes::new(config.pre_login),
             clients: Clients::new(config.clients_max),
             rings: RingMaker::start(config.requests_max, config.events_max),
             broadcast,
@@ -269,9 +269,7 @@ impl Door {
     #[cold]
     fn keep_house(&mut self, now: Nanos) -> Option<DoorEvent> {
         if self.turn == 0 {
-            if let Some(listener) = &self.listener {
-                self.handshakes.accept(listener, now + self.config.handshake_timeout, &mut self.counters);
-            }
+            self.handshakes.expire(now, &mut self.counters);
             self.clients.look_after(now, self.config.heartbeat, self.header_base());
             if now >= self.next_sign_of_life {
                 self.next_sign_of_life = now + SIGN_OF_LIFE;
@@ -285,6 +283,10 @@ impl Door {
             }
         }
         self.turn = 0;
+        // Behind the others: a hello that has come is read before its caller could be closed for a newcomer.
+        if let Some(listener) = &self.listener {
+            self.handshakes.accept(listener, now, &mut self.counters);
+        }
         self.next_housekeeping = now + HOUSEKEEPING;
         None
     }
@@ -326,6 +328,17 @@ impl Door {
         self.counters.admitted += 1;
         self.clients.join(id, channel);
         Some(id)
+    }
+
+    /// True while a caller waits to be judged.
+    #[must_use]
+    pub fn is_waiting(&self, login: LoginId) -> bool {
+        self.handshakes.is_waiting(login)
+    }
+
+    /// A caller is judged at this time and not before: its deadline begins there.
+    pub fn postpone(&mut self, login: LoginId, at: Nanos) {
+        self.handshakes.postpone(login, at);
     }
 
     /// Does not let a caller in. `retry_after` is for a ban; otherwise zero.

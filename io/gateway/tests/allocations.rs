@@ -1,9 +1,7 @@
 //! Polling and sending allocate nothing, at either end.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
-use support::{Site, let_in, message, said, top};
+use crate::support::{Site, let_in, message, said, top};
 use tickpath_agent::{CountingAllocator, counts_allocations, thread_allocations};
 use tickpath_gateway_io::{DoorEvent, monotonic};
 use tickpath_gateway_protocol::EventKind;

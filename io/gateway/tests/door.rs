@@ -1,15 +1,14 @@
 //! Stories at the door: who comes, who is refused, who goes, and what everyone hears.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use support::{
+use crate::support::{
     PATIENCE, Site, connecting, is_quiet, let_in, login, message, next, next_leave, next_request, refuse,
     said, top, until,
 };
+use tickpath_admission::PreLoginLimits;
 use tickpath_gateway_io::{ConnectError, Door, DoorError, DoorEvent, LeaveReason, SendError, monotonic};
 use tickpath_gateway_protocol::frame::{
     FRAME_LEN_MAX, Frame, Hello, Password, Refusal, RefusalReason, VERSION,
@@ -117,10 +116,9 @@ fn who_is_refused_is_told_why() {
 #[test]
 fn no_more_come_in_than_there_is_room_for() {
     let mut site = Site::new();
-    (site.config.clients_max, site.config.handshakes_max) = (1, 1);
+    site.config.clients_max = 1;
     let mut door = site.open();
     let (anna, _) = let_in(&mut door, site.client("anna"));
-    // The second waits until it is judged, the third behind it in the socket's queue.
     let (second, third) = (connecting(site.client("bert")), connecting(site.client("carl")));
     for _ in 0..2 {
         let login = login(&mut door);
@@ -139,12 +137,29 @@ fn no_more_come_in_than_there_is_room_for() {
 #[test]
 fn a_caller_that_says_nothing_is_closed_after_a_time() {
     let mut site = Site::new();
-    site.config.handshake_timeout = Nanos(1_000_000);
+    site.config.pre_login.deadline = Nanos(1_000_000);
     let mut door = site.open();
     let mut silent = UnixStream::connect(site.socket()).unwrap();
     until(&mut door, |door, _| (door.counters().timed_out == 1).then_some(()));
     silent.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(silent.read(&mut [0; 8]).unwrap(), 0);
+}
+
+/// They are of one process with the client here, which is the worst case.
+#[test]
+fn silent_callers_keep_nobody_out() {
+    let mut site = Site::new();
+    site.config.pre_login = PreLoginLimits { connections: 8, per_address: 4, ..site.config.pre_login };
+    let mut door = site.open();
+    let mut silent: Vec<UnixStream> = (0..3).map(|_| UnixStream::connect(site.socket()).unwrap()).collect();
+    let anna = connecting(site.client("anna"));
+    let login = login(&mut door);
+    silent.extend((0..300).map(|_| UnixStream::connect(site.socket()).unwrap()));
+    until(&mut door, |door, _| (door.counters().calls == 304).then_some(()));
+    assert_eq!(door.counters().evicted, 300, "the caller with a hello stays");
+    assert!(door.admit(login.id, 0).is_some());
+    let _anna = anna.join().unwrap().unwrap();
+    let (_bert, _) = let_in(&mut door, site.client("bert"));
 }
 
 fn hello() -> Vec<u8> {

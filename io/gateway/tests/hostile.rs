@@ -6,7 +6,7 @@ mod support;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 
-use support::{Site, let_in, message, next_leave, next_request, said, until};
+use crate::support::{Site, let_in, message, next_leave, next_request, said, until};
 use tickpath_gateway_io::{DoorEvent, LeaveReason, monotonic};
 use tickpath_gateway_protocol::RequestKind;
 

@@ -1,17 +1,17 @@
 //! Processes that are killed: a client in the middle of writing, and a gateway.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use crate::support::{
+    Site, client_config, let_in, login, message, next, next_leave, next_request, said, until,
+};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{Site, client_config, let_in, login, message, next, next_leave, next_request, said, until};
 use tickpath_gateway_io::{Client, Door, DoorEvent, LeaveReason, SendError, monotonic};
 use tickpath_gateway_protocol::{CustomRequest, EventKind};
 use tickpath_shm::{EventsReader, WriterState, verify_events};
@@ -31,7 +31,8 @@ impl Drop for Running {
 
 fn child(test: &str, place: &Path) -> Running {
     let program = std::env::current_exe().unwrap();
-    let args = ["--exact", test, "--nocapture", "--test-threads=1"];
+    let test = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
+    let args = ["--exact", &test, "--nocapture", "--test-threads=1"];
     let mut command = Command::new(program);
     Running(
         command.args(args).env(PLACE, place).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap(),

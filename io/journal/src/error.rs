@@ -56,6 +56,9 @@ pub enum GenerationDamage {
     /// It does not begin as such a file does, or its checksum is wrong.
     #[error("it does not begin as it must, or its checksum is wrong")]
     Checksum,
+    /// It is not there, and was when the log was opened last.
+    #[error("it is missing")]
+    Missing,
 }
 
 /// Why a record is not there where it should be.
@@ -80,6 +83,9 @@ pub enum RecordDamage {
     /// There is nothing.
     #[error("there is no record")]
     Missing,
+    /// It is in a segment whose header is damaged.
+    #[error("{0}")]
+    Header(HeaderDamage),
 }
 
 /// What the program did when the system refused.
@@ -207,8 +213,11 @@ pub enum OpenError {
         /// What is wrong.
         damage: HeaderDamage,
     },
-    /// Restore the file from a copy: a record that was on the disk is not there any more.
-    #[error("{file} is damaged at byte {offset}, where record {sequence} was on the disk: {damage}")]
+    /// Restore the file from a copy, or open with `accept_loss`: a record that was acknowledged is not there any more.
+    #[error(
+        "{file} is damaged at byte {offset}, where record {sequence} was on the disk: {damage}; put the file back from a \
+         copy, or copy the folder and accept by --accept-loss that this record and all after it are lost"
+    )]
     Record {
         /// The segment.
         file: String,
@@ -237,11 +246,20 @@ pub enum OpenError {
         /// How many of the log's records are there and cannot be used.
         later_records: u64,
     },
+    /// Put the file back from a copy, or open with `accept_loss`: without it the last acknowledged record is unknown.
+    #[error(
+        "{file} is damaged (neither of its two checksums is right): put it back from a copy, or accept by --accept-loss \
+         that acknowledged records may be lost"
+    )]
+    Acknowledged {
+        /// The file.
+        file: String,
+    },
     /// Put the file back from a copy, use the version of the program that wrote it, or begin another session: without
     /// the file nobody knows how often acknowledged records were lost.
     #[error(
-        "{file} is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, or begin \
-         another session"
+        "{file} is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, accept by \
+         --accept-loss that acknowledged records may be lost, or begin another session"
     )]
     Generation {
         /// The file.

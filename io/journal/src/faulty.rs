@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::{Storage, StorageFile};
+use crate::{SharedBytes, Storage, StorageFile};
 
 /// Bytes that a disk writes as a whole or not at all.
 const SECTOR_LEN: u64 = 512;
@@ -498,6 +498,23 @@ impl StorageFile for FaultyFile {
         let contents = &mut disk.files[self.file];
         contents.cached.truncate(len as usize);
         Ok(())
+    }
+
+    fn share(self, _: usize) -> io::Result<Box<dyn SharedBytes>> {
+        Ok(Box::new(self))
+    }
+}
+
+impl SharedBytes for FaultyFile {
+    fn write(&mut self, bytes: &[u8], at: usize) {
+        // A process that is dead writes nothing.
+        if let Ok(mut disk) = self.live() {
+            disk.files[self.file].write(bytes, at as u64);
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sync()
     }
 }
 

@@ -1,17 +1,22 @@
 //! A real folder.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
-use crate::{Storage, StorageFile};
+use crate::mapping::Mapping;
+use crate::{SharedBytes, Storage, StorageFile};
 
 /// Name of the file whose lock keeps other processes out.
 const LOCK_FILE: &str = "journal.lock";
+
+/// Mode of the folder, and of every file in it: a journal holds every order, hidden ones too.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 /// Where Linux says by which start it runs: a random number of 128 bits.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -23,13 +28,39 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder at `path`, made if there is none.
+    /// The folder at `path`, made with mode 0700 if there is none.
     ///
     /// # Errors
     /// What the system says.
     pub fn new(path: impl AsRef<Path>) -> io::Result<Folder> {
-        fs::create_dir_all(&path)?;
+        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&path)?;
         Ok(Folder { path: path.as_ref().to_owned() })
+    }
+
+    /// The folder, as `.`, and its files whose mode is not 0700 or 0600, with their modes.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn other_modes(&self) -> io::Result<Vec<(String, u32)>> {
+        let mut others = Vec::new();
+        let mut look = |name: String, metadata: fs::Metadata| {
+            let mode = metadata.permissions().mode() & 0o7777;
+            if mode != if metadata.is_dir() { FOLDER_MODE } else { FILE_MODE } {
+                others.push((name, mode));
+            }
+        };
+        look(".".to_owned(), fs::metadata(&self.path)?);
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            match entry.metadata() {
+                Ok(metadata) => look(entry.file_name().to_string_lossy().into_owned(), metadata),
+                // It has gone meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        others.sort_unstable();
+        Ok(others)
     }
 
     /// Where it is.
@@ -61,7 +92,12 @@ impl Storage for Folder {
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
-        OpenOptions::new().read(true).write(true).create(true).truncate(true).open(self.path.join(name))
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(FILE_MODE);
+        let file = options.open(self.path.join(name))?;
+        // One that was there keeps its mode otherwise.
+        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+        Ok(file)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -82,8 +118,9 @@ impl Storage for Folder {
     }
 
     fn lock(&self) -> io::Result<Option<File>> {
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK_FILE))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(FILE_MODE);
+        let file = options.open(self.path.join(LOCK_FILE))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -119,5 +156,9 @@ impl StorageFile for File {
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
         self.set_len(len)
+    }
+
+    fn share(self, len: usize) -> io::Result<Box<dyn SharedBytes>> {
+        Ok(Box::new(Mapping::new(self, len)?))
     }
 }

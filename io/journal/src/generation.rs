@@ -21,6 +21,7 @@ use std::io;
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
+use crate::acknowledged::Promise;
 use crate::{GenerationDamage, Inspection, OpenError, SessionName, Storage, StorageFile};
 
 /// Name of the file that says which generation of its session a log is of: it goes where the log goes.
@@ -38,9 +39,9 @@ const LEN: usize = 64;
 pub(crate) struct Generation {
     pub(crate) number: u32,
     /// Zero when it is not known.
-    boot: u128,
+    pub(crate) boot: u128,
     /// The last record of a log that was closed with all of it on the disk, and not opened since.
-    closed_at: Option<Sequence>,
+    pub(crate) closed_at: Option<Sequence>,
 }
 
 /// The generation of a log that is opened now: another one than before if acknowledged records may have been lost. When
@@ -54,18 +55,22 @@ pub(crate) fn advance<S: Storage>(
     session: SessionName,
     found: &Inspection,
     accepts_loss: bool,
+    promise: &Promise,
 ) -> Result<Generation, OpenError> {
-    let before = read(storage, session)?;
+    let before = promise.generation;
     let boot = storage.boot().unwrap_or(0);
     let is_same_boot = boot != 0 && before.is_some_and(|before| before.boot == boot);
     let was_unsynced =
         found.segments.last().is_some_and(|segment| segment.header.policy.acknowledges_unsynced());
-    let has_begun = before.is_some() || !found.segments.is_empty();
+    let recorded = promise.recorded.map(|recorded| recorded.acknowledged.generation);
+    let has_begun =
+        before.is_some() || recorded.is_some() || !found.segments.is_empty() || found.torn.is_some();
     let closed_at = before.and_then(|before| before.closed_at);
     let is_as_closed = found.torn.is_none() && closed_at == Some(found.last_sequence());
     let may_lack = accepts_loss || was_unsynced && !is_same_boot && !is_as_closed;
     let step = u32::from(has_begun && may_lack && !is_planted(Fault::LossUnnamed));
-    let number = before.unwrap_or_default().number.saturating_add(step);
+    // Either file may be an older one that was put back.
+    let number = before.unwrap_or_default().number.max(recorded.unwrap_or(0)).saturating_add(step);
     let now = Generation { number, boot, closed_at: None };
     if before != Some(now) {
         write(storage, session, now).map_err(OpenError::io(GENERATION_FILE))?;
@@ -93,7 +98,7 @@ pub fn generation_of<S: Storage>(storage: &S, session: SessionName) -> Result<u3
 }
 
 /// `None` when there is no such file, or it is another session's, whose log has gone before it.
-fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Option<Generation>, OpenError> {
+pub(crate) fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Option<Generation>, OpenError> {
     let names = storage.list().map_err(OpenError::io("the folder"))?;
     if !names.iter().any(|name| name == GENERATION_FILE) {
         return Ok(None);

@@ -2,6 +2,7 @@
 
 use tickpath_types::Sequence;
 
+use crate::acknowledged::{self, Promise};
 use crate::format::SegmentHeader;
 use crate::segment::{PREPARED, Remains, SegmentReader, Step, list_segments, segment_name};
 use crate::{HeaderDamage, OpenError, RecordDamage, SessionName, Storage};
@@ -13,7 +14,7 @@ pub struct InspectOptions {
     pub session: Option<SessionName>,
     /// The records of segments that end before this sequence are not read: a snapshot covers them. 0 reads all.
     pub from: Sequence,
-    /// Accepts that records acknowledged under [`Policy::Async`](crate::Policy::Async) are lost after a loss of power.
+    /// Accepts that acknowledged records are lost, whatever the reason: the log ends before the first that is not there.
     pub accept_loss: bool,
 }
 
@@ -28,6 +29,9 @@ pub struct Inspection {
     pub records_read: u64,
     /// What follows the last good record and cannot be used, if anything does.
     pub torn: Option<TornTail>,
+    /// The last record that was acknowledged at least, by the file beside the log; `None` where there is no such file, and
+    /// the records alone say what must be there.
+    pub acknowledged: Option<Sequence>,
 }
 
 /// One file of the log.
@@ -56,6 +60,8 @@ pub struct TornTail {
     pub sequence: Sequence,
     /// What is wrong with that record.
     pub damage: RecordDamage,
+    /// It was acknowledged, and its loss is accepted.
+    pub was_acknowledged: bool,
     /// Whole records after it, which cannot be used without it.
     pub later_records: u64,
     /// Segments after it, likewise.
@@ -83,15 +89,41 @@ impl Inspection {
 
 /// Reads a whole log, or its end, and changes nothing: what `open` does first, and what verifies a copy.
 ///
-/// A bad record is the start of a torn tail if no later record or segment says that it had reached the disk: then it was
-/// never acknowledged, or only under a policy that does not survive the loss of power. Otherwise it is damage.
+/// A bad record is the start of a torn tail if neither the files beside the log nor a later record or segment say that it
+/// was acknowledged or had reached the disk: then it was never acknowledged, or only under a policy that does not survive
+/// the loss of power. Otherwise it is damage.
 ///
 /// # Errors
 /// [`OpenError`] with file and offset when the log is damaged, or what it lost was acknowledged.
 pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Inspection, OpenError> {
-    let files = open_all(storage, options)?;
-    let session = files.first().map(|file| file.reader.header.session);
-    let mut inspection = Inspection { session, segments: Vec::new(), records_read: 0, torn: None };
+    // Before the log: one that is written meanwhile has what was acknowledged by then.
+    let recorded = acknowledged::read(storage);
+    let (files, unreadable) = open_all(storage, options)?;
+    let session = files.first().map(|file| file.reader.header.session).or(options.session);
+    let session = match (session, &recorded) {
+        (None, Ok(Some(recorded))) => Some(recorded.acknowledged.session),
+        _ => session,
+    };
+    let mut promise = Promise::default();
+    if let Some(session) = session {
+        promise = acknowledged::promise(storage, session, recorded, options.accept_loss)?;
+    }
+    let mut inspection = Inspection {
+        session: files.first().map(|file| file.reader.header.session),
+        segments: Vec::new(),
+        records_read: 0,
+        torn: None,
+        acknowledged: promise.recorded.map(|_| promise.required),
+    };
+    // The log is kept from a snapshot on that is no newer than the newest.
+    if let Some(first) = files.first()
+        && let Some(snapshot) = promise.recorded.and_then(|recorded| recorded.snapshot)
+        && first.reader.header.first_sequence > snapshot.sequence.next()
+        && !options.accept_loss
+    {
+        let (file, sequence) = (first.name.clone(), snapshot.sequence.next());
+        return Err(OpenError::Record { file, offset: 0, sequence, damage: RecordDamage::Missing });
+    }
     let mut files = files.into_iter().peekable();
     while let Some(mut file) = files.next() {
         let header = file.reader.header;
@@ -105,20 +137,65 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
         let synced = file.synced;
         inspection.segments.push(Segment { file: file.name.clone(), header, last_sequence, end, synced });
         if let Some(damage) = fault {
-            inspection.torn = Some(judge(file, last_sequence.next(), damage, files.collect(), options)?);
+            let torn = judge(file, last_sequence.next(), damage, files.collect(), &promise, options)?;
+            inspection.torn = Some(torn);
             break;
         }
+    }
+    let lacks_end = inspection.torn.is_none() && inspection.last_sequence() < promise.required;
+    if lacks_end && !options.accept_loss {
+        return Err(lost_end(&inspection, &promise));
+    }
+    if let Some(unreadable) = unreadable {
+        add_unreadable(&mut inspection, unreadable);
     }
     Ok(inspection)
 }
 
-/// Whose log a folder holds, by the headers of its segments; `None` when it holds none. Changes nothing.
+/// The log is whole, and ends before a record that was acknowledged.
+fn lost_end(inspection: &Inspection, promise: &Promise) -> OpenError {
+    let (file, offset, sequence) = match inspection.segments.last() {
+        Some(last) => (last.file.clone(), last.end, last.last_sequence.next()),
+        None => (segment_name(promise.required), 0, promise.required),
+    };
+    OpenError::Record { file, offset, sequence, damage: RecordDamage::Missing }
+}
+
+/// The loss of segments is accepted, of which the first has no header: they go, with the tail before them if there is one.
+fn add_unreadable(inspection: &mut Inspection, unreadable: Unreadable) {
+    let Unreadable { damage, files } = unreadable;
+    match &mut inspection.torn {
+        Some(torn) => torn.later_files.extend(files),
+        None => {
+            let last = inspection.segments.last();
+            inspection.torn = Some(TornTail {
+                file: last.map_or_else(|| files[0].clone(), |last| last.file.clone()),
+                offset: last.map_or(0, |last| last.end),
+                sequence: last.map_or(Sequence(1), |last| last.last_sequence.next()),
+                damage: RecordDamage::Header(damage),
+                was_acknowledged: true,
+                later_records: 0,
+                later_files: files,
+            });
+        }
+    }
+}
+
+/// The session of the log in a folder, by the headers of its segments, or else by the file with the last acknowledged
+/// record; `None` when there is no log. Changes nothing.
 ///
 /// # Errors
-/// [`OpenError`] when a header is damaged, segments are of different sessions, or the system refuses.
+/// [`OpenError`] when a later version wrote a segment, segments are of different sessions, or the system refuses.
 pub fn session_of<S: Storage>(storage: &S) -> Result<Option<SessionName>, OpenError> {
-    let files = open_all(storage, &InspectOptions::default())?;
-    Ok(files.first().map(|file| file.reader.header.session))
+    let (files, _) = open_all(storage, &InspectOptions { accept_loss: true, ..InspectOptions::default() })?;
+    if let Some(file) = files.first() {
+        return Ok(Some(file.reader.header.session));
+    }
+    // The log may be gone, and was there.
+    let recorded = acknowledged::read(storage)?.map(|recorded| recorded.acknowledged);
+    Ok(recorded
+        .filter(|acknowledged| acknowledged.sequence > Sequence(0))
+        .map(|acknowledged| acknowledged.session))
 }
 
 /// A segment while it is looked at.
@@ -185,9 +262,19 @@ impl<S: Storage> OpenSegment<S> {
     }
 }
 
-/// Opens every segment and checks its header.
-fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Vec<OpenSegment<S>>, OpenError> {
+/// Segments from the first one on whose header is damaged.
+struct Unreadable {
+    damage: HeaderDamage,
+    files: Vec<String>,
+}
+
+/// Opens every segment and checks its header, up to the first damaged one if a loss is accepted.
+fn open_all<S: Storage>(
+    storage: &S,
+    options: &InspectOptions,
+) -> Result<(Vec<OpenSegment<S>>, Option<Unreadable>), OpenError> {
     let mut files: Vec<OpenSegment<S>> = Vec::new();
+    let mut unreadable: Option<Unreadable> = None;
     for first in list_segments(storage)? {
         let name = segment_name(first);
         let file = OpenSegment::open(storage, &name)?;
@@ -195,11 +282,19 @@ fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Vec<Ope
             found if found == first => Ok(file),
             found => Err(HeaderDamage::Name { found }),
         });
-        files.push(file.map_err(|damage| OpenError::Header { file: name, damage })?);
+        match (file, &mut unreadable) {
+            (_, Some(unreadable)) => unreadable.files.push(name),
+            (Ok(file), None) => files.push(file),
+            (Err(damage), None) if options.accept_loss && !matches!(damage, HeaderDamage::Version { .. }) => {
+                unreadable = Some(Unreadable { damage, files: vec![name] });
+            }
+            (Err(damage), None) => return Err(OpenError::Header { file: name, damage }),
+        }
     }
     // A segment gets its name once its header is on the disk; one without either has not begun.
     let names = storage.list().map_err(OpenError::io("the folder"))?;
-    if names.iter().any(|name| name == PREPARED)
+    if unreadable.is_none()
+        && names.iter().any(|name| name == PREPARED)
         && let Ok(file) = OpenSegment::open(storage, PREPARED)?
         && files
             .last()
@@ -215,7 +310,7 @@ fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Vec<Ope
             return Err(OpenError::Session { file: file.name.clone(), found, expected });
         }
     }
-    Ok(files)
+    Ok((files, unreadable))
 }
 
 /// Whether what is missing may be: a torn tail, or an error.
@@ -224,6 +319,7 @@ fn judge<S: Storage>(
     sequence: Sequence,
     damage: RecordDamage,
     later: Vec<OpenSegment<S>>,
+    promise: &Promise,
     options: &InspectOptions,
 ) -> Result<TornTail, OpenError> {
     let mut seen = file.survey_rest()?;
@@ -235,12 +331,13 @@ fn judge<S: Storage>(
         later_files.push(other.name);
     }
     let (offset, later_records) = (file.end, seen.records);
-    if seen.synced >= sequence {
+    let was_acknowledged = seen.synced.max(promise.required) >= sequence;
+    if was_acknowledged && !options.accept_loss {
         return Err(OpenError::Record { file: file.name, offset, sequence, damage });
     }
-    let was_acknowledged = file.reader.header.policy.acknowledges_unsynced();
-    if later_records > 0 && was_acknowledged && !options.accept_loss {
+    let may_be_acknowledged = !promise.is_exact && file.reader.header.policy.acknowledges_unsynced();
+    if later_records > 0 && may_be_acknowledged && !options.accept_loss {
         return Err(OpenError::Loss { file: file.name, offset, sequence, damage, later_records });
     }
-    Ok(TornTail { file: file.name, offset, sequence, damage, later_records, later_files })
+    Ok(TornTail { file: file.name, offset, sequence, damage, was_acknowledged, later_records, later_files })
 }

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 use std::thread::Thread;
 
+use tickpath_lockfree::wake::{Waker, Wakers};
 use tickpath_types::Sequence;
 
+use crate::acknowledged::Acknowledged;
 use crate::batch::Batch;
 use crate::format::{HEADER_LEN, Layout, RECORD_HEADER_LEN, SegmentHeader, record_len};
 use crate::{AppendError, Failure, JournalConfig, Operation, Policy, SessionName, Storage, StorageFile};
@@ -31,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) durable: AtomicU64,
     /// Whom to wake when there is work for the disk.
     pub(crate) thread: OnceLock<Thread>,
+    /// Of those who sleep until more is durable, or the disk has told something.
+    pub(crate) wakers: Wakers,
 }
 
 /// Work for the disk.
@@ -39,8 +43,21 @@ pub(crate) enum Job<F> {
     Write(Box<Batch>),
     /// A segment is full: sync it, and give the next one, which has begun, its name.
     Finish { file: F, last: Sequence },
-    /// The journal is no more, and this was its last segment: sync it, and say that all of the log is on the disk.
-    Close { file: F, last: Sequence },
+    /// The journal is no more: sync its last segment, and say that all of the log is on the disk.
+    Close(Option<Closing<F>>),
+}
+
+/// The segment being written, and the last acknowledged record.
+pub(crate) struct Output<F> {
+    pub(crate) file: F,
+    pub(crate) acknowledged: Acknowledged,
+}
+
+/// The end of a log that its journal wrote by itself.
+pub(crate) struct Closing<F> {
+    pub(crate) output: Output<F>,
+    /// End of the last record.
+    pub(crate) end: u64,
 }
 
 /// What the disk has to tell.
@@ -91,7 +108,7 @@ pub struct Journal<S: Storage> {
     synced: Sequence,
     next: Next<S::File>,
     /// Under [`Policy::Async`] the file being written, and the one that the current batch goes on in.
-    file: Option<S::File>,
+    output: Option<Output<S::File>>,
     next_file: Option<S::File>,
     _lock: Arc<S::Lock>,
 }
@@ -105,13 +122,13 @@ pub(crate) struct Start<S: Storage> {
     pub(crate) reports: Receiver<Report<S::File>>,
     pub(crate) layout: Layout,
     pub(crate) last_appended: Sequence,
-    pub(crate) file: Option<S::File>,
+    pub(crate) output: Option<Output<S::File>>,
     pub(crate) lock: Arc<S::Lock>,
 }
 
 impl<S: Storage> Journal<S> {
     pub(crate) fn new(start: Start<S>) -> Journal<S> {
-        let Start { session, config, shared, jobs, reports, layout, last_appended, file, lock } = start;
+        let Start { session, config, shared, jobs, reports, layout, last_appended, output, lock } = start;
         let position = HEADER_LEN as u64;
         let mut current = Box::new(Batch::new(config.buffer_len));
         current.clear(position, last_appended);
@@ -131,7 +148,7 @@ impl<S: Storage> Journal<S> {
             reports,
             layout,
             last_appended,
-            file,
+            output,
             _lock: lock,
         }
     }
@@ -280,28 +297,32 @@ impl<S: Storage> Journal<S> {
 
     /// Writes the batch to the file.
     fn write(&mut self) -> usize {
-        let Some(file) = &mut self.file else {
+        let Some(output) = &mut self.output else {
             return 0;
         };
         let before = self.current.before_segment();
-        let mut written = file.write_all_at(before.bytes, before.offset);
+        let last = before.last;
+        let mut written = output.file.write_all_at(before.bytes, before.offset);
+        let mut finished = None;
         if let (Ok(()), Some(after)) = (&written, self.current.after_segment())
             && let Some(mut next) = self.next_file.take()
         {
             written = next.write_all_at(after.bytes, after.offset);
-            let last = before.last;
             // A segment whose header was not written gets no name.
-            if written.is_ok()
-                && let Some(file) = self.file.replace(next)
-            {
-                self.send(Job::Finish { file, last });
+            if written.is_ok() {
+                finished = Some(std::mem::replace(&mut output.file, next));
             }
         }
         match written {
             Ok(()) => {
+                output.acknowledged.set(self.last_appended);
                 self.durable = self.last_appended;
                 self.shared.durable.store(self.durable.0, Ordering::Release);
+                self.shared.wakers.wake_if_asleep();
                 self.current.clear(self.position, self.last_appended);
+                if let Some(file) = finished {
+                    self.send(Job::Finish { file, last });
+                }
             }
             Err(error) => self.fail(Failure::new(Operation::Write, &error)),
         }
@@ -389,11 +410,12 @@ impl<S: Storage> Journal<S> {
 }
 
 impl<S: Storage> Drop for Journal<S> {
-    /// Where records were acknowledged that need not be on the disk, brings them there, if the worker gets to it.
+    /// Closes the log: all of it is on the disk and says so, if the worker gets to it.
     fn drop(&mut self) {
-        let has_failed = matches!(self.state, State::Failed(_));
-        if let Some(file) = self.file.take().filter(|_| !has_failed) {
-            self.send(Job::Close { file, last: self.durable });
+        if !matches!(self.state, State::Failed(_)) {
+            let end = self.current.before_segment().offset;
+            let output = self.output.take();
+            self.send(Job::Close(output.map(|output| Closing { output, end })));
         }
     }
 }
@@ -420,5 +442,13 @@ impl DurableView {
     #[must_use]
     pub fn durable(&self) -> Sequence {
         Sequence(self.shared.durable.load(Ordering::Acquire))
+    }
+
+    /// Has the thread behind `waker` woken when more is durable, or the journal has something to [poll](Journal::poll).
+    ///
+    /// # Panics
+    /// When [as many](tickpath_lockfree::wake::WAKERS_MAX) are to be woken as may.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.shared.wakers.add(waker);
     }
 }

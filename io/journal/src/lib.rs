@@ -38,21 +38,26 @@
 //! # What is where
 //!
 //! A folder holds segments, named by their first sequence; perhaps one that is prepared; snapshots ([`Snapshots`]); the
-//! session's generation; and a lock, which keeps a second process out. [`Folder`] is a real one, [`FaultyDisk`] one in
+//! session's generation; the highest acknowledged sequence ([`ACKNOWLEDGED_FILE`]); and a lock, which keeps a second process out. [`Folder`] is a real one, [`FaultyDisk`] one in
 //! memory that loses power, tears writes, fails to sync and fills up, all from a seed.
 //!
 //! # What a crash leaves
 //!
-//! Every record carries the last sequence that was on the disk when it was appended. So what is missing in the end is
-//! told from damage: a bad record that a later one calls safe is damage, and the log is refused with file and offset; one
-//! that none calls safe was never promised to be there, and it is cut off with everything after it ([`TornTail`]). Two
-//! things cannot be known. Damage to the very last records, which nothing follows, looks like a torn tail. And under
-//! [`Policy::Async`] records that nobody calls safe may have been acknowledged: if there are whole ones after a bad one,
-//! the log is refused until somebody accepts the loss.
+//! The file [`ACKNOWLEDGED_FILE`] holds the highest acknowledged sequence, also after the process died. A bad or missing
+//! record up to it is damage: the log is refused with file and offset, until the loss is accepted. One after it was never
+//! promised, and is cut off with everything that follows ([`TornTail`]).
+//!
+//! After a loss of power the file may be older than the log, and under [`Policy::Async`] newer. Every record carries the last
+//! sequence that was on the disk when it was appended, so a bad record that a later one calls safe is damage too. Under
+//! [`Policy::Async`] other records may have been acknowledged: if there are whole ones after a bad one, the log is refused
+//! until the loss is accepted. Logs of earlier versions, which have no such file, are judged by their records alone.
+//!
+//! A log that is closed ends with an empty segment, whose header says that everything before it is on the disk.
 //!
 //! Whoever was told of records that are lost must learn it, as their sequences are used again: [`Opened::generation`]
 //! counts the starts after which that may be so. Under [`Policy::Async`] it is so after each start of the system.
 
+mod acknowledged;
 mod batch;
 mod checksum;
 mod error;
@@ -62,6 +67,7 @@ mod format;
 mod generation;
 mod inspect;
 mod journal;
+mod mapping;
 mod open;
 mod policy;
 mod reader;
@@ -70,6 +76,7 @@ mod snapshots;
 mod storage;
 mod worker;
 
+pub use acknowledged::ACKNOWLEDGED_FILE;
 pub use error::{AppendError, Failure, GenerationDamage, HeaderDamage, OpenError, Operation, RecordDamage};
 pub use faulty::{DiskCounters, DiskFaults, FaultyDisk, FaultyFile, FaultyLock};
 pub use folder::Folder;
@@ -83,5 +90,5 @@ pub use reader::{Reader, Record};
 pub use snapshots::{
     NewestSnapshot, Removed, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, snapshot_name,
 };
-pub use storage::{Storage, StorageFile};
+pub use storage::{SharedBytes, Storage, StorageFile};
 pub use worker::{DiskWorker, WorkerThread};

@@ -9,13 +9,15 @@ use std::sync::mpsc::sync_channel;
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
+use crate::acknowledged::{self, Slot};
 use crate::format::{HEADER_LEN, Layout, PAYLOAD_LEN_MAX, SegmentHeader, record_len};
 use crate::generation;
-use crate::journal::{Journal, Shared, Start};
+use crate::journal::{Journal, Output, Shared, Start};
 use crate::segment::{PREPARED, SegmentReader, Step, segment_name};
 use crate::worker::{DiskWorker, WorkerStart};
 use crate::{
-    InspectOptions, Inspection, OpenError, Policy, Segment, SessionName, Storage, StorageFile, inspect,
+    ACKNOWLEDGED_FILE, InspectOptions, Inspection, OpenError, Policy, Segment, SessionName, Storage,
+    StorageFile, inspect,
 };
 
 /// Reports and jobs that can be under way at once, and some.
@@ -70,7 +72,7 @@ pub struct Opened<S: Storage> {
     pub journal: Journal<S>,
     /// For a thread of its own: see [`WorkerThread`](crate::WorkerThread).
     pub worker: DiskWorker<S>,
-    /// What was there, and what of it was put right. Its [`Inspection::last_sequence`] is the last record to replay.
+    /// The log as it was found, and what of it was put right. [`Journal::last_appended`] is the last record to replay.
     pub found: Inspection,
     /// How many starts there were before which acknowledged records may have been lost. What was heard of the session in
     /// an earlier generation may be about records that are no more: tell whoever heard it, before anything is acknowledged.
@@ -93,21 +95,43 @@ pub fn open<S: Storage>(
     config.check()?;
     let lock = storage.lock().map_err(OpenError::io("the lock"))?.ok_or(OpenError::InUse)?;
     let lock = Arc::new(lock);
-    let found = inspect(storage, &InspectOptions { session: Some(session), ..*options })?;
+    let mut found = inspect(storage, &InspectOptions { session: Some(session), ..*options })?;
+    let promise = acknowledged::promise(storage, session, acknowledged::read(storage), options.accept_loss)?;
     // Before the log shows less than was acknowledged: afterwards nothing would tell.
-    let generation = generation::advance(storage, session, &found, options.accept_loss)?;
+    let generation = generation::advance(storage, session, &found, options.accept_loss, &promise)?;
     repair(storage, &found)?;
-    let last = match found.segments.is_empty() {
+    let mut last = match found.segments.is_empty() {
         true => Sequence(config.first_sequence.0 - 1),
         false => found.last_sequence(),
     };
+    let from = options.from;
+    if options.accept_loss && from > Sequence(0) && (last.next() < from || found.first_sequence() > from) {
+        // The log that is left does not follow the snapshot: a new one begins after it.
+        for segment in found.segments.drain(..) {
+            storage.remove(&segment.file).map_err(OpenError::io(&segment.file))?;
+        }
+        last = Sequence(from.0 - 1);
+    }
     let (file, layout) = begin(storage, session, &config, last)?;
+    let slot = Slot {
+        policy: config.policy,
+        session,
+        boot: generation.boot,
+        generation: generation.number,
+        sequence: last,
+        state_hash: 0,
+    };
+    let snapshot = promise.recorded.and_then(|recorded| recorded.snapshot);
+    let snapshot = snapshot.filter(|snapshot| snapshot.sequence <= last);
+    let acknowledged =
+        acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;
     let shared = Arc::new(Shared::default());
     shared.durable.store(last.0, Ordering::Release);
     let (job_sender, jobs) = sync_channel(CHANNEL_LEN);
     let (report_sender, reports) = sync_channel(CHANNEL_LEN);
+    let output = Output { file, acknowledged };
     let (journals, workers) =
-        if config.policy == Policy::Async { (Some(file), None) } else { (None, Some(file)) };
+        if config.policy == Policy::Async { (Some(output), None) } else { (None, Some(output)) };
     let journal = Journal::new(Start {
         session,
         config,
@@ -116,7 +140,7 @@ pub fn open<S: Storage>(
         reports,
         layout,
         last_appended: last,
-        file: journals,
+        output: journals,
         lock: Arc::clone(&lock),
     });
     let worker = DiskWorker::new(WorkerStart {
@@ -127,7 +151,7 @@ pub fn open<S: Storage>(
         shared,
         jobs,
         reports: report_sender,
-        file: workers,
+        output: workers,
         layout,
         lock,
     });
@@ -140,8 +164,11 @@ fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> 
         for file in torn.later_files.iter().rev() {
             storage.remove(file).map_err(OpenError::io(file))?;
         }
-        let mut file = storage.open(&torn.file).map_err(OpenError::io(&torn.file))?;
-        file.truncate(torn.offset).and_then(|()| file.sync()).map_err(OpenError::io(&torn.file))?;
+        // At 0 it is itself the first of the later files.
+        if torn.offset > 0 {
+            let mut file = storage.open(&torn.file).map_err(OpenError::io(&torn.file))?;
+            file.truncate(torn.offset).and_then(|()| file.sync()).map_err(OpenError::io(&torn.file))?;
+        }
     }
     let synced = found.synced();
     for segment in &found.segments {
@@ -227,6 +254,18 @@ fn begin<S: Storage>(
     config: &JournalConfig,
     last: Sequence,
 ) -> Result<(S::File, Layout), OpenError> {
+    name_empty(storage, session, config, last, config.segment_len).map_err(OpenError::io(PREPARED))
+}
+
+/// Makes and names a segment of `len` bytes without records, whose header says that everything up to `last` is on the
+/// disk.
+pub(crate) fn name_empty<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    config: &JournalConfig,
+    last: Sequence,
+    len: u64,
+) -> io::Result<(S::File, Layout)> {
     let header = SegmentHeader {
         version: 2,
         session,
@@ -237,14 +276,11 @@ fn begin<S: Storage>(
     };
     let mut bytes = [0; HEADER_LEN];
     let layout = header.encode(&mut bytes);
-    let made = (|| {
-        let mut file = storage.create(PREPARED)?;
-        file.allocate(config.segment_len)?;
-        file.write_all_at(&bytes, 0)?;
-        file.sync()?;
-        storage.rename(PREPARED, &segment_name(header.first_sequence))?;
-        storage.sync_names()?;
-        Ok(file)
-    })();
-    made.map(|file| (file, layout)).map_err(OpenError::io(PREPARED))
+    let mut file = storage.create(PREPARED)?;
+    file.allocate(len)?;
+    file.write_all_at(&bytes, 0)?;
+    file.sync()?;
+    storage.rename(PREPARED, &segment_name(header.first_sequence))?;
+    storage.sync_names()?;
+    Ok((file, layout))
 }

@@ -19,6 +19,7 @@ use std::fmt;
 
 use tickpath_types::Sequence;
 
+use crate::acknowledged::{self, Slot};
 use crate::segment::{list_segments, segment_name};
 use crate::{OpenError, SessionName, Storage, StorageFile};
 
@@ -66,6 +67,9 @@ pub struct SkippedSnapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotDamage {
+    /// It is not there, and was the newest one.
+    #[error("it is missing")]
+    Missing,
     /// It does not begin as a snapshot does, or is cut short.
     #[error("not a whole snapshot")]
     Cut,
@@ -148,7 +152,8 @@ impl<S: Storage> Snapshots<S> {
             self.storage.rename(UNFINISHED, &snapshot_name(sequence))?;
             self.storage.sync_names()
         })();
-        written.map_err(OpenError::io(&snapshot_name(sequence)))
+        written.map_err(OpenError::io(&snapshot_name(sequence)))?;
+        acknowledged::note_snapshot(&self.storage, sequence, state_hash)
     }
 
     /// Returns when the log up to `last` is on the disk.
@@ -168,6 +173,8 @@ impl<S: Storage> Snapshots<S> {
     /// [`OpenError::Io`] when the folder or a file cannot be read.
     pub fn newest(&self, limit: Sequence) -> Result<NewestSnapshot, OpenError> {
         let mut newest = NewestSnapshot::default();
+        // Before the folder is looked at: a newer one may be written meanwhile.
+        let recorded = self.recorded()?.filter(|recorded| recorded.sequence <= limit);
         for sequence in self.list()?.into_iter().rev().filter(|sequence| *sequence <= limit) {
             match self.read(sequence)? {
                 Ok(snapshot) => {
@@ -177,7 +184,30 @@ impl<S: Storage> Snapshots<S> {
                 Err(damage) => newest.skipped.push(self.skipped(sequence, damage)),
             }
         }
+        if let Some(Slot { sequence, state_hash, .. }) = recorded
+            && newest.snapshot.as_ref().is_none_or(|snapshot| snapshot.sequence < sequence)
+        {
+            let place = newest.skipped.partition_point(|skipped| skipped.sequence > sequence);
+            match newest.skipped.get_mut(place).filter(|skipped| skipped.sequence == sequence) {
+                Some(skipped) => skipped.state_hash = Some(state_hash),
+                None => {
+                    let (file, damage) = (snapshot_name(sequence), SnapshotDamage::Missing);
+                    let missing = SkippedSnapshot { file, sequence, damage, state_hash: Some(state_hash) };
+                    newest.skipped.insert(place, missing);
+                }
+            }
+        }
         Ok(newest)
+    }
+
+    /// The newest one that was written, by the file beside the log.
+    fn recorded(&self) -> Result<Option<Slot>, OpenError> {
+        let recorded = match acknowledged::read(&self.storage) {
+            // Opening the log reports it.
+            Err(OpenError::Acknowledged { .. }) => None,
+            recorded => recorded?.and_then(|recorded| recorded.snapshot),
+        };
+        Ok(recorded.filter(|recorded| recorded.session == self.session))
     }
 
     /// Keeps the newest `keep` snapshots that can be used, at least one, and every segment that holds a record after the

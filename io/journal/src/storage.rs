@@ -95,4 +95,28 @@ pub trait StorageFile: Send + 'static {
     /// # Errors
     /// What the system says.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
+
+    /// The first `len` bytes of the file, which is as long, for writing without a system call.
+    ///
+    /// # Errors
+    /// As the system says; `Unsupported` where nothing is written.
+    fn share(self, len: usize) -> io::Result<Box<dyn SharedBytes>>
+    where
+        Self: Sized,
+    {
+        let _ = len;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// The start of a file in memory that the death of the process leaves as it is.
+pub trait SharedBytes: Send {
+    /// Writes `bytes`, whole words of 8 at a multiple of 8 from the start, word by word. Neither waits nor fails.
+    fn write(&mut self, bytes: &[u8], at: usize);
+
+    /// Returns when everything written is on the disk.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn flush(&mut self) -> io::Result<()>;
 }

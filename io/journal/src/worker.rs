@@ -13,7 +13,8 @@ use tickpath_types::Sequence;
 use crate::batch::{Batch, Part};
 use crate::format::{HEADER_LEN, Layout, Parsed, SegmentHeader};
 use crate::generation::{self, Generation};
-use crate::journal::{Job, Report, Shared};
+use crate::journal::{Closing, Job, Output, Report, Shared};
+use crate::open::name_empty;
 use crate::segment::{PREPARED, segment_name};
 use crate::{Failure, JournalConfig, Operation, Policy, SessionName, Storage, StorageFile};
 
@@ -35,7 +36,7 @@ pub struct DiskWorker<S: Storage> {
     jobs: Receiver<Job<S::File>>,
     reports: SyncSender<Report<S::File>>,
     /// Except under [`Policy::Async`] the file being written.
-    file: Option<S::File>,
+    output: Option<Output<S::File>>,
     /// Where in it the last batch ended.
     written: u64,
     /// How to read the records of the batches, for [`Policy::Sync`].
@@ -65,14 +66,14 @@ pub(crate) struct WorkerStart<S: Storage> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) jobs: Receiver<Job<S::File>>,
     pub(crate) reports: SyncSender<Report<S::File>>,
-    pub(crate) file: Option<S::File>,
+    pub(crate) output: Option<Output<S::File>>,
     pub(crate) layout: Layout,
     pub(crate) lock: Arc<S::Lock>,
 }
 
 impl<S: Storage> DiskWorker<S> {
     pub(crate) fn new(start: WorkerStart<S>) -> DiskWorker<S> {
-        let WorkerStart { storage, config, session, generation, shared, jobs, reports, file, layout, lock } =
+        let WorkerStart { storage, config, session, generation, shared, jobs, reports, output, layout, lock } =
             start;
         DiskWorker {
             storage,
@@ -82,8 +83,8 @@ impl<S: Storage> DiskWorker<S> {
             shared,
             jobs,
             reports,
-            file,
-            written: 0,
+            output,
+            written: HEADER_LEN as u64,
             layout,
             next: Preparation::None,
             has_told_refusal: false,
@@ -130,13 +131,36 @@ impl<S: Storage> DiskWorker<S> {
                 self.tell(Report::Synced(last));
                 self.name_next(last.next())?;
             }
-            Job::Close { mut file, last } => {
-                file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
-                generation::close(&self.storage, self.session, self.generation, last)
-                    .map_err(|error| Failure::new(Operation::Name, &error))?;
-            }
+            Job::Close(closing) => self.close(closing)?,
         }
         Ok(())
+    }
+
+    /// Brings the log to the disk as it is and marks its end: an empty segment, whose header says that everything before it
+    /// is on the disk, and the file of the generation say so.
+    fn close(&mut self, closing: Option<Closing<S::File>>) -> Result<(), Failure> {
+        let own = self.output.take().map(|output| Closing { output, end: self.written });
+        let Some(Closing { output: Output { mut file, mut acknowledged }, end }) = closing.or(own) else {
+            return Ok(());
+        };
+        let synced = file.truncate(end).and_then(|()| file.sync()).and_then(|()| acknowledged.sync());
+        synced.map_err(|error| Failure::new(Operation::Sync, &error))?;
+        let last = Sequence(self.shared.durable.load(Ordering::Acquire));
+        let (storage, session) = (&self.storage, self.session);
+        name_empty(storage, session, &self.config, last, HEADER_LEN as u64)
+            .and_then(|_| generation::close(storage, session, self.generation, last))
+            .map_err(|error| Failure::new(Operation::Name, &error))
+    }
+
+    /// Brings the highest acknowledged sequence to the disk, when nothing else is to be done. Under [`Policy::Async`] the
+    /// log itself need not be there.
+    fn sync_acknowledged(&mut self) {
+        if let Some(output) = &mut self.output
+            && let Err(error) = output.acknowledged.sync()
+            && !std::mem::replace(&mut self.has_failed, true)
+        {
+            self.tell(Report::Failed(Failure::new(Operation::Sync, &error)));
+        }
     }
 
     fn write(&mut self, batch: &Batch) -> Result<(), Failure> {
@@ -147,7 +171,9 @@ impl<S: Storage> DiskWorker<S> {
         let Preparation::Ready(next) = &mut self.next else {
             return Err(Failure::new(Operation::Prepare, &io::ErrorKind::NotFound.into()));
         };
-        self.file = next.take();
+        if let (Some(output), Some(file)) = (&mut self.output, next.take()) {
+            output.file = file;
+        }
         if let Ok((_, layout)) = SegmentHeader::decode(after.bytes) {
             self.layout = layout;
         }
@@ -175,7 +201,7 @@ impl<S: Storage> DiskWorker<S> {
     }
 
     fn write_whole(&mut self, part: Part<'_>) -> Result<(), Failure> {
-        if let Some(file) = &mut self.file
+        if let Some(Output { file, acknowledged }) = &mut self.output
             && !part.bytes.is_empty()
         {
             file.write_all_at(part.bytes, part.offset)
@@ -183,7 +209,9 @@ impl<S: Storage> DiskWorker<S> {
             if !is_planted(Fault::DurableBeforeSync) {
                 file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
             }
+            acknowledged.set(part.last);
             self.shared.durable.store(part.last.0, Ordering::Release);
+            self.shared.wakers.wake_if_asleep();
         }
         Ok(())
     }
@@ -271,6 +299,7 @@ impl<S: Storage> DiskWorker<S> {
     fn tell(&self, report: Report<S::File>) {
         // There is room for all that can be under way. If the journal is gone nobody need know.
         self.reports.try_send(report).ok();
+        self.shared.wakers.wake_if_asleep();
     }
 }
 
@@ -307,6 +336,10 @@ impl WorkerThread {
             while !stopped.load(Ordering::Acquire) {
                 if worker.run_once() == 0 {
                     thread::park_timeout(RETRY_AFTER);
+                    // A batch would wait for it, so it is done once there was none for a while.
+                    if worker.run_once() == 0 && !worker.has_failed {
+                        worker.sync_acknowledged();
+                    }
                 }
             }
             while worker.run_job() {}

@@ -1,9 +1,7 @@
 //! Whatever happens to process and disk, what was acknowledged is there, nothing is made up, and nothing lies between.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{check_records, config, open_with, payload, session};
+use crate::common::{check_records, config, open_with, payload, session};
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

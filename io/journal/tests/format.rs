@@ -1,12 +1,14 @@
 //! The bytes of both versions, and what damage to any of them does.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{append_to, check_records, config, disk, open_with, segments, session, settle, written};
+use crate::common;
+use crate::common::{
+    append_to, check_records, close, config, disk, open_with, segments, session, settle, with_change,
+    written, written_at_once,
+};
 use tickpath_journal::{
-    FaultyDisk, HeaderDamage, InspectOptions, OpenError, Policy, Reader, RecordDamage, SessionName, inspect,
-    open,
+    ACKNOWLEDGED_FILE, FaultyDisk, GENERATION_FILE, HeaderDamage, InspectOptions, OpenError, Policy, Reader,
+    RecordDamage, SessionName, Storage, inspect, open,
 };
 use tickpath_types::Sequence;
 
@@ -174,6 +176,108 @@ fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
         }
     }
     assert!(refused > 4_000 && cut > 10, "{refused} {cut}");
+}
+
+/// Damage to what was acknowledged is refused, although no record says of the last ones that they were on the disk; once
+/// the loss is accepted the log ends before it, in another generation.
+#[test]
+fn damage_to_what_was_acknowledged_is_refused_until_its_loss_is_accepted() {
+    let last = 80;
+    for policy in Policy::ALL {
+        for is_closed in [false, true] {
+            let disk = written_at_once(policy, last);
+            if is_closed {
+                close(open_with(&disk, policy).unwrap());
+                disk.kill();
+            }
+            let whole = inspect(&disk, &InspectOptions::default()).unwrap();
+            assert_eq!((whole.last_sequence(), whole.acknowledged), (Sequence(last), Some(Sequence(last))));
+            for segment in whole.segments.iter().filter(|segment| segment.end > 64) {
+                for at in (0..segment.end as usize).step_by(61) {
+                    let changes: [common::Change<'_>; 3] =
+                        [&|bytes| bytes[at] ^= 0x10, &|bytes| bytes.truncate(at), &|bytes| {
+                            bytes[at..].fill(0)
+                        }];
+                    for change in changes {
+                        let copy = with_change(&disk, &segment.file, change);
+                        let error = open_with(&copy, policy).unwrap_err();
+                        let named = matches!(error, OpenError::Record { .. } | OpenError::Header { .. });
+                        assert!(named && error.to_string().contains(&segment.file), "{policy} {at}: {error}");
+                        if error.to_string().contains("version") {
+                            continue;
+                        }
+                        let options = InspectOptions { accept_loss: true, ..InspectOptions::default() };
+                        let opened = open(&copy, session(), config(policy), &options).unwrap();
+                        assert_eq!(opened.generation, 1, "{policy} {at}");
+                        assert!(opened.found.last_sequence() < Sequence(last));
+                        check_records(&copy, 1, opened.found.last_sequence().0);
+                        let cut = opened.found.last_sequence();
+                        copy.kill();
+                        // Once accepted it is the log.
+                        let opened = open_with(&copy, policy).unwrap();
+                        assert_eq!(
+                            (opened.generation, opened.found.last_sequence()),
+                            (1, cut),
+                            "{policy} {at}"
+                        );
+                    }
+                }
+            }
+            // Its end is gone as a whole.
+            let copy = with_change(&disk, FIRST, |_| ());
+            for name in segments(&disk).iter().skip(1) {
+                copy.remove(name).unwrap();
+            }
+            let error = open_with(&copy, policy).unwrap_err();
+            assert!(matches!(error, OpenError::Record { damage: RecordDamage::Missing, .. }), "{error}");
+            copy.remove(FIRST).unwrap();
+            let error = open_with(&copy, policy).unwrap_err();
+            assert!(matches!(error, OpenError::Record { sequence: Sequence(80), .. }), "{error}");
+        }
+    }
+}
+
+/// Records that were written and never acknowledged may be cut, and the whole ones of them stay.
+#[test]
+fn what_was_never_acknowledged_is_cut_where_it_is_damaged() {
+    let disk = written_at_once(Policy::Group, 20);
+    let mut opened = open_with(&disk, Policy::Group).unwrap();
+    settle(&mut opened);
+    for sequence in 21..=28 {
+        opened.journal.append(Sequence(sequence), &common::payload(sequence)).unwrap();
+    }
+    opened.journal.poll();
+    // Written, and the sync does not return.
+    disk.fail_syncs(1);
+    opened.worker.run_once();
+    assert_eq!(opened.journal.durable(), Sequence(20));
+    disk.kill();
+    let found = inspect(&disk, &InspectOptions::default()).unwrap();
+    assert_eq!((found.last_sequence(), found.acknowledged), (Sequence(28), Some(Sequence(20))));
+    let last = found.segments.last().unwrap();
+    let copy = with_change(&disk, &last.file, |bytes| bytes[last.end as usize - 200] ^= 1);
+    let opened = open_with(&copy, Policy::Group).unwrap();
+    assert!((20..28).contains(&opened.found.last_sequence().0), "{:?}", opened.found.torn);
+    assert!(opened.found.torn.is_some() && opened.generation == 0);
+}
+
+/// Without the file beside it a log that was closed still says where it ends.
+#[test]
+fn a_closed_log_says_by_itself_where_it_ends() {
+    for policy in Policy::ALL {
+        let disk = written_at_once(policy, 20);
+        close(open_with(&disk, policy).unwrap());
+        disk.kill();
+        for name in [ACKNOWLEDGED_FILE, GENERATION_FILE] {
+            disk.remove(name).unwrap();
+        }
+        let whole = inspect(&disk, &InspectOptions::default()).unwrap();
+        assert_eq!((whole.last_sequence(), whole.acknowledged), (Sequence(20), None));
+        let end = whole.segments[0].end as usize;
+        let copy = with_change(&disk, FIRST, |bytes| bytes[end - 1] ^= 1);
+        let error = open_with(&copy, policy).unwrap_err();
+        assert!(matches!(error, OpenError::Record { sequence: Sequence(20), .. }), "{error}");
+    }
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Bounds, full disks, followers, and the real file system.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{
+use crate::common;
+use crate::common::{
     PAYLOAD_LEN_MAX, append_to, check_records, config, disk, open_with, payload, segments, session, settle,
     written,
 };
@@ -218,7 +217,7 @@ fn records_that_a_snapshot_covers_need_not_be_read() {
 fn a_real_folder_and_a_thread() {
     for policy in Policy::ALL {
         let path = tempfile::tempdir().unwrap();
-        let folder = Folder::new(path.path()).unwrap();
+        let folder = Folder::new(path.path().join("log")).unwrap();
         let mut last = 0;
         for _ in 0..2 {
             let Opened { mut journal, worker, found, .. } =
@@ -241,7 +240,29 @@ fn a_real_folder_and_a_thread() {
             assert_eq!((record.sequence.0, record.payload), (sequence, &payload(sequence)[..]));
         }
         assert!(folder.list().unwrap().len() > 5);
+        assert_eq!(folder.other_modes().unwrap(), [], "no other user may read it");
     }
+}
+
+#[test]
+fn files_that_others_may_read_are_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let path = tempfile::tempdir().unwrap();
+    let log = path.path().join("log");
+    let folder = Folder::new(&log).unwrap();
+    drop(open(&folder, session(), config(Policy::Group), &InspectOptions::default()).unwrap());
+    let set = |name: &str, mode| {
+        std::fs::set_permissions(log.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set("generation", 0o644);
+    set("", 0o755);
+    std::fs::write(log.join("prepared.segment"), "").unwrap();
+    set("prepared.segment", 0o666);
+    let expected = [(".", 0o755), ("generation", 0o644), ("prepared.segment", 0o666)];
+    assert_eq!(folder.other_modes().unwrap(), expected.map(|(name, mode)| (name.to_owned(), mode)));
+    // A file that is created again is closed to other users.
+    folder.create("prepared.segment").unwrap();
+    assert_eq!(folder.other_modes().unwrap().len(), 2);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Snapshots appear whole or not at all, bad ones are passed over, and what none needs goes away.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{append_to, check_records, open_with, payload, segments, session, settle, written};
+use crate::common;
+use crate::common::{append_to, check_records, open_with, payload, segments, session, settle, written};
 use tickpath_journal::{
     DiskFaults, FaultyDisk, OpenError, Policy, SessionName, SnapshotDamage, Snapshots, State, Storage,
 };
@@ -161,4 +160,37 @@ fn a_log_that_cannot_be_synced_ends_snapshots_and_the_journal() {
         }
         assert!(matches!(opened.journal.state(), State::Failed(_)), "{policy} {:?}", opened.journal.state());
     }
+}
+
+/// The newest snapshot is missed also where its file is gone, and its state is known where its header is not whole.
+#[test]
+fn the_newest_snapshot_is_known_without_its_file() {
+    let disk = common::disk();
+    let snapshots = Snapshots::new(disk.clone(), session());
+    let mut opened = open_with(&disk, Policy::Group).unwrap();
+    append_to(&mut opened, 60);
+    for sequence in [20, 40, 60] {
+        snapshots.write(Sequence(sequence), sequence * 3, &state(sequence)).unwrap();
+    }
+    drop(opened);
+    disk.kill();
+    let whole = disk.contents(&file(60)).unwrap();
+    assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped, []);
+    disk.put(&file(60), whole[..30].to_vec());
+    let skipped = snapshots.newest(Sequence(60)).unwrap().skipped;
+    assert_eq!(
+        (skipped.len(), skipped[0].damage, skipped[0].state_hash),
+        (1, SnapshotDamage::Cut, Some(180))
+    );
+    disk.remove(&file(60)).unwrap();
+    let newest = snapshots.newest(Sequence(60)).unwrap();
+    assert_eq!(newest.snapshot.unwrap().sequence, Sequence(40));
+    let skipped = &newest.skipped[0];
+    assert_eq!((skipped.damage, skipped.state_hash), (SnapshotDamage::Missing, Some(180)));
+    // It is known through the next start, until there is another.
+    let opened = open_with(&disk, Policy::Group).unwrap();
+    assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped.len(), 1);
+    snapshots.write(Sequence(60), 180, &state(60)).unwrap();
+    assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped, []);
+    drop(opened);
 }

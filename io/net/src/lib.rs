@@ -34,6 +34,7 @@ mod byte_queue;
 mod endpoint;
 mod error;
 mod limits;
+mod line_socket;
 mod message;
 mod multicast;
 mod network;
@@ -47,6 +48,7 @@ pub use byte_queue::ByteQueue;
 pub use endpoint::UdpEndpoint;
 pub use error::NetError;
 pub use limits::raise_open_files;
+pub use line_socket::{LineCall, LineSocket};
 pub use message::{Received, SendStatus};
 pub use multicast::{MulticastReceiver, MulticastSender, free_multicast_group};
 pub use network::{
@@ -54,5 +56,5 @@ pub use network::{
 };
 pub use packet_ring::{PacketRing, PacketRingConfig, PacketRingCounters, RingDatagram};
 pub use poller::{Interest, Poller, Ready};
-pub use sockets::BufferGrant;
+pub use sockets::{BufferGrant, keep_alive};
 pub use tcp::{BufferSizes, Fill, SendOutcome, TcpAcceptor, TcpConnection};

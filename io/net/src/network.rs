@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::Socket;
 
@@ -108,6 +109,11 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
     fn limit_send_buffer(&self, _bytes: usize) -> io::Result<()> {
         Ok(())
     }
+
+    /// Descriptor that is readable when there is something to read; none in a simulation.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// Tells which of its sockets have something, again and again until it is read.
@@ -129,6 +135,11 @@ pub trait SocketPoller<S>: Send {
     /// # Errors
     /// The system's.
     fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>>;
+
+    /// Descriptor that is readable when one of the sockets has something; none in a simulation.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// Sends datagrams to one group.
@@ -150,6 +161,11 @@ pub trait DatagramReceiver: Send {
 
     /// Datagrams that were dropped because nobody read them in time.
     fn drop_count(&self) -> u32;
+
+    /// Descriptor that is readable when a datagram is there; none in a simulation.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// Exchanges datagrams with anybody.
@@ -168,6 +184,11 @@ pub trait DatagramEndpoint: Send {
 
     /// The address bound to, with its port.
     fn local_address(&self) -> SocketAddrV4;
+
+    /// Descriptor that is readable when a datagram is there; none in a simulation.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// The kernel's sockets.
@@ -247,7 +268,7 @@ impl StreamSocket for Socket {
 
     #[inline]
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>> {
-        let received = receive_stream(std::os::fd::AsFd::as_fd(self), buffer)?;
+        let received = receive_stream(self.as_fd(), buffer)?;
         Ok(received.map(|(count, control)| (count, control.kernel_ns)))
     }
 
@@ -263,6 +284,10 @@ impl StreamSocket for Socket {
     fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.set_send_buffer_size(bytes)
     }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
+    }
 }
 
 impl SocketPoller<Socket> for Poller {
@@ -277,6 +302,10 @@ impl SocketPoller<Socket> for Poller {
     #[inline]
     fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>> {
         Poller::poll(self)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
     }
 }
 
@@ -296,6 +325,10 @@ impl DatagramReceiver for MulticastReceiver {
     fn drop_count(&self) -> u32 {
         self.kernel_drop_count()
     }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
+    }
 }
 
 impl DatagramEndpoint for UdpEndpoint {
@@ -311,5 +344,9 @@ impl DatagramEndpoint for UdpEndpoint {
 
     fn local_address(&self) -> SocketAddrV4 {
         UdpEndpoint::local_address(self)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
     }
 }

@@ -1,7 +1,7 @@
 //! Which of many sockets have something, by one system call.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
@@ -89,6 +89,13 @@ impl Poller {
             Err(error) => return Err(error.into()),
         };
         Ok(self.events[..count].iter().map(|event| ready(*event)))
+    }
+}
+
+/// Readable while one of its sockets has something: so another poller, or a thread that sleeps, can wait for all of them.
+impl AsFd for Poller {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.0.as_fd()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddrV4;
+use std::os::fd::AsFd;
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -53,7 +54,25 @@ pub(crate) fn tcp() -> Result<Socket, NetError> {
 /// What every connection's socket is set to.
 pub(crate) fn set_up_stream(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    socket.set_tcp_nodelay(true)
+    socket.set_tcp_nodelay(true)?;
+    keep_alive(socket)
+}
+
+/// Silence before the kernel probes a peer, between two probes, and probes until the connection is reset: a peer that is
+/// gone without a word is noticed after 90 s, where no heartbeat of the protocol notices earlier.
+const KEEPALIVE_IDLE_S: u32 = 60;
+const KEEPALIVE_INTERVAL_S: u32 = 10;
+const KEEPALIVE_PROBES: u32 = 3;
+
+/// Turns TCP keepalive on: a probe after 60 s of silence, a reset after three that stay unanswered for 10 s each.
+///
+/// # Errors
+/// It is no TCP socket.
+pub fn keep_alive(socket: &impl AsFd) -> io::Result<()> {
+    setsockopt(socket, sockopt::KeepAlive, &true)?;
+    setsockopt(socket, sockopt::TcpKeepIdle, &KEEPALIVE_IDLE_S)?;
+    setsockopt(socket, sockopt::TcpKeepInterval, &KEEPALIVE_INTERVAL_S)?;
+    Ok(setsockopt(socket, sockopt::TcpKeepCount, &KEEPALIVE_PROBES)?)
 }
 
 pub(crate) fn bind(socket: &Socket, address: SocketAddrV4) -> Result<(), NetError> {

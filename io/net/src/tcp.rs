@@ -79,6 +79,12 @@ impl<N: Network> TcpAcceptor<N> {
         poller.remove(&self.socket)
     }
 
+    /// Descriptor that is readable when a connection waits; none in a simulation.
+    #[must_use]
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.socket.descriptor()
+    }
+
     /// Makes buffers for so many connections more, so that [`accept`](TcpAcceptor::accept) does not allocate while
     /// it has some of them.
     pub fn reserve(&mut self, connections: usize) {
@@ -265,6 +271,12 @@ impl<N: Network> TcpConnection<N> {
     /// The system's: it did not.
     pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
         poller.remove(&self.socket)
+    }
+
+    /// Descriptor that is readable when something is received; none in a simulation.
+    #[must_use]
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.socket.descriptor()
     }
 
     /// Bounds the bytes that the kernel takes before the other end has received them. By itself it lets them grow to

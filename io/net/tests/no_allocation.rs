@@ -2,14 +2,12 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 #![allow(unsafe_code)] // a global allocator is an unsafe trait
 
-mod support;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use support::until;
+use crate::support::until;
 use tickpath_net::{
     BufferSizes, Fill, Interest, MulticastReceiver, MulticastSender, Poller, RecvBatch, SendOutcome,
     SendStatus, TcpAcceptor, TcpConnection, UdpEndpoint, free_multicast_group,

@@ -1,11 +1,9 @@
 //! Datagrams by a packet ring, where the process may have one.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-mod support;
-
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
-use support::{realtime_ns, until};
+use crate::support::{realtime_ns, until};
 use tickpath_net::{
     MulticastReceiver, MulticastSender, NetError, PacketRing, PacketRingConfig, SendStatus,
     free_multicast_group,

@@ -1,13 +1,11 @@
 //! Connections over loopback.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-mod support;
-
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
+use crate::support::{realtime_ns, until};
 use socket2::{Domain, Socket, Type};
-use support::{realtime_ns, until};
 use tickpath_net::{BufferSizes, Fill, Interest, NetError, Poller, SendOutcome, TcpAcceptor, TcpConnection};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,6 +45,18 @@ fn stamped_pair() -> (TcpConnection, TcpConnection) {
 fn fill_to(connection: &mut TcpConnection, len: usize) {
     while connection.received().len() < len {
         assert!(matches!(fill(connection), Fill::Bytes { .. }));
+    }
+}
+
+#[test]
+fn both_ends_of_a_connection_are_kept_alive() {
+    use nix::sys::socket::{getsockopt, sockopt};
+    let (client, server) = pair(SMALL);
+    for end in [&client, &server] {
+        assert!(getsockopt(end, sockopt::KeepAlive).unwrap());
+        let idle = getsockopt(end, sockopt::TcpKeepIdle).unwrap();
+        let interval = getsockopt(end, sockopt::TcpKeepInterval).unwrap();
+        assert_eq!((idle, interval, getsockopt(end, sockopt::TcpKeepCount).unwrap()), (60, 10, 3));
     }
 }
 

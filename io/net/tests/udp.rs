@@ -1,11 +1,9 @@
 //! Datagrams over loopback.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-mod support;
-
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use support::{realtime_ns, until};
+use crate::support::{realtime_ns, until};
 use tickpath_net::{
     MulticastReceiver, MulticastSender, NetError, Received, RecvBatch, SendStatus, UdpEndpoint,
     free_multicast_group,

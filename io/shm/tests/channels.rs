@@ -216,7 +216,7 @@ fn another_process_answers_everything_and_its_death_is_seen() {
     let site = site();
     let listener = ChannelListener::bind(&site.path).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_client", "--test-threads", "1"])
+        .args(["--exact", "channels::child_client", "--test-threads", "1"])
         .env(CHILD_SOCKET, &site.path)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

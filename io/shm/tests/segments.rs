@@ -353,7 +353,7 @@ fn child_writer() {
 
 fn start_child(site: &Site) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_writer", "--test-threads", "1"])
+        .args(["--exact", "segments::child_writer", "--test-threads", "1"])
         .env(CHILD_FOLDER, site.folder.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,5 +1,7 @@
 //! What is trusted, and who one is.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +12,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
 
 use crate::WebError;
+
+/// Bytes of a file of certificates, or of a key, at most: a store of a whole machine has some hundred thousand.
+const PEM_LEN_MAX: u64 = 4 << 20;
 
 /// The certificates that a client trusts. Made once: reading those of the machine takes milliseconds.
 #[derive(Clone, Debug)]
@@ -39,7 +44,8 @@ impl TlsClient {
         let wrong =
             |why: String| WebError::PemFile { path: path.to_owned(), what: "the certificates to trust", why };
         let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))? {
+        let pem = read_pem(path).map_err(|error| wrong(error.to_string()))?;
+        for certificate in CertificateDer::pem_slice_iter(&pem) {
             let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
             roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
         }
@@ -67,6 +73,16 @@ impl TlsClient {
     }
 }
 
+/// What is in a PEM file, whatever is behind its name.
+fn read_pem(path: &Path) -> io::Result<Vec<u8>> {
+    let mut pem = Vec::new();
+    File::open(path)?.take(PEM_LEN_MAX + 1).read_to_end(&mut pem)?;
+    if pem.len() as u64 > PEM_LEN_MAX {
+        return Err(io::Error::other(format!("it has more than {PEM_LEN_MAX} bytes: is it the right file?")));
+    }
+    Ok(pem)
+}
+
 /// The certificate and key of a server.
 #[derive(Clone, Debug)]
 pub struct TlsServer(Arc<ServerConfig>);
@@ -79,14 +95,16 @@ impl TlsServer {
     pub fn from_pem_files(certificate: &Path, key: &Path) -> Result<TlsServer, WebError> {
         let wrong = |path: &Path, what, why: String| WebError::PemFile { path: path.to_owned(), what, why };
         let wrong_chain = |why| wrong(certificate, "the server's certificates", why);
-        let chain = CertificateDer::pem_file_iter(certificate)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        let pem = read_pem(certificate).map_err(|error| wrong_chain(error.to_string()))?;
+        let chain = CertificateDer::pem_slice_iter(&pem)
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| wrong_chain(error.to_string()))?;
         if chain.is_empty() {
             return Err(wrong_chain("no certificate in it".to_owned()));
         }
         let wrong_key = |why| wrong(key, "the private key of the certificate", why);
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong_key(error.to_string()))?;
+        let pem = read_pem(key).map_err(|error| wrong_key(error.to_string()))?;
+        let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| wrong_key(error.to_string()))?;
         let config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .expect("the provider has the cipher suites of TLS 1.2 and 1.3")

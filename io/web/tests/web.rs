@@ -224,6 +224,18 @@ fn a_refused_upgrade_says_its_status() {
 }
 
 #[test]
+fn a_pem_file_without_an_end_is_refused() {
+    let zero = std::path::Path::new("/dev/zero");
+    let errors = [
+        TlsClient::with_ca_file(zero).err().unwrap().to_string(),
+        TlsServer::from_pem_files(zero, zero).err().unwrap().to_string(),
+    ];
+    for error in errors {
+        assert!(error.contains("/dev/zero") && error.contains("more than 4194304 bytes"), "{error}");
+    }
+}
+
+#[test]
 fn certificates_that_are_not_trusted_or_for_another_name_are_refused() {
     let files = certificates();
     let trust = TlsClient::with_ca_file(&files.ca).unwrap();

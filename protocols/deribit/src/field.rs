@@ -430,11 +430,17 @@ pub(crate) fn write_member<'a, T: Field<'a>>(name: &str, value: &T, out: &mut Ve
 #[inline]
 pub(crate) fn write_keyed<'a, T: Field<'a>>(key: &'static str, value: &T, out: &mut Vec<u8>) {
     if !value.is_absent() {
-        // No comma before the first.
-        let is_first = matches!(out.last(), Some(b'{'));
-        out.extend_from_slice(&key.as_bytes()[usize::from(is_first)..]);
-        value.write(out);
+        write_always(key, value, out);
     }
+}
+
+/// Appends a member likewise, `null` where its value is absent.
+#[inline]
+pub(crate) fn write_always<'a, T: Field<'a>>(key: &'static str, value: &T, out: &mut Vec<u8>) {
+    // No comma before the first.
+    let is_first = matches!(out.last(), Some(b'{'));
+    out.extend_from_slice(&key.as_bytes()[usize::from(is_first)..]);
+    value.write(out);
 }
 
 /// Reads a member of a message that is not written in the usual form.
@@ -454,7 +460,8 @@ pub(crate) const fn bit_if(is_asked: bool, place: u8) -> u64 {
 }
 
 /// Makes a structure a message: an object whose members are its fields. Unknown members are passed over; `null` stands
-/// for an optional member that is not there; the last of two members of the same name counts.
+/// for an optional member that is not there; the last of two members of the same name counts. A member with `= null` is written
+/// so where it is not there, all others are then left out.
 macro_rules! message {
     (
         $(#[$meta:meta])*
@@ -472,7 +479,7 @@ macro_rules! message {
         @make [$life:lifetime] [$self:ty]
         $(#[$meta:meta])*
         pub struct $name:ident $(<$own:lifetime>)? {
-            $( $(#[$field_meta:meta])* pub $field:ident $(as $wire:literal)? : $type:ty ),* $(,)?
+            $( $(#[$field_meta:meta])* pub $field:ident $(as $wire:literal)? : $type:ty $(= $null:ident)? ),* $(,)?
         }
     ) => {
         $(#[$meta])*
@@ -601,7 +608,13 @@ macro_rules! message {
 
             fn write(&self, out: &mut Vec<u8>) {
                 out.push(b'{');
-                $( $crate::field::write_keyed($crate::field::message!(@key $field $($wire)?), &self.$field, out); )*
+                $(
+                    $crate::field::message!(@write $($null)?)(
+                        $crate::field::message!(@key $field $($wire)?),
+                        &self.$field,
+                        out,
+                    );
+                )*
                 out.push(b'}');
             }
         }
@@ -629,6 +642,8 @@ macro_rules! message {
             } ),*
         })
     } };
+    (@write) => { $crate::field::write_keyed };
+    (@write null) => { $crate::field::write_always };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $wire:literal) => { $wire };
     (@key $field:ident) => { concat!(",\"", stringify!($field), "\":") };

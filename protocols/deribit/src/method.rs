@@ -76,6 +76,15 @@ methods! {
     GetFundingRateValue = "public/get_funding_rate_value",
     GetFundingRateHistory = "public/get_funding_rate_history",
     GetTradingviewChartData = "public/get_tradingview_chart_data",
+    GetFundingChartData = "public/get_funding_chart_data",
+    GetVolatilityIndexData = "public/get_volatility_index_data",
+    GetHistoricalVolatility = "public/get_historical_volatility",
+    GetMarkPriceHistory = "public/get_mark_price_history",
+    GetIndexPriceNames = "public/get_index_price_names",
+    GetExpirations = "public/get_expirations",
+    GetTradeVolumes = "public/get_trade_volumes",
+    GetAnnouncements = "public/get_announcements",
+    GetCombos = "public/get_combos",
     GetDeliveryPrices = "public/get_delivery_prices",
     GetLastSettlementsByInstrument = "public/get_last_settlements_by_instrument",
     GetLastSettlementsByCurrency = "public/get_last_settlements_by_currency",
@@ -105,6 +114,7 @@ methods! {
     GetOrderStateByLabel = "private/get_order_state_by_label",
     GetOrderHistoryByInstrument = "private/get_order_history_by_instrument",
     GetOrderHistoryByCurrency = "private/get_order_history_by_currency",
+    GetTriggerOrderHistory = "private/get_trigger_order_history",
     GetUserTradesByInstrument = "private/get_user_trades_by_instrument",
     GetUserTradesByInstrumentAndTime = "private/get_user_trades_by_instrument_and_time",
     GetUserTradesByCurrency = "private/get_user_trades_by_currency",
@@ -117,7 +127,16 @@ methods! {
     GetPositions = "private/get_positions",
     GetAccountSummary = "private/get_account_summary",
     GetAccountSummaries = "private/get_account_summaries",
+    GetSubaccounts = "private/get_subaccounts",
     GetMargins = "private/get_margins",
+    GetDeposits = "private/get_deposits",
+    GetWithdrawals = "private/get_withdrawals",
+    GetTransfers = "private/get_transfers",
+    GetCurrentDepositAddress = "private/get_current_deposit_address",
+    CreateDepositAddress = "private/create_deposit_address",
+    SubmitTransferToUser = "private/submit_transfer_to_user",
+    SubmitTransferToSubaccount = "private/submit_transfer_to_subaccount",
+    Withdraw = "private/withdraw",
     SetSelfTradingConfig = "private/set_self_trading_config",
     SetMmpConfig = "private/set_mmp_config",
     GetMmpConfig = "private/get_mmp_config",
@@ -180,6 +199,9 @@ impl Method {
                 | Method::EditByLabel
                 | Method::ClosePosition
                 | Method::MassQuote
+                | Method::SubmitTransferToUser
+                | Method::SubmitTransferToSubaccount
+                | Method::Withdraw
         )
     }
 }

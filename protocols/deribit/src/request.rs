@@ -18,6 +18,8 @@ pub struct Request<'a> {
     pub id: Id<'a>,
     /// What is to be done.
     pub method: Method,
+    /// True for a query by HTTP.
+    pub is_query: bool,
     /// An object; none when there are no params.
     params: Option<Value<'a>>,
 }
@@ -62,7 +64,7 @@ impl<'a> Request<'a> {
         let Some(members) = members else {
             return Err(refusal(
                 None,
-                ErrorCode::RequestTooLarge,
+                ErrorCode::InvalidRequest,
                 "must be one object: batches are not supported",
             ));
         };
@@ -70,7 +72,7 @@ impl<'a> Request<'a> {
         let Some(id) = id else {
             return Err(refusal(
                 None,
-                ErrorCode::RequestTooLarge,
+                ErrorCode::InvalidRequest,
                 "must have an id, a whole number or a string",
             ));
         };
@@ -82,7 +84,17 @@ impl<'a> Request<'a> {
         if params.is_some_and(|params| !params.text().starts_with('{')) {
             return Err(refusal(Some(id), ErrorCode::InvalidParams, "params must be an object"));
         }
-        Ok(Request { id, method, params })
+        Ok(Request { id, method, is_query: false, params })
+    }
+
+    /// Reads a query by HTTP, which was written as a request whose params are texts, and lists where they are lists of JSON. Each
+    /// is what the method has in its place: `60` a number here and a text there.
+    ///
+    /// # Errors
+    /// As [`parse`](Request::parse).
+    pub fn parse_query(frame: &'a [u8]) -> Result<Request<'a>, Refusal<'a>> {
+        let request = Request::parse(frame)?;
+        Ok(Request { params: request.params.map(Value::of_query), is_query: true, ..request })
     }
 
     /// The params, as the method has them. A text that is none of those allowed is refused.

@@ -108,7 +108,8 @@ pub struct Value<'a> {
     frame: &'a str,
     start: u32,
     end: u32,
-    depth: u64,
+    depth: u32,
+    is_query: bool,
 }
 
 impl<'a> Value<'a> {
@@ -124,11 +125,20 @@ impl<'a> Value<'a> {
         Scanner {
             frame: self.frame,
             at: self.start as usize,
-            depth: self.depth,
+            depth: self.depth as u64,
             is_first: false,
             is_strict: false,
-            is_plain: false,
+            // The quick readers take a text only as a text.
+            is_plain: self.is_query,
+            is_query: self.is_query,
         }
+    }
+
+    /// The same value as part of a query by HTTP, where all values are texts: a text is also what its content is, a number
+    /// or a flag, and a list is also a text.
+    #[must_use]
+    pub const fn of_query(self) -> Value<'a> {
+        Value { is_query: true, ..self }
     }
 
     /// True for `null`.
@@ -141,7 +151,7 @@ impl<'a> Value<'a> {
 impl Default for Value<'_> {
     /// `null`.
     fn default() -> Self {
-        Value { frame: "null", start: 0, end: 4, depth: 0 }
+        Value { frame: "null", start: 0, end: 4, depth: 0, is_query: false }
     }
 }
 
@@ -189,13 +199,15 @@ pub struct Scanner<'a> {
     is_first: bool,
     is_strict: bool,
     is_plain: bool,
+    is_query: bool,
 }
 
 impl<'a> Scanner<'a> {
     /// For a message that is known to be UTF-8, of less than 4 GiB.
     #[must_use]
     pub const fn new(frame: &'a str) -> Scanner<'a> {
-        Scanner { frame, at: 0, depth: 0, is_first: false, is_strict: false, is_plain: false }
+        let (is_first, is_strict, is_plain, is_query) = (false, false, false, false);
+        Scanner { frame, at: 0, depth: 0, is_first, is_strict, is_plain, is_query }
     }
 
     /// For a message as it was received.
@@ -442,11 +454,23 @@ impl<'a> Scanner<'a> {
 
     #[inline(never)]
     fn any_text(&mut self) -> Result<Text<'a>, ScanError> {
-        if self.peek() != Some(b'"') {
-            return Err(self.unexpected());
+        match self.peek() {
+            Some(b'"') => {}
+            Some(b'[' | b'{') if self.is_query => return Ok(Text::borrowed(self.value()?.text(), false)),
+            _ => return Err(self.unexpected()),
         }
         let (start, end, has_escapes) = self.string()?;
         Ok(Text::borrowed(&self.frame[start..end], has_escapes))
+    }
+
+    /// The content of a text in a query by HTTP, which is passed over; none elsewhere.
+    #[inline]
+    fn in_text(&mut self) -> Result<Option<&'a str>, ScanError> {
+        if !self.is_query || self.peek() != Some(b'"') {
+            return Ok(None);
+        }
+        let (start, end, _) = self.string()?;
+        Ok(Some(&self.frame[start..end]))
     }
 
     /// Passes over the string whose first quote is here: where its content starts and ends, and if it has escapes.
@@ -510,6 +534,14 @@ impl<'a> Scanner<'a> {
     }
 
     fn any_decimal(&mut self) -> Result<Decimal, ScanError> {
+        let at = self.at;
+        if let Some(text) = self.in_text()? {
+            return match Decimal::read(text.as_bytes()) {
+                Ok((decimal, len)) if len == text.len() => Ok(decimal),
+                Err(NumberError::NotANumber) | Ok(_) => Err(self.error_at(at, ScanErrorKind::WrongType)),
+                Err(error) => Err(self.number_error(error)),
+            };
+        }
         if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.unexpected());
         }
@@ -536,6 +568,10 @@ impl<'a> Scanner<'a> {
     /// When none stands here.
     #[inline]
     pub fn number(&mut self) -> Result<Number<'a>, ScanError> {
+        let at = self.at;
+        if let Some(text) = self.in_text()? {
+            return Number::new(text).map_err(|_| self.error_at(at, ScanErrorKind::WrongType));
+        }
         if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.unexpected());
         }
@@ -557,6 +593,10 @@ impl<'a> Scanner<'a> {
     /// When none of them stands here.
     #[inline]
     pub fn bool(&mut self) -> Result<bool, ScanError> {
+        let at = self.at;
+        if let Some(text) = self.in_text()? {
+            return text.parse().map_err(|_| self.error_at(at, ScanErrorKind::WrongType));
+        }
         match self.peek() {
             Some(b't') => self.word("true").map(|()| true),
             Some(b'f') => self.word("false").map(|()| false),
@@ -655,7 +695,8 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn value_since(&self, mark: usize) -> Value<'a> {
         // Frames of 4 GiB are refused long before by every transport.
-        Value { frame: self.frame, start: mark as u32, end: self.at as u32, depth: self.depth }
+        let (start, end, depth) = (mark as u32, self.at as u32, self.depth as u32);
+        Value { frame: self.frame, start, end, depth, is_query: self.is_query }
     }
 
     /// The end of the message.

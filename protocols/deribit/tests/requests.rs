@@ -56,6 +56,38 @@ fn an_order_goes_from_client_to_venue() {
     assert_eq!(request.params::<PlaceOrder<'_>>(), Ok(order));
 }
 
+/// A query by HTTP has texts alone; each is what the method has in its place.
+#[test]
+fn a_text_of_a_query_is_a_number_where_the_method_has_one() {
+    const QUERY: &str = r#"{"id":0,"method":"private/buy","params":{"instrument_name":"BTC-PERPETUAL","amount":"10","price":"95000.50","label":"60","post_only":"true","mmp":"false"}}"#;
+    let order = PlaceOrder {
+        label: Some(Text::new("60")),
+        post_only: true,
+        ..PlaceOrder::limit("BTC-PERPETUAL", decimal("10"), decimal("95000.50"))
+    };
+    let request = Request::parse_query(QUERY.as_bytes()).unwrap();
+    let read: PlaceOrder<'_> = request.params().unwrap();
+    let seen = (read.instrument_name, read.amount, read.price, read.label, read.post_only, read.mmp);
+    let expected =
+        (order.instrument_name, order.amount, order.price, order.label, order.post_only, order.mmp);
+    assert_eq!(seen, expected);
+    // The same as a message of JSON is refused.
+    assert!(Request::parse(QUERY.as_bytes()).unwrap().params::<PlaceOrder<'_>>().is_err());
+    for (good, bad) in
+        [("\"10\"", "\"1O\""), ("\"10\"", "\"10 \""), ("\"true\"", "\"1\""), ("\"10\"", "[10]")]
+    {
+        let frame = QUERY.replace(good, bad);
+        let refusal = Request::parse_query(frame.as_bytes()).unwrap().params::<PlaceOrder<'_>>().unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::InvalidParams, "{frame}");
+    }
+    let listed = r#"{"id":0,"method":"public/subscribe","params":{"channels":["a","b"]}}"#;
+    let channels: Subscribe<'_> = Request::parse_query(listed.as_bytes()).unwrap().params().unwrap();
+    assert_eq!(
+        channels.channels.iter().map(Result::unwrap).collect::<Vec<_>>(),
+        [Text::new("a"), Text::new("b")]
+    );
+}
+
 #[test]
 fn other_params_are_read_with_their_defaults() {
     let request =
@@ -100,6 +132,7 @@ fn frames_are_refused_with_the_codes_of_the_venue() {
     assert_eq!(refused(""), (-32700, ""));
     assert_eq!(refused("{\"id\":1,}"), (-32700, ""));
     assert_eq!(refused(&"[".repeat(100)).0, -32600);
+    assert_eq!(Request::parse(b"[]").unwrap_err().code.message(), "Invalid Request");
     assert_eq!(refused("[]"), (-32600, "must be one object: batches are not supported"));
     assert_eq!(
         refused("{\"method\":\"public/test\"}"),

@@ -1,9 +1,9 @@
-//! UTCTimestamp: `YYYYMMDD-HH:MM:SS`, with milliseconds, microseconds or nanoseconds behind a point.
+//! UTCTimestamp: `YYYYMMDD-HH:MM:SS`, with milliseconds behind a point; digits beyond them are read too.
 
 use tickpath_types::Nanos;
 
-/// Longest text of a time, in bytes.
-pub const TIME_LEN_MAX: usize = 27;
+/// Length of a time as it is written, in bytes.
+pub const TIME_LEN_MAX: usize = 21;
 
 const SECS_PER_DAY: u64 = 86_400;
 /// Last year that is read; nanoseconds since 1970 fit until 2554.
@@ -78,7 +78,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Writes a time with milliseconds, or with as many digits of nanoseconds as it takes to be exact: 3, 6 or 9.
+/// Writes a time with milliseconds, as FIX 4.4 has times; what is below them is cut off.
 ///
 /// A time after 2550 is written as the last second of that year.
 #[inline]
@@ -87,22 +87,15 @@ pub fn write_time(time: Nanos, out: &mut [u8; TIME_LEN_MAX]) -> &[u8] {
     let (secs, nanos) = (time / 1_000_000_000, time % 1_000_000_000);
     let (days, of_day) = (secs / SECS_PER_DAY, secs % SECS_PER_DAY);
     let (year, month, day) = date(days);
-    out[..21].copy_from_slice(b"00000000-00:00:00.000");
+    out.copy_from_slice(b"00000000-00:00:00.000");
     digits(&mut out[..4], year);
     digits(&mut out[4..6], month);
     digits(&mut out[6..8], day);
     digits(&mut out[9..11], of_day / 3600);
     digits(&mut out[12..14], of_day / 60 % 60);
     digits(&mut out[15..17], of_day % 60);
-    let len = if nanos.is_multiple_of(1_000_000) {
-        3
-    } else if nanos.is_multiple_of(1_000) {
-        6
-    } else {
-        9
-    };
-    digits(&mut out[18..18 + len], nanos / 10_u64.pow(9 - len as u32));
-    &out[..18 + len]
+    digits(&mut out[18..], nanos / 1_000_000);
+    out
 }
 
 /// Year, month and day of a day since 1 January 1970.
@@ -139,10 +132,16 @@ mod tests {
     fn times_are_read_and_written() {
         check("19700101-00:00:00.000", 0);
         check("20190908-17:18:38.983", 1_567_963_118_983_000_000);
-        check("20240229-23:59:59.123456", 1_709_251_199_123_456_000);
-        check("20260101-00:00:00.000000001", 1_767_225_600_000_000_001);
         check("20000301-00:00:00.000", 951_868_800_000_000_000);
         check("25501231-23:59:59.000", 18_334_598_399_000_000_000);
+        // Others send more digits than they are given.
+        for (text, nanos) in [
+            ("20240229-23:59:59.123456", 1_709_251_199_123_456_000),
+            ("20240229-23:59:59.123456789", 1_709_251_199_123_456_789),
+        ] {
+            assert_eq!(parse_time(text.as_bytes()), Some(Nanos(nanos)));
+            assert_eq!(write_time(Nanos(nanos), &mut [0; TIME_LEN_MAX]), b"20240229-23:59:59.123");
+        }
         assert_eq!(parse_time(b"19700101-00:00:01"), Some(Nanos::from_secs(1)));
         assert_eq!(parse_time(b"19700101-00:00:00.5"), Some(Nanos(500_000_000)));
         assert_eq!(parse_date(b"19700102"), Some(Nanos::DAY));

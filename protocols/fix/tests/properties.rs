@@ -47,7 +47,8 @@ proptest! {
     #[test]
     fn times_are_read_as_they_are_written(nanos in 0..18_334_598_399_000_000_000_u64) {
         let mut out = [0; TIME_LEN_MAX];
-        prop_assert_eq!(parse_time(write_time(Nanos(nanos), &mut out)), Some(Nanos(nanos)));
+        let read = parse_time(write_time(Nanos(nanos), &mut out)).unwrap();
+        prop_assert_eq!(read, Nanos::from_millis(nanos / 1_000_000));
     }
 
     #[test]
@@ -76,7 +77,7 @@ proptest! {
             symbol: "BTC-PERPETUAL",
             price: flags.1.then_some(numbers[1]),
             label: label.as_deref(),
-            valid_until_time: flags.0.then_some(Nanos(nanos)),
+            valid_until_time: flags.0.then_some(Nanos::from_millis(nanos / 1_000_000)),
             mm_protection: Some(flags.1),
             ..NewOrderSingle::default()
         };
@@ -93,7 +94,7 @@ proptest! {
         let report = ExecutionReport {
             ord_status: OrdStatus::PARTIALLY_FILLED,
             order_id: Some(&id),
-            transact_time: Some(Nanos(nanos)),
+            transact_time: Some(Nanos::from_millis(nanos / 1_000_000)),
             avg_px: Some(numbers[3]),
             text: label.as_deref(),
             qty_type: Some(QtyType::UNITS),

@@ -254,8 +254,8 @@ codes! {
 
     /// What became of a request.
     AckStatus: u8 {
-        /// The gateway has checked it and put it on the venue's connection.
-        FORWARDED = 1 "forwarded",
+        /// The gateway has checked the request and its connection takes it; it is encoded and queued right after.
+        RECEIVED = 1 "received",
         /// The venue took it.
         ACCEPTED = 2 "accepted",
         /// It was refused, and has had no effect.

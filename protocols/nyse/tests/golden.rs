@@ -1,9 +1,7 @@
 //! Real packets, field by field, and the same bytes again when they are written.
 #![allow(clippy::unwrap_used)]
 
-mod samples;
-
-use samples::{packet, samples};
+use crate::samples::{packet, samples};
 use tickpath_nyse::{
     AddOrder, AuctionType, CrossTrade, CrossType, DeleteOrder, DeliveryFlag, ExchangeCode, Fields, Firm,
     HaltCondition, Imbalance, ImbalanceSide, MESSAGE_TYPES, MarketState, Message, NonDisplayedTrade,

@@ -1,8 +1,7 @@
 //! What holds for any message and any packet.
 #![allow(clippy::unwrap_used)]
 
-mod samples;
-
+use crate::samples;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tickpath_nyse::{

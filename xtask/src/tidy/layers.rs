@@ -23,12 +23,13 @@ const LAYERS: [Layer; 8] = [
     Layer { name: "apps", below: &["apps", "io", "protocols", "core"], only_small_core: false },
     Layer { name: "bindings", below: &["apps", "io", "protocols", "core"], only_small_core: false },
     Layer { name: "examples", below: &["apps", "io", "protocols", "core"], only_small_core: false },
-    Layer { name: "fuzz", below: &["apps", "io", "protocols", "core"], only_small_core: false },
+    Layer { name: "fuzz", below: &["fuzz", "apps", "io", "protocols", "core"], only_small_core: false },
     Layer { name: "xtask", below: &[], only_small_core: false },
 ];
 
-/// Crates of `core` that every layer may use: words, rings, time, and the switch of planted faults.
-const SMALL_CRATES: [&str; 4] = ["core/types", "core/timing", "core/lockfree", "core/faults"];
+/// Crates of `core` that every layer may use: words, rings, time, the switch of planted faults, who may connect.
+const SMALL_CRATES: [&str; 5] =
+    ["core/types", "core/timing", "core/lockfree", "core/faults", "core/admission"];
 
 /// One crate's manifest.
 struct Manifest {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use tickpath_config::{InstrumentConfig, Instruments, say, tell};
+use tickpath_config::{FileKind, InstrumentConfig, Instruments, say, tell};
 use tickpath_exchange::hash_password;
 
 use super::{INTERRUPTED, json, password};
@@ -39,7 +39,7 @@ pub struct Args {
 enum Command {
     /// What the venue has done so far
     Status,
-    /// The users: who is connected, killed or locked out, and the limits in force
+    /// The users: who is connected or killed, and the limits in force
     Users,
     /// Add the users that stand in the venue's configuration behind those that it has
     ///
@@ -145,7 +145,7 @@ enum Command {
         /// The user's name
         user: String,
     },
-    /// Forgive wrong passwords of a user and of all addresses
+    /// Forgive the wrong passwords of a user
     Unlock {
         /// The user's name
         user: String,
@@ -188,7 +188,7 @@ impl InstrumentCommand {
         Ok(match self {
             InstrumentCommand::Suspend { symbol } => vec![format!("instrument suspend {symbol}")],
             InstrumentCommand::Add { file: Some(file), .. } => {
-                let instruments: Instruments = tickpath_config::load(file)?;
+                let instruments: Instruments = FileKind::Instruments.load(file)?;
                 instruments.definitions().with_context(|| file.display().to_string())?;
                 instruments.instruments.iter().map(line_of).collect()
             }
@@ -244,7 +244,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Sends a line and shows the answer.
 fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
-    let socket = args.socket.as_deref().context("name the venue's socket by --socket PATH")?;
+    let socket = args
+        .socket
+        .as_deref()
+        .context("name the venue's socket: --socket PATH, such as configs/exchange.sock")?;
     let answer = ask(socket, line).with_context(|| format!("the venue at {}", socket.display()))?;
     if let Some(path) = &args.json {
         json::write(path, &answer.to_string())?;

@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tickpath_agent::Host;
-use tickpath_config::{ConfigError, HIDDEN_PASSWORD, Instruments, absolute, beside, say, to_toml};
+use tickpath_config::{ConfigError, FileKind, HIDDEN_PASSWORD, Instruments, absolute, beside, say, to_toml};
 use tickpath_demo::DemoConfig;
-use tickpath_deribit_front::DeribitConfig;
-use tickpath_exchange::ExchangeConfig;
+use tickpath_exchange::{ExchangeConfig, VenueSettings};
 use tickpath_feedhandler::live::LiveConfig;
-use tickpath_gateway::config::GatewayConfig;
-use tickpath_gateway::process::check_secrets;
-use tickpath_shell::ShellConfig;
 use tickpath_trader::{TraderConfig, TraderSettings, strategy_by_name};
 use tickpath_types::Instrument;
+
+use crate::program;
+
+#[cfg(feature = "full")]
+pub mod other;
 
 /// Check a configuration file, or show what it comes to
 #[derive(clap::Subcommand)]
@@ -33,132 +34,169 @@ pub enum Args {
 }
 
 /// A file that was read as what it is, checked, with every default filled in.
-enum Config {
-    Exchange(Box<ExchangeConfig>),
-    Trader(Box<TraderConfig>),
-    Feed(Box<LiveConfig>),
-    Shell(Box<ShellConfig>),
-    Gateway(Box<GatewayConfig>),
-    Demo(Box<DemoConfig>),
-    Instruments(Instruments, Vec<Instrument>),
+pub trait ConfigFile {
+    /// What it is, such as "venue configuration".
+    fn kind(&self) -> &'static str;
+
+    /// TOML that is read as the same configuration.
+    fn to_toml(&self) -> String;
+
+    /// Keys and passwords are looked for as at a start. Those of venues and traders are read with the file.
+    ///
+    /// # Errors
+    /// A key or password that cannot be used.
+    fn check_secrets(&self) -> anyhow::Result<()> {
+        Ok(())
+    }
 }
 
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+/// Reads files of the programs beside `tickpath`; `None` for another file.
+pub type ReadOther = fn(&Path, &toml::Table) -> anyhow::Result<Option<Box<dyn ConfigFile>>>;
+
+/// Checks or shows a file; one of a program beside this one by the program that has them all.
+///
+/// # Errors
+/// Why the file cannot be used.
+pub fn run(args: &Args, read_other: Option<ReadOther>) -> anyhow::Result<ExitCode> {
+    let (Args::Check { file } | Args::Show { file }) = args;
+    let table: toml::Table = tickpath_config::load(file)?;
+    let other = match read_other {
+        Some(read) => read(file, &table)?,
+        None if is_of_separate_program(&table) => {
+            return Err(program::run_separate("config", "full", program::arguments_of_command()));
+        }
+        None => None,
+    };
+    let config = other.map_or_else(|| read(file, &table), Ok)?;
     match args {
         Args::Check { file } => {
-            let config = read(file)?;
-            config.check_secrets(file)?;
+            config.check_secrets()?;
             say(format_args!("{}: a valid {}", file.display(), config.kind()))?;
         }
-        Args::Show { file } => say(read(file)?.to_text(file).trim_end())?,
+        Args::Show { file } => say(text_of(config.as_ref(), file).trim_end())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Config {
-    fn kind(&self) -> &'static str {
-        match self {
-            Config::Exchange(_) => "venue configuration",
-            Config::Trader(_) => "trader configuration",
-            Config::Feed(_) => "feed handler configuration",
-            Config::Shell(_) => "shell configuration",
-            Config::Gateway(_) => "gateway configuration",
-            Config::Demo(_) => "demo configuration",
-            Config::Instruments(..) => "instrument file",
-        }
-    }
+fn text_of(config: &dyn ConfigFile, file: &Path) -> String {
+    let toml = config.to_toml();
+    let hidden = if toml.contains(HIDDEN_PASSWORD) {
+        format!("# A password that stands in the file is not shown: {HIDDEN_PASSWORD} stands in its place.\n")
+    } else {
+        String::new()
+    };
+    format!("# The {} {} with every default filled in.\n{hidden}\n{toml}", config.kind(), file.display())
+}
 
-    /// Keys and passwords are looked for as at a start. Those of venues and traders are read with the file.
-    fn check_secrets(&self, file: &Path) -> anyhow::Result<()> {
-        match self {
-            Config::Feed(config) => config.check_secrets(file)?,
-            Config::Shell(config) => drop(config.key(Some(file), None)?),
-            Config::Gateway(config) => drop(check_secrets(config, Some(file))?),
-            Config::Exchange(_) | Config::Trader(_) | Config::Demo(_) | Config::Instruments(..) => {}
-        }
-        Ok(())
-    }
-
-    /// TOML that is read as the same configuration.
-    fn to_text(&self, file: &Path) -> String {
-        let toml = match self {
-            Config::Exchange(config) => to_toml(config),
-            Config::Trader(config) => to_toml(config),
-            Config::Feed(config) => to_toml(config),
-            Config::Shell(config) => to_toml(config),
-            Config::Gateway(config) => to_toml(config),
-            Config::Demo(config) => to_toml(config),
-            Config::Instruments(list, definitions) => to_toml(list) + &prices_allowed(definitions),
-        };
-        let hidden = if toml.contains(HIDDEN_PASSWORD) {
-            format!(
-                "# A password that stands in the file is not shown: {HIDDEN_PASSWORD} stands in its place.\n"
-            )
-        } else {
-            String::new()
-        };
-        format!("# The {} {} with every default filled in.\n{hidden}\n{toml}", self.kind(), file.display())
+fn is_of_separate_program(table: &toml::Table) -> bool {
+    match FileKind::of(table) {
+        Some(FileKind::Gateway | FileKind::Shell) => true,
+        Some(FileKind::Venue) => table.contains_key("deribit"),
+        _ => false,
     }
 }
 
-/// Tells the kinds of files apart by keys that only one of them has.
-fn read(file: &Path) -> anyhow::Result<Config> {
-    let table: toml::Table = tickpath_config::load(file)?;
-    let has = |key: &str| table.contains_key(key);
-    let logs_in =
-        table.get("order_entry").is_some_and(|door| door.get("user").is_some_and(toml::Value::is_str));
+impl ConfigFile for ExchangeConfig {
+    fn kind(&self) -> &'static str {
+        "venue configuration"
+    }
+
+    fn to_toml(&self) -> String {
+        to_toml(self)
+    }
+}
+
+impl ConfigFile for TraderConfig {
+    fn kind(&self) -> &'static str {
+        "trader configuration"
+    }
+
+    fn to_toml(&self) -> String {
+        to_toml(self)
+    }
+}
+
+impl ConfigFile for DemoConfig {
+    fn kind(&self) -> &'static str {
+        "demo configuration"
+    }
+
+    fn to_toml(&self) -> String {
+        to_toml(self)
+    }
+}
+
+struct FeedFile {
+    config: LiveConfig,
+    file: PathBuf,
+}
+
+impl ConfigFile for FeedFile {
+    fn kind(&self) -> &'static str {
+        "feed handler configuration"
+    }
+
+    fn to_toml(&self) -> String {
+        to_toml(&self.config)
+    }
+
+    fn check_secrets(&self) -> anyhow::Result<()> {
+        Ok(self.config.check_secrets(&self.file)?)
+    }
+}
+
+struct InstrumentFile {
+    list: Instruments,
+    definitions: Vec<Instrument>,
+}
+
+impl ConfigFile for InstrumentFile {
+    fn kind(&self) -> &'static str {
+        "instrument file"
+    }
+
+    fn to_toml(&self) -> String {
+        to_toml(&self.list) + &prices_allowed(&self.definitions)
+    }
+}
+
+/// A file without any of the keys that tell the kinds apart is a demo's, which has defaults for everything.
+fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Box<dyn ConfigFile>> {
     let cores = Host::describe().cores_allowed;
-    Ok(if logs_in || has("strategy") {
-        let settings = TraderSettings::load(file)?;
-        strategy_by_name(&settings)?;
-        let mut config = settings.config.filled(&cores);
-        config.instruments = from_anywhere(file, &config.instruments)?;
-        Config::Trader(Box::new(config))
-    } else if has("channel") || has("outputs") {
-        let mut config = LiveConfig::load(file)?;
-        for named in [&mut config.admin.socket, &mut config.outputs.folder].into_iter().flatten() {
-            *named = absolute(named);
+    Ok(match FileKind::of(table) {
+        Some(FileKind::Trader) => {
+            let settings = TraderSettings::load(file)?;
+            strategy_by_name(&settings)?;
+            let mut config = settings.config.filled(&cores);
+            config.instruments = from_anywhere(file, &config.instruments)?;
+            Box::new(config)
         }
-        Config::Feed(Box::new(config))
-    } else if has("users") || has("accounts") {
-        Config::Gateway(Box::new(gateway(file)?))
-    } else if has("url") || has("client_id") {
-        let mut config = ShellConfig::load(file)?;
-        config.check()?;
-        if let Some(native) = &mut config.native {
-            native.instruments = from_anywhere(file, &native.instruments)?;
+        Some(FileKind::Feed) => {
+            let mut config = LiveConfig::load(file)?;
+            for named in [&mut config.admin.socket, &mut config.outputs.folder].into_iter().flatten() {
+                *named = absolute(named);
+            }
+            Box::new(FeedFile { config, file: file.to_owned() })
         }
-        Config::Shell(Box::new(config))
-    } else if has("instruments") {
-        let (config, settings) = ExchangeConfig::load(file)?;
-        let mut config = config.filled(&cores);
-        if let (Some(table), Some(deribit)) = (&mut config.deribit, DeribitConfig::load(file)?) {
-            deribit.settings(&settings, Some(file)).map_err(|error| error.in_file(file))?;
-            // With its defaults, and without its secrets.
-            *table = toml::Table::try_from(deribit)?;
+        Some(FileKind::Venue) => Box::new(venue(file)?.0),
+        Some(FileKind::Instruments) => {
+            let definitions = Instruments::load(file)?;
+            Box::new(InstrumentFile { list: tickpath_config::load(file)?, definitions })
         }
-        config.instruments = from_anywhere(file, &config.instruments)?;
-        config.journal.folder = absolute(&config.journal.folder);
-        if let Some(admin) = &mut config.admin {
-            admin.socket = absolute(&admin.socket);
-        }
-        Config::Exchange(Box::new(config))
-    } else if has("instrument") && table.len() == 1 {
-        let definitions = Instruments::load(file)?;
-        Config::Instruments(tickpath_config::load(file)?, definitions)
-    } else {
-        Config::Demo(Box::new(DemoConfig::load(Some(file))?.filled(&cores)?))
+        _ => Box::new(DemoConfig::load(Some(file))?.filled(&cores)?),
     })
 }
 
-/// With its paths as they read from any folder.
-fn gateway(file: &Path) -> anyhow::Result<GatewayConfig> {
-    let mut config = GatewayConfig::load(file)?;
-    let sockets = [&mut config.client_listen_address, &mut config.admin_listen_address];
-    for socket in sockets.into_iter().flatten() {
-        *socket = absolute(socket);
+/// A venue's file, with its paths as they read from any folder.
+fn venue(file: &Path) -> anyhow::Result<(ExchangeConfig, VenueSettings)> {
+    let (config, settings) = ExchangeConfig::load(file)?;
+    let mut config = config.filled(&Host::describe().cores_allowed);
+    config.instruments = from_anywhere(file, &config.instruments)?;
+    config.journal.folder = absolute(&config.journal.folder);
+    if let Some(admin) = &mut config.admin {
+        admin.socket = absolute(&admin.socket);
     }
-    Ok(config)
+    Ok((config, settings))
 }
 
 /// A path that a file names relative to itself, as it reads from any folder.

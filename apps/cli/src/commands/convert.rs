@@ -10,8 +10,8 @@ use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, thousands};
 use tickpath_replay::{ConvertProgress, Converted, convert};
 
+use super::outputs;
 use super::progress::{Line, bar};
-use super::replay::outputs;
 use super::{INTERRUPTED, json};
 
 /// Progress is shown no more often.
@@ -43,14 +43,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
     let (mut line, begin) = (Line::new(), Instant::now());
     let mut next = PROGRESS_INTERVAL;
-    let mut go_on = |progress: &ConvertProgress| {
+    let mut observer = |progress: &ConvertProgress| {
         if begin.elapsed() >= next {
             next = begin.elapsed() + PROGRESS_INTERVAL;
             line.show(|| progress_words(progress));
         }
-        !stop.is_stopped()
     };
-    let converted = convert(&args.input, &args.output, &mut go_on);
+    let converted = convert(&args.input, &args.output, &stop, &mut observer);
     line.clear();
     let Some(Converted { rows, columns }) = converted? else {
         tell(format_args!("tickpath: interrupted: nothing was written"));

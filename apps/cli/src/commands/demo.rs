@@ -43,7 +43,7 @@ pub struct Args {
     /// Keep the venue's journal in this folder, which must hold none; a temporary one is removed at the end
     #[arg(long, value_name = "FOLDER")]
     journal: Option<PathBuf>,
-    /// A configuration file: rate, instruments, limits, placement of agents on threads
+    /// A configuration file: rate, instruments, limits, users who may join, placement; such as configs/demo.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print plain progress lines even on a terminal
@@ -55,6 +55,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// Recorded flows are read by a program of their own.
+    pub(super) const fn reads_a_recording(&self) -> bool {
+        self.flow.is_some()
+    }
+
     fn settings(&self) -> anyhow::Result<DemoSettings> {
         let mut config = DemoConfig::load(self.config.as_deref())?;
         config.rate = self.rate.or(config.rate);
@@ -79,6 +84,10 @@ impl Args {
     }
 }
 
+/// Runs a market to its end.
+///
+/// # Errors
+/// Bad settings, or what the host refused.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     json::check(args.json.as_deref())?;

@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
-use tickpath_config::{Console, TEST_PASSWORD, tell};
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, LabelStore};
+use tickpath_config::{Console, TEST_PASSWORD, tell, thousands};
+use tickpath_demo::{BackgroundFlow, BackgroundSettings};
 use tickpath_exchange::{
-    AdminSocket, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, SideDoor, Venue, VenueJournal,
-    VenueSettings, VenueTracers, VenueView, archive,
+    AdminSocket, BackgroundFlowConfig, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, SideDoor,
+    Venue, VenueJournal, VenueSettings, VenueTracers, VenueView, archive,
 };
-use tickpath_journal::Policy;
 use tickpath_timing::{Joiner, JoinerConfig, Trace};
 use tickpath_types::Nanos;
 
+#[cfg(feature = "deribit")]
+pub mod deribit;
 mod lines;
 
+use crate::program;
 use lines::HeldLines;
 
 /// How often the stamps are drained.
@@ -26,7 +28,7 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a progress line is printed.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
 /// Stamps of each agent that may wait to be drained.
-const TRACE_CAPACITY: usize = 1 << 18;
+const TRACE_CAPACITY: usize = 1 << 16;
 
 /// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out, and Deribit's dialect where its file says so
 ///
@@ -38,25 +40,60 @@ const TRACE_CAPACITY: usize = 1 << 18;
 #[command(after_help = "\
 Examples:
   tickpath exchange --config configs/exchange.toml         docs/market-data.md, docs/journal.md
+  tickpath exchange --config configs/exchange.toml --flow  with orders of a crowd to trade against: docs/commands.md
   tickpath exchange --config configs/exchange-day.toml     a day by a schedule: docs/admin.md
   tickpath exchange --config configs/deribit.toml          with Deribit's dialect: docs/deribit.md")]
 pub struct Args {
-    /// The venue's configuration file
+    /// The venue's configuration file, such as configs/exchange.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Port for orders, in place of the configuration's
     #[arg(long, value_name = "N")]
     port: Option<u16>,
+    /// Enter orders of a seeded crowd, RATE new ones a second, so that others have a counterparty [default rate: 1000]
+    ///
+    /// They come from the user that [background_flow] names (FLOW), over the venue's own order entry.
+    #[arg(long, visible_alias = "crowd", value_name = "RATE", num_args = 0..=1)]
+    flow: Option<Option<u32>>,
     /// Begin a new session; the journal of the last one is kept in a folder of its name below it
     #[arg(long)]
     new_session: bool,
-    /// Go on though the journal lost commands that were answered, as the loss of power may cause under `async`
+    /// Continue although the journal lost answered commands, by damage or loss of power, under a new session name
     #[arg(long)]
     accept_loss: bool,
 }
 
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+/// A second front of the venue, opened before the venue and closed after it.
+pub trait Front {
+    /// Prints its endpoints and serves them on a thread.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    fn start(&mut self, console: &mut Console, clock: TscClock) -> anyhow::Result<()>;
+
+    /// A line about what it has done so far.
+    fn progress(&self) -> String;
+
+    /// Waits until its thread has ended.
+    ///
+    /// # Errors
+    /// Why it ended before the venue.
+    fn join(&mut self) -> anyhow::Result<()>;
+}
+
+/// Opens a front beside a venue of these settings.
+pub type OpenFront = fn(&Args, &VenueSettings, SideDoor, TscClock) -> anyhow::Result<Box<dyn Front>>;
+
+/// Runs a venue until it is stopped; one with a Deribit front by the program that has it.
+///
+/// # Errors
+/// Bad settings, a journal that cannot be continued, or what the host refused.
+pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCode> {
     let (config, mut settings) = ExchangeConfig::load(&args.config)?;
+    if config.deribit.is_some() && open_front.is_none() {
+        return Err(program::run_separate("exchange", "deribit", program::arguments_of_command()));
+    }
+    let background = background_flow(args, &config)?;
     if let Some(port) = args.port {
         settings.order_entry.set_port(port);
     }
@@ -80,7 +117,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
-    let deribit = venue.side_door.map(|door| open_deribit(args, &settings, door, clock)).transpose()?;
+    let mut front = match (venue.side_door, open_front) {
+        (Some(door), Some(open)) => Some(open(args, &settings, door, clock)?),
+        _ => None,
+    };
     let mut admin = match &config.admin {
         Some(admin) => Some((
             AdminSocket::open(&admin.socket, venue.admin, venue.instruments.clone(), venue.view.clone())?
@@ -103,15 +143,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
     let _lines = hold_lines(&venue.endpoints, config.market_data.interface);
-    let deribit_view = deribit.as_ref().map(DeribitServer::view);
-    let deribit = deribit.map(|server| start_deribit(&mut console, &config, server, clock)).transpose()?;
+    if let Some(front) = &mut front {
+        front.start(&mut console, clock)?;
+    }
+    let mut background = background
+        .map(|flow| start_background_flow(&mut console, flow, &venue.endpoints, &settings, clock))
+        .transpose()?;
     for step in &venue.missed {
         console.say(format_args!("schedule: {step} is carried out now"));
     }
     venue.notices.iter().for_each(|notice| console.say(notice));
 
-    let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
+    let mut joiner = Joiner::new(joiner_config(), *clock.calibration());
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
+    let mut last_progress = Vec::new();
     while !stop.is_stopped() && !threads_stop.is_stopped() {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         if let Some((socket, drain)) = &mut admin {
@@ -123,15 +168,28 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 break;
             }
         }
+        if venue.view.order_server.is_draining.read() == 1 {
+            background.take().into_iter().for_each(BackgroundFlow::stop);
+        }
+        for note in background.iter().flat_map(BackgroundFlow::notes) {
+            tell(format_args!("warning: background flow: {note}"));
+        }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            console.say(progress_line(&venue.view));
-            deribit_view.iter().for_each(|view| console.say(view));
+            let progress = [progress_line(&venue.view)].into_iter();
+            let progress: Vec<String> = progress.chain(front.iter().map(|front| front.progress())).collect();
+            // An unused venue has no new figures.
+            if progress != last_progress {
+                progress.iter().for_each(|line| console.say(line));
+                last_progress = progress;
+            }
         }
         std::thread::sleep(DRAIN_INTERVAL);
     }
+    // It cancels its orders, which takes a venue that runs.
+    background.into_iter().for_each(BackgroundFlow::stop);
     threads_stop.stop();
-    let deribit = deribit.map_or(Ok(()), DeribitThread::join);
+    let joined = front.as_mut().map_or(Ok(()), |front| front.join());
     runner.join()?;
     drop(market_recovery);
     // What was answered is in the journal, and its threads may end.
@@ -143,44 +201,53 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         console.say(joiner.report());
     }
     console.say(progress_line(&venue.view));
-    deribit_view.iter().for_each(|view| console.say(view));
+    front.iter().for_each(|front| console.say(front.progress()));
     console.finish()?;
-    deribit.context("the Deribit front closed before the venue did")?;
+    joined?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the Deribit front beside the venue.
-fn open_deribit(
+/// The background flow that the command line or the file asks for, with its user's password.
+fn background_flow(
     args: &Args,
-    venue: &VenueSettings,
-    door: SideDoor,
-    clock: TscClock,
-) -> anyhow::Result<DeribitServer> {
-    let deribit = DeribitConfig::load(&args.config)?.context("deribit: the table is missing")?;
-    let settings =
-        deribit.settings(venue, Some(&args.config)).map_err(|error| error.in_file(&args.config))?;
-    let journal = venue.journal.as_ref().context("deribit: it follows the log: choose a journal.policy")?;
-    let mut path = journal.folder.clone().into_os_string();
-    path.push(".deribit-labels");
-    let labels = LabelStore { path: path.into(), is_synced: journal.policy != Policy::Async };
-    DeribitServer::open(settings, door, &labels, clock)
+    config: &ExchangeConfig,
+) -> anyhow::Result<Option<(BackgroundFlowConfig, String)>> {
+    let asked = args.flow.map(|rate| {
+        let flow = config.background_flow.clone().unwrap_or_default();
+        BackgroundFlowConfig { rate: rate.unwrap_or(flow.rate), ..flow }
+    });
+    let Some(flow) = asked.or_else(|| config.background_flow.clone()) else { return Ok(None) };
+    let password = flow
+        .password(&config.order_entry, Some(&args.config))
+        .map_err(|error| error.in_file(&args.config))?;
+    Ok(Some((flow, password)))
 }
 
-fn start_deribit(
+fn start_background_flow(
     console: &mut Console,
-    config: &ExchangeConfig,
-    server: DeribitServer,
+    (flow, password): (BackgroundFlowConfig, String),
+    endpoints: &Endpoints,
+    settings: &VenueSettings,
     clock: TscClock,
-) -> anyhow::Result<DeribitThread> {
-    let address = server.local_address();
-    let s = if config.deribit.as_ref().is_some_and(|table| table.contains_key("tls")) { "s" } else { "" };
-    console.say(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
-    console.say(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
-    if let Some(address) = server.fix_address() {
-        let over = if s.is_empty() { "" } else { " over TLS" };
-        console.say(format_args!("  Deribit FIX      {address}   FIX 4.4{over}, TargetCompID DERIBITSERVER"));
+) -> anyhow::Result<BackgroundFlow> {
+    let BackgroundFlowConfig { rate, seed, user } = flow;
+    console.say(format_args!(
+        "  background flow  {} new orders a second as user {user}, with cancels and replacements; seed {seed}",
+        thousands(rate)
+    ));
+    let (address, instruments) = (endpoints.order_entry, settings.instruments.clone());
+    let settings = BackgroundSettings { address, user, password, instruments, rate, seed };
+    BackgroundFlow::start(settings, clock)
+}
+
+/// Enough for 60,000 market data messages a second, in 8 MB; of more some settle early, which is counted.
+fn joiner_config() -> JoinerConfig {
+    JoinerConfig {
+        market_capacity: 1 << 14,
+        command_capacity: 1 << 13,
+        token_capacity: 1 << 13,
+        ..JoinerConfig::default()
     }
-    Ok(server.start(clock)?)
 }
 
 /// Says what was found and starts the journal's threads.

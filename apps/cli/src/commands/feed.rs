@@ -16,8 +16,8 @@ use super::json;
 
 /// Run a feed handler on its own until Ctrl-C: lines, gaps, books, their health, outputs in shared memory.
 ///
-/// Several channels at once: ITCH, XDP, IEX. Exit code 1 when at the end a book cannot be believed. docs/feed.md has every
-/// key and what happens to a packet.
+/// Several channels at once: ITCH, XDP, IEX. Exit code 1 when messages were lost for good, or a book cannot be
+/// trusted at the end. docs/feed.md has every key and what happens to a packet.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -33,7 +33,7 @@ pub struct Args {
 
 #[derive(clap::Args)]
 struct RunArgs {
-    /// The handler's configuration file
+    /// The handler's configuration file, such as configs/feed.toml
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
     /// Symbols that go to the outputs and are listed at the end, in place of the configuration's
@@ -62,7 +62,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct AskArgs {
-    /// The configuration file of the running handler, which names its socket
+    /// The running handler's configuration file, which names its socket, such as configs/feed.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Write the answer as JSON, `-` for standard output
@@ -119,10 +119,8 @@ fn finish(args: &RunArgs, report: &LiveReport, is_chosen: bool) -> anyhow::Resul
             }
         }
     }
-    if report.is_believable() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    tell("tickpath: some books cannot be believed; the counts above say why");
+    let Some(fault) = report.fault() else { return Ok(ExitCode::SUCCESS) };
+    tell(format_args!("tickpath: {fault}"));
     Ok(ExitCode::FAILURE)
 }
 

@@ -16,7 +16,7 @@ use tickpath_config::{say, tell, tell_part, thousands};
 use tickpath_sim::{ItchDay, ItchDayConfig, ItchDayCounters};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::replay::outputs;
+use super::outputs;
 use super::{INTERRUPTED, json};
 use output::Output;
 
@@ -63,10 +63,10 @@ struct FlowArgs {
     /// Messages of the whole day, as ITCH counts them [default: the preset's]
     #[arg(long, value_name = "N")]
     messages: Option<u64>,
-    /// Symbols [default: the preset's]
+    /// Symbols [default: the preset's; with fewer messages one for each thousand at most]
     #[arg(long, value_name = "N")]
     symbols: Option<u32>,
-    /// Orders that rest from opening to close [default: the preset's]
+    /// Orders that rest from opening to close [default: the preset's; with fewer messages fewer in proportion]
     #[arg(long, value_name = "N")]
     live: Option<u32>,
     /// Seed [default: 1]
@@ -76,12 +76,9 @@ struct FlowArgs {
 
 impl FlowArgs {
     fn over(&self, preset: ItchDayConfig) -> ItchDayConfig {
-        ItchDayConfig {
-            messages: self.messages.unwrap_or(preset.messages),
-            symbols: self.symbols.unwrap_or(preset.symbols),
-            live: self.live.unwrap_or(preset.live),
-            seed: self.seed.unwrap_or(preset.seed),
-        }
+        let day = preset.with_messages(self.messages.unwrap_or(preset.messages));
+        let day = day.with_symbols(self.symbols.unwrap_or(day.symbols));
+        ItchDayConfig { live: self.live.unwrap_or(day.live), seed: self.seed.unwrap_or(day.seed), ..day }
     }
 }
 

@@ -13,7 +13,8 @@ use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, tell_part, thousands};
 use tickpath_exchange::audit;
 use tickpath_journal::{
-    Folder, InspectOptions, Inspection, Reader, Snapshots, generation_of, inspect, session_of,
+    ACKNOWLEDGED_FILE, Folder, InspectOptions, Inspection, Reader, SnapshotDamage, Snapshots, generation_of,
+    inspect, session_of,
 };
 use tickpath_matching::Command;
 use tickpath_types::Sequence;
@@ -90,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// The folder's log; one that is being written is read as far as it is.
 fn look(folder: &ReadOnly, from: u64) -> anyhow::Result<Inspection> {
-    let options = InspectOptions { from: Sequence(from), accept_loss: true, ..InspectOptions::default() };
+    let options = InspectOptions { from: Sequence(from), ..InspectOptions::default() };
     let found = inspect(folder, &options).with_context(|| folder.name())?;
     ensure!(found.session.is_some(), "{} holds no journal", folder.name());
     let last = found.last_sequence();
@@ -131,6 +132,12 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
             Err(damage) => bad.push(format!("snapshot {sequence}: {damage}")),
         }
     }
+    let missing = snapshots.newest(last)?.skipped.into_iter();
+    bad.extend(
+        missing
+            .filter(|skipped| skipped.damage == SnapshotDamage::Missing)
+            .map(|skipped| format!("snapshot {}: {}", skipped.sequence, skipped.damage)),
+    );
     let torn = found.torn.as_ref();
     if let Some(json) = json {
         let report = json!({
@@ -139,6 +146,7 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
             "first": first.0,
             "last": last.0,
             "records": found.records_read,
+            "acknowledged": found.acknowledged.map(|acknowledged| acknowledged.0),
             "segments": found.segments.iter().map(|segment| &segment.file).collect::<Vec<_>>(),
             "snapshots": good,
             "bad_snapshots": bad,
@@ -158,6 +166,12 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
         ))?;
         if generation > 0 {
             say(format_args!("generation {generation}: so often may answered commands have been lost"))?;
+        }
+        if found.acknowledged.is_none() {
+            say(format_args!(
+                "no file {ACKNOWLEDGED_FILE}: an earlier version wrote the journal, or the file was removed; damage to its \
+                 last records cannot be told from what a crash leaves"
+            ))?;
         }
         if let Some(torn) = torn {
             say(format_args!(

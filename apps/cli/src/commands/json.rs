@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use tickpath_config::{OutputFile, say};
 
-use super::replay::outputs;
+use super::outputs;
 
 /// Refuses a place that cannot be written to, before the work that leads to what is to be written there.
 pub fn check(path: Option<&Path>) -> anyhow::Result<()> {

@@ -1,6 +1,5 @@
 //! `tickpath replay`.
 
-pub mod outputs;
 mod publish;
 
 use std::path::{Path, PathBuf};
@@ -15,13 +14,13 @@ use tickpath_replay::{
 };
 
 use super::progress::{Line, bar};
-use super::{INTERRUPTED, json};
+use super::{INTERRUPTED, json, outputs};
 
 /// Recorded markets through full order books: what is in a file, and whether it holds together
 ///
-/// ITCH 5.0, Databento DBN MBO or LOBSTER message files, and
+/// ITCH 5.0, Databento DBN (mbo, mbp-1, mbp-10, tbbo, trades, definition) or LOBSTER message files, and
 /// captures of packets (pcap, pcapng), plain, .gz or .zst. At the end: what is in the file, what each message cost,
-/// and whether it holds together.
+/// and how reliable it is.
 ///
 /// A capture may hold several recordings - sessions of ITCH, markets of XDP, other protocols - each of which is reported by
 /// itself. Lines A and B of a channel are put together by their sequence numbers.
@@ -33,8 +32,8 @@ use super::{INTERRUPTED, json};
 ///
 /// Exports of several files are one table: the rows of all files in the order in which they are named, each with
 /// its file in a first column `file`. Tables of captures number the recording of each row in a column `recording`. In
-/// every table `ts_ns` counts from midnight (ITCH, LOBSTER) or 1970-01-01
-/// UTC (DBN, IEX, XDP), and `message` from 1 in each file. A table appears under its name once it is whole; Ctrl-C leaves
+/// every table `ts_ns` counts from 1970-01-01 UTC where the day is known - of ITCH files by --date - and otherwise from
+/// midnight, and `message` from 1 in each file. A table appears under its name once it is whole; Ctrl-C leaves
 /// none behind.
 ///
 /// Exit code 0 when nothing contradicts any of the files and every symbol of --symbols is in one of them; 1

@@ -28,7 +28,7 @@ pub struct Args {
     /// The venue, in place of the configuration's: wss://..., ws://... or ouch://HOST:PORT
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// The configuration: venue, key, limits. Real money needs `production = true` and all limits there
+    /// The configuration file: venue, key, limits, such as configs/shell.toml. Real money needs `production = true` and all limits there
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// A file of mode 0600 with client_id = "..." and client_secret = "..."

@@ -21,12 +21,12 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// Violations of a seed that are told.
 const TOLD_MAX: usize = 10;
 
-/// The whole system in one thread under virtual time, attacked on purpose, and judged from outside
+/// A venue, its clients, feed handlers and traders in one thread under virtual time, with faults, judged from outside
 ///
 /// A venue with its journal, clients, whole traders - books, strategy, orders, positions, limits -, feed handlers, and
 /// between them a network and a disk that fail: packets are lost, repeated, delayed and overtaken, connections cut and reset, processes killed, power lost in the middle of a
-/// write, clocks set. Then everything heals, and checkers that share no code with the venue look for an order that was lost,
-/// a fill that was doubled, a promise that was not kept.
+/// write, clocks set. Then the faults end, and checkers with a reference model and byte offsets of their own look for a lost order,
+/// a doubled fill, a promise that was not kept. The Deribit front end and the gateway are not part of it.
 ///
 /// A run follows from its seed, bit for bit. Where one finds something the exit code is 1 and the command that repeats it is
 /// printed. Ctrl-C ends it after the run at hand, with a report of those before: exit code 130.

@@ -12,7 +12,7 @@ use tickpath_trader::{TraderSettings, run_with, strategy_by_name};
 /// tickpath exchange --config configs/exchange.toml
 #[derive(clap::Args)]
 pub struct Args {
-    /// The trader's configuration file
+    /// The trader's configuration file, such as configs/trader.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
 }

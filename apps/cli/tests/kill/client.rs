@@ -1,4 +1,4 @@
-//! A user of the venue that remembers every byte it was told.
+//! A user of the venue that keeps every byte it received, and decodes them without the system's codecs.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_nasdaq::ouch50;
-use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, Symbol,
     TimeInForce, UserRefNum,
@@ -177,15 +176,23 @@ impl Connection {
         }
     }
 
+    /// The next SoupBinTCP packet: two bytes of length, a type, the rest.
     fn take(&mut self) -> Result<Option<Heard>, Gone> {
-        let Some((packet, used)) = next_packet(&self.received).map_err(|_| Gone)? else { return Ok(None) };
-        let heard = match packet {
-            Packet::LoginAccepted(accepted) => Heard::Accepted(accepted.next_sequence.0),
-            Packet::LoginRejected(_) => Heard::Rejected,
-            Packet::SequencedData(message) => Heard::Message(message.to_vec()),
+        let Some(prefix) = self.received.first_chunk::<2>() else { return Ok(None) };
+        let end = 2 + usize::from(u16::from_be_bytes(*prefix));
+        let Some(packet) = self.received.get(2..end) else { return Ok(None) };
+        let (kind, payload) = packet.split_first().ok_or(Gone)?;
+        let heard = match kind {
+            // Ten letters of the session, and the next message's number as text.
+            b'A' => {
+                let text = payload.get(10..30).and_then(|text| std::str::from_utf8(text).ok());
+                Heard::Accepted(text.and_then(|text| text.trim().parse().ok()).ok_or(Gone)?)
+            }
+            b'J' => Heard::Rejected,
+            b'S' => Heard::Message(payload.to_vec()),
             _ => Heard::Other,
         };
-        self.received.drain(..used);
+        self.received.drain(..end);
         Ok(Some(heard))
     }
 }
@@ -194,21 +201,48 @@ pub fn symbol() -> Symbol {
     Symbol::new("ONLY").unwrap()
 }
 
-/// True for the message that the day starts or ends.
-pub fn is_stage(message: &[u8]) -> bool {
-    message.first() == Some(&b'S')
+/// A message about an order, as OUCH 5.0 lays it out.
+#[derive(Debug, PartialEq)]
+pub enum Told {
+    /// Accepted, or accepted in place of another.
+    Accepted {
+        user_ref: u32,
+        qty: u32,
+    },
+    Executed {
+        user_ref: u32,
+        qty: u32,
+        price: u64,
+        match_id: u64,
+    },
+    Rejected {
+        user_ref: u32,
+    },
+    Other,
 }
 
-pub fn decode(message: &[u8]) -> tickpath_types::OrderEventKind {
-    match ouch50::decode_event(message, |_| Some(InstrumentId(1))) {
-        Ok(ouch50::Answer::Order(answer)) => answer.kind,
-        other => panic!("{other:?} is not about an order"),
+pub fn decode(message: &[u8]) -> Told {
+    let number = |at: usize, width: usize| {
+        let field = message.get(at..at + width).unwrap_or_else(|| panic!("{message:02x?} is too short"));
+        field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let short = |at: usize| number(at, 4) as u32;
+    match message.first() {
+        Some(b'A') => Told::Accepted { user_ref: short(9), qty: short(14) },
+        Some(b'U') => Told::Accepted { user_ref: short(13), qty: short(18) },
+        Some(b'E') => Told::Executed {
+            user_ref: short(9),
+            qty: short(13),
+            price: number(17, 8),
+            match_id: number(26, 8),
+        },
+        Some(b'J') => Told::Rejected { user_ref: short(9) },
+        _ => Told::Other,
     }
 }
 
 fn is_rejection_of(message: &[u8], user_ref: u32) -> bool {
-    !is_stage(message)
-        && matches!(decode(message), tickpath_types::OrderEventKind::Rejected { user_ref: it, .. } if it.0 == user_ref)
+    decode(message) == Told::Rejected { user_ref }
 }
 
 pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {

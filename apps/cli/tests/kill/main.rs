@@ -18,9 +18,8 @@ use std::time::{Duration, Instant};
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_types::OrderEventKind;
 
-use crate::client::{Client, decode, is_stage};
+use crate::client::{Client, Told, decode};
 use crate::support::{Site, run};
 
 /// Kills in CI.
@@ -143,25 +142,23 @@ fn session(
 /// Every order was accepted once and traded no more than it was; every execution has its two sides, once each. Returns
 /// the number of executions.
 fn check_trades(told: &[&[Vec<u8>]]) -> Result<u64, String> {
-    let mut sides: HashMap<u64, Vec<(u64, i64)>> = HashMap::new();
+    let mut sides: HashMap<u64, Vec<(u32, u64)>> = HashMap::new();
     for messages in told {
-        let mut left: HashMap<u32, u64> = HashMap::new();
-        for message in messages.iter().filter(|message| !is_stage(message)) {
+        let mut left: HashMap<u32, u32> = HashMap::new();
+        for message in messages.iter() {
             match decode(message) {
-                OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
-                    let before = left.insert(order.user_ref.0, order.qty.0);
-                    if before.is_some() {
-                        return Err(format!("order {} was accepted twice", order.user_ref.0));
-                    }
+                Told::Accepted { user_ref, qty } if left.insert(user_ref, qty).is_some() => {
+                    return Err(format!("order {user_ref} was accepted twice"));
                 }
-                OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {
-                    let open = left.get_mut(&user_ref.0);
-                    let rest = open.as_ref().and_then(|open| open.checked_sub(qty.0));
+                Told::Accepted { .. } => {}
+                Told::Executed { user_ref, qty, price, match_id } => {
+                    let open = left.get_mut(&user_ref);
+                    let rest = open.as_ref().and_then(|open| open.checked_sub(qty));
                     let (Some(open), Some(rest)) = (open, rest) else {
-                        return Err(format!("order {} traded more than it was", user_ref.0));
+                        return Err(format!("order {user_ref} traded more than it was"));
                     };
                     *open = rest;
-                    sides.entry(match_id.0).or_default().push((qty.0, price.0));
+                    sides.entry(match_id).or_default().push((qty, price));
                 }
                 _ => {}
             }

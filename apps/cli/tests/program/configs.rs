@@ -274,3 +274,59 @@ fn what_is_shown_can_be_used_from_anywhere_and_comes_to_the_same() {
         assert!(text.lines().any(|shown| shown == line), "no '{line}' in\n{text}");
     }
 }
+
+/// Each command with each kind of file that is not its own: the error names both.
+#[test]
+fn a_file_of_another_kind_is_named_with_its_command() {
+    let configs = repository().join("configs");
+    let samples = [
+        ("exchange.toml", "a venue's configuration", "tickpath exchange"),
+        ("trader.toml", "a trader's configuration", "tickpath trader"),
+        ("feed.toml", "a feed handler's configuration", "tickpath feed"),
+        ("shell.toml", "a shell's configuration", "tickpath shell"),
+        ("gateway.toml", "a gateway's configuration", "tickpath gateway"),
+        ("demo.toml", "a demo's configuration", "tickpath demo"),
+        ("instruments.toml", "an instrument file", "name it in the file of a venue or a trader"),
+    ];
+    for (command, own) in [
+        (&["exchange"][..], 0),
+        (&["trader"], 1),
+        (&["feed"], 2),
+        (&["feed", "status"], 2),
+        (&["shell", "-c", "help"], 3),
+        (&["gateway"], 4),
+        (&["gateway", "status"], 4),
+        (&["demo", "--seconds", "1"], 5),
+    ] {
+        let (own_name, own_kind, _) = samples[own];
+        for (name, kind, with) in samples {
+            // Instruments alone are a demo of these.
+            if name == own_name || (own == 5 && name == "instruments.toml") {
+                continue;
+            }
+            let file = configs.join(name);
+            let args = [command, &["--config", file.to_str().unwrap()]].concat();
+            let sample = format!("configs/{own_name}");
+            assert_refused(&args, &[name, kind, with, own_kind, &sample]);
+        }
+        let args = [command, &["--config", "/nowhere/x.toml"]].concat();
+        assert_refused(&args, &["there is no file /nowhere/x.toml", &format!("configs/{own_name}")]);
+    }
+}
+
+#[test]
+fn a_configuration_that_is_missing_is_asked_for_with_the_sample() {
+    for (command, sample) in [
+        (&["exchange"][..], "configs/exchange.toml"),
+        (&["trader"], "configs/trader.toml"),
+        (&["feed"], "configs/feed.toml"),
+        (&["feed", "status"], "configs/feed.toml"),
+        (&["gateway"], "configs/gateway.toml"),
+    ] {
+        assert_refused(command, &["--config", sample]);
+    }
+    for command in ["exchange", "trader", "feed", "shell", "gateway", "demo"] {
+        let help = run(&[command, "--help"]).out;
+        assert!(help.contains(&format!("configs/{command}.toml")), "{command}:\n{help}");
+    }
+}

@@ -1,6 +1,7 @@
 //! `tickpath demo` as a process.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use crate::support::{Running, Site, assert_refused, repository, run};
@@ -144,4 +145,48 @@ fn the_journal_of_a_market_is_kept_where_it_was_asked_for_and_leads_to_the_same_
     let replayed: serde_json::Value = serde_json::from_str(&replayed.out).unwrap();
     assert_eq!(replayed["last"], journal["commands"], "{replayed}");
     assert_refused(&demo, &[&folder, "holds a session"]);
+}
+
+#[test]
+fn guests_join_a_market_that_is_commanded() {
+    let site = Site::new();
+    let socket = site.path("demo.sock");
+    let file = site.write(
+        "demo.toml",
+        "rate = 1000\n[order_entry]\ntest_users = ['GUEST']\n[[order_entry.user]]\nname = 'ANNA'\npassword = 'secret'\n\
+         [admin]\nsocket = 'demo.sock'\ndrain = '100ms'\n",
+    );
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let mut demo = Running::start(&["demo", "--forever", "--plain", "--config", &file]);
+    let mut note = |what: &str| {
+        let begin = format!("note: join: {what}");
+        let note = demo.hear(what, |line| line.starts_with(&begin).then(|| line.to_owned()));
+        // "! " and the keys of the view are beside it in 80 columns.
+        let text = note.trim_start_matches("note: ");
+        assert!(text.chars().count() <= 43 || what == "admin", "{text}");
+    };
+    ["orders", "GUEST with password 'test'; ANNA", "line A", "line B", "requests", "admin"]
+        .into_iter()
+        .for_each(&mut note);
+    let said = run(&["admin", "--socket", &socket, "users"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    assert!(said.out.contains("GUEST") && said.out.contains("ANNA"), "{}", said.out);
+    demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
+    assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
+    let printed = demo.join();
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+    let (_, report) = printed.out.split_once("\njoin: orders ").unwrap();
+    assert!(report.contains("holds         books_equal"), "where to join stands before the report: {report}");
+
+    for (text, says) in [
+        ("order_entry.test_users = ['MAKER']", "one of the market's own participants"),
+        (
+            "[[order_entry.user]]\nname = 'ANNA'\npassword = 'x'\nports = ['drop_copy']",
+            "a demo has no other port than order_entry",
+        ),
+    ] {
+        let wrong = site.write("wrong.toml", text);
+        std::fs::set_permissions(&wrong, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_refused(&["demo", "--config", &wrong], &[says]);
+    }
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use crate::support::{Running, Site, assert_refused, run};
 
 /// A gateway whose venue is not there: it goes on calling it.
-fn config(site: &Site, name: &str) -> String {
+pub fn config(site: &Site, name: &str) -> String {
     let text = format!(
         "name = '{name}'\nmetrics_listen_address = '127.0.0.1:0'\n\
          client_listen_address = '{}'\nadmin_listen_address = '{}'\n[loop]\nidle = 'park'\n\
@@ -21,7 +21,7 @@ fn config(site: &Site, name: &str) -> String {
 }
 
 /// A segment in the folder that all gateways of this machine share: nothing of it stays.
-struct Removed(String);
+pub struct Removed(pub String);
 
 impl Drop for Removed {
     fn drop(&mut self) {

@@ -146,7 +146,7 @@ fn what_cannot_be_made_or_written_is_told_in_one_line() {
     let file = folder.path().join("day.itch");
     let file = file.to_str().unwrap();
     for (args, words) in [
-        (&["-o", file, "--messages", "0"][..], &["messages is 0", "choose 1600000 to"][..]),
+        (&["-o", file, "--messages", "0"][..], &["messages is 0", "choose 1000 to"][..]),
         (&["-o", file, "--live", "5000000"], &["messages is 20000000", "40000000", "fewer live orders"]),
         (&["-o", file, "--symbols", "0"], &["symbols is 0", "65535"]),
         (&["-o", file, "--symbols", "65536"], &["symbols is 65536", "65535"]),

@@ -10,6 +10,7 @@ mod full_disk;
 mod gateway;
 mod generate;
 mod help;
+mod interrupts;
 mod journal;
 mod lab;
 mod publish;

@@ -1,6 +1,7 @@
 //! The program as a process.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -120,8 +121,13 @@ impl Running {
     }
 
     /// Waits for the end that is near, and gives everything that was printed.
-    pub fn join(mut self) -> Printed {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn join(self) -> Printed {
+        self.join_within(PATIENCE)
+    }
+
+    /// The same of a process that may take so long.
+    pub fn join_within(mut self, patience: Duration) -> Printed {
+        let deadline = Instant::now() + patience;
         while self.status().is_none() && Instant::now() < deadline {
             thread::sleep(POLL_INTERVAL);
         }
@@ -139,7 +145,9 @@ impl Running {
         if self.status().is_none() {
             let _ = self.child.kill();
         }
-        let code = self.child.wait().unwrap().code();
+        let status = self.child.wait().unwrap();
+        // As shells have it, also of a process that does not catch Ctrl-C.
+        let code = status.code().or(status.signal().map(|signal| 128 + signal));
         self.heard.extend(self.lines.iter());
         let err = self.errors.take().map(|errors| errors.join().unwrap()).unwrap_or_default();
         Printed { code, out: self.heard.join("\n"), err }

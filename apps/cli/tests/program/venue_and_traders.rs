@@ -37,7 +37,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
     let second = second.join();
     for printed in [&first, &second] {
         assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
-        assert!(printed.out.contains("stopped: Killed"), "{}", printed.out);
+        assert!(printed.out.contains("stopped: as asked; no order is open"), "{}", printed.out);
         assert!(printed.out.contains("tick_to_trade"), "{}", printed.out);
     }
     assert_eq!(position(&first.out) + position(&second.out), 0, "what one bought the other sold");
@@ -47,6 +47,53 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
     let venue = venue.join();
     assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
     assert!(venue.out.contains("venue_response"), "{}", venue.out);
+}
+
+/// A maker only rests orders: the counterparty of its fills is the background flow.
+#[test]
+fn background_flow_is_a_counterparty_and_leaves_nothing_behind() {
+    let site = Site::new();
+    let file = site.path("exchange.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_refused(
+        &["exchange", "--config", &file, "--flow"],
+        &["background flow needs the user 'FLOW'", "order_entry.test_users"],
+    );
+    site.write("exchange.toml", &text.replace("'TEST02'", "'TEST02', 'FLOW'"));
+    assert_refused(&["exchange", "--config", &file, "--flow", "0"], &["background_flow.rate", "1 to 100000"]);
+    let executions = |line: &str| number_before(line.contains("logins").then_some(line)?, " executions");
+    // Again and without it: the journal has the user's numbers, and no order of the flow.
+    for flow in [&["--flow", "500"][..], &["--crowd"], &[]] {
+        let args = [&["exchange", "--config", file.as_str()][..], flow].concat();
+        let mut venue = Running::start(&args);
+        let mut address = |name: &str| {
+            venue.hear(name, |line| {
+                line.trim_start().strip_prefix(name)?.split_whitespace().next().map(str::to_owned)
+            })
+        };
+        let (order_entry, retransmission) = (address("order entry"), address("retransmission"));
+        if let Some(rate) = flow.get(1).or(flow.first().map(|_| &"1,000")) {
+            let said = venue.hear("the flow", |line| {
+                line.trim_start().starts_with("background flow").then(|| line.to_owned())
+            });
+            assert!(said.contains(&format!("{rate} new orders a second as user FLOW")), "{said}");
+            let config = site.trader("TEST01", 1, &order_entry, &retransmission);
+            let maker = std::fs::read_to_string(&config).unwrap().replace("'random'", "'maker'");
+            std::fs::write(&config, maker).unwrap();
+            let mut maker = Running::start(&["trader", "--config", &config]);
+            maker.hear("a fill", |line| (number_before(line, " fills")? > 0).then_some(()));
+            maker.interrupt();
+            let printed = maker.join();
+            assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+        }
+        venue.interrupt();
+        let printed = venue.join();
+        assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
+        assert_eq!(printed.out.lines().rev().find_map(executions).unwrap() > 0, !flow.is_empty());
+    }
+    let left = run(&["journal", "replay", &site.path("journal"), "--json", "-"]);
+    let left: serde_json::Value = serde_json::from_str(&left.out).unwrap();
+    assert_eq!(left["open_orders"], 0, "{left:#}");
 }
 
 #[test]

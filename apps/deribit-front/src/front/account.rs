@@ -17,7 +17,7 @@ use tickpath_types::{OrderRequest, Price, Qty, Side};
 
 use super::{Answer, Front};
 use crate::fault::Fault;
-use crate::json::{Json, Object, list};
+use crate::json::{Json, Object, list, param};
 use crate::listing::figure;
 use crate::order::Order;
 use crate::pending::{Intent, Work};
@@ -392,6 +392,38 @@ impl Front {
             .with("type", Text::new("main"))
             .with("summaries", Json(summaries));
         Ok(Some(summary.end()))
+    }
+
+    /// The account itself: there are no others below it.
+    pub(super) fn subaccounts(&self, account: usize, request: &Request<'_>) -> Answer {
+        let has_portfolio = param::<bool>(&request.params()?, "with_portfolio")?.unwrap_or(false);
+        let known = &self.accounts[account];
+        let portfolio = has_portfolio.then(|| {
+            let all = self.currencies_of(account).into_iter();
+            let portfolio = all.fold(Object::new(), |portfolio, currency| {
+                let mut summary = Vec::new();
+                self.write_summary_of(account, &currency, false, &mut summary);
+                portfolio.with(&currency.to_lowercase(), Json(summary))
+            });
+            portfolio.json()
+        });
+        Ok(Some(list([known], |known, out| {
+            Object::new()
+                .with("id", u64::from(known.session.0))
+                .with("username", Text::new(&known.name))
+                .with("system_name", Text::new(&known.name))
+                .with("email", Text::new(""))
+                .with("type", Text::new("main"))
+                .with("is_password", true)
+                .with("login_enabled", true)
+                .with("receive_notifications", false)
+                .with("security_keys_enabled", false)
+                .with("security_keys_assignments", Json(b"[]".to_vec()))
+                .with("margin_model", Text::new("segregated_sm"))
+                .with("portfolio", portfolio.as_ref().map(|portfolio| Json(portfolio.0.clone())))
+                .json()
+                .write(out);
+        })))
     }
 
     fn limits(&self) -> String {

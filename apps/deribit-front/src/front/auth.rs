@@ -34,6 +34,12 @@ pub(super) struct TokenLines {
 }
 
 impl Front {
+    /// Whether a connection acts for an account.
+    #[must_use]
+    pub fn is_logged_in(&self, number: u64) -> bool {
+        self.connections.get(&number).is_some_and(|connection| connection.account.is_some())
+    }
+
     pub(super) fn authenticate(&mut self, number: u64, request: &Request<'_>) -> Answer {
         let auth: Auth<'_> = request.params()?;
         let asked = auth.scope.map(|scope| Scope::parse(&scope.to_cow())).unwrap_or_default();

@@ -22,6 +22,7 @@ pub(super) enum Need {
     Login,
     Account(Access),
     Trade(Access),
+    Wallet(Access),
 }
 
 fn need(method: Method) -> Need {
@@ -31,12 +32,21 @@ fn need(method: Method) -> Need {
         | Method::PrivateUnsubscribe
         | Method::PrivateUnsubscribeAll
         | Method::GetCancelOnDisconnect => Need::Login,
-        Method::GetAccountSummary | Method::GetAccountSummaries | Method::GetTransactionLog => {
-            Need::Account(Access::Read)
-        }
+        Method::GetAccountSummary
+        | Method::GetAccountSummaries
+        | Method::GetSubaccounts
+        | Method::GetTransactionLog => Need::Account(Access::Read),
         Method::EnableCancelOnDisconnect
         | Method::DisableCancelOnDisconnect
         | Method::SetSelfTradingConfig => Need::Account(Access::ReadWrite),
+        Method::GetDeposits
+        | Method::GetWithdrawals
+        | Method::GetTransfers
+        | Method::GetCurrentDepositAddress => Need::Wallet(Access::Read),
+        Method::CreateDepositAddress
+        | Method::SubmitTransferToUser
+        | Method::SubmitTransferToSubaccount
+        | Method::Withdraw => Need::Wallet(Access::ReadWrite),
         Method::SetMmpConfig | Method::ResetMmp => Need::Trade(Access::ReadWrite),
         method if method.is_matching() => Need::Trade(Access::ReadWrite),
         _ => Need::Trade(Access::Read),
@@ -112,6 +122,7 @@ impl Front {
             Method::GetOrderHistoryByInstrument | Method::GetOrderHistoryByCurrency => {
                 self.order_history(account, request)
             }
+            Method::GetTriggerOrderHistory => self.trigger_history(account, request),
             Method::GetUserTradesByInstrument
             | Method::GetUserTradesByInstrumentAndTime
             | Method::GetUserTradesByCurrency
@@ -130,7 +141,16 @@ impl Front {
             Method::GetPositions => self.positions(account, request),
             Method::GetAccountSummary => self.account_summary(account, request),
             Method::GetAccountSummaries => self.account_summaries(account, request),
+            Method::GetSubaccounts => self.subaccounts(account, request),
             Method::GetMargins => self.margins(request),
+            Method::GetDeposits | Method::GetWithdrawals => self.payments(account, request),
+            Method::GetTransfers => self.transfers(account, request),
+            Method::GetCurrentDepositAddress | Method::CreateDepositAddress => {
+                self.deposit_address(account, request)
+            }
+            Method::SubmitTransferToUser | Method::SubmitTransferToSubaccount | Method::Withdraw => {
+                self.send_money(account, request)
+            }
             _ => Err(ErrorCode::MethodNotFound.into()),
         }
     }
@@ -162,6 +182,15 @@ impl Front {
             Method::GetFundingRateValue => self.funding_rate(request),
             Method::GetFundingRateHistory => self.funding_history(request),
             Method::GetTradingviewChartData => self.chart_data(request),
+            Method::GetFundingChartData => self.funding_chart(request),
+            Method::GetVolatilityIndexData => self.volatility_index(request),
+            Method::GetHistoricalVolatility => self.historical_volatility(request),
+            Method::GetMarkPriceHistory => self.mark_history(request),
+            Method::GetIndexPriceNames => self.index_names(request),
+            Method::GetExpirations => self.expirations(request),
+            Method::GetTradeVolumes => self.trade_volumes(request),
+            Method::GetAnnouncements => self.announcements(request),
+            Method::GetCombos => self.combos(request),
             Method::GetDeliveryPrices => self.delivery_prices(request),
             Method::GetLastSettlementsByInstrument | Method::GetLastSettlementsByCurrency => {
                 self.last_settlements(request)
@@ -276,5 +305,6 @@ pub(super) fn allows(scope: &Scope, need: Need) -> bool {
         Need::Login => true,
         Need::Account(access) => scope.account >= access,
         Need::Trade(access) => scope.trade >= access,
+        Need::Wallet(access) => scope.wallet >= access,
     }
 }

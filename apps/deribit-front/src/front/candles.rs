@@ -66,10 +66,9 @@ impl Candle {
         now.high = now.high.max(trade.price);
         now.low = now.low.min(trade.price);
         now.close = trade.price;
-        let (amount, value) = (contract.amount(trade.qty), contract.value(trade.qty, trade.price));
-        let is_inverse = contract.style == Style::Inverse;
-        now.volume += if is_inverse { value } else { amount };
-        now.cost += if is_inverse { amount } else { value };
+        let (volume, cost) = volume_of(trade, contract);
+        now.volume += volume;
+        now.cost += cost;
         *candle = Some(now);
     }
 
@@ -109,6 +108,12 @@ impl Candle {
             cost: number(&cost),
         })
     }
+}
+
+/// The volume of a trade, in the base and in the quote currency.
+pub(super) fn volume_of(trade: &Trade, contract: &Contract) -> (Money, Money) {
+    let (amount, value) = (contract.amount(trade.qty), contract.value(trade.qty, trade.price));
+    if contract.style == Style::Inverse { (value, amount) } else { (amount, value) }
 }
 
 impl Front {

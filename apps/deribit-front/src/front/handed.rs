@@ -31,7 +31,7 @@ struct Part {
 impl Front {
     /// Writes down that so much of an order that waits was entered, as the account's last request.
     pub(super) fn hand_over_part(&mut self, account: usize, number: u64, qty: Qty) {
-        let user_ref = self.accounts[account].next_ref - 1;
+        let user_ref = u32::try_from(self.accounts[account].next_ref - 1).unwrap_or(0);
         self.write_down(Record::HandedOver { number, qty: qty.0, user_ref });
         self.take_handed(number, qty, user_ref, false);
     }

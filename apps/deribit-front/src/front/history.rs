@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use tickpath_deribit::codes::Kind;
+use tickpath_deribit::codes::{Direction, Kind, OrderState, OrderType};
+use tickpath_deribit::field::Field;
 use tickpath_deribit::messages::{
     GetOrderHistoryByCurrency, GetOrderHistoryByInstrument, GetOrderState, GetUserTradesByOrder,
 };
@@ -10,6 +11,7 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
+use tickpath_types::Price;
 
 use super::{Answer, Front};
 use crate::fault::Fault;
@@ -171,6 +173,16 @@ impl Front {
         order.write(&self.settings.listings[order.listing], self.labels.name(order.terms.label), out);
     }
 
+    /// The place in the closed orders before which the next page ends: the page before ended with the order that its
+    /// continuation names.
+    fn end_of_page(&self, account: usize, continuation: Option<&str>) -> Result<usize, Fault> {
+        let closed = &self.accounts[account].closed;
+        let Some(last) = continuation else { return Ok(closed.len()) };
+        let number = last.strip_prefix(BEHIND).and_then(|number| number.parse::<u64>().ok());
+        let place = closed.iter().rposition(|order| number == Some(order.number));
+        place.ok_or(Fault::param("continuation", "value is none that an answer had"))
+    }
+
     pub(super) fn order_history(&self, account: usize, request: &Request<'_>) -> Answer {
         let asked = match request.method {
             Method::GetOrderHistoryByInstrument => {
@@ -198,16 +210,7 @@ impl Front {
                 && (page.include_unfilled == Some(true) || !order.filled.is_zero())
         };
         let closed = &self.accounts[account].closed;
-        // The page before ended with this order: what closed before it is next.
-        let end = match page.continuation {
-            None => closed.len(),
-            Some(last) => {
-                let last = last.to_cow();
-                let number = last.strip_prefix(BEHIND).and_then(|number| number.parse::<u64>().ok());
-                let place = closed.iter().rposition(|order| number == Some(order.number));
-                place.ok_or(Fault::param("continuation", "value is none that was told"))?
-            }
-        };
+        let end = self.end_of_page(account, page.continuation.map(|last| last.to_cow()).as_deref())?;
         let wanted = closed.range(..end).rev().filter(is_wanted);
         let mut found: Vec<&Order> = wanted.skip(page.offset.unwrap_or(0) as usize).take(count + 1).collect();
         let more = (found.len() > count).then(|| format!("{BEHIND}{}", found[count - 1].number));
@@ -218,6 +221,65 @@ impl Front {
         }
         let more = more.map_or_else(|| Json(b"null".to_vec()), |more| Json(json(&Text::new(&more))));
         Ok(Some(Object::new().with("orders", Json(orders)).with("continuation", more).end()))
+    }
+
+    /// Trigger orders that were triggered, cancelled or rejected, the latest first.
+    pub(super) fn trigger_history(&self, account: usize, request: &Request<'_>) -> Answer {
+        let params: Value<'_> = request.params()?;
+        let currency = text_param(&params, "currency")?.ok_or(Fault::param("currency", "value required"))?;
+        let listing =
+            text_param(&params, "instrument_name")?.map(|name| self.find_listing(&name)).transpose()?;
+        let count = param::<u32>(&params, "count")?.unwrap_or(ORDERS_DEFAULT);
+        if !(1..=COUNT_MAX).contains(&count) {
+            return Err(Fault::param("count", "value must be 1 to 1000"));
+        }
+        let closed = &self.accounts[account].closed;
+        let end = self.end_of_page(account, text_param(&params, "continuation")?.as_deref())?;
+        let is_wanted = |order: &&Order| {
+            order.trigger.is_some()
+                && listing.is_none_or(|listing| listing == order.listing)
+                && self.settings.listings[order.listing].is_of(None, &currency)
+        };
+        let count = count as usize;
+        let mut found: Vec<&Order> = closed.range(..end).rev().filter(is_wanted).take(count + 1).collect();
+        let more = (found.len() > count).then(|| format!("{BEHIND}{}", found[count - 1].number));
+        found.truncate(count);
+        let entries = list(found, |order, out| self.write_trigger_entry(order, out));
+        let more = more.map_or_else(|| Json(b"null".to_vec()), |more| Json(json(&Text::new(&more))));
+        Ok(Some(Object::new().with("entries", Json(entries)).with("continuation", more).end()))
+    }
+
+    fn write_trigger_entry(&self, order: &Order, out: &mut Vec<u8>) {
+        let listing = &self.settings.listings[order.listing];
+        let (id, label) = (order.id(listing), self.labels.name(order.terms.label));
+        let is_limit = matches!(order.terms.order_type, OrderType::StopLimit | OrderType::TakeLimit);
+        let trigger = order.trigger;
+        let oco_ref = order.extra.as_ref().map_or("", |extra| extra.oco_ref.as_str());
+        let is_triggered = order.state == OrderState::Triggered;
+        Object::new()
+            .with("timestamp", order.updated_ms)
+            .with("last_update_timestamp", order.updated_ms)
+            .with("trigger_order_id", Text::new(&id))
+            .with("order_id", Text::new(&id))
+            .with("instrument_name", Text::new(&listing.name))
+            .with("direction", Direction::from(order.side))
+            .with("amount", listing.amount(order.qty))
+            .with("order_type", Text::new(if is_limit { "limit" } else { "market" }))
+            .with("price", is_limit.then(|| listing.price(order.price)))
+            .with("order_state", order.state)
+            .with("request", Text::new(if is_triggered { "trigger:order" } else { "cancel" }))
+            .with("trigger", trigger.map(|trigger| trigger.watched))
+            .with("trigger_price", trigger.map(|trigger| listing.price(trigger.price)))
+            .with(
+                "trigger_offset",
+                trigger.and_then(|trigger| trigger.offset).map(|offset| listing.price(Price(offset))),
+            )
+            .with("label", Some(Text::new(label)).filter(|_| !label.is_empty()))
+            .with("post_only", order.terms.is_post_only)
+            .with("reduce_only", order.terms.is_reduce_only)
+            .with("oco_ref", Some(Text::new(oco_ref)).filter(|_| !oco_ref.is_empty()))
+            .json()
+            .write(out);
     }
 
     pub(super) fn order_state(&self, account: usize, request: &Request<'_>) -> Answer {

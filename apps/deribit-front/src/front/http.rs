@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use tickpath_deribit::error_code::ErrorCode;
+use tickpath_deribit::request::Request;
 use tickpath_deribit::sign::HttpRequest;
 use tickpath_deribit::text::Text;
 
@@ -15,32 +16,6 @@ use crate::pending::{ReplyTo, RequestId};
 
 /// Where the methods are.
 const BASE: &str = "/api/v2/";
-/// Params that are texts, whatever they look like: order ids are digits.
-const TEXTS: [&str; 22] = [
-    "order_id",
-    "label",
-    "client_id",
-    "client_secret",
-    "refresh_token",
-    "signature",
-    "nonce",
-    "data",
-    "state",
-    "scope",
-    "access_token",
-    "start_id",
-    "end_id",
-    "currency",
-    "instrument_name",
-    "index_name",
-    "session_name",
-    "quote_id",
-    "quote_set_id",
-    "mmp_group",
-    "client_name",
-    "client_version",
-];
-
 /// A request over HTTP.
 pub struct HttpCall<'a> {
     /// `GET` or `POST`.
@@ -82,7 +57,10 @@ impl Front {
             {
                 self.handle_frame(number, call.body, now_us);
             }
-            Some(method) => self.handle_frame(number, &request_of(method, &call.query), now_us),
+            Some(method) => {
+                let frame = request_of(method, &call.query);
+                self.handle_request(number, Request::parse_query(&frame), &frame);
+            }
             None => match self.charge_refused(number, PublicPool::Any) {
                 Ok(()) => {
                     self.counters.refused.add(1);
@@ -131,17 +109,17 @@ fn error_frame(code: i64, message: &str, reason: Option<&str>) -> Frame {
     Frame { bytes, error: Some(code) }
 }
 
-/// The request that a query stands for.
+/// The request that a query stands for. Its values are texts, which the method reads as what it has there; lists of JSON are
+/// written as they are.
 fn request_of(method: &str, query: &[(String, String)]) -> Vec<u8> {
     let mut params = Object::new();
     for (name, value) in query {
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             continue;
         }
-        let is_list = name == "currency" && value.starts_with('[');
-        let is_json = (is_list || !TEXTS.contains(&name.as_str()))
-            && tickpath_deribit::scan::check(value.as_bytes()).is_ok();
-        params = if is_json {
+        let is_list =
+            value.starts_with(['[', '{']) && tickpath_deribit::scan::check(value.as_bytes()).is_ok();
+        params = if is_list {
             params.with(name, crate::json::Json(value.clone().into_bytes()))
         } else {
             params.with(name, Text::new(value))
@@ -175,7 +153,7 @@ mod tests {
         assert_eq!(
             text,
             "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"private/buy\",\"params\":{\"instrument_name\":\"BTC-PERPETUAL\",\
-             \"amount\":10,\"post_only\":true,\"order_id\":\"123\",\"type\":\"limit\",\"channels\":[\"a\"]}}"
+             \"amount\":\"10\",\"post_only\":\"true\",\"order_id\":\"123\",\"type\":\"limit\",\"channels\":[\"a\"]}}"
         );
     }
 }

@@ -49,6 +49,8 @@ struct Queued {
 /// How it came.
 pub(super) enum Asked {
     JsonRpc(ReplyTo),
+    /// A query by HTTP.
+    Query(ReplyTo),
     Fix(Caller),
 }
 
@@ -113,7 +115,8 @@ impl Front {
             Method::Edit | Method::EditByLabel => self.look_of_edit(account, look_of(request)),
             _ => look_of(request),
         };
-        self.queue(to.connection, account, look, Asked::JsonRpc(to.clone()), frame)
+        let asked = if request.is_query { Asked::Query(to.clone()) } else { Asked::JsonRpc(to.clone()) };
+        self.queue(to.connection, account, look, asked, frame)
     }
 
     /// How much an order that only reduces may be is known once all others are done.
@@ -237,12 +240,14 @@ impl Front {
 
     fn do_queued(&mut self, number: u64, queued: Queued) {
         match queued.asked {
-            Asked::JsonRpc(to) => {
-                let Ok(request) = Request::parse(&queued.bytes) else { return };
-                match self.call_private(number, queued.account, &request, &to) {
-                    Ok(Some(result)) => self.reply(&to, Ok(result)),
+            Asked::JsonRpc(ref to) | Asked::Query(ref to) => {
+                let is_query = matches!(queued.asked, Asked::Query(_));
+                let parse = if is_query { Request::parse_query } else { Request::parse };
+                let Ok(request) = parse(&queued.bytes) else { return };
+                match self.call_private(number, queued.account, &request, to) {
+                    Ok(Some(result)) => self.reply(to, Ok(result)),
                     Ok(None) => {}
-                    Err(fault) => self.reply(&to, Err(fault)),
+                    Err(fault) => self.reply(to, Err(fault)),
                 }
             }
             Asked::Fix(caller) => {
@@ -264,7 +269,7 @@ impl Front {
             let Some(Queued { asked, bytes, .. }) = self.take_queued(number, waits) else { continue };
             self.counters.unanswered.add(1);
             match asked {
-                Asked::JsonRpc(to) => self.reply(&to, Err(ErrorCode::TimedOut.into())),
+                Asked::JsonRpc(to) | Asked::Query(to) => self.reply(&to, Err(ErrorCode::TimedOut.into())),
                 Asked::Fix(caller) => {
                     if let Parsed::Complete { message, .. } = Message::parse(&bytes) {
                         self.refuse_fix_late(caller, &message);

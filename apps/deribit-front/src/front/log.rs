@@ -51,7 +51,7 @@ impl LogListener for Front {
         let changes = self.take_order_events(own, pending.as_ref(), command, at_ms);
         if let Some(account) = own {
             let account = &mut self.accounts[account];
-            account.next_ref = account.next_ref.max(engine.last_user_ref(command.session).0 + 1);
+            account.next_ref = account.next_ref.max(u64::from(engine.last_user_ref(command.session).0) + 1);
         }
         if let Some(account) = own {
             let own = changes.get(&account);

@@ -182,6 +182,16 @@ impl Front {
     pub(super) fn write_ticker(&self, place: usize, out: &mut Vec<u8>) {
         let texts = self.ticker_texts(place);
         self.ticker_of(place, &texts).write(out);
+        self.write_untraded(place, out);
+    }
+
+    /// Ends a ticker or a book of an instrument that was not traded yet: a `null` says so, whereas in a change of a ticker a
+    /// member that is absent is one that stays.
+    fn write_untraded(&self, place: usize, out: &mut Vec<u8>) {
+        if self.markets[place].last.is_none() {
+            out.pop();
+            out.extend_from_slice(b",\"last_price\":null}");
+        }
     }
 
     pub(super) fn ticker_texts(&self, place: usize) -> TickerTexts {
@@ -223,11 +233,11 @@ impl Front {
             open_interest: Number::new(&figures.open_interest).ok(),
             mark_price: Number::new(&figures.mark).ok(),
             interest_value: Number::new(interest).ok().filter(|_| listing.is_perpetual()),
-            best_ask_price: ask,
-            best_bid_price: bid,
+            best_ask_price: Some(ask),
+            best_bid_price: Some(bid),
             estimated_delivery_price: Number::new(&figures.delivery).ok(),
-            best_ask_amount: ask_amount,
-            best_bid_amount: bid_amount,
+            best_ask_amount: Some(ask_amount),
+            best_bid_amount: Some(bid_amount),
             current_funding: funding,
             funding_8h,
             delivery_price: Number::new(delivered).ok(),
@@ -262,7 +272,9 @@ impl Front {
         let (bids, asks) = (side(Side::Buy), side(Side::Sell));
         let texts = self.ticker_texts(place);
         let ticker = self.ticker_of(place, &texts);
-        Ok(Some(json(&OrderBook::of(ticker, market.change_id, List::new(&bids), List::new(&asks)))))
+        let mut out = json(&OrderBook::of(ticker, market.change_id, List::new(&bids), List::new(&asks)));
+        self.write_untraded(place, &mut out);
+        Ok(Some(out))
     }
 
     pub(super) fn index_price(&self, request: &Request<'_>) -> Answer {
@@ -299,7 +311,8 @@ impl Front {
         let (is_option, option) = (listing.kind == Kind::Option, self.option_figures(place));
         let number = |text: &Option<String>| Json(text.as_deref().unwrap_or("null").as_bytes().to_vec());
         let [high, low, change, volume, usd, notional] = &figures.stats;
-        let (bid, ask) = (best_of(market, listing, Side::Buy).0, best_of(market, listing, Side::Sell).0);
+        let best = |side| market.best(side).map(|(price, _)| listing.price(price));
+        let (bid, ask) = (best(Side::Buy), best(Side::Sell));
         let null = || Json(b"null".to_vec());
         let price = |price: Option<_>| {
             price.map_or_else(null, |price: tickpath_deribit::number::Decimal| Json(json(&price)))

@@ -9,7 +9,7 @@ use tickpath_derivatives::Money;
 
 use super::Front;
 use crate::ledger::{Cause, Entry};
-use crate::record::{InstrumentTerms, MoneyTerms, Record, RecordError, Stamped};
+use crate::record::{Exact, InstrumentTerms, MoneyTerms, Record, RecordError, Stamped};
 
 impl Front {
     /// What the file says.
@@ -41,7 +41,7 @@ impl Front {
             }
         });
         let balances = |balances: &BTreeMap<String, Money>| {
-            balances.iter().map(|(currency, amount)| (currency.clone(), amount.0.to_string())).collect()
+            balances.iter().map(|(currency, amount)| (currency.clone(), Exact(*amount))).collect()
         };
         let accounts =
             settings.accounts.iter().map(|account| (account.user.clone(), balances(&account.balances)));
@@ -70,7 +70,7 @@ impl Front {
         }
         for account in &mut self.accounts {
             let balances = first.accounts.get(&account.name).cloned().unwrap_or_default();
-            account.balances = balances.iter().map(|(name, amount)| (name.clone(), money(amount))).collect();
+            account.balances = balances.iter().map(|(name, amount)| (name.clone(), amount.0)).collect();
         }
         self.take_fees(&first);
         self.terms = Some(first);
@@ -97,25 +97,35 @@ impl Front {
             currencies.sort();
             currencies.dedup();
             for currency in currencies {
-                let of = |amounts: &BTreeMap<String, String>| {
-                    amounts.get(currency).map_or(Money::ZERO, |amount| money(amount))
+                let of = |amounts: &BTreeMap<String, Exact>| {
+                    amounts.get(currency).map_or(Money::ZERO, |amount| amount.0)
                 };
-                self.pay_in(account, currency, of(has) - of(had), at_ms);
+                let change = of(has) - of(had);
+                let cause = if change > Money::ZERO { Cause::Deposit } else { Cause::Withdrawal };
+                self.pay_in(account, cause, "", currency, change, at_ms);
             }
         }
     }
 
-    fn pay_in(&mut self, account: usize, currency: &str, change: Money, at_ms: u64) {
+    pub(super) fn pay_in(
+        &mut self,
+        account: usize,
+        cause: Cause,
+        address: &str,
+        currency: &str,
+        change: Money,
+        at_ms: u64,
+    ) {
         if change == Money::ZERO {
             return;
         }
         let balance = self.accounts[account].balances.entry(currency.to_owned()).or_default();
         *balance += change;
         let balance = *balance;
-        let cause = if change > Money::ZERO { Cause::Deposit } else { Cause::Withdrawal };
         let equity = self.figures_of(account, currency, None).equity();
         let entry = Entry::new(cause, at_ms, currency);
-        self.accounts[account].ledger.add(Entry { change, balance, equity, ..entry });
+        let address = address.to_owned();
+        self.accounts[account].ledger.add(Entry { change, balance, equity, address, ..entry });
     }
 
     fn take_fees(&mut self, terms: &MoneyTerms) {
@@ -127,9 +137,4 @@ impl Front {
             (listing.delivery_fee_ppm, listing.liquidation_fee_ppm) = (delivery, liquidation);
         }
     }
-}
-
-/// As it is written down: in 10^-18.
-fn money(text: &str) -> Money {
-    Money(text.parse().unwrap_or(0))
 }

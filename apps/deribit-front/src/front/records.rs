@@ -7,7 +7,7 @@ use tickpath_types::{Price, Qty};
 
 use super::Front;
 use crate::market::FundingPaid;
-use crate::record::{MarketPrices, Record, RecordError, Stamped};
+use crate::record::{Exact, MarketPrices, Record, RecordError, Stamped};
 
 /// So long after the last note of prices there is another, though nothing is new: well below half a day.
 const NOTE_MS: u64 = 3_600_000;
@@ -108,6 +108,7 @@ impl Front {
                 self.take_freeze(account, index, group, *until_ms);
             }
             Record::MoneyTerms(terms) => self.take_terms(terms, at_ms),
+            Record::Transfer(transfer) => self.take_transfer(transfer, at_ms),
             Record::Token(token) => self.take_token(token),
             Record::TokenEnds { digest } => self.auth.end(digest),
             Record::FixLogon { client_id, timestamp_ms } => self.take_fix_logon(client_id, *timestamp_ms),
@@ -132,7 +133,7 @@ impl Front {
                 basis: market.basis,
                 funding: listing.is_perpetual().then(|| {
                     let rate = market.funding.paid.back().map_or(0, |paid| paid.rate_ppb);
-                    (market.funding.meter.per_unit.0.to_string(), rate)
+                    (Exact(market.funding.meter.per_unit), rate)
                 }),
             });
         let (indices, markets): (Vec<_>, Vec<_>) = (indices.collect(), markets.collect());
@@ -167,7 +168,7 @@ impl Front {
             let market = &mut self.markets[place];
             (market.mark, market.basis) = (Price(prices.mark), prices.basis);
             let Some((per_unit, rate_ppb)) = &prices.funding else { continue };
-            let per_unit = Money(per_unit.parse().unwrap_or(0));
+            let Exact(per_unit) = *per_unit;
             if market.funding.meter.per_unit != per_unit {
                 market.funding.meter.per_unit = per_unit;
                 let index = market.index;

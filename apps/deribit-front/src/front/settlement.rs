@@ -44,6 +44,7 @@ impl Front {
             // What was missed while the venue did not run is not paid.
             self.next_minute_ms = now_ms / MINUTE_MS * MINUTE_MS + MINUTE_MS;
             self.pay_funding();
+            self.sample_prices();
             self.note_new_prices();
         }
         if settlement_before(now_ms) > self.settled_ms {

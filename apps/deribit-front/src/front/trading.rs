@@ -330,7 +330,8 @@ impl Front {
     }
 
     fn engine_order(&mut self, account: usize, intent: &Intent) -> EnterOrder {
-        let user_ref = UserRefNum(self.accounts[account].next_ref);
+        // The venue refuses 0 for want of numbers, once all are used.
+        let user_ref = UserRefNum(u32::try_from(self.accounts[account].next_ref).unwrap_or(0));
         self.accounts[account].next_ref += 1;
         let time_in_force = match intent.terms.time_in_force {
             TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => EngineTime::Ioc,

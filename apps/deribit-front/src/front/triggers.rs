@@ -147,6 +147,8 @@ impl Front {
         let known = &mut self.accounts[account];
         known.handed.remove(&record.number);
         known.note_label(order.terms.label);
+        // Its label is known by this number, although the log may never have it.
+        self.labels.note(order.terms.label);
         let whole = record.part_of.and_then(|number| known.waiting.get_mut(&number));
         if let Some(extra) = whole.and_then(|whole| whole.extra.as_mut()) {
             extra.released.0 += order.qty.0;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use tickpath_deribit_front::{HttpCall, Transport};
 
-use crate::support::{Venue, changed};
+use crate::front::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 
@@ -176,8 +176,8 @@ fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
     assert_eq!(guess(&mut venue, "anna-secret"), 10_028, "the right one is told no more");
     // Keys of others on the same machine are looked at as ever, and so is theirs who have logged in.
     venue.login("bert");
-    assert!(crate::fix_client::Client::login(&mut venue, "bert").got.is_up);
-    assert!(!crate::fix_client::Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
+    assert!(crate::front::fix_client::Client::login(&mut venue, "bert").got.is_up);
+    assert!(!crate::front::fix_client::Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
     let basic = |venue: &mut Venue| {
         let number = venue.front.open(Transport::Http, venue.now_us);
         let path = "/api/v2/private/get_positions";
@@ -262,7 +262,7 @@ fn channels_stay_as_long_as_one_token_or_the_login_is_good() {
         assert_eq!(venue.ok(watcher, "private/subscribe", joined(granted)), json!([channel]));
     }
     let told = |venue: &mut Venue, until_s: u64| {
-        let wait_us = until_s * 1_000_000 + crate::support::START_US - venue.now_us;
+        let wait_us = until_s * 1_000_000 + crate::front::support::START_US - venue.now_us;
         venue.wait(wait_us);
         let trader = venue.login("anna");
         venue.ok(trader, "private/buy", order.clone());

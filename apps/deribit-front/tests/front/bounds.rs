@@ -5,7 +5,7 @@ use tickpath_deribit_front::{HttpCall, Transport};
 use tickpath_matching::CommandKind;
 use tickpath_types::SelfTradePrevention;
 
-use crate::support::Venue;
+use crate::front::support::Venue;
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 
@@ -148,7 +148,7 @@ fn instruments_have_numbers_and_perpetuals_have_interest() {
     }
     assert_eq!(listed["block_trade_min_trade_amount"], listed["min_trade_amount"]);
     let pair = venue.ok(bert, "public/get_instrument", json!({ "instrument_name": "BTC_USDC" }));
-    assert!(pair.get("expiration_timestamp").is_none());
+    assert_eq!(pair["expiration_timestamp"], 32_503_708_800_000_u64);
     let channel = "perpetual.BTC-PERPETUAL.100ms";
     let asked = json!({ "channels": [channel, "perpetual.BTC_USDC.100ms"] });
     assert_eq!(venue.ok(bert, "public/subscribe", asked), json!([channel]));

@@ -1,6 +1,6 @@
 //! What cannot be set up is refused in one line.
 
-use crate::support::{changed, settings};
+use crate::front::support::{changed, settings};
 
 #[test]
 fn what_cannot_run_is_refused_in_one_line() {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tickpath_deribit_front::FaultKind;
 use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
 
-use crate::support::{Venue, changed};
+use crate::front::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const OPTION: &str = "BTC-25DEC26-60000-C";

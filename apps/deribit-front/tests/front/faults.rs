@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tickpath_deribit_front::{FaultKind, Outage};
 
-use crate::support::{Venue, changed};
+use crate::front::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 

@@ -13,8 +13,8 @@ use tickpath_fix::session::{BusinessReject, Reject};
 use tickpath_fix::{Decimal, Group, MsgType, tag};
 use tickpath_types::{Nanos, TradingState};
 
-use crate::fix_client::{Client, OPTION, PERPETUAL, decimal, message, order, read};
-use crate::support::{Venue, changed};
+use crate::front::fix_client::{Client, OPTION, PERPETUAL, decimal, message, order, read};
+use crate::front::support::{Venue, changed};
 
 #[test]
 fn an_order_by_fix_is_seen_by_json_rpc_and_the_other_way_round() {
@@ -274,10 +274,18 @@ fn all_orders_are_told_and_cancelled_at_once() {
 
     let status =
         OrderMassStatusRequest { request_id: "all", request_type: 7, ..OrderMassStatusRequest::default() };
+    venue.now_us += 123;
     anna.send(&mut venue, &status);
     let bytes = anna.report(&mut venue);
     let first: ExecutionReport<'_> = read(&bytes);
     assert_eq!((first.mass_status_req_id, first.tot_num_reports), (Some("all"), Some(4)));
+    assert_eq!(first.text, Some("4"), "the number of reports that follow");
+    // A time has milliseconds: `YYYYMMDD-HH:MM:SS.sss`.
+    for tag in [52, 60] {
+        let field =
+            bytes.split(|byte| *byte == 1).find(|field| field.starts_with(format!("{tag}=").as_bytes()));
+        assert_eq!(field.map(<[u8]>::len), Some(3 + 21), "{tag}");
+    }
     let ids: Vec<String> = (0..4)
         .map(|_| read::<ExecutionReport<'_>>(&anna.report(&mut venue)).orig_cl_ord_id.unwrap().to_owned())
         .collect();
@@ -543,6 +551,7 @@ fn instruments_positions_and_money_are_told() {
     let position = report.positions.iter().next().unwrap().unwrap();
     assert_eq!((position.short_qty, position.settl_price), (Some(Decimal::from(60)), Some(decimal("60000"))));
     assert_eq!(position.raw_data.unwrap().split(';').count(), 3);
+    assert_eq!(position.raw_data_length, Some(position.raw_data.unwrap().len() as u64));
 
     let request = UserRequest { request_id: "u1", request_type: 4, username: "anna", currency: Some("BTC") };
     anna.send(&mut venue, &request);

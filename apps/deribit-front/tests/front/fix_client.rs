@@ -6,7 +6,7 @@ use tickpath_fix::session::{Header, Listener, NoStore, Refusal, Reject, Session,
 use tickpath_fix::{Body, Decimal, Message, MsgType, Parsed};
 use tickpath_types::Nanos;
 
-use crate::support::Venue;
+use crate::front::support::Venue;
 
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 pub const OPTION: &str = "BTC-25DEC26-60000-C";
@@ -21,7 +21,7 @@ pub struct Received {
 
 impl Listener for Received {
     fn on_message(&mut self, _: &Header<'_>, message: &Message<'_>) -> Result<(), Refusal> {
-        crate::fix_dictionary::check(message);
+        crate::front::fix_dictionary::check(message);
         self.messages.push(message.as_bytes().to_vec());
         Ok(())
     }

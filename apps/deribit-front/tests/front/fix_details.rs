@@ -11,8 +11,8 @@ use tickpath_fix::session::Reject;
 use tickpath_fix::{Decimal, Group, MsgType, tag};
 use tickpath_types::Nanos;
 
-use crate::fix_client::{Client, OPTION, PERPETUAL, decimal, order, read, shown};
-use crate::support::{Venue, changed};
+use crate::front::fix_client::{Client, OPTION, PERPETUAL, decimal, order, read, shown};
+use crate::front::support::{Venue, changed};
 
 const INDEX: &str = "BTC-DERIBIT-INDEX";
 
@@ -282,10 +282,9 @@ fn trades_of_the_market_say_which_orders_are_the_clients_own() {
     bert.send(&mut venue, &order("2", SideCode::SELL, 10, "59000"));
     let change_of = |venue: &mut Venue, client: &mut Client| {
         client.pump(venue);
-        let bytes =
-            client.got.messages.iter().find(|bytes| {
-                crate::fix_client::message(bytes).msg_type() == MsgType::MARKET_DATA_INCREMENTAL
-            });
+        let bytes = client.got.messages.iter().find(|bytes| {
+            crate::front::fix_client::message(bytes).msg_type() == MsgType::MARKET_DATA_INCREMENTAL
+        });
         let news: MarketDataIncremental<'_> = read(bytes.unwrap());
         let trade = news.changes.iter().map(Result::unwrap).find(|change| change.trade_id.is_some()).unwrap();
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use tickpath_fix::{Message, tag};
 
-use crate::fix_client::shown;
+use crate::front::fix_client::shown;
 
 const XML: &str = include_str!("../../../../tests/interop/java/src/main/resources/deribit.xml");
 

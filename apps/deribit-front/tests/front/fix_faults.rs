@@ -8,8 +8,8 @@ use tickpath_fix::deribit::{
     OrderMassCancelRequest, OrderMassStatusRequest, SideCode,
 };
 
-use crate::fix_client::{Client, PERPETUAL, order, read, shown};
-use crate::support::{Venue, changed};
+use crate::front::fix_client::{Client, PERPETUAL, order, read, shown};
+use crate::front::support::{Venue, changed};
 
 fn open(venue: &mut Venue, web: u64) -> Vec<Value> {
     venue.ok(web, "private/get_open_orders", json!({})).as_array().unwrap().clone()

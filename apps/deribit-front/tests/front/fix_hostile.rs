@@ -10,8 +10,8 @@ use tickpath_fix::deribit::{
 use tickpath_fix::session::{NoStore, Session, SessionConfig};
 use tickpath_types::Nanos;
 
-use crate::fix_client::{Client, OPTION, decimal, logon, message, order, read, shown};
-use crate::support::Venue;
+use crate::front::fix_client::{Client, OPTION, decimal, logon, message, order, read, shown};
+use crate::front::support::Venue;
 
 /// A message of a client, whole whatever it says; `|` separates.
 fn raw(sequence: u64, msg_type: &str, rest: &str) -> Vec<u8> {

@@ -12,8 +12,8 @@ use tickpath_fix::session::{NoStore, Session, SessionConfig};
 use tickpath_fix::{Group, Message, Parsed};
 use tickpath_types::{EnterOrder, InstrumentId, Nanos, OrderRequest, Price, Qty, Side, UserRefNum};
 
-use crate::fix_client::{Client, PERPETUAL, logon, message, read, shown};
-use crate::support::Venue;
+use crate::front::fix_client::{Client, PERPETUAL, logon, message, read, shown};
+use crate::front::support::Venue;
 
 /// Prices of a book that fits into a message, and of one that does not.
 const LEVELS_MANY: u32 = 10_000;

@@ -10,8 +10,8 @@ use tickpath_fix::session::Reject;
 use tickpath_fix::{Decimal, Group, MsgType};
 use tickpath_types::Nanos;
 
-use crate::fix_client::{Client, OPTION, PERPETUAL, decimal, order, read};
-use crate::support::Venue;
+use crate::front::fix_client::{Client, OPTION, PERPETUAL, decimal, order, read};
+use crate::front::support::Venue;
 
 /// Of a side that a message has twice.
 const INVALID_ARGUMENTS: u64 = 11029;
@@ -64,7 +64,7 @@ fn quote(
         .got
         .messages
         .iter()
-        .position(|bytes| crate::fix_client::message(bytes).msg_type() == MsgType::MASS_QUOTE_ACK);
+        .position(|bytes| crate::front::fix_client::message(bytes).msg_type() == MsgType::MASS_QUOTE_ACK);
     let bytes = client.got.messages.remove(place.expect("an acknowledgement came"));
     let ack: MassQuoteAck<'_> = read(&bytes);
     assert_eq!((ack.quote_id, ack.status), (Some(quote_id), 0), "{:?}", ack.text);
@@ -186,7 +186,7 @@ fn quotes_are_cancelled_by_what_they_have() {
         anna.got.messages.clear();
         anna.send(venue, &QuoteCancel { message_id: Some("m"), ..request });
         let is_report = |bytes: &Vec<u8>| {
-            crate::fix_client::message(bytes).msg_type() == MsgType::ORDER_MASS_CANCEL_REPORT
+            crate::front::fix_client::message(bytes).msg_type() == MsgType::ORDER_MASS_CANCEL_REPORT
         };
         let bytes = anna.got.messages.iter().find(|bytes| is_report(bytes)).unwrap().clone();
         let report: OrderMassCancelReport<'_> = read(&bytes);

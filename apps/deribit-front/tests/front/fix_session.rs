@@ -7,8 +7,8 @@ use tickpath_fix::deribit::{Credentials, NewOrderSingle, RAW_DATA_LEN_MAX, Secur
 use tickpath_fix::session::{CloseReason, Logout, NoStore, Session, SessionConfig};
 use tickpath_types::Nanos;
 
-use crate::fix_client::{Client, logon, order, shown};
-use crate::support::{Venue, changed, settings};
+use crate::front::fix_client::{Client, logon, order, shown};
+use crate::front::support::{Venue, changed, settings};
 
 #[test]
 fn logons_are_refused_that_are_forged_or_come_again() {

@@ -8,8 +8,8 @@ use tickpath_fix::deribit::{
 };
 use tickpath_fix::{Decimal, Group, MsgType};
 
-use crate::fix_client::{Client, OPTION, PERPETUAL, decimal, message, order, read, shown};
-use crate::support::{START_US, Venue, changed};
+use crate::front::fix_client::{Client, OPTION, PERPETUAL, decimal, message, order, read, shown};
+use crate::front::support::{START_US, Venue, changed};
 
 const SECOND_US: u64 = 1_000_000;
 

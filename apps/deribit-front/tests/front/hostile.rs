@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tickpath_deribit::sign::client_signature;
 use tickpath_matching::CommandKind;
 
-use crate::support::{START_US, Venue, settings};
+use crate::front::support::{START_US, Venue, settings};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 

@@ -10,8 +10,8 @@ use tickpath_fix::deribit::{
 use tickpath_fix::{Body, Decimal};
 use tickpath_types::Nanos;
 
-use crate::fix_client::{Client, PERPETUAL, decimal, order, read};
-use crate::support::Venue;
+use crate::front::fix_client::{Client, PERPETUAL, decimal, order, read};
+use crate::front::support::Venue;
 
 fn buy(label: &str) -> Value {
     json!({ "instrument_name": PERPETUAL, "amount": 100, "price": 59000, "label": label })
@@ -249,7 +249,7 @@ fn by_fix_an_order_on_its_way_is_changed_and_cancelled_by_its_names() {
     let bytes = loop {
         anna.pump(&mut venue);
         let bytes = anna.got.messages.remove(0);
-        if crate::fix_client::message(&bytes).msg_type() == MsgType::ORDER_MASS_CANCEL_REPORT {
+        if crate::front::fix_client::message(&bytes).msg_type() == MsgType::ORDER_MASS_CANCEL_REPORT {
             break bytes;
         }
     };

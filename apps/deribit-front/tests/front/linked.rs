@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
 
-use crate::support::Venue;
+use crate::front::support::Venue;
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 

@@ -3,6 +3,7 @@
 
 mod access;
 mod bounds;
+mod compatibility;
 mod config;
 mod edits;
 mod faults;

@@ -5,7 +5,7 @@ use tickpath_deribit_front::{HttpCall, Transport};
 use tickpath_matching::CommandKind;
 use tickpath_types::{Qty, SessionId};
 
-use crate::support::{Venue, changed, settings};
+use crate::front::support::{Venue, changed, settings};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 

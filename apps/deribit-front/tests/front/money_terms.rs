@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Venue, changed};
+use crate::front::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const FEE: &str = "min_trade_amount = \"10\", taker_commission = \"0.0005\"";
@@ -47,7 +47,7 @@ fn other_fees_and_balances_hold_from_the_restart_on() {
     let log = venue.ok(anna, "private/get_transaction_log", asked)["logs"].clone();
     assert_eq!((log.as_array().unwrap().len(), &log[0]["change"]), (1, &json!(2.5)));
     // Back to what it was: paid out again, and again from then on.
-    let mut venue = venue.restarted_as(crate::support::settings(), Vec::new()).unwrap();
+    let mut venue = venue.restarted_as(crate::front::support::settings(), Vec::new()).unwrap();
     assert_eq!(balances(&mut venue), ["10", "9.9985"]);
 }
 

@@ -6,8 +6,8 @@ use tickpath_fix::deribit::{SecurityList, SecurityListRequest};
 use tickpath_matching::CommandKind;
 use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
 
-use crate::fix_client::{Client, decimal, read};
-use crate::support::{Venue, changed, settings};
+use crate::front::fix_client::{Client, decimal, read};
+use crate::front::support::{Venue, changed, settings};
 
 const OPTION: &str = "BTC-25DEC26-60000-C";
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Venue;
+use crate::front::support::Venue;
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 

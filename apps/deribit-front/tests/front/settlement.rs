@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Venue, changed, settings};
+use crate::front::support::{Venue, changed, settings};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const SECOND_US: u64 = 1_000_000;
@@ -128,7 +128,7 @@ fn who_is_long_of_a_dear_perpetual_pays_the_other_to_the_last_digit() {
 
 /// Where the option is worth a sixth of a bitcoin when the index is 60 000, and expires in an hour.
 fn expiring() -> tickpath_deribit_front::FrontSettings {
-    let end_ms = crate::support::START_US / 1_000 + 3_600_000;
+    let end_ms = crate::front::support::START_US / 1_000 + 3_600_000;
     changed(&[
         ("strike = \"60000\"", "strike = \"50000\", delivery_commission = \"0.00015\""),
         ("expiration_timestamp = 1798185600000", &format!("expiration_timestamp = {end_ms}")),
@@ -418,7 +418,7 @@ fn records_that_cannot_be_read_say_where() {
     let mut venue = Venue::new();
     assert!(venue.front.recall(b"\n").is_ok());
     let error = venue.front.recall(b"{\"after\":1,\"at_ms\":1,\"what\":\"settled\"}\n{}\n").unwrap_err();
-    assert!(error.to_string().starts_with("line 2 is no record: "));
+    assert!(error.to_string().starts_with("line 2 is no record that "));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Venue, changed};
+use crate::front::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const OPTION: &str = "BTC-25DEC26-60000-C";
@@ -157,7 +157,7 @@ fn candles_are_of_their_minutes() {
 
 #[test]
 fn mark_prices_of_options_and_expiries_are_told() {
-    let end_ms = crate::support::START_US / 1_000 + 7_200_000;
+    let end_ms = crate::front::support::START_US / 1_000 + 7_200_000;
     let soon = ("expiration_timestamp = 1798185600000", format!("expiration_timestamp = {end_ms}"));
     let mut venue = Venue::of(changed(&[(soon.0, &soon.1)]).unwrap());
     let anna = venue.login("anna");

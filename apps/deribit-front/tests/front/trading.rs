@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tickpath_deribit_front::Transport;
 use tickpath_types::{OrderRequest, UserRefNum};
 
-use crate::support::Venue;
+use crate::front::support::Venue;
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 

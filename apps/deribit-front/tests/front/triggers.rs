@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Venue, settings};
+use crate::front::support::{Venue, settings};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 

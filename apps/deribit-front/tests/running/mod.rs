@@ -8,7 +8,7 @@ use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_deribit_front::{
     DeribitConfig, DeribitServer, DeribitThread, DeribitView, FaultSwitch, LabelStore,
 };
-use tickpath_exchange::{ExchangeConfig, JournalThreads, Venue, VenueTracers};
+use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, RecoveryThread, Venue, VenueTracers};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::NoTrace;
 
@@ -17,11 +17,14 @@ pub struct Running {
     stop: StopSignal,
     runner: Runner,
     journal: Option<JournalThreads>,
+    recovery: Option<RecoveryThread>,
     front: DeribitThread,
     /// Where clients connect.
     pub address: SocketAddrV4,
     /// Where clients connect that speak FIX.
     pub fix_address: Option<SocketAddrV4>,
+    /// The venue's own.
+    pub endpoints: Endpoints,
     /// What it counts.
     pub view: DeribitView,
     /// Makes things go wrong.
@@ -53,8 +56,10 @@ impl Running {
         let clock = TscClock::shared();
         let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
         let venue = Venue::build(&settings, clock, tracers).unwrap();
+        let endpoints = venue.endpoints;
+        let recovery = venue.market_recovery.map(|recovery| recovery.start(clock).unwrap());
         let journal = venue.journal.map(|journal| journal.start().unwrap());
-        let labels = LabelStore { path: folder.join("labels"), is_synced: false };
+        let labels = LabelStore { path: folder.join("labels"), is_synced: false, accepts_loss: false };
         let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
         let (address, faults) = (server.local_address(), server.faults().unwrap());
         let (fix_address, view) = (server.fix_address(), server.view());
@@ -62,7 +67,7 @@ impl Running {
         let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
         let runner = Runner::start(plan, clock, stop.clone()).unwrap();
         let front = server.start(clock).unwrap();
-        Running { stop, runner, journal, front, address, fix_address, view, faults }
+        Running { endpoints, recovery, stop, runner, journal, front, address, fix_address, view, faults }
     }
 
     /// The address of its WebSocket.
@@ -74,6 +79,6 @@ impl Running {
         self.front.join().unwrap();
         self.stop.stop();
         self.runner.join().unwrap();
-        drop(self.journal);
+        drop((self.journal, self.recovery));
     }
 }

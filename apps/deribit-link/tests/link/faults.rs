@@ -10,8 +10,8 @@ use tickpath_deribit::text::Text;
 use tickpath_deribit_front::FaultKind;
 use tickpath_deribit_link::Standing;
 
+use crate::link::trader::{PERPETUAL, Trader, session};
 use crate::running::Running;
-use crate::trader::{PERPETUAL, Trader, session};
 
 /// Limits that a busy client does not reach, and faults that are soon over.
 pub fn quick(text: String) -> String {

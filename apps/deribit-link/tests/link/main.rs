@@ -4,7 +4,5 @@
 mod faults;
 mod fix;
 mod names;
-#[path = "../../../deribit-front/tests/running/mod.rs"]
-mod running;
 mod story;
 mod trader;

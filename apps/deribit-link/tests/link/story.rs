@@ -8,9 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_deribit::session::SessionConfig;
 use tickpath_deribit_front::FaultKind;
 
-use crate::faults::{compare, quick};
+use crate::link::faults::{compare, quick};
+use crate::link::trader::{PATIENCE, Trader, session};
 use crate::running::Running;
-use crate::trader::{PATIENCE, Trader, session};
 
 /// Orders of a story.
 const ORDERS: u32 = 400;

@@ -143,6 +143,8 @@ pub(crate) struct UserBasis {
     pub(crate) instruments: InstrumentTable,
     /// Messages kept for each user.
     pub(crate) retained_responses: usize,
+    /// Whether their memory is touched before they log in.
+    pub(crate) prefault: bool,
 }
 
 /// The order server's end.
@@ -187,12 +189,15 @@ impl AdminClient {
         if self.room() == 0 {
             return Err(AddUserError::Busy);
         }
-        let UserBasis { roster, instruments, retained_responses } = &self.basis;
+        let UserBasis { roster, instruments, retained_responses, prefault } = &self.basis;
         let name = roster.check(&settings.name)?;
         let is_first_hash = settings.password.hash().is_some() && !roster.has_hashes();
         let checker = is_first_hash.then(|| CheckerThread::start(roster.clone())).transpose()?;
         let session = SessionId(roster.len() as u16 + 1);
-        let log = SessionLog::new(*retained_responses);
+        let mut log = SessionLog::new(*retained_responses);
+        if *prefault {
+            log.prefault();
+        }
         let user = NewUser { checker, ..NewUser::new(settings, name, session, log, instruments) };
         // Before the log has it, so that whoever hears of it finds it.
         roster.add(settings.clone())?;

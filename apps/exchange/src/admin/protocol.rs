@@ -28,6 +28,8 @@ pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
         "users_connected": view.users.iter().filter(|user| user.is_connected.read() != 0).count(),
         "connections": server.connections.read(),
         "connections_refused": server.connections_refused.read(),
+        "pre_login_evicted": server.pre_login_evicted.read(),
+        "pre_login_expired": server.pre_login_expired.read(),
         "accept_errors": server.accept_errors.read(),
         "disconnects": server.disconnects.read(),
         "full_connections": server.full_connections.read(),
@@ -36,9 +38,6 @@ pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
         "logins_refused": server.logins_refused.read(),
         "wrong_passwords": server.wrong_passwords.read(),
         "logins_delayed": server.logins_delayed.read(),
-        "lockouts": server.lockouts.read(),
-        "logins_locked_out": server.logins_locked_out.read(),
-        "logins_unchecked": server.logins_unchecked.read(),
         "checks_dropped": server.checks_dropped.read(),
         "cancels_on_disconnect": server.cancels_on_disconnect.read(),
         "requests": server.requests.read(),
@@ -60,7 +59,7 @@ pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
 }
 
 /// What was done beside the order path: messages sent again, snapshots, drop copies.
-fn counters_beside(view: &VenueView) -> [(&'static str, &Counter); 29] {
+fn counters_beside(view: &VenueView) -> [(&'static str, &Counter); 31] {
     let (publisher, recovery, copies) = (&view.publisher, &view.market_recovery, &view.drop_copy);
     [
         ("market_packets_unsent", &publisher.unsent),
@@ -79,6 +78,7 @@ fn counters_beside(view: &VenueView) -> [(&'static str, &Counter); 29] {
         ("glimpse_connections", &recovery.glimpse_connections),
         ("glimpse_logins", &recovery.glimpse_logins),
         ("glimpse_refused", &recovery.glimpse_refused),
+        ("glimpse_evicted", &recovery.glimpse_evicted),
         ("glimpse_malformed", &recovery.glimpse_malformed),
         ("glimpse_slow", &recovery.glimpse_slow),
         ("glimpse_snapshots", &recovery.glimpse_snapshots),
@@ -88,6 +88,7 @@ fn counters_beside(view: &VenueView) -> [(&'static str, &Counter); 29] {
         ("drop_copies", &copies.copies),
         ("drop_copy_logins", &copies.logins),
         ("drop_copy_refused", &copies.logins_refused),
+        ("drop_copy_evicted", &copies.pre_login_evicted),
         ("drop_copy_malformed", &copies.malformed),
         ("drop_copy_rewinds", &copies.rewinds),
         ("drop_copy_rewinds_cut", &copies.rewinds_failed),
@@ -110,7 +111,7 @@ fn phases(view: &VenueView, instruments: &InstrumentTable) -> Value {
 }
 
 /// The answer to `users`; `now_ns` since the Unix epoch.
-pub(super) fn users(view: &VenueView, now_ns: u64) -> Value {
+pub(super) fn users(view: &VenueView) -> Value {
     let users: Vec<Value> = view
         .users
         .iter()
@@ -119,7 +120,6 @@ pub(super) fn users(view: &VenueView, now_ns: u64) -> Value {
                 "name": user.name(),
                 "is_connected": user.is_connected.read() != 0,
                 "is_killed": user.is_killed.read() != 0,
-                "is_locked": user.locked_until.read() > now_ns,
                 "logins": user.logins.read(),
                 "wrong_passwords": user.wrong_passwords.read(),
                 "requests_refused": user.requests_refused.read(),

@@ -8,6 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::Counter;
 use tickpath_types::{InstrumentTable, Nanos};
 
@@ -17,8 +18,14 @@ use super::reload::{Reloaded, reload_users};
 use super::{AdminAnswer, AdminClient, AdminOutcome};
 use crate::VenueView;
 
-/// Connections at a time; a further one is closed at once.
-const CONNECTIONS_MAX: usize = 8;
+/// Connections at a time, and of one process; for a further one the oldest is closed, those that have given no command
+/// first. One that gives none is closed after a while.
+const CONNECTIONS: PreLoginLimits =
+    PreLoginLimits { connections: 16, per_address: 8, deadline: Nanos::from_secs(5) };
+/// Longest time that one with a command may stay.
+const STAY_MAX: Nanos = Nanos::from_secs(24 * 3_600);
+/// Connections accepted in one poll.
+const ACCEPTS_PER_POLL: usize = 64;
 /// Longest line of a client, its end included; a longer one closes the connection.
 const LINE_LEN_MAX: usize = 256;
 /// Longest that an answer may wait to be read; beyond it the connection is closed.
@@ -61,6 +68,8 @@ pub struct AdminSocket {
     file: (u64, u64),
     owner: u32,
     connections: Vec<Connection>,
+    /// Those, by their numbers and processes.
+    places: PreLogin<u32>,
     next_connection: u64,
     client: AdminClient,
     /// Commands that the order server has, oldest first.
@@ -125,6 +134,7 @@ impl AdminSocket {
             file: (metadata.dev(), metadata.ino()),
             owner: metadata.uid(),
             connections: Vec::new(),
+            places: PreLogin::new(CONNECTIONS),
             next_connection: 1,
             client,
             pending: Vec::new(),
@@ -142,7 +152,7 @@ impl AdminSocket {
         self
     }
 
-    /// Connections refused: of another user of the machine, or more than there may be.
+    /// Connections refused: of another user of the machine, without a command in time, or more than there may be.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.read()
@@ -157,24 +167,45 @@ impl AdminSocket {
     /// Takes what came and sends what is due; never waits. `on_command` hears each command that is carried out, with
     /// the user id of whoever gave it.
     pub fn poll(&mut self, now: Nanos, mut on_command: impl FnMut(u32, &str)) {
-        self.accept();
+        self.accept(now);
         while let Some(answer) = self.client.poll() {
             self.hand_back(answer);
         }
         for place in 0..self.connections.len() {
             self.serve(place, now, &mut on_command);
         }
-        self.connections.retain(|connection| !connection.is_closed);
+        while let Some(id) = self.places.expired(now) {
+            self.close(id);
+        }
+        let AdminSocket { connections, places, .. } = self;
+        connections.retain(|connection| {
+            if connection.is_closed {
+                places.remove(connection.id);
+            }
+            !connection.is_closed
+        });
     }
 
-    fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let uid = peer_uid(&stream).filter(|uid| is_allowed(*uid, self.owner));
-            let Some(uid) = uid.filter(|_| self.connections.len() < CONNECTIONS_MAX) else {
+    fn close(&mut self, id: u64) {
+        self.refused.add(1);
+        self.places.remove(id);
+        if let Some(connection) = self.connections.iter_mut().find(|connection| connection.id == id) {
+            connection.is_closed = true;
+        }
+    }
+
+    fn accept(&mut self, now: Nanos) {
+        for _ in 0..ACCEPTS_PER_POLL {
+            let Ok((stream, _)) = self.listener.accept() else { return };
+            let Some((uid, process)) = peer(&stream).filter(|(uid, _)| is_allowed(*uid, self.owner)) else {
                 self.refused.add(1);
                 continue;
             };
+            if let Some(id) = self.places.victim(process) {
+                self.close(id);
+            }
             if stream.set_nonblocking(true).is_ok() {
+                self.places.admit(now, self.next_connection, process);
                 self.connections.push(Connection {
                     id: self.next_connection,
                     uid,
@@ -220,13 +251,14 @@ impl AdminSocket {
         while !connection.is_waiting
             && let Some(line) = connection.take_line()
         {
+            self.places.postpone(connection.id, now + STAY_MAX);
             match parse(&line, &self.instruments, &self.view) {
                 Ok(Request::Status) => {
                     let mut status = protocol::status(&self.view, &self.instruments);
                     status["admin_refused"] = self.refused.read().into();
                     connection.answer(&status);
                 }
-                Ok(Request::Users) => connection.answer(&protocol::users(&self.view, now.0)),
+                Ok(Request::Users) => connection.answer(&protocol::users(&self.view)),
                 Ok(Request::ReloadUsers) => {
                     let config = self.config.as_deref();
                     match reload_users(config, &mut self.client, &self.view.users, &self.instruments) {
@@ -339,11 +371,11 @@ fn remove_stale(path: &Path) -> Result<(), AdminError> {
     }
 }
 
-/// Who is at the other end, by the kernel's word.
-fn peer_uid(stream: &UnixStream) -> Option<u32> {
+/// User and process at the other end, by the kernel's word.
+fn peer(stream: &UnixStream) -> Option<(u32, u32)> {
     let credentials =
         nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials).ok()?;
-    Some(credentials.uid())
+    Some((credentials.uid(), credentials.pid().unsigned_abs()))
 }
 
 /// The owner of the socket, and root.

@@ -20,7 +20,7 @@ const RETAINED_MAX: usize = 1 << 24;
 pub struct DropCopyConfig {
     /// Where to listen.
     pub address: SocketAddrV4,
-    /// Connections at a time; further ones are closed at once.
+    /// Readers at a time; further logins are refused.
     pub max_connections: usize,
     /// Messages of all users together that are kept in memory; older ones are read from the log again.
     pub retained_messages: usize,

@@ -40,7 +40,8 @@ pub struct SnapshotsConfig {
     pub enabled: bool,
     /// Where GLIMPSE clients connect; a free port of the loopback interface unless it is said.
     pub glimpse: SocketAddrV4,
-    /// GLIMPSE connections at a time; further ones are closed at once.
+    /// GLIMPSE clients that are sent a snapshot or wait for one, at a time; further logins are refused, unless another
+    /// address has more clients: its oldest then gives way.
     pub max_connections: usize,
     /// How long a GLIMPSE client may take; then it is disconnected.
     pub time_max: Duration,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tickpath_admission::LoginPolicy;
 use tickpath_config::{ConfigError, TEST_PASSWORD};
 use tickpath_nasdaq::soupbintcp;
 use tickpath_types::{InstrumentId, InstrumentTable, Nanos, Qty, Symbol};
@@ -10,21 +11,25 @@ use super::{
     CancelConfig, LimitsConfig, LoginConfig, OPEN_ORDERS_MAX, OrderEntryConfig, PortConfig, UserConfig,
 };
 use crate::gate::UserLimits;
-use crate::login::{LoginPolicy, Password};
+use crate::login::Password;
 use crate::token_bucket::RateLimit;
 use crate::users::{Doors, UserSettings};
 
 /// Highest limit of messages a second and of a burst.
 pub(crate) const RATE_MAX: u32 = 10_000_000;
-/// Most addresses remembered with wrong passwords: all are looked through at each login.
-const ADDRESSES_MAX: usize = 1 << 14;
-/// Longest delay of a refusal, before it doubles.
-const DELAY_MAX: Nanos = Nanos::from_secs(10);
-/// Longest pause after too many wrong passwords.
-const LOCKOUT_MAX: Nanos = Nanos::from_secs(24 * 3_600);
+/// Most pairs of user and address remembered: all are searched at each login.
+const RECORDS_MAX: usize = 1 << 14;
+/// Longest delay of a check, before it doubles: the longest of all is below SoupBinTCP's time-out of a login.
+const DELAY_MAX: Nanos = Nanos::from_millis(500);
+/// Longest time after which attempts are forgiven.
+const FORGIVE_AFTER_MAX: Nanos = Nanos::from_secs(24 * 3_600);
 
 impl OrderEntryConfig {
-    pub(super) fn users(
+    /// The users, checked against these instruments; `file` is where secrets may be written out.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] naming what to change.
+    pub fn users(
         &self,
         instruments: &InstrumentTable,
         file: Option<&Path>,
@@ -191,22 +196,18 @@ impl LimitsConfig {
 
 impl LoginConfig {
     pub(super) fn policy(&self) -> Result<LoginPolicy, ConfigError> {
-        if self.attempts_max == 0 {
-            return Err(ConfigError::value("order_entry.logins.attempts_max must be at least 1"));
-        }
-        if !(1..=ADDRESSES_MAX).contains(&self.addresses_max) {
+        let LoginConfig { delay, forgive_after, records_max } = *self;
+        if !(1..=RECORDS_MAX).contains(&records_max) {
             return Err(ConfigError::value(format!(
-                "order_entry.logins.addresses_max must be 1 to {ADDRESSES_MAX}: {} is not",
-                self.addresses_max
+                "order_entry.logins.records_max must be 1 to {RECORDS_MAX}: {records_max} is not"
             )));
         }
-        if self.delay.0 > DELAY_MAX || self.lockout.0 > LOCKOUT_MAX {
+        if delay.0 > DELAY_MAX || forgive_after.0 > FORGIVE_AFTER_MAX {
             return Err(ConfigError::value(
-                "order_entry.logins: delay must be at most 10s, and lockout at most 24h",
+                "order_entry.logins: delay must be at most 500ms, and forgive_after at most 24h",
             ));
         }
-        let LoginConfig { attempts_max, delay, lockout, addresses_max } = *self;
-        Ok(LoginPolicy { attempts_max, delay: delay.0, lockout: lockout.0, addresses_max })
+        Ok(LoginPolicy { delay: delay.0, forgive_after: forgive_after.0, records_max })
     }
 }
 
@@ -292,9 +293,9 @@ mod tests {
             ("test_users = ['A']\nlimits.open_orders = 4194305", "must be 1 to 4194304"),
             ("test_users = ['A']\nlimits.order_qty = 0", "above 0"),
             ("test_users = ['A']\nlimits.order_notional = '-1'", "above 0"),
-            ("test_users = ['A']\nlogins.attempts_max = 0", "attempts_max"),
-            ("test_users = ['A']\nlogins.addresses_max = 0", "addresses_max"),
-            ("test_users = ['A']\nlogins.delay = '11s'", "delay must be at most"),
+            ("test_users = ['A']\nlogins.records_max = 0", "records_max"),
+            ("test_users = ['A']\nlogins.delay = '501ms'", "delay must be at most"),
+            ("test_users = ['A']\nlogins.forgive_after = '25h'", "forgive_after at most"),
             ("test_users = ['A']\ncancel_on_disconnect = 5", "expected a string"),
             (
                 "[[order_entry.user]]\nname = 'A'\npassword = 'x'\nself_trade_prevention = 'trade'",

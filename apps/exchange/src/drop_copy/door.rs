@@ -1,8 +1,11 @@
 //! The door of drop copies: SoupBinTCP, one way.
 
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use tickpath_admission::{LoginGuard, LoginPolicy, PreLogin, PreLoginLimits};
+use tickpath_agent::{WaitSet, Waker};
 use tickpath_journal::{OpenError, Storage};
 use tickpath_matching::CodecError;
 use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, Copy};
@@ -16,7 +19,7 @@ use super::readers::{ReaderUser, enlist, find, nobody};
 use super::reading::{Reading, Source};
 use super::store::{CopyStore, Entry, Place, Watched, count};
 use super::{DropCopyCounters, DropCopySettings};
-use crate::login::{LoginGuard, LoginPolicy, Password};
+use crate::login::Password;
 use crate::roster::Roster;
 use crate::soup_link::{Hangup, SoupLink};
 
@@ -24,6 +27,8 @@ use crate::soup_link::{Hangup, SoupLink};
 const RECEIVE_BUFFER: usize = 4 * 1024;
 /// Bytes gathered for one write.
 const SEND_BUFFER: usize = 32 * 1024;
+/// Connections accepted in one run.
+const ACCEPTS_PER_RUN: usize = 64;
 /// Commands taken from the log in one run.
 const COMMANDS_PER_RUN: usize = 1 << 12;
 /// Messages taken from it in one run: as many as one write holds, so that a reader which takes what it is sent is never
@@ -71,6 +76,7 @@ pub(crate) struct Wiring<S: Storage> {
     pub(crate) session: Session,
     pub(crate) users: Roster,
     pub(crate) login: LoginPolicy,
+    pub(crate) pre_login: PreLoginLimits,
     pub(crate) counters: Arc<DropCopyCounters>,
 }
 
@@ -80,13 +86,17 @@ pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
     session: Session,
     retained: usize,
     acceptor: TcpAcceptor<N>,
+    /// Places for readers and for those who have not logged in.
     connections: Box<[Option<Connection<N>>]>,
+    pre_login: PreLogin<Ipv4Addr>,
+    /// Readers that are logged in, at most.
+    readers_max: usize,
     users: Roster,
     /// The same users, by their places.
     readers: Vec<ReaderUser>,
     /// What the password of a name that nobody has is checked against.
     nobody: Option<Password>,
-    guard: LoginGuard,
+    guard: LoginGuard<Ipv4Addr>,
     live: Option<Live<S>>,
     /// The log read again for one reader; others wait.
     rewind: Option<Rewind<S>>,
@@ -137,7 +147,9 @@ struct PendingLogin {
 enum Verdict {
     /// Of this reader; what it wants is to be found.
     Right(usize),
-    RefusedAt(Nanos),
+    Wrong,
+    /// The password is checked from this time on.
+    PutOff(Nanos),
 }
 
 /// Where a connection's next message comes from.
@@ -157,10 +169,11 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         network: &N,
         wiring: Wiring<S>,
     ) -> Result<Self, NetError> {
-        let Wiring { storage, log_session, durable, session, users, login, counters } = wiring;
+        let Wiring { storage, log_session, durable, session, users, login, pre_login, counters } = wiring;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), settings.address, buffers)?;
-        acceptor.reserve(settings.max_connections + 1);
+        let places = settings.max_connections + pre_login.connections;
+        acceptor.reserve(places);
         let mut readers = Vec::with_capacity(users.room());
         enlist(&mut readers, &users);
         Ok(DropCopyDoor {
@@ -168,7 +181,9 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             session,
             retained: settings.retained_messages,
             acceptor,
-            connections: (0..settings.max_connections).map(|_| None).collect(),
+            connections: (0..places).map(|_| None).collect(),
+            pre_login: PreLogin::new(pre_login),
+            readers_max: settings.max_connections,
             readers,
             nobody: nobody(&users),
             guard: LoginGuard::new(login, users.room()),
@@ -182,6 +197,19 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
 
     pub(crate) fn local_address(&self) -> std::net::SocketAddrV4 {
         self.acceptor.local_address()
+    }
+
+    /// Has what becomes safe in the log wake the thread behind `waker`.
+    pub(crate) fn wake_by(&self, waker: &Waker) {
+        self.source.durable.wake_by(waker);
+    }
+
+    /// Says what it waits for: the next reader, and while there is one, a little.
+    pub(crate) fn wait_for(&self, wait: &mut WaitSet) {
+        wait.descriptor(self.acceptor.descriptor());
+        if self.connections.iter().any(Option::is_some) {
+            wait.soon();
+        }
     }
 
     /// Reads on in the log and serves every reader; returns how much there was to do.
@@ -201,6 +229,10 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         work += self.rewind(now);
         if self.live.as_ref().is_some_and(Live::is_ready) {
             work += self.accept(now);
+        }
+        while let Some(place) = self.pre_login.expired(now) {
+            self.counters.pre_login_evicted.add(1);
+            self.close(place as usize);
         }
         for place in 0..self.connections.len() {
             match self.serve(place, now) {
@@ -296,27 +328,40 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     }
 
     fn accept(&mut self, now: Nanos) -> usize {
-        // Whom the system refuses now waits, and is asked for in the next run.
-        let Ok(Some(tcp)) = self.acceptor.accept() else { return 0 };
-        match self.connections.iter_mut().find(|connection| connection.is_none()) {
-            Some(place) => {
-                self.counters.connections.add(1);
-                let link = SoupLink::new(tcp, ServerConfig::default(), now);
-                *place = Some(Connection { link, login: None, reader: None, source: Origin::Nothing });
-            }
-            None => {
-                self.counters.connections_refused.add(1);
-                self.acceptor.take_back(tcp);
-            }
+        for count in 0..ACCEPTS_PER_RUN {
+            // A connection that the system refuses now waits, and is accepted in a later run.
+            let Ok(Some(tcp)) = self.acceptor.accept() else { return count };
+            let peer = *tcp.peer_address().ip();
+            self.make_room(peer, now);
+            let place = self.connections.iter().position(Option::is_none);
+            let place = place.expect("readers and those who are not yet have places of their own");
+            self.counters.connections.add(1);
+            self.pre_login.admit(now, place as u64, peer);
+            let link = SoupLink::new(tcp, ServerConfig::default(), now);
+            self.connections[place] =
+                Some(Connection { link, login: None, reader: None, source: Origin::Nothing });
         }
-        1
+        ACCEPTS_PER_RUN
+    }
+
+    /// Closes a connection that has not logged in, where another one of `peer` finds no capacity. It is served once more
+    /// before: its login may have come.
+    fn make_room(&mut self, peer: Ipv4Addr, now: Nanos) {
+        let Some(place) = self.pre_login.victim(peer).map(|place| place as usize) else { return };
+        if let Err(hangup) = self.serve(place, now) {
+            self.hang_up(place, hangup);
+        }
+        if let Some(place) = self.pre_login.victim(peer) {
+            self.counters.pre_login_evicted.add(1);
+            self.close(place as usize);
+        }
     }
 
     /// What the reader says, then what it is told.
     fn serve(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         if let Some(request) = connection.link.listen(now)? {
-            self.check_password(place, request, now);
+            self.begin_login(place, request, now);
         }
         if let Some(login) = self.connections[place].as_ref().and_then(|connection| connection.login) {
             self.settle_login(place, login, now);
@@ -324,37 +369,54 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         self.transmit(place, now)
     }
 
-    /// Takes as long as a hashed password takes, on this thread: only other readers wait for it, and the guard sees to it
-    /// that they do not wait often.
-    fn check_password(&mut self, place: usize, request: LoginRequest, now: Nanos) {
+    fn begin_login(&mut self, place: usize, request: LoginRequest, now: Nanos) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         let user = find(&self.readers, &request.username);
-        let address = *connection.link.tcp.peer_address().ip();
-        let is_locked = self.guard.is_locked(now, user, address);
+        let at = now + self.guard.delay(now, user, *connection.link.tcp.peer_address().ip());
+        self.pre_login.postpone(place as u64, at);
+        connection.login = Some(PendingLogin { request, verdict: Verdict::PutOff(at) });
+    }
+
+    /// Takes as long as a hashed password takes, on this thread: only other readers wait for it, and the guard sees to it
+    /// that they do not wait often.
+    fn check_password(&mut self, request: &LoginRequest, peer: Ipv4Addr) -> Verdict {
+        let user = find(&self.readers, &request.username);
         let known = user.map(|user| &self.readers[user].password).or(self.nobody.as_ref());
-        let is_right = !is_locked && known.is_some_and(|known| known.is(&request.password));
-        let verdict = match user.filter(|_| is_right) {
+        let is_right = known.is_some_and(|known| known.is(&request.password));
+        match user.filter(|_| is_right) {
             Some(user) => {
-                self.guard.record_success(user);
+                self.guard.record_success(user, peer);
                 Verdict::Right(user)
             }
-            None if is_locked => Verdict::RefusedAt(now),
             None => {
                 self.counters.wrong_passwords.add(1);
-                Verdict::RefusedAt(now + self.guard.record_failure(now, user, address).delay)
+                Verdict::Wrong
             }
-        };
-        connection.login = Some(PendingLogin { request, verdict });
+        }
     }
 
     /// Answers a login, if it can be answered yet.
-    fn settle_login(&mut self, place: usize, login: PendingLogin, now: Nanos) {
+    fn settle_login(&mut self, place: usize, mut login: PendingLogin, now: Nanos) {
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        if let Verdict::PutOff(at) = login.verdict {
+            if now < at {
+                return;
+            }
+            let peer = *connection.link.tcp.peer_address().ip();
+            login.verdict = self.check_password(&login.request, peer);
+        }
         let outcome = match login.verdict {
-            Verdict::RefusedAt(at) if now < at => return,
-            Verdict::RefusedAt(_) => Err(LoginRejectReason::NOT_AUTHORIZED),
+            Verdict::PutOff(_) | Verdict::Wrong => Err(LoginRejectReason::NOT_AUTHORIZED),
             Verdict::Right(reader) => match self.admit(place, reader, &login.request, now) {
                 Some(outcome) => outcome,
-                None => return,
+                None => {
+                    // Its turn comes when the log has been read again for another one.
+                    self.pre_login.postpone(place as u64, now + REWIND_PATIENCE);
+                    if let Some(connection) = self.connections[place].as_mut() {
+                        connection.login = Some(login);
+                    }
+                    return;
+                }
             },
         };
         let Some(connection) = self.connections[place].as_mut() else { return };
@@ -365,6 +427,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
                 connection.reader = Some(reader);
                 connection.source = source;
                 self.readers[reader].connection = Some(place);
+                self.pre_login.remove(place as u64);
                 self.counters.logins.add(1);
             }
             Err(reason) => {
@@ -387,8 +450,10 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             return Some(Err(LoginRejectReason::NOT_AUTHORIZED));
         }
         let is_current = request.session == Session::BLANK || request.session == self.session;
+        let is_full =
+            self.readers.iter().filter(|reader| reader.connection.is_some()).count() >= self.readers_max;
         let not_available = Some(Err(LoginRejectReason::SESSION_NOT_AVAILABLE));
-        let Some(live) = self.live.as_ref().filter(|_| is_current && connection.is_none()) else {
+        let Some(live) = self.live.as_ref().filter(|_| is_current && connection.is_none() && !is_full) else {
             return not_available;
         };
         let number = match request.sequence.0 {
@@ -460,6 +525,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
 
     fn close(&mut self, place: usize) {
         let Some(connection) = self.connections[place].take() else { return };
+        self.pre_login.remove(place as u64);
         if let Some(reader) = connection.reader {
             self.readers[reader].connection = None;
         }

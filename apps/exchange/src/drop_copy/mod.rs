@@ -23,7 +23,7 @@ pub use tickpath_nasdaq::drop_copy::{Copy, CopyError, HEADER_LEN as COPY_HEADER_
 pub struct DropCopySettings {
     /// Where readers connect; port 0 takes a free one.
     pub address: SocketAddrV4,
-    /// Connections at a time; further ones are closed at once.
+    /// Readers at a time; further logins are refused.
     pub max_connections: usize,
     /// Messages of all users together that are kept in memory; older ones are read from the log again.
     pub retained_messages: usize,
@@ -41,8 +41,8 @@ pub struct DropCopyCounters {
     pub copies: Counter,
     /// Connections accepted.
     pub connections: Counter,
-    /// Connections refused because there were as many as there may be.
-    pub connections_refused: Counter,
+    /// Connections closed before their login, because others came and there was no capacity, or it did not come in time.
+    pub pre_login_evicted: Counter,
     /// Connections closed, by whichever side.
     pub disconnects: Counter,
     /// Logins accepted.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tickpath_journal::{Folder, GENERATION_FILE, OpenError, Storage, session_of};
+use tickpath_journal::{ACKNOWLEDGED_FILE, Folder, GENERATION_FILE, OpenError, Storage, session_of};
 use tickpath_nasdaq::moldudp64::Session;
 
 /// The session of a folder was not put aside.
@@ -58,10 +58,13 @@ pub fn archive(folder: &Path, next: Option<Session>) -> Result<Option<PathBuf>, 
             name.ends_with(".journal") || name.starts_with("snapshot") || name.ends_with(".segment")
         })
         .partition(|name| name.ends_with(".journal"));
-    // The first segment goes last: until then the session can be told by it. Then its generation, which is of no
-    // meaning without it.
+    // The first segment goes after the others, then its generation, which is of no meaning without it, and last the file
+    // that names the session too: until it is gone, a start says that the log is missing.
     segments.sort_unstable_by(|a, b| b.cmp(a));
-    segments.extend(folder.join(GENERATION_FILE).exists().then(|| GENERATION_FILE.to_owned()));
+    let is_there = |name: &&str| folder.join(name).exists();
+    segments.extend(
+        [GENERATION_FILE, ACKNOWLEDGED_FILE].iter().filter(|name| is_there(name)).map(ToString::to_string),
+    );
     let files = || others.iter().chain(&segments);
     if let Some(there) = files().map(|name| archive.join(name)).find(|file| file.exists()) {
         return Err(ArchiveError::Exists { file: there.display().to_string() });

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tickpath_agent::{Counter, TscClock};
+use tickpath_agent::{Counter, Rest, StopSignal, TscClock, WaitSet, Waker};
 use tickpath_journal::{DiskWorker, Storage, WorkerThread};
 use tickpath_net::Network;
 use tickpath_types::Nanos;
@@ -32,8 +32,8 @@ use crate::drop_copy::{DropCopyDoor, DropCopyError};
 
 /// How long the follower's thread rests when it has read all there is.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
-/// How long the thread of the drop copies rests when there is nothing to read and to send.
-const COPY_INTERVAL: Duration = Duration::from_millis(1);
+/// Rest of the drop copies' thread after its latest work.
+const COPY_INTERVAL: Nanos = Nanos::from_millis(1);
 /// How long readers of drop copies have for what there is when the venue stops.
 const COPIES_TIMEOUT: Nanos = Nanos::from_secs(2);
 
@@ -74,7 +74,7 @@ pub struct VenueJournal {
 pub struct JournalThreads {
     _disk: WorkerThread,
     follower: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
-    drop_copy: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+    drop_copy: Option<(StopSignal, JoinHandle<()>)>,
 }
 
 trait Disk: Send {
@@ -105,6 +105,8 @@ impl<S: Storage> Follow for Follower<S> {
 trait CopyDoor: Send {
     fn run_once(&mut self, now: Nanos) -> Result<usize, DropCopyError>;
     fn is_settled(&self) -> bool;
+    fn wake_by(&self, waker: &Waker);
+    fn wait_for(&self, wait: &mut WaitSet);
 }
 
 impl<S: Storage, N: Network> CopyDoor for DropCopyDoor<S, N> {
@@ -115,23 +117,35 @@ impl<S: Storage, N: Network> CopyDoor for DropCopyDoor<S, N> {
     fn is_settled(&self) -> bool {
         DropCopyDoor::is_settled(self)
     }
+
+    fn wake_by(&self, waker: &Waker) {
+        DropCopyDoor::wake_by(self, waker);
+    }
+
+    fn wait_for(&self, wait: &mut WaitSet) {
+        DropCopyDoor::wait_for(self, wait);
+    }
 }
 
 /// Serves drop copies until told to stop, and then until every reader has what there is.
-fn serve_copies(mut door: Box<dyn CopyDoor>, stop: &AtomicBool) {
+fn serve_copies(mut door: Box<dyn CopyDoor>, mut rest: Rest, stop: &StopSignal) {
     let clock = TscClock::shared();
     let mut deadline = None;
     loop {
         // Noted before the last look at the log.
-        if deadline.is_none() && stop.load(Ordering::Acquire) {
+        if deadline.is_none() && stop.is_stopped() {
             deadline = Some(clock.now() + COPIES_TIMEOUT);
         }
         match door.run_once(clock.now()) {
             // It is in the counters; there are no drop copies any more.
             Err(_) => return,
             Ok(_) if deadline.is_some_and(|at| door.is_settled() || clock.now() >= at) => return,
-            Ok(0) => thread::park_timeout(COPY_INTERVAL),
-            Ok(_) => {}
+            // At the end it is looked again and again until every reader has it.
+            Ok(0) => rest.rest(|now, wait| match deadline {
+                Some(_) => wait.until(now + COPY_INTERVAL),
+                None => door.wait_for(wait),
+            }),
+            Ok(_) => rest.note_work(),
         }
     }
 }
@@ -181,11 +195,14 @@ impl VenueJournal {
             Ok::<_, io::Error>((stop, handle))
         };
         let follower = self.follower.map(start).transpose()?;
-        let start = |door| {
-            let stop = Arc::new(AtomicBool::new(false));
-            let stopped = Arc::clone(&stop);
+        let start = |door: Box<dyn CopyDoor>| {
+            let stop = StopSignal::new();
+            let stopped = stop.clone();
+            let rest = Rest::new(TscClock::shared(), COPY_INTERVAL)?;
+            door.wake_by(rest.waker());
+            stop.wake(rest.waker());
             let copies = thread::Builder::new().name("drop-copy".to_owned());
-            Ok::<_, io::Error>((stop, copies.spawn(move || serve_copies(door, &stopped))?))
+            Ok::<_, io::Error>((stop, copies.spawn(move || serve_copies(door, rest, &stopped))?))
         };
         Ok(JournalThreads { _disk: disk, follower, drop_copy: self.drop_copy.map(start).transpose()? })
     }
@@ -215,10 +232,14 @@ impl VenueJournal {
 
 impl Drop for JournalThreads {
     fn drop(&mut self) {
-        for (stop, handle) in self.follower.take().into_iter().chain(self.drop_copy.take()) {
+        if let Some((stop, handle)) = self.follower.take() {
             stop.store(true, Ordering::Release);
             handle.thread().unpark();
             handle.join().ok(); // a panic there has been told there
+        }
+        if let Some((stop, handle)) = self.drop_copy.take() {
+            stop.stop();
+            handle.join().ok(); // as above
         }
     }
 }

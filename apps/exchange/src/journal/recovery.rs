@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use arrayvec::ArrayVec;
 use tickpath_journal::{
-    InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName, SkippedSnapshot,
-    Snapshot, SnapshotDamage, Snapshots, Storage, TornTail, open, session_of, snapshot_name,
+    ACKNOWLEDGED_FILE, InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName,
+    SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, Storage, TornTail, open, session_of, snapshot_name,
 };
 use tickpath_matching::{COMMAND_LEN_MAX, CodecError, Command, LOOK_AHEAD_LEN};
 use tickpath_types::Sequence;
@@ -156,6 +156,8 @@ pub struct Recovery {
     pub torn: Option<TornTail>,
     /// Snapshots removed because the log lost its end, which was accepted.
     pub lost: Vec<String>,
+    /// No file beside the log said what was acknowledged.
+    pub is_unrecorded: bool,
     /// Digest of the state that was reached.
     pub state_hash: u64,
     /// How long it took.
@@ -173,6 +175,7 @@ impl fmt::Display for Recovery {
             replayed,
             torn,
             lost,
+            is_unrecorded,
             state_hash,
             elapsed,
         } = self;
@@ -186,10 +189,19 @@ impl fmt::Display for Recovery {
             }
             write!(f, " and {replayed} commands, state hash {state_hash:016x}, in {elapsed:.3?}")?;
         }
-        if let Some(TornTail { file, offset, later_records, .. }) = torn {
+        if let Some(TornTail { file, offset, later_records, was_acknowledged, sequence, .. }) = torn {
+            let tail = if *was_acknowledged { "damage, which was accepted," } else { "a torn tail" };
             write!(
                 f,
-                "\n{file}: a torn tail at byte {offset} was cut off, with {later_records} later records"
+                "\n{file}: {tail} at byte {offset} was cut off from command {sequence} on, with {later_records} later \
+                 records"
+            )?;
+        }
+        if *is_unrecorded && last.0 > 0 {
+            write!(
+                f,
+                "\nthere was no file {ACKNOWLEDGED_FILE}: an earlier version wrote the journal, or the file was removed; its \
+                 records alone said where it ends"
             )?;
         }
         if *generation > 0 {
@@ -246,7 +258,7 @@ pub(crate) fn recover<S: Storage>(
         }
         lost = snapshots.remove_after(Sequence(0))?;
     }
-    let mut newest = snapshots.newest(Sequence(u64::MAX))?;
+    let newest = snapshots.newest(Sequence(u64::MAX))?;
     let after = |snapshot: &Option<Snapshot>| snapshot.as_ref().map_or(Sequence(0), |s| s.sequence.next());
     let options = InspectOptions {
         session: Some(session),
@@ -261,38 +273,39 @@ pub(crate) fn recover<S: Storage>(
         first_sequence: Sequence(1),
     };
     let Opened { journal, worker, found, generation } = open(storage, session, config, &options)?;
-    let last = found.last_sequence();
-    if let Some(snapshot) = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence)
+    let last = journal.last_appended();
+    if settings.accept_loss {
+        // Every snapshot after the log's end cannot be used.
+        lost.extend(snapshots.remove_after(last)?);
+    } else if let Some(snapshot) = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence)
         && snapshot > last
     {
-        if !settings.accept_loss {
-            return Err(RecoveryError::LostEnd { last, snapshot });
-        }
-        lost = snapshots.remove_after(last)?;
-        newest = snapshots.newest(last)?;
+        return Err(RecoveryError::LostEnd { last, snapshot });
     }
     let skipped: Vec<String> =
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
     let snapshot = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence);
     let first = found.first_sequence();
     // Without what a lost snapshot said nobody knows by which users and bounds the first commands were decided.
-    let is_begun = first > Sequence(1) || (last > Sequence(0) && !skipped.is_empty());
+    let is_unknown = last > Sequence(0) && !skipped.is_empty() && !settings.accept_loss;
     let mut replica = match newest.snapshot {
         Some(snapshot) => restore(&snapshot)?,
-        None if is_begun => return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") }),
+        None if first > Sequence(1) || is_unknown => {
+            return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") });
+        }
         None => Replica::new(wanted.clone())?,
     };
     let from = replica.last_command();
     // A snapshot that covers more than the log is of no consequence for it.
     let mut passed_over = newest.skipped;
-    passed_over.retain(|skipped| skipped.sequence <= last);
+    passed_over.retain(|skipped| skipped.sequence <= last && !settings.accept_loss);
     advance(storage, session, last, &mut replica, &passed_over)?;
     let is_changed = replica.redefine(wanted)?;
     if is_changed && let Some(SkippedSnapshot { file, damage, .. }) = passed_over.first() {
         return Err(RecoveryError::DefinitionUnknown { file: file.clone(), damage: *damage });
     }
     let state_hash = replica.state_hash();
-    if is_changed || snapshot.is_none() || !passed_over.is_empty() {
+    if is_changed || snapshot.is_none() || !skipped.is_empty() {
         let mut payload = Vec::new();
         replica.encode(&mut payload);
         snapshots.write(last, state_hash, &payload)?;
@@ -306,6 +319,7 @@ pub(crate) fn recover<S: Storage>(
         replayed: last.0 - from.0,
         torn: found.torn,
         lost,
+        is_unrecorded: found.acknowledged.is_none(),
         state_hash,
         elapsed: started.elapsed(),
     };

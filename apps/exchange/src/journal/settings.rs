@@ -25,7 +25,7 @@ pub struct JournalSettings {
     pub keep_snapshots: usize,
     /// The session must be this one.
     pub session: Option<Session>,
-    /// Accepts that answered commands are lost, as under `async` the loss of power may cause.
+    /// Accepts that answered commands are lost, by damage or by the loss of power: the session has another name then.
     pub accept_loss: bool,
     /// Where what users are told is told again, read from the log.
     pub drop_copy: Option<DropCopySettings>,

@@ -1,6 +1,7 @@
 //! The journal as the sequencer has it.
 
 use tickpath_journal::{Failure, Journal, State, Storage};
+use tickpath_lockfree::wake::Waker;
 use tickpath_matching::Command;
 use tickpath_types::Sequence;
 
@@ -23,6 +24,8 @@ pub(crate) trait CommandLog: Send {
     /// The last command that may be answered.
     fn durable(&self) -> Sequence;
     fn state(&self) -> LogState;
+    /// Has the thread behind `waker` woken when there is something to poll.
+    fn wake_by(&self, waker: &Waker);
     /// False when what room there is, while there can be no other segment, is kept for what takes orders away.
     fn has_room_for_refusals(&self) -> bool;
 }
@@ -53,6 +56,10 @@ impl<S: Storage> CommandLog for Journal<S> {
             State::NoNextSegment(_) => LogState::Full,
             State::Failed(failure) => LogState::Failed(failure),
         }
+    }
+
+    fn wake_by(&self, waker: &Waker) {
+        self.durable_view().wake_by(waker);
     }
 
     fn has_room_for_refusals(&self) -> bool {

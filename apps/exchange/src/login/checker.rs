@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tickpath_config::PasswordHash;
 use tickpath_lockfree::spsc;
+use tickpath_lockfree::wake::Waker;
 use tickpath_nasdaq::soupbintcp::Password;
 
 use super::password::{has_hash, hash_password};
@@ -44,6 +45,8 @@ pub(crate) struct LoginChecker {
     thread: Option<CheckerThread>,
     waiting: usize,
     next_id: u64,
+    /// Wakes the thread that takes the answers, where it sleeps.
+    waker: Option<Waker>,
 }
 
 /// The thread, and the two rings to it and back. Where it never gets to a [`LoginChecker`] it ends by itself.
@@ -61,13 +64,24 @@ impl LoginChecker {
     /// The system's, when there can be no thread.
     pub(crate) fn start(users: &Roster) -> std::io::Result<LoginChecker> {
         let thread = users.has_hashes().then(|| CheckerThread::start(users.clone())).transpose()?;
-        Ok(LoginChecker { thread, waiting: 0, next_id: 1 })
+        Ok(LoginChecker { thread, waiting: 0, next_id: 1, waker: None })
     }
 
     /// Goes on with a thread, where there is none yet.
     pub(crate) fn engage(&mut self, thread: CheckerThread) {
         debug_assert!(self.thread.is_none(), "the first user who has a hash brings it");
+        if let Some(waker) = &self.waker {
+            thread.answers.wake_by(waker);
+        }
         self.thread = Some(thread);
+    }
+
+    /// Has each answer wake the thread behind `waker`.
+    pub(crate) fn wake_by(&mut self, waker: &Waker) {
+        self.waker = Some(waker.clone());
+        if let Some(thread) = &self.thread {
+            thread.answers.wake_by(waker);
+        }
     }
 
     /// True when some user has a hash: then a name that nobody has takes as long to refuse.

@@ -1,10 +1,7 @@
-//! Logging in: passwords, the thread that checks hashed ones, and the guard against guessing.
+//! Logging in: passwords, and the thread that checks hashed ones.
 
 mod checker;
-mod guard;
 mod password;
 
 pub(crate) use checker::{CheckerThread, LoginChecker};
-pub(crate) use guard::LoginGuard;
-pub use guard::LoginPolicy;
 pub use password::{Password, PasswordHashError, hash_password};

@@ -3,6 +3,7 @@
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
+use tickpath_agent::{WaitSet, Waker};
 use tickpath_journal::{DurableView, Reader, SessionName, Snapshots, Storage};
 use tickpath_lockfree::spsc;
 use tickpath_matching::Command;
@@ -82,6 +83,10 @@ pub(super) trait Archive: Send {
     fn poll(&mut self, now: Nanos) -> usize;
     /// Does the same for a state of the market that covers everything published by now.
     fn catch_up(&mut self, now: Nanos) -> CatchUp;
+    /// Has each request wake the thread behind `waker`.
+    fn wake_by(&self, waker: &Waker);
+    /// Says what it waits for.
+    fn wait_for(&self, now: Nanos, wait: &mut WaitSet);
 }
 
 /// How a state of the market out of the journal stands.
@@ -247,6 +252,20 @@ impl<S: Storage> JournalArchive<S> {
 }
 
 impl<S: Storage> Archive for JournalArchive<S> {
+    fn wake_by(&self, waker: &Waker) {
+        self.port.requests.wake_by(waker);
+    }
+
+    fn wait_for(&self, _now: Nanos, wait: &mut WaitSet) {
+        // The journal may be read, or the answers sent, in a moment.
+        if self.request.is_some() || self.is_catching_up {
+            wait.soon();
+        }
+        if self.state.is_some() {
+            wait.until(self.latest + KEPT_FOR);
+        }
+    }
+
     fn catch_up(&mut self, now: Nanos) -> CatchUp {
         self.latest = now;
         if !self.is_catching_up {

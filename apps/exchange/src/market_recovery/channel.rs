@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tickpath_agent::WaitSet;
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
 use tickpath_net::{DatagramSender, SendStatus};
 use tickpath_types::{InstrumentId, Nanos, Sequence};
@@ -77,6 +78,17 @@ impl<S: DatagramSender> SnapshotChannel<S> {
             _ = self.sender.send(heartbeat.as_bytes());
         }
         count
+    }
+
+    /// Says what it waits for: the next snapshot or heartbeat, and a little where the kernel did not take a packet.
+    pub(super) fn wait_for(&self, image: &MarketImage, wait: &mut WaitSet) {
+        wait.until(self.last_sent + HEARTBEAT);
+        if image.is_whole() {
+            wait.until(self.next_at);
+        }
+        if self.place < self.messages.len() {
+            wait.soon();
+        }
     }
 
     fn begin(&mut self, image: &MarketImage) {

@@ -49,6 +49,11 @@ impl MessageCopies {
         }
     }
 
+    /// True when everything published is copied.
+    pub(crate) fn is_done(&self, store: &MessageStore) -> bool {
+        self.next == store.next_sequence()
+    }
+
     /// Copies everything that the reader has room for.
     pub(crate) fn finish(&mut self, store: &MessageStore) {
         (0..RING_CAPACITY / COPIES_PER_CYCLE).for_each(|_| self.copy(store));

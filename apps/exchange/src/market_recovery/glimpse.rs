@@ -1,10 +1,12 @@
 //! Snapshots over SoupBinTCP, as GLIMPSE has them.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use tickpath_admission::{PreLogin, PreLoginLimits};
+use tickpath_agent::WaitSet;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, LoginRejectReason, ServerConfig};
+use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, LoginRejectReason, LoginRequest, ServerConfig};
 use tickpath_net::{BufferSizes, NetError, Network, SendOutcome, TcpAcceptor};
 use tickpath_types::{Nanos, Sequence};
 
@@ -16,7 +18,7 @@ use crate::soup_link::{Hangup, SoupLink};
 /// are being read wait until one has been, or its readers have had their turn.
 pub(super) const SNAPSHOTS_MAX: usize = 2;
 /// Connections accepted in one duty cycle.
-const ACCEPTS_PER_CYCLE: usize = 16;
+const ACCEPTS_PER_CYCLE: usize = 64;
 /// How long a snapshot may be read while others wait for room: a client that is slower is let go.
 const TURN_MAX: Nanos = Nanos::from_secs(2);
 /// Bytes for one client that the kernel takes before they are received.
@@ -30,6 +32,7 @@ const PACKET_LEN_MAX: usize = 128;
 
 /// One client.
 struct Client<N: Network> {
+    id: u64,
     link: SoupLink<N>,
     stage: Stage,
     /// When it must be through.
@@ -69,9 +72,13 @@ struct Snapshot {
 pub struct GlimpseServer<N: Network> {
     acceptor: TcpAcceptor<N>,
     clients: Vec<Client<N>>,
+    /// Of these, those that have not logged in.
+    pre_login: PreLogin<Ipv4Addr>,
+    /// Of these, those that are sent a snapshot or wait for one.
+    served: PreLogin<Ipv4Addr>,
+    next_id: u64,
     snapshots: [Snapshot; SNAPSHOTS_MAX],
     market_session: Session,
-    max_connections: usize,
     time_max: Nanos,
     counters: Arc<RecoveryCounters>,
 }
@@ -84,18 +91,27 @@ impl<N: Network> GlimpseServer<N> {
     pub fn bind(
         network: &N,
         settings: &SnapshotSettings,
+        pre_login: PreLoginLimits,
         market_session: Session,
         counters: Arc<RecoveryCounters>,
     ) -> Result<GlimpseServer<N>, NetError> {
         let sizes = BufferSizes { receive: RECEIVE_LEN, pending: PENDING_LEN };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), settings.glimpse, sizes)?;
-        acceptor.reserve(settings.max_connections);
+        let places = settings.max_connections + pre_login.connections;
+        acceptor.reserve(places);
+        let served = PreLoginLimits {
+            connections: settings.max_connections,
+            per_address: settings.max_connections,
+            deadline: settings.time_max,
+        };
         Ok(GlimpseServer {
             acceptor,
-            clients: Vec::with_capacity(settings.max_connections),
+            clients: Vec::with_capacity(places),
+            pre_login: PreLogin::new(pre_login),
+            served: PreLogin::new(served),
+            next_id: 0,
             snapshots: Default::default(),
             market_session,
-            max_connections: settings.max_connections,
             time_max: settings.time_max,
             counters,
         })
@@ -109,10 +125,12 @@ impl<N: Network> GlimpseServer<N> {
 
     /// Serves every client a bounded amount; returns how much there was to do.
     pub fn poll(&mut self, now: Nanos, image: &MarketImage) -> usize {
-        let mut work = self.accept(now);
-        for client in &mut self.clients {
-            work += client.read(now, self.market_session, image.is_whole(), &self.counters);
+        let mut work = 0;
+        for index in 0..self.clients.len() {
+            work += self.read(now, index, image.is_whole());
         }
+        // Behind the others: a login that has come is read before its connection could be closed for a newcomer.
+        work += self.accept(now, image.is_whole());
         work += self.take_snapshot(now, image);
         for client in &mut self.clients {
             work += client.send(now, &self.snapshots);
@@ -122,23 +140,94 @@ impl<N: Network> GlimpseServer<N> {
         work
     }
 
-    fn accept(&mut self, now: Nanos) -> usize {
+    /// Says what it waits for: the next client, and while there is one, a little.
+    pub(super) fn wait_for(&self, wait: &mut WaitSet) {
+        wait.descriptor(self.acceptor.descriptor());
+        if !self.clients.is_empty() {
+            wait.soon();
+        }
+    }
+
+    fn accept(&mut self, now: Nanos, is_whole: bool) -> usize {
         let mut count = 0;
         while count < ACCEPTS_PER_CYCLE
             && let Ok(Some(connection)) = self.acceptor.accept()
         {
             count += 1;
-            if self.clients.len() == self.max_connections {
-                self.counters.glimpse_refused.add(1);
-                self.acceptor.take_back(connection);
-                continue;
-            }
+            let peer = *connection.peer_address().ip();
+            self.make_room(now, peer, is_whole);
             // Where it cannot be bounded the time is.
             _ = connection.limit_send_buffer(KERNEL_LEN);
             let link = SoupLink::new(connection, ServerConfig::default(), now);
-            self.clients.push(Client { link, stage: Stage::Login, deadline: now + self.time_max });
+            let id = self.next_id;
+            self.next_id += 1;
+            self.pre_login.admit(now, id, peer);
+            self.clients.push(Client { id, link, stage: Stage::Login, deadline: now + self.time_max });
+        }
+        while let Some(id) = self.pre_login.expired(now) {
+            self.evict(id);
         }
         count
+    }
+
+    /// Closes a connection that has not logged in, where another one of `peer` finds no capacity. It is read once more
+    /// before: its login may have come.
+    fn make_room(&mut self, now: Nanos, peer: Ipv4Addr, is_whole: bool) {
+        let Some(id) = self.pre_login.victim(peer) else { return };
+        if let Some(index) = self.clients.iter().position(|client| client.id == id) {
+            self.read(now, index, is_whole);
+        }
+        if let Some(id) = self.pre_login.victim(peer) {
+            self.evict(id);
+        }
+    }
+
+    fn evict(&mut self, id: u64) {
+        self.counters.glimpse_evicted.add(1);
+        self.pre_login.remove(id);
+        if let Some(index) = self.clients.iter().position(|client| client.id == id) {
+            self.acceptor.take_back(self.clients.remove(index).link.tcp);
+        }
+    }
+
+    fn read(&mut self, now: Nanos, index: usize, is_whole: bool) -> usize {
+        let client = &mut self.clients[index];
+        match client.read(now, &self.counters) {
+            None => return 0,
+            Some(None) => {}
+            Some(Some(login)) => self.answer_login(now, index, &login, is_whole),
+        }
+        if self.clients[index].stage != Stage::Login {
+            self.pre_login.remove(self.clients[index].id);
+        }
+        1
+    }
+
+    fn answer_login(&mut self, now: Nanos, index: usize, login: &LoginRequest, is_whole: bool) {
+        let market = self.market_session;
+        let is_here = login.session == Session::BLANK || login.session == market;
+        let (id, peer) = (self.clients[index].id, *self.clients[index].link.tcp.peer_address().ip());
+        // An address that has many clients gives way to one that has fewer.
+        if is_here
+            && is_whole
+            && let Some(rival) = self.served.rival(peer)
+        {
+            self.served.remove(rival);
+            let rival = self.clients.iter_mut().find(|client| client.id == rival);
+            rival.expect("who is served is a client").hang_up(Hangup::Slow, &self.counters);
+        }
+        let client = &mut self.clients[index];
+        if is_here && is_whole && !self.served.is_full() {
+            self.counters.glimpse_logins.add(1);
+            self.served.admit(now, id, peer);
+            // A snapshot that was cut off does not go on: its state is gone.
+            client.link.soup.accept(market, Sequence(1));
+            client.stage = Stage::Waiting;
+        } else {
+            self.counters.glimpse_refused.add(1);
+            client.link.soup.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
+            client.stage = Stage::Refused;
+        }
     }
 
     /// Gives those who wait a snapshot of this moment, if there is room for one.
@@ -168,6 +257,8 @@ impl<N: Network> GlimpseServer<N> {
     fn release(&mut self) {
         let (acceptor, counters) = (&mut self.acceptor, &self.counters);
         for client in self.clients.extract_if(.., |client| client.stage == Stage::Gone) {
+            self.pre_login.remove(client.id);
+            self.served.remove(client.id);
             acceptor.take_back(client.link.tcp);
         }
         for (index, snapshot) in self.snapshots.iter_mut().enumerate() {
@@ -187,36 +278,27 @@ impl<N: Network> GlimpseServer<N> {
 }
 
 impl<N: Network> Client<N> {
-    fn read(&mut self, now: Nanos, market: Session, is_whole: bool, counters: &RecoveryCounters) -> usize {
+    /// `None` when there was nothing; otherwise the login, if it came.
+    fn read(&mut self, now: Nanos, counters: &RecoveryCounters) -> Option<Option<LoginRequest>> {
         match self.stage {
-            Stage::Refused | Stage::Gone => return 0,
+            Stage::Refused | Stage::Gone => return None,
             Stage::Leaving => {
-                let has_left = self.link.linger();
-                if has_left {
-                    self.stage = Stage::Gone;
+                if !self.link.linger() {
+                    return None;
                 }
-                return has_left.into();
+                self.stage = Stage::Gone;
+                return Some(None);
             }
             Stage::Login | Stage::Waiting | Stage::Reading { .. } => {}
         }
         match self.link.listen(now) {
-            Ok(None) => return 0,
-            Ok(Some(login)) => {
-                let is_here = login.session == Session::BLANK || login.session == market;
-                if is_here && is_whole {
-                    counters.glimpse_logins.add(1);
-                    // A snapshot that was cut off does not go on: its state is gone.
-                    self.link.soup.accept(market, Sequence(1));
-                    self.stage = Stage::Waiting;
-                } else {
-                    counters.glimpse_refused.add(1);
-                    self.link.soup.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
-                    self.stage = Stage::Refused;
-                }
+            Ok(None) => None,
+            Ok(login) => Some(login),
+            Err(hangup) => {
+                self.hang_up(hangup, counters);
+                Some(None)
             }
-            Err(hangup) => self.hang_up(hangup, counters),
         }
-        1
     }
 
     /// The client is let go, and why is counted.

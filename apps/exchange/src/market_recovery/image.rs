@@ -57,7 +57,7 @@ impl MarketImage {
     #[must_use]
     pub fn new(limits: BookLimits, next: Sequence) -> MarketImage {
         MarketImage {
-            books: BookBuilder::new(Indexed::new(limits)),
+            books: BookBuilder::new(Indexed::untouched(limits)),
             next,
             last_ts: Nanos::ZERO,
             stages: ArrayVec::new(),

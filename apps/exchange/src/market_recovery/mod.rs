@@ -12,10 +12,10 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use anyhow::Context as _;
-use tickpath_agent::{Agent, AgentError, Counter, StopSignal, TscClock};
+use tickpath_admission::PreLoginLimits;
+use tickpath_agent::{Agent, AgentError, Counter, Rest, StopSignal, TscClock, WaitSet, Waker};
 use tickpath_journal::{DurableView, SessionName, Storage};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::moldudp64::Session;
@@ -39,8 +39,10 @@ use crate::token_bucket::RateLimit;
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
 /// After the state of the market was made anew, or could not be, for so long it is not again.
 const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
-/// How long the thread rests when there is nothing to do.
-const REST: Duration = Duration::from_millis(1);
+/// Rest of the thread after its latest work.
+const REST: Nanos = Nanos::from_millis(1);
+/// The most that a published message waits for it in a quiet market.
+const COPIES_WAIT: Nanos = Nanos::from_millis(20);
 
 /// How market data can be recovered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ impl Default for MarketRecoverySettings {
 pub struct SnapshotSettings {
     /// Where GLIMPSE clients connect; port 0 takes a free one.
     pub glimpse: SocketAddrV4,
-    /// GLIMPSE connections at a time; further ones are closed at once.
+    /// GLIMPSE clients that are sent a snapshot or wait for one, at a time; further logins are refused.
     pub max_connections: usize,
     /// How long a client may take from its connection to the end of its snapshot; then it is disconnected.
     pub time_max: Nanos,
@@ -102,8 +104,11 @@ pub struct RecoveryCounters {
     pub glimpse_connections: Counter,
     /// GLIMPSE logins.
     pub glimpse_logins: Counter,
-    /// GLIMPSE connections beyond the bound, and logins to another session or while no snapshot can be taken.
+    /// GLIMPSE logins beyond the bound, to another session, or while no snapshot can be taken.
     pub glimpse_refused: Counter,
+    /// GLIMPSE connections closed before their login, because others came and there was no capacity, or it did not come in
+    /// time.
+    pub glimpse_evicted: Counter,
     /// GLIMPSE clients that said what no client says.
     pub glimpse_malformed: Counter,
     /// GLIMPSE clients that were too slow, or silent.
@@ -141,6 +146,8 @@ pub struct MarketRecovery {
 trait Snapshots: Send {
     /// Takes what was published, and does a bounded amount for whoever wants snapshots of it.
     fn poll(&mut self, now: Nanos) -> usize;
+    /// Says what it waits for.
+    fn wait_for(&self, now: Nanos, wait: &mut WaitSet);
     /// True once a message was missed.
     fn is_behind(&self) -> bool;
     /// Goes on from another state, which covers everything that has been taken.
@@ -164,6 +171,7 @@ pub(crate) struct RecoveryBasis<'a> {
     pub(crate) settings: &'a MarketRecoverySettings,
     pub(crate) replica: &'a Replica,
     pub(crate) session: Session,
+    pub(crate) pre_login: PreLoginLimits,
     pub(crate) interface: Ipv4Addr,
     pub(crate) packet_bytes: usize,
     pub(crate) counters: Arc<RecoveryCounters>,
@@ -255,10 +263,14 @@ impl MarketRecovery {
     pub fn start(mut self, clock: TscClock) -> io::Result<RecoveryThread> {
         let stop = StopSignal::new();
         let stopped = stop.clone();
+        let mut rest = Rest::new(clock, REST)?;
+        self.wake_by(rest.waker());
+        stop.wake(rest.waker());
         let handle = thread::Builder::new().name("market-recovery".to_owned()).spawn(move || {
             while !stopped.is_stopped() {
-                if self.run_once(clock.now()) == 0 {
-                    thread::park_timeout(REST);
+                match self.run_once(clock.now()) {
+                    0 => rest.rest(|now, wait| self.wait_for(now, wait)),
+                    _ => rest.note_work(),
                 }
             }
             self.on_close();
@@ -276,7 +288,7 @@ impl<N: Network> SnapshotServices<N> {
         copies: spsc::Consumer<PublishedMessage>,
     ) -> anyhow::Result<Box<dyn Snapshots>> {
         let counters = || Arc::clone(&basis.counters);
-        let glimpse = GlimpseServer::bind(network, settings, basis.session, counters())
+        let glimpse = GlimpseServer::bind(network, settings, basis.pre_login, basis.session, counters())
             .context("snapshots over TCP")?;
         let sender = network.sender(settings.group, basis.interface).context("snapshots by multicast")?;
         let channel =
@@ -300,6 +312,13 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
         counters.next_sequence.set(image.next_sequence().0);
         counters.is_behind.set(u64::from(!image.is_whole()));
         work
+    }
+
+    fn wait_for(&self, now: Nanos, wait: &mut WaitSet) {
+        self.glimpse.wait_for(wait);
+        self.channel.wait_for(&self.image, wait);
+        // The publisher does not wake this thread: its messages are in its store as well.
+        wait.until(now + COPIES_WAIT);
     }
 
     fn is_behind(&self) -> bool {
@@ -326,6 +345,24 @@ impl Agent for MarketRecovery {
         Ok(self.run_once(now))
     }
 
+    fn wake_by(&mut self, waker: &Waker) {
+        if let Some(archive) = &self.archive {
+            archive.wake_by(waker);
+        }
+    }
+
+    fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
+        if let Some(archive) = &self.archive {
+            archive.wait_for(now, wait);
+        }
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.wait_for(now, wait);
+            if snapshots.is_behind() {
+                wait.until(self.next_renewal);
+            }
+        }
+    }
+
     fn role_name(&self) -> &'static str {
         "market-recovery"
     }
@@ -347,7 +384,6 @@ impl Drop for RecoveryThread {
     fn drop(&mut self) {
         self.stop.stop();
         if let Some(handle) = self.handle.take() {
-            handle.thread().unpark();
             handle.join().ok(); // a panic there has been told there
         }
     }

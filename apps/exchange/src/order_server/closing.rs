@@ -26,7 +26,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     pub(super) fn close(&mut self, place: usize, now: Nanos) {
         let Some(connection) = self.connections[place].take() else { return };
         let _ = connection.link.tcp.unwatch(&self.poller);
+        self.pre_login.remove(place as u64);
         if let Some(user) = connection.user {
+            self.clients.retain(|client| *client != place);
             self.user_views[user].is_connected.set(0);
             let user = self.users.get_mut(user);
             user.connection = None;

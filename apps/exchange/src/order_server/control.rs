@@ -117,8 +117,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             AdminCommand::Kill(Some(session)) => self.set_killed(session, true),
             AdminCommand::Unkill(Some(session)) => self.set_killed(session, false),
             AdminCommand::Unlock(session) => self.of_user(session, |server, place| {
-                server.guard.unlock(place);
-                server.user_views[place].locked_until.set(0);
+                server.guard.forgive(place);
                 AdminOutcome::Done { commands: 0 }
             }),
             AdminCommand::Disconnect(session) => {

@@ -11,7 +11,7 @@ use super::{OrderServer, REQUESTS_PER_READ_MAX};
 /// A login that has no answer yet.
 pub(super) struct PendingLogin {
     request: LoginRequest,
-    /// Whose name it bears.
+    /// The user of that name.
     user: Option<usize>,
     stage: Stage,
 }
@@ -20,22 +20,29 @@ pub(super) struct PendingLogin {
 enum Stage {
     /// The password is being checked, under this number.
     Checked(u64),
-    /// It was wrong, and that is said later.
-    RefusedAt(Nanos),
+    /// The password is checked from this time on.
+    PutOff(Nanos),
 }
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Answers a login, or has its password checked first.
+    /// Begins to check a login, at once or later.
     ///
     /// A wrong name and a wrong password look the same from outside: where passwords take time to check, so does
     /// the name of nobody.
     #[cold]
     pub(super) fn begin_login(&mut self, place: usize, request: &LoginRequest, now: Nanos) {
-        let Some(connection) = self.connections[place].as_mut() else { return };
+        let Some(connection) = self.connections[place].as_ref() else { return };
         let user = self.users.find(&request.username);
-        if self.guard.is_locked(now, user, *connection.link.tcp.peer_address().ip()) {
-            return self.refuse_unseen(place);
+        let delay = self.guard.delay(now, user, *connection.link.tcp.peer_address().ip());
+        if delay == Nanos::ZERO {
+            self.check_login(place, user, request, now);
+        } else {
+            self.counters.logins_delayed.add(1);
+            self.await_check(place, user, request, Stage::PutOff(now + delay), now + delay);
         }
+    }
+
+    fn check_login(&mut self, place: usize, user: Option<usize>, request: &LoginRequest, now: Nanos) {
         let known = user.map(|user| &self.users.get(user).password);
         let verdict = match known.map(|known| known.matches_at_once(&request.password)) {
             Some(verdict) => verdict,
@@ -44,20 +51,33 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         };
         match verdict {
             Some(is_right) => self.settle_login(place, user, request, is_right, now),
-            None => match self.checker.submit(place, user, &request.password) {
-                Some(id) => {
-                    connection.login =
-                        Some(PendingLogin { request: *request, user, stage: Stage::Checked(id) });
-                }
-                None => {
-                    self.counters.logins_unchecked.add(1);
-                    self.refuse_login(place, LoginRejectReason::SESSION_NOT_AVAILABLE);
-                }
-            },
+            None => {
+                let stage = match self.checker.submit(place, user, &request.password) {
+                    Some(id) => Stage::Checked(id),
+                    None => {
+                        self.counters.logins_delayed.add(1);
+                        Stage::PutOff(now)
+                    }
+                };
+                self.await_check(place, user, request, stage, now);
+            }
         }
     }
 
-    /// Goes on with logins whose passwords were checked; returns how many.
+    fn await_check(
+        &mut self,
+        place: usize,
+        user: Option<usize>,
+        request: &LoginRequest,
+        stage: Stage,
+        at: Nanos,
+    ) {
+        let Some(connection) = self.connections[place].as_mut() else { return };
+        connection.login = Some(PendingLogin { request: *request, user, stage });
+        self.pre_login.postpone(place as u64, at);
+    }
+
+    /// Continues with logins whose passwords were checked; returns how many.
     #[cold]
     pub(super) fn take_checked_logins(&mut self, now: Nanos) -> usize {
         let mut count = 0;
@@ -74,31 +94,30 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.counters.checks_dropped.add(1);
                 continue;
             };
-            self.settle_checked(answer.place, user, &request, answer.is_right, now);
-            let read_at = self.tracer.now();
-            let went_on = self.take_messages(answer.place, read_at, now);
-            if let Err(hangup) = went_on.and_then(|()| self.transmit(answer.place, now)) {
-                self.hang_up(answer.place, hangup, now);
-            }
+            self.settle_login(answer.place, user, &request, answer.is_right, now);
+            self.resume_reading(answer.place, now);
         }
         count
     }
 
-    /// The check of a password took its time. When too many others were wrong meanwhile nobody hears what came of it:
-    /// however many logins come at once, no more passwords are tried than may be.
-    fn settle_checked(
-        &mut self,
-        place: usize,
-        user: Option<usize>,
-        request: &LoginRequest,
-        is_right: bool,
-        now: Nanos,
-    ) {
-        let Some(connection) = &self.connections[place] else { return };
-        if self.guard.is_locked(now, user, *connection.link.tcp.peer_address().ip()) {
-            return self.refuse_unseen(place);
+    /// Checks a password that was put off, once it is time.
+    pub(super) fn check_if_due(&mut self, place: usize, now: Nanos) {
+        let has_room = self.sequencer.room() >= REQUESTS_PER_READ_MAX;
+        let Some(connection) = self.connections[place].as_mut().filter(|_| has_room) else { return };
+        let is_due = |login: &mut PendingLogin| matches!(login.stage, Stage::PutOff(at) if now >= at);
+        if let Some(PendingLogin { request, user, .. }) = connection.login.take_if(is_due) {
+            self.check_login(place, user, &request, now);
+            self.resume_reading(place, now);
         }
-        self.settle_login(place, user, request, is_right, now);
+    }
+
+    /// Takes what a client sent behind its login, and sends what there is for it.
+    fn resume_reading(&mut self, place: usize, now: Nanos) {
+        let read_at = self.tracer.now();
+        let taken = self.take_messages(place, read_at, now);
+        if let Err(hangup) = taken.and_then(|()| self.transmit(place, now)) {
+            self.hang_up(place, hangup, now);
+        }
     }
 
     /// The password is known to be right or wrong.
@@ -110,16 +129,26 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         is_right: bool,
         now: Nanos,
     ) {
-        match user.filter(|_| is_right) {
-            Some(user) => {
-                self.guard.record_success(user);
-                self.user_views[user].locked_until.set(0);
-                match self.users.admit(user, request, self.config.session) {
-                    Ok(next) => self.accept_login(place, user, next),
-                    Err(reason) => self.refuse_login(place, reason),
-                }
+        let Some(connection) = self.connections[place].as_ref() else { return };
+        let peer = *connection.link.tcp.peer_address().ip();
+        // The answer is still to be sent.
+        self.pre_login.postpone(place as u64, now);
+        let Some(known) = user.filter(|_| is_right) else {
+            self.counters.wrong_passwords.add(1);
+            if let Some(user) = user {
+                self.user_views[user].wrong_passwords.add(1);
             }
-            None => self.count_wrong_password(place, user, request, now),
+            return self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
+        };
+        self.guard.record_success(known, peer);
+        match self.users.admit(known, request, self.config.session) {
+            Ok(_) if self.clients.len() >= self.config.max_connections => {
+                // Without an answer: a rejection is final to clients, and this is not.
+                self.counters.connections_refused.add(1);
+                self.close(place, now);
+            }
+            Ok(next) => self.accept_login(place, known, next),
+            Err(reason) => self.refuse_login(place, reason),
         }
     }
 
@@ -131,6 +160,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         connection.link.soup.accept(self.config.session, next);
         connection.user = Some(user);
         connection.is_behind = true;
+        self.pre_login.remove(place as u64);
+        self.clients.push(place);
         let user = self.users.get_mut(user);
         user.connection = Some(place);
         // Back in time: nothing is cancelled.
@@ -139,51 +170,10 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// During the pause after too many wrong passwords.
-    fn refuse_unseen(&mut self, place: usize) {
-        self.counters.logins_locked_out.add(1);
-        self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
-    }
-
     fn refuse_login(&mut self, place: usize, reason: LoginRejectReason) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         self.counters.logins_refused.add(1);
         connection.link.soup.reject(reason);
         connection.is_behind = true;
-    }
-
-    fn count_wrong_password(
-        &mut self,
-        place: usize,
-        user: Option<usize>,
-        request: &LoginRequest,
-        now: Nanos,
-    ) {
-        let Some(connection) = self.connections[place].as_mut() else { return };
-        self.counters.wrong_passwords.add(1);
-        let address = *connection.link.tcp.peer_address().ip();
-        let verdict = self.guard.record_failure(now, user, address);
-        self.counters.lockouts.add(verdict.is_lockout.into());
-        if let Some(user) = user {
-            self.user_views[user].wrong_passwords.add(1);
-            if self.guard.is_user_locked(now, user) {
-                self.user_views[user].locked_until.set((now + self.config.login.lockout).0);
-            }
-        }
-        if verdict.delay == Nanos::ZERO {
-            return self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
-        }
-        self.counters.logins_delayed.add(1);
-        let stage = Stage::RefusedAt(now + verdict.delay);
-        connection.login = Some(PendingLogin { request: *request, user, stage });
-    }
-
-    /// Says what was held back, once it is time.
-    pub(super) fn refuse_if_due(&mut self, place: usize, now: Nanos) {
-        let Some(connection) = self.connections[place].as_mut() else { return };
-        let is_due = |login: &mut PendingLogin| matches!(login.stage, Stage::RefusedAt(at) if now >= at);
-        if connection.login.take_if(is_due).is_some() {
-            self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! Connections that come, and what is read of them.
 
+use std::net::Ipv4Addr;
+
 use arrayvec::ArrayVec;
 use tickpath_agent::AgentError;
 use tickpath_faults::{Fault, is_planted_for};
@@ -28,11 +30,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             .map(|ready| ready.key)
             .collect();
         let mut work = 0;
-        for key in ready {
-            if key == ACCEPTOR_KEY {
-                work += self.accept(now);
-                continue;
-            }
+        for key in ready.iter().copied().filter(|key| *key != ACCEPTOR_KEY) {
             work += 1;
             if self.sequencer.room() >= REQUESTS_PER_READ_MAX {
                 let place = key as usize;
@@ -41,13 +39,21 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 }
             }
         }
+        // Behind the others: a login that has come is read before its connection could be closed for a newcomer.
+        if ready.contains(&ACCEPTOR_KEY) {
+            work += self.accept(now);
+        }
         Ok(work)
     }
 
-    /// Accepts some of those who wait, or turns them away; returns how many.
+    /// Accepts some of those who wait; returns how many.
     #[cold]
     fn accept(&mut self, now: Nanos) -> usize {
         for count in 0..ACCEPTS_PER_CYCLE {
+            // One that has to give way is read once more.
+            if self.sequencer.room() < REQUESTS_PER_READ_MAX {
+                return count;
+            }
             let tcp = match self.acceptor.accept() {
                 Ok(Some(tcp)) => tcp,
                 Ok(None) => return count,
@@ -56,17 +62,17 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     return count;
                 }
             };
-            let Some(place) = self.connections.iter().position(Option::is_none) else {
-                self.counters.connections_refused.add(1);
-                self.acceptor.take_back(tcp);
-                continue;
-            };
+            let peer = *tcp.peer_address().ip();
+            self.make_room(peer, now);
+            let place = self.connections.iter().position(Option::is_none);
+            let place = place.expect("clients and those who are not yet have places of their own");
             if tcp.watch(&self.poller, place as u64).is_err() {
                 self.acceptor.take_back(tcp);
                 self.pause_accepting(now);
                 return count;
             }
             self.counters.connections.add(1);
+            self.pre_login.admit(now, place as u64, peer);
             self.connections[place] = Some(Connection {
                 link: SoupLink::new(tcp, self.config.soup, now),
                 user: None,
@@ -80,6 +86,19 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             });
         }
         ACCEPTS_PER_CYCLE
+    }
+
+    /// Closes a connection that has not logged in, where another one of `peer` finds no capacity. It is read once more
+    /// before: its login may have come.
+    fn make_room(&mut self, peer: Ipv4Addr, now: Nanos) {
+        let Some(place) = self.pre_login.victim(peer).map(|place| place as usize) else { return };
+        if let Err(hangup) = self.read(place, now) {
+            self.hang_up(place, hangup, now);
+        }
+        if let Some(place) = self.pre_login.victim(peer) {
+            self.counters.pre_login_evicted.add(1);
+            self.close(place as usize, now);
+        }
     }
 
     /// The system has no room for a connection: who waits is asked for again after a while, not in every duty cycle.

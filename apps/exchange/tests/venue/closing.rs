@@ -162,7 +162,7 @@ fn agents_on_threads_of_their_own_end_in_order() {
         let plans = venue.agents.into_iter().map(|agent| ThreadPlan {
             name: agent.role_name().to_owned(),
             core: None,
-            idle: IdleStrategy::Yield,
+            idle: if round % 2 == 0 { IdleStrategy::Yield } else { IdleStrategy::Park },
             rehearse_interval: None,
             agents: vec![agent],
             cycle: vec![],

@@ -1,6 +1,10 @@
 //! Drop copies: what users heard, the same bytes again, and nobody waits for who reads them.
 
-use tickpath_exchange::{AdminCommand, AdminOutcome, Copy, Doors, DropCopySettings, Password, UserSettings};
+use std::net::Ipv4Addr;
+
+use tickpath_exchange::{
+    AdminCommand, AdminOutcome, Copy, Doors, DropCopySettings, Password, PreLoginLimits, UserSettings,
+};
 use tickpath_journal::{Policy, Storage};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, SessionId, Side};
@@ -121,6 +125,23 @@ fn copies_are_what_users_heard_live_and_from_any_number_across_restarts() {
 }
 
 #[test]
+fn silent_connections_keep_no_reader_out() {
+    let mut site = site(Policy::Async, 64);
+    site.settings.pre_login =
+        PreLoginLimits { connections: 8, per_address: 4, deadline: Nanos::from_secs(5) };
+    let mut rig = site.start();
+    let address = rig.endpoints.drop_copy.unwrap();
+    let mut reader = Client::connect(address);
+    let _flood: Vec<_> =
+        (0..20).map(|_| Client::connect_from(Ipv4Addr::new(127, 0, 0, 2), address)).collect();
+    rig.until_true("the flood", |rig| rig.view.drop_copy.connections.read() == 21);
+    assert_eq!(rig.view.drop_copy.pre_login_evicted.read(), 16);
+    reader.send(&login("DESK", PASSWORD, "", 1));
+    assert!(matches!(rig.hear(&mut reader), Heard::LoginAccepted { .. }));
+    log_in(&mut rig, "CLERK", 1);
+}
+
+#[test]
 fn who_may_not_read_and_what_is_not_there_is_refused() {
     let mut site = site(Policy::Async, 64);
     site.journal.keep_snapshots = 1;
@@ -152,21 +173,23 @@ fn who_may_not_read_and_what_is_not_there_is_refused() {
     assert_eq!(rig.view.drop_copy.wrong_passwords.read(), 2);
     assert_eq!(rig.view.drop_copy.logins_refused.read(), 6);
 
-    // Who has nothing to say says something; and one connection too many.
+    // A reader that sends a message is disconnected.
     let (mut clerk, heard) = ask_in(&mut rig, "CLERK", 0);
     assert!(matches!(heard, Heard::LoginAccepted { .. }), "{heard:?}");
     clerk.send(&packet(b'U', b"hello"));
     assert_eq!(rig.hear(&mut clerk), Heard::Closed);
     assert_eq!(rig.view.drop_copy.malformed.read(), 1);
-    rig.until_true("the wrong one's end", |rig| {
-        rig.view.drop_copy.disconnects.read() == rig.view.drop_copy.connections.read()
-    });
-    let address = rig.endpoints.drop_copy.unwrap();
-    let _three: Vec<Client> = (0..3).map(|_| Client::connect(address)).collect();
-    rig.until_true("three", |rig| rig.view.drop_copy.connections.read() >= 3 + 8);
-    let mut fourth = Client::connect(address);
-    assert_eq!(rig.hear(&mut fourth), Heard::Closed);
-    assert_eq!(rig.view.drop_copy.connections_refused.read(), 1);
+}
+
+#[test]
+fn a_reader_beyond_the_bound_is_refused() {
+    let mut site = site(Policy::Async, 64);
+    let drop_copy = site.journal.drop_copy.as_mut().unwrap();
+    drop_copy.max_connections = 1;
+    let mut rig = site.start();
+    let _desk = log_in(&mut rig, "DESK", 1);
+    let (_clerk, heard) = ask_in(&mut rig, "CLERK", 1);
+    assert_eq!(heard, Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
 }
 
 /// Makes messages until the reader that takes none is disconnected; how many Anna heard.

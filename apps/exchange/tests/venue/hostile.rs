@@ -1,6 +1,8 @@
 //! Clients that do what they should not: counted, closed where the protocol says so, and nobody else notices.
 
-use tickpath_exchange::{Password, VenueSettings, hash_password};
+use std::net::Ipv4Addr;
+
+use tickpath_exchange::{Password, PreLoginLimits, VenueSettings, hash_password};
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest, Side};
 
 use crate::support::{
@@ -210,17 +212,14 @@ fn a_reader_is_not_slow_because_one_order_is_answered_by_many_messages() {
 fn ten_thousand_connects_cost_no_memory_and_disturb_nobody() {
     const ROUNDS: usize = 100;
     const EACH: usize = 100;
-    let mut rig = Rig::with(&VenueSettings { max_connections: 4, ..settings() });
+    let mut rig = Rig::with(&VenueSettings { pre_login: FEW, ..settings() });
     let mut witness = rig.log_in("ANNA");
     assert!(tickpath_agent::counts_allocations());
     for round in 1..=ROUNDS {
         let clients: Vec<_> = (0..EACH).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
         let seen = (round * EACH) as u64 + 1;
         let mut allocated = 0;
-        let counted = |rig: &Rig| {
-            let server = &rig.view.order_server;
-            server.connections.read() + server.connections_refused.read()
-        };
+        let counted = |rig: &Rig| rig.view.order_server.connections.read();
         while counted(&rig) < seen {
             allocated += rig.allocations_of(10);
         }
@@ -230,7 +229,49 @@ fn ten_thousand_connects_cost_no_memory_and_disturb_nobody() {
         rig.assert_serves(&mut witness, round as u32);
     }
     let server = &rig.view.order_server;
-    assert!(server.connections_refused.read() >= (ROUNDS * (EACH - 3)) as u64 - 3);
+    assert!(server.pre_login_evicted.read() >= (ROUNDS * (EACH - FEW.per_address)) as u64);
+}
+
+/// The address that silent connections come from.
+const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+/// Bounds that a test reaches quickly.
+const FEW: PreLoginLimits = PreLoginLimits { connections: 8, per_address: 4, deadline: Nanos::from_secs(5) };
+
+#[test]
+fn silent_connections_keep_no_client_out() {
+    let mut rig = Rig::with(&VenueSettings { pre_login: FEW, ..settings() });
+    let server = rig.view.order_server.clone();
+    let mut flood = Vec::new();
+    for round in 1..=5 {
+        // More of them than may be, before and behind the client, whose login comes late.
+        flood.extend((0..20).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
+        let mut client = Client::connect(rig.endpoints.order_entry);
+        flood.extend((0..20).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
+        rig.until_true("all of them", |_| server.connections.read() == round * 45 - 4);
+        client.send(&login("ANNA", PASSWORD, "", 1));
+        let heard = rig.hear(&mut client);
+        assert!(matches!(heard, Heard::LoginAccepted { .. }), "round {round}: {heard:?}");
+        // From the same address a login comes in that follows its connection at once.
+        let mut beside = Client::connect_from(FLOOD, rig.endpoints.order_entry);
+        beside.send(&login("BERT", PASSWORD, "", 1));
+        flood.extend((0..3).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
+        let heard = rig.hear(&mut beside);
+        assert!(matches!(heard, Heard::LoginAccepted { .. }), "round {round}: {heard:?}");
+        rig.until_true("all of them", |_| server.connections.read() == round * 45);
+        rig.assert_serves(&mut client, round as u32);
+        drop((client, beside));
+        let gone = server.disconnects.read();
+        rig.until_true("the hang-ups", |_| server.disconnects.read() >= gone + 2);
+    }
+    let evicted = server.pre_login_evicted.read();
+    assert!(evicted >= 5 * 43 - FEW.per_address as u64, "{evicted}");
+    assert_eq!(server.logins_refused.read(), 0);
+    let closed =
+        flood.iter_mut().filter_map(Client::try_hear).filter(|heard| *heard == Heard::Closed).count();
+    assert!(closed >= flood.len() - FEW.per_address, "{closed}");
+    rig.pass(FEW.deadline);
+    let ended = || server.pre_login_evicted.read() + server.pre_login_expired.read();
+    rig.until_true("their end", |_| ended() == flood.len() as u64);
 }
 
 #[test]
@@ -256,7 +297,7 @@ fn a_byte_a_second_ends_by_the_time_out() {
         }
     }
     // A packet that is not whole is no sign of life, and a login has its time.
-    assert_eq!((closed_before, closed_after), (Some(30), Some(15)));
+    assert_eq!((closed_before, closed_after), (Some(5), Some(15)));
     assert_eq!(rig.view.order_server.requests.read(), 0);
     rig.assert_serves(&mut witness, 1);
 }

@@ -1,7 +1,7 @@
 //! A venue with a journal: killed and started again it is the venue that it was, and it tells nothing that is not safe.
 
 use tickpath_exchange::{AdminCommand, AdminOutcome, JournalSettings, UserLimits, VenueSettings};
-use tickpath_journal::{DiskFaults, FaultyDisk, Policy, Storage};
+use tickpath_journal::{ACKNOWLEDGED_FILE, DiskFaults, FaultyDisk, Policy, Storage};
 use tickpath_types::{
     CancelReason, Instrument, InstrumentId, Nanos, OrderEventKind, Qty, RejectReason, SessionId, Side,
     Symbol, TradingState,
@@ -556,10 +556,15 @@ fn a_log_that_is_damaged_is_refused_and_a_torn_one_is_cut() {
     let mut torn = good.clone();
     torn[end] ^= 1;
     site.disk.put(&last, torn);
+    let refusal = site.refusal();
+    assert!(refusal.contains(&last) && refusal.contains("--accept-loss"), "{refusal}");
+    // An earlier version could not tell it from what a crash leaves.
+    site.disk.remove(ACKNOWLEDGED_FILE).unwrap();
     let mut rig = site.start();
     let recovery = rig.journal.as_ref().unwrap().recovery.clone();
     let said = recovery.to_string();
     assert!(said.contains(&last) && said.contains("torn tail at byte"), "{said}");
+    assert!(said.contains("there was no file acknowledged"), "{said}");
     let again = whole_stream(&mut rig, "ANNA");
     assert!(heard.starts_with(&again) && again.len() + 3 > heard.len());
     site.disk.kill();

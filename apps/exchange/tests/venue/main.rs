@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod admin;
+mod asleep;
 mod closing;
+mod damage;
 mod day;
 mod disconnects;
 mod drop_copy;

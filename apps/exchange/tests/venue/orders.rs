@@ -273,6 +273,43 @@ fn a_number_that_was_used_is_ignored_and_the_query_says_the_next() {
 }
 
 #[test]
+fn a_user_without_a_number_left_is_answered() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let last = order(u32::MAX, Side::Buy, 1, 1_000_000);
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(last)), accepted(last, 1));
+    anna.send(&packet(b'U', b"Q"));
+    let Heard::Message(answer) = rig.hear(&mut anna) else { panic!() };
+    assert_eq!((answer[0], &answer[9..13]), (b'Q', &[0; 4][..]), "there is no next number");
+    for number in [1, 0] {
+        let client_order_id = order(number, Side::Buy, 1, 1_000_000).client_order_id;
+        let (user_ref, reason) = (UserRefNum(number), RejectReason::UserRefsExhausted);
+        let rejected = OrderEventKind::Rejected { user_ref, reason, client_order_id };
+        assert_eq!(rig.ask(&mut anna, &enter(number, Side::Buy, 1, 1_000_000)), rejected);
+    }
+}
+
+/// docs/protocols/nasdaq.md has the reason.
+#[test]
+fn a_market_order_that_would_rest_is_rejected() {
+    let mut rig = Rig::new();
+    let mut anna = rig.log_in("ANNA");
+    let market = |number, time_in_force| EnterOrder {
+        time_in_force,
+        price: Price::MARKET,
+        ..order(number, Side::Buy, 1, 1_000_000)
+    };
+    let (day, ioc) = (market(1, TimeInForce::Day), market(2, TimeInForce::Ioc));
+    let rejected = OrderEventKind::Rejected {
+        user_ref: day.user_ref,
+        reason: RejectReason::PriceOutsideCollar,
+        client_order_id: day.client_order_id,
+    };
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(day)), rejected);
+    assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(ioc)), accepted(ioc, 1));
+}
+
+#[test]
 fn a_query_has_its_place_in_the_log_and_its_answer_among_the_answers() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");

@@ -1,6 +1,7 @@
 //! Logging in and out, silence, and coming back.
 
-use tickpath_nasdaq::soupbintcp::{HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginRejectReason, PEER_TIMEOUT};
+use tickpath_exchange::PreLoginLimits;
+use tickpath_nasdaq::soupbintcp::{HEARTBEAT_INTERVAL, LoginRejectReason, PEER_TIMEOUT};
 use tickpath_types::{Nanos, OrderEventKind, Side};
 
 use crate::support::{Client, Heard, PASSWORD, Rig, enter, login, packet, settings};
@@ -81,7 +82,7 @@ fn who_does_not_log_in_is_closed_when_the_time_is_over() {
     let mut slow = Client::connect(rig.endpoints.order_entry);
     slow.send(&login("ANNA", PASSWORD, "", 1)[..20]);
     rig.until_true("two connections", |rig| rig.view.order_server.connections.read() == 2);
-    rig.pass(LOGIN_TIMEOUT - MOMENT);
+    rig.pass(PreLoginLimits::default().deadline - MOMENT);
     assert_eq!((silent.try_hear(), slow.try_hear()), (None, None));
     assert_eq!(rig.view.order_server.disconnects.read(), 0);
     rig.pass(MOMENT);
@@ -194,18 +195,18 @@ fn a_client_gets_thousands_of_messages_that_it_missed() {
 #[test]
 fn connections_that_come_and_go_cost_no_memory() {
     const TURNS: usize = 20;
-    let settings = tickpath_exchange::VenueSettings { max_connections: 2, ..settings() };
-    let mut rig = Rig::with(&settings);
+    let pre_login = PreLoginLimits { connections: 2, per_address: 1, ..PreLoginLimits::default() };
+    let mut rig = Rig::with(&tickpath_exchange::VenueSettings { pre_login, ..settings() });
     let mut anna = rig.log_in("ANNA");
     assert!(tickpath_agent::counts_allocations());
     for round in 1..=10 {
-        // One has the last place, the others are turned away.
+        // The last one stays, the others give way.
         let clients: Vec<_> = (0..6).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
         assert_eq!(rig.allocations_of(TURNS), 0);
-        assert_eq!(rig.view.order_server.connections_refused.read(), round * 5);
+        assert_eq!(rig.view.order_server.pre_login_evicted.read(), round * 5);
         drop(clients);
         assert_eq!(rig.allocations_of(TURNS), 0);
-        assert_eq!(rig.view.order_server.disconnects.read(), round);
+        assert_eq!(rig.view.order_server.disconnects.read(), round * 6);
     }
     rig.assert_serves(&mut anna, 1);
 }
@@ -215,11 +216,12 @@ fn no_more_connections_than_there_may_be() {
     let mut rig = Rig::with(&tickpath_exchange::VenueSettings { max_connections: 2, ..settings() });
     let (mut anna, bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     let mut third = Client::connect(rig.endpoints.order_entry);
+    third.send(&login("CLEO", PASSWORD, "", 1));
     assert_eq!(rig.hear(&mut third), Heard::Closed);
     assert_eq!(rig.view.order_server.connections_refused.read(), 1);
     rig.assert_serves(&mut anna, 1);
     drop(bert);
-    rig.until_true("room", |rig| rig.view.order_server.disconnects.read() == 1);
+    rig.until_true("room", |rig| rig.view.order_server.disconnects.read() == 2);
     rig.log_in("CLEO");
 }
 

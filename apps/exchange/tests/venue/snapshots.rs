@@ -1,7 +1,7 @@
 //! Snapshots that are damaged, and those that cannot be tidied up.
 
 use tickpath_exchange::{Recovery, UserSettings, VenueSettings};
-use tickpath_journal::{Policy, Storage, snapshot_name};
+use tickpath_journal::{ACKNOWLEDGED_FILE, Policy, Storage, snapshot_name};
 use tickpath_types::{Sequence, Side};
 
 use crate::journal::{Site, hear_messages, trade};
@@ -99,15 +99,27 @@ fn users_that_only_a_damaged_snapshot_knows_are_not_forgotten() {
     kill(&site, rig);
 
     let with_dora = site.settings.users.clone();
-    for (place, words) in
-        [(PAYLOAD, "does not lead"), (PAYLOAD - 1, "a user that the snapshot before it does not name")]
-    {
-        let (name, good) = damage_newest(&site, place);
+    let name = snapshots(&site).pop().unwrap();
+    let good = site.disk.contents(&name).unwrap();
+    // Also without its header, and without all of it, what it led to is known; an earlier version did not write that down.
+    for (place, is_recorded, words) in [
+        (Some(PAYLOAD), true, "does not lead"),
+        (Some(PAYLOAD - 1), true, "does not lead"),
+        (None, true, "does not lead"),
+        (Some(PAYLOAD - 1), false, "a user that the snapshot before it does not name"),
+    ] {
+        match place {
+            Some(place) => _ = damage_newest(&site, place),
+            None => site.disk.remove(&name).unwrap(),
+        }
+        if !is_recorded {
+            site.disk.remove(ACKNOWLEDGED_FILE).unwrap();
+        }
         for users in [with_dora.clone(), with_dora[..3].to_vec()] {
             site.settings.users = users;
             assert_refused(&site, &[words, "from a copy"]);
         }
-        site.disk.put(&name, good);
+        site.disk.put(&name, good.clone());
     }
     site.settings.users = with_dora;
     let mut rig = site.start();

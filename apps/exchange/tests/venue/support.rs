@@ -8,8 +8,8 @@ use socket2::{Domain, Socket, Type};
 use tickpath_agent::{AgentFailure, FINISH_TIMEOUT, Invoker, TscClock, thread_allocations};
 use tickpath_exchange::{
     AdminClient, AdminCommand, AdminOutcome, Endpoints, JournalSettings, LoginPolicy, MarketRecovery,
-    MarketRecoverySettings, Password, UserSettings, Venue, VenueJournal, VenueSettings, VenueTracers,
-    VenueView,
+    MarketRecoverySettings, Password, PreLoginLimits, UserSettings, Venue, VenueJournal, VenueSettings,
+    VenueTracers, VenueView,
 };
 use tickpath_journal::{FaultyDisk, Policy};
 use tickpath_matching::EngineLimits;
@@ -60,6 +60,7 @@ pub fn settings() -> VenueSettings {
         retained_responses: 1_024,
         users: USERS.map(user).to_vec(),
         login: LoginPolicy::default(),
+        pre_login: PreLoginLimits::default(),
         cancel_at_shutdown: false,
         line_a: free_multicast_group().unwrap(),
         line_b: free_multicast_group().unwrap(),
@@ -79,6 +80,7 @@ pub fn settings() -> VenueSettings {
         },
         day: tickpath_exchange::DaySettings::default(),
         journal: None,
+        prefault: false,
     }
 }
 
@@ -323,6 +325,15 @@ pub struct Client {
 impl Client {
     pub fn connect(address: SocketAddrV4) -> Client {
         Client::of(TcpStream::connect(address).unwrap())
+    }
+
+    /// A client at another address of the loopback interface.
+    #[allow(dead_code)] // of the suite at the limit of open files
+    pub fn connect_from(from: Ipv4Addr, address: SocketAddrV4) -> Client {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddrV4::new(from, 0).into()).unwrap();
+        socket.connect(&address.into()).unwrap();
+        Client::of(socket.into())
     }
 
     /// A client that has its socket and reaches nobody yet.

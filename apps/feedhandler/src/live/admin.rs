@@ -1,7 +1,6 @@
 //! The Unix socket that commands come by: one line there, one line of JSON back.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
+use tickpath_net::LineSocket;
 use tickpath_types::Symbol;
 
 use super::handler::LiveCommand;
@@ -18,12 +18,10 @@ use super::report;
 
 /// How often it is looked whether somebody connects.
 const ACCEPT_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a command may take to come, and its answer to be taken.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the handler may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest line that is read, in bytes.
-const LINE_MAX: u64 = 256;
+const LINE_LEN_MAX: usize = 256;
 
 /// Why there is no socket, or no answer by it.
 #[derive(Debug, thiserror::Error)]
@@ -74,18 +72,21 @@ impl LiveSocket {
         remove_stale(path)?;
         let listener = UnixListener::bind(path).map_err(failed)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
         let owner = std::fs::metadata(path).map_err(failed)?.uid();
+        let mut socket = LineSocket::new(listener, owner, LINE_LEN_MAX).map_err(failed)?;
         let stop = StopSignal::new();
         let stopped = stop.clone();
         let thread = thread::Builder::new()
             .name("feed-admin".to_owned())
             .spawn(move || {
                 while !stopped.is_stopped() {
-                    match listener.accept() {
-                        Ok((stream, _)) => serve(&stream, owner, &commands),
-                        Err(_) => thread::sleep(ACCEPT_INTERVAL),
-                    }
+                    let Some(call) = socket.poll() else {
+                        thread::sleep(ACCEPT_INTERVAL);
+                        continue;
+                    };
+                    let answer = command(call.line.trim(), &commands)
+                        .unwrap_or_else(|error| json!({"ok": false, "error": error}));
+                    call.answer(&answer.to_string());
                 }
             })
             .map_err(failed)?;
@@ -116,24 +117,6 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
             }
             _ => Err(in_use()),
         },
-    }
-}
-
-/// Answers one client; what it does wrong is its own loss.
-fn serve(stream: &UnixStream, owner: u32, commands: &SyncSender<LiveCommand>) {
-    let is_ours = nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials)
-        .is_ok_and(|peer| peer.uid() == 0 || peer.uid() == owner);
-    if !is_ours || stream.set_nonblocking(false).is_err() {
-        return;
-    }
-    let _ = stream.set_read_timeout(Some(CLIENT_TIMEOUT));
-    let _ = stream.set_write_timeout(Some(CLIENT_TIMEOUT));
-    let mut line = String::new();
-    if BufReader::new(stream.take(LINE_MAX)).read_line(&mut line).is_ok() && !line.is_empty() {
-        let answer =
-            command(line.trim(), commands).unwrap_or_else(|error| json!({"ok": false, "error": error}));
-        let mut stream = stream;
-        let _ = stream.write_all(format!("{answer}\n").as_bytes());
     }
 }
 

@@ -1,5 +1,6 @@
 //! One channel: where its messages come from, its books, what it puts out.
 
+use tickpath_agent::WaitSet;
 use tickpath_feed::{
     ArbiterCounters, BuilderCounters, Channel, ChannelCounters, Framing, HealerCounters, Instruments,
     MessageBooks, SnapshotHealer, TopLevels,
@@ -111,6 +112,8 @@ pub(super) trait LiveFeed: Send {
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize>;
     /// Looks at what is seldom there.
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize;
+    /// Says which packets it waits for.
+    fn wait_for(&self, wait: &mut WaitSet);
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome;
     /// What it has done; walks all instruments.
     fn status(&self) -> ChannelStatus;
@@ -134,6 +137,9 @@ pub(super) trait Source<B: MessageBooks, F: Framing>: Send {
 
     /// Looks at what is seldom there.
     fn do_background_work(&mut self, now: Nanos, channel: &mut Channel<B, F>, out: &mut Sink<'_>) -> usize;
+
+    /// Says which packets it waits for.
+    fn wait_for(&self, wait: &mut WaitSet);
 
     /// The book of an instrument is to be read anew.
     fn resync(&mut self, id: InstrumentId);
@@ -180,6 +186,10 @@ where
 
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
         self.source.do_background_work(now, &mut self.channel, &mut self.output.sink(segment))
+    }
+
+    fn wait_for(&self, wait: &mut WaitSet) {
+        self.source.wait_for(wait);
     }
 
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome {

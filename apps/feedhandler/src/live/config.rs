@@ -4,10 +4,12 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Date, Duration, IdleConfig, Secret, Zone, beside};
+use tickpath_config::{ConfigError, Date, Duration, FileKind, IdleConfig, Secret, Zone, beside};
 use tickpath_feed::{ArbiterConfig, ChannelConfig};
 use tickpath_iex::Feed;
 use tickpath_types::{Nanos, Symbol};
+
+use crate::senders::Senders;
 
 /// Channels of one handler at most.
 pub const CHANNELS_MAX: usize = 64;
@@ -168,9 +170,10 @@ pub struct ChannelSection {
     /// Address of the interface that they come in by.
     #[serde(default = "loopback")]
     pub interface: Ipv4Addr,
-    /// Who may send on the lines; anybody when empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<Ipv4Addr>,
+    /// Addresses that may send on the lines and to the group of snapshots; every address when empty. When absent the
+    /// interface's own where that is a loopback interface, and every address elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<Ipv4Addr>>,
     /// Instruments at most.
     #[serde(default = "default_max_instruments")]
     pub max_instruments: u16,
@@ -300,7 +303,7 @@ impl LiveConfig {
     /// # Errors
     /// [`ConfigError`] in one line that says what to change.
     pub fn load(path: &Path) -> Result<LiveConfig, ConfigError> {
-        let mut config: LiveConfig = tickpath_config::load(path)?;
+        let mut config: LiveConfig = FileKind::Feed.load(path)?;
         config.finish()?;
         for named in [&mut config.admin.socket, &mut config.outputs.folder].into_iter().flatten() {
             *named = beside(path, named);
@@ -379,6 +382,12 @@ impl LiveConfig {
 }
 
 impl ChannelSection {
+    /// Addresses that may send on the lines.
+    #[must_use]
+    pub fn senders(&self) -> Senders {
+        Senders::of(self.sources.as_deref(), self.interface, None)
+    }
+
     /// A channel of this protocol with every default.
     #[must_use]
     pub fn new(name: &str, protocol: ProtocolName) -> ChannelSection {
@@ -388,7 +397,7 @@ impl ChannelSection {
             line_a: None,
             line_b: None,
             interface: loopback(),
-            sources: vec![],
+            sources: None,
             max_instruments: default_max_instruments(),
             max_orders: default_max_orders(),
             reorder_wait: default_reorder_wait(),

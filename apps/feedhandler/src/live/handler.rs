@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex};
 
-use tickpath_agent::{Agent, AgentError, Counter};
+use tickpath_agent::{Agent, AgentError, Counter, WaitSet};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_config::ConfigError;
 use tickpath_feed::{BookBuilder, Channel, IexTp, MoldUdp64, iex, xdp};
@@ -296,6 +296,11 @@ impl Agent for LiveHandler {
             }
         }
         Ok(work)
+    }
+
+    fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
+        self.channels.iter().for_each(|channel| channel.wait_for(wait));
+        wait.until(self.next_background);
     }
 
     fn role_name(&self) -> &'static str {

@@ -70,6 +70,7 @@ impl ItchRecovery {
         let sources = SnapshotSources {
             glimpse: section.glimpse,
             channel: section.snapshots,
+            senders: section.senders(),
             hold_messages: section.hold_snapshot,
         };
         let snapshots = sources.is_any().then(|| {

@@ -1,8 +1,8 @@
 //! The lines of a channel, many datagrams by one system call, and what recovers what they lose.
 
-use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
 
-use tickpath_agent::Counter;
+use tickpath_agent::{Counter, WaitSet};
 use tickpath_feed::{Channel, Framing, Line, MessageBooks};
 use tickpath_net::{MulticastReceiver, NetError, RecvBatch};
 use tickpath_types::{InstrumentId, Nanos};
@@ -11,6 +11,7 @@ use super::channel::{ChannelStatus, Source};
 use super::config::ChannelSection;
 use super::outputs::Sink;
 use super::recovery::Recovery;
+use crate::senders::Senders;
 
 /// Datagrams taken off one line by one call.
 const BATCH: usize = 32;
@@ -31,7 +32,7 @@ pub(super) struct LineDrops {
 pub(super) struct LineSockets {
     receivers: Vec<MulticastReceiver>,
     batch: RecvBatch,
-    sources: Vec<Ipv4Addr>,
+    senders: Senders,
     next: usize,
     pub(super) drops: LineDrops,
 }
@@ -47,7 +48,7 @@ impl LineSockets {
         Ok(LineSockets {
             receivers,
             batch: RecvBatch::new(BATCH, DATAGRAM_MAX),
-            sources: section.sources.clone(),
+            senders: section.senders(),
             next: 0,
             drops: LineDrops::default(),
         })
@@ -64,7 +65,7 @@ impl LineSockets {
                 continue;
             }
             for (received, datagram) in self.batch.iter() {
-                let is_known = self.sources.is_empty() || self.sources.contains(received.from.ip());
+                let is_known = self.senders.allows(*received.from.ip());
                 if received.is_truncated {
                     self.drops.truncated.add(1);
                 } else if !is_known || !take(LINES[line], datagram) {
@@ -74,6 +75,11 @@ impl LineSockets {
             return Ok(count);
         }
         Ok(0)
+    }
+
+    /// Says that it waits for the next datagram.
+    pub(super) fn wait_for(&self, wait: &mut WaitSet) {
+        self.receivers.iter().for_each(|receiver| wait.descriptor(Some(receiver.as_fd())));
     }
 
     /// Datagrams that the kernel dropped because nobody took them in time.
@@ -127,6 +133,10 @@ impl<R, G> LineSource<R, G> {
 }
 
 impl<B: MessageBooks, F: Framing, R: Recovery<B, F>, G: Gate<B>> Source<B, F> for LineSource<R, G> {
+    fn wait_for(&self, wait: &mut WaitSet) {
+        self.lines.wait_for(wait);
+    }
+
     fn do_work(
         &mut self,
         now: Nanos,

@@ -6,6 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use tickpath_agent::{Runner, RunnerError, StopSignal, ThreadPlan, TscClock};
+use tickpath_config::counted;
 use tickpath_types::Nanos;
 
 use super::admin::{LiveSocket, SocketError};
@@ -60,6 +61,19 @@ impl LiveReport {
     pub fn is_believable(&self) -> bool {
         self.channels.iter().all(|channel| channel.status.is_believable())
     }
+
+    /// The reason why the run is incomplete or its books cannot be trusted, in one line; `None` when neither is so.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let lost: u64 = self.channels.iter().map(|channel| channel.status.lines.messages_lost).sum();
+        if lost > 0 {
+            return Some(format!(
+                "{} were lost for good; the counts above say where",
+                counted(lost, "message")
+            ));
+        }
+        (!self.is_believable()).then(|| "some books cannot be trusted; the counts above say why".to_owned())
+    }
 }
 
 /// Runs until `stop`, or for `time`. `path` is the file of the configuration, for the secrets that it names.
@@ -78,6 +92,12 @@ pub fn run(
     let (handler, mut view) = LiveHandler::open(config, path, clock.now(), commands)?;
     for channel in &config.channels {
         notice(Notice::Endpoint(endpoint(channel)));
+        if channel.line_a.is_some() && channel.senders().is_any() {
+            notice(Notice::Trouble(format!(
+                "channel '{}': packets from every address are taken: name the publisher's in sources",
+                channel.name
+            )));
+        }
     }
     if let Some(path) = handler.segment_path() {
         notice(Notice::Endpoint(format!("outputs: {path}")));

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddrV4;
 
+use tickpath_agent::WaitSet;
 use tickpath_book::BooksById;
 use tickpath_feed::{BookBuilder, Channel, MessageBooks, MoldUdp64};
 use tickpath_nasdaq::soupbintcp::{
@@ -212,6 +213,11 @@ impl SoupSource {
 }
 
 impl<B: BooksById + Send> Source<BookBuilder<B>, MoldUdp64> for SoupSource {
+    /// The connection comes and goes: it is looked at.
+    fn wait_for(&self, wait: &mut WaitSet) {
+        wait.soon();
+    }
+
     fn do_work(
         &mut self,
         now: Nanos,

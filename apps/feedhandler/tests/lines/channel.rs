@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_book::{BooksById, FastBooks, OrderBooks};
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, FinalFeed, SnapshotSources};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, FinalFeed, Senders, SnapshotSources};
 use tickpath_lockfree::broadcast;
 use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
@@ -99,6 +99,7 @@ impl Channel {
             line_a: groups[0],
             line_b: groups[1],
             interface: Ipv4Addr::LOCALHOST,
+            senders: Senders::of(None, Ipv4Addr::LOCALHOST, None),
             reader: READER,
             max_instrument: InstrumentId(INSTRUMENTS),
             symbols: vec![],

@@ -1,6 +1,6 @@
 //! Datagrams that are no packets of the session.
 
-use tickpath_feedhandler::LineReader;
+use tickpath_feedhandler::{FeedSettings, LineReader, Senders};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
 use tickpath_types::{BookHealth, Sequence};
 use zerocopy::IntoBytes;
@@ -90,6 +90,21 @@ fn a_number_far_ahead_is_counted_and_changes_nothing() {
     let (feed, recording, _) = channel.finish();
     assert_equal_books(&feed, &recording);
     assert_eq!((feed.arbiter.lines[0].far_ahead, feed.arbiter.gaps_opened), (1, 0));
+}
+
+#[test]
+fn packets_from_addresses_that_may_not_send_are_counted_and_dropped() {
+    let publisher = std::net::Ipv4Addr::new(127, 0, 0, 9);
+    let change = |settings: &mut FeedSettings| {
+        settings.senders = Senders::of(Some(&[publisher]), settings.interface, None);
+    };
+    let Some(mut channel) = Channel::with(change) else { return };
+    for packet in channel.recording.packets() {
+        channel.send_packet(packet, [false; 2]);
+    }
+    channel.until("the drops", |channel| channel.view.counters.unauthorised.read() > 10);
+    assert_eq!(channel.view.counters.packets.each_ref().map(|count| count.read()), [0; 3]);
+    assert_eq!(channel.view.counters.messages.read(), 0);
 }
 
 #[test]

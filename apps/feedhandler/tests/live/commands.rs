@@ -13,7 +13,7 @@ use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketEventKind, Nanos, OrderId, Price, Qty, Sequence, Side,
-    Symbol,
+    Symbol, SystemEventCode,
 };
 
 #[test]
@@ -70,7 +70,7 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     assert_eq!(ask(&socket, "dance").unwrap()["error"], "status, or resync SYMBOL");
     stopper.stop();
     let (report, said, troubles) = handler.join().unwrap();
-    assert!(report.is_believable() && !socket.exists());
+    assert!(report.is_believable() && report.fault().is_none() && !socket.exists());
     // However often it happened, and however the threads ran.
     let of_strangers = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
     assert_eq!(troubles.iter().filter(|line| *line == of_strangers).count(), 1, "{troubles:?}");
@@ -78,6 +78,54 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     let json = to_json(&report.channels, &report.books);
     assert_eq!(json["books"][0]["bid"], json!({"price": "100.0000", "qty": 7}));
     assert!(summary(&report.channels[0]).contains("1 live"), "{}", summary(&report.channels[0]));
+}
+
+/// Both packets are of the day's system events, so that no book is stale.
+#[test]
+fn messages_that_were_lost_for_good_are_a_fault_whatever_the_books_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("feed.sock");
+    let group = free_multicast_group().unwrap();
+    let mut config = LiveConfig::default();
+    config.admin.socket = Some(socket.clone());
+    config.channels.push(ChannelSection {
+        line_a: Some(group),
+        max_instruments: 4,
+        max_orders: 64,
+        ..ChannelSection::new("one", ProtocolName::Itch)
+    });
+    config.finish().unwrap();
+    let stop = StopSignal::new();
+    let stopper = stop.clone();
+    let handler = std::thread::spawn(move || run(&config, None, &stop, None, |_| {}).unwrap());
+    let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
+    let start = Instant::now();
+    let lost = || ask(&socket, "status").map_or(0, |status| as_count(&status));
+    while lost() == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "the loss is counted");
+        for sequence in [1, 1_001] {
+            assert_eq!(sender.send(&system_event(sequence)).unwrap(), SendStatus::Sent);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    stopper.stop();
+    let report = handler.join().unwrap();
+    assert!(report.is_believable(), "no book is known");
+    let fault = report.fault().unwrap();
+    assert!(fault.starts_with("999 messages were lost for good"), "{fault}");
+}
+
+fn as_count(status: &serde_json::Value) -> u64 {
+    status["channels"][0]["gaps"]["messages_lost"].as_u64().unwrap()
+}
+
+fn system_event(sequence: u64) -> Vec<u8> {
+    let sequence = Sequence(sequence);
+    let mut builder = PacketBuilder::new([0; 256], Session::new("DAY").unwrap(), sequence);
+    let kind = MarketEventKind::System(SystemEventCode::StartOfMessages);
+    let event = MarketEvent { sequence, command: sequence, ts: Nanos(1), instrument: InstrumentId(0), kind };
+    builder.push(&market_event_message(&event, None).unwrap()).unwrap();
+    builder.finish().to_vec()
 }
 
 fn one_packet() -> Vec<u8> {

@@ -174,7 +174,7 @@ fn another_session_is_followed_and_a_stranger_is_not() {
     assert_eq!(status.state_hash, recording.state_hash, "nothing of the old session is left");
 
     let mut rig = Rig::open(ProtocolName::Itch, |section| {
-        section.sources = vec![Ipv4Addr::new(127, 0, 0, 9)];
+        section.sources = Some(vec![Ipv4Addr::new(127, 0, 0, 9)]);
     });
     packets("DAY")[..4].iter().for_each(|packet| rig.send_both(packet));
     let status = rig.until("the strangers", || (), |status| status.strangers == 8);

@@ -1,30 +1,27 @@
 //! The socket.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
+use tickpath_net::LineSocket;
 
 use super::Standing;
 use super::command::{AdminClient, AdminCommand, AdminPort, rings};
 use crate::config::Amount;
 use crate::safety::{KillMarker, RiskLimit};
 
-/// Connections at a time; a further one is closed at once.
-const CONNECTIONS_MAX: usize = 8;
 /// Longest line, its end included.
-const LINE_LEN_MAX: u64 = 512;
+const LINE_LEN_MAX: usize = 512;
 /// Longest answer: all accounts, connections and clients have room.
 const ANSWER_LEN_MAX: u64 = 1 << 20;
-/// How long a caller may take to say its line.
+/// Time that a caller waits beside that of the command itself.
 const LINE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the duty cycle may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,7 +88,6 @@ struct Gateway {
     standing: Standing,
     marker: KillMarker,
     client: Mutex<AdminClient>,
-    connections: AtomicUsize,
 }
 
 /// Serves the socket until it is dropped.
@@ -118,20 +114,15 @@ impl AdminDoor {
         remove_stale(path)?;
         let listener = UnixListener::bind(path).map_err(failed)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
         let metadata = std::fs::metadata(path).map_err(failed)?;
         let (client, port) = rings();
-        let gateway = Arc::new(Gateway {
-            standing,
-            marker,
-            client: Mutex::new(client),
-            connections: AtomicUsize::new(0),
-        });
+        let gateway = Gateway { standing, marker, client: Mutex::new(client) };
+        let socket = LineSocket::new(listener, metadata.uid(), LINE_LEN_MAX).map_err(failed)?;
         let stop = StopSignal::new();
-        let (owner, until) = (metadata.uid(), stop.clone());
+        let until = stop.clone();
         let thread = std::thread::Builder::new()
             .name("admin".to_owned())
-            .spawn(move || accept_all(&listener, owner, &gateway, &until))
+            .spawn(move || serve_all(socket, &gateway, &until))
             .map_err(failed)?;
         let file = (metadata.dev(), metadata.ino());
         Ok((AdminDoor { path: path.to_owned(), file, stop, thread: Some(thread) }, port))
@@ -178,52 +169,18 @@ fn remove_stale(path: &Path) -> Result<(), AdminError> {
     }
 }
 
-fn accept_all(listener: &UnixListener, owner: u32, gateway: &Arc<Gateway>, stop: &StopSignal) {
+fn serve_all(mut socket: LineSocket, gateway: &Gateway, stop: &StopSignal) {
     while !stop.is_stopped() {
-        let Ok((stream, _)) = listener.accept() else {
+        let Some(call) = socket.poll() else {
             std::thread::park_timeout(SLEEP);
             continue;
         };
-        let is_allowed = peer_uid(&stream).is_some_and(|uid| uid == owner || uid == 0);
-        if !is_allowed || gateway.connections.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
-            continue;
-        }
-        gateway.connections.fetch_add(1, Ordering::Relaxed);
-        let (served, until) = (Arc::clone(gateway), stop.clone());
-        let thread = std::thread::Builder::new().name("admin-call".to_owned()).spawn(move || {
-            serve(stream, &served, &until);
-            served.connections.fetch_sub(1, Ordering::Relaxed);
-        });
-        if thread.is_err() {
-            gateway.connections.fetch_sub(1, Ordering::Relaxed);
-        }
+        let answer = match gateway.carry_out(call.line.trim(), stop) {
+            Ok(answer) => answer,
+            Err(message) => json!({ "ok": false, "error": message }),
+        };
+        call.answer(&answer.to_string());
     }
-}
-
-/// Who is at the other end, by the kernel's word.
-fn peer_uid(stream: &UnixStream) -> Option<u32> {
-    let credentials =
-        nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials).ok()?;
-    Some(credentials.uid())
-}
-
-/// One line and its answer. Whoever says nothing is left alone after a time.
-fn serve(stream: UnixStream, gateway: &Gateway, stop: &StopSignal) {
-    let timeouts = stream
-        .set_nonblocking(false)
-        .and_then(|()| stream.set_read_timeout(Some(LINE_TIMEOUT)))
-        .and_then(|()| stream.set_write_timeout(Some(LINE_TIMEOUT)));
-    let mut line = String::new();
-    let read = BufReader::new((&stream).take(LINE_LEN_MAX)).read_line(&mut line);
-    if timeouts.is_err() || read.is_err() || !line.ends_with('\n') {
-        return;
-    }
-    let answer = match gateway.carry_out(line.trim(), stop) {
-        Ok(answer) => answer,
-        Err(message) => json!({ "ok": false, "error": message }),
-    };
-    // Where the caller is gone nobody is left to be told.
-    let _ = (&stream).write_all(format!("{answer}\n").as_bytes());
 }
 
 impl Gateway {
@@ -347,6 +304,8 @@ fn call_within(path: &Path, line: &str, patience: Duration) -> Result<Value, Adm
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::config::GatewayConfig;
     use crate::metrics::GatewayMetrics;

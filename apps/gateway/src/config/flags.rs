@@ -45,14 +45,8 @@ impl Overrides {
     /// # Errors
     /// [`ConfigError`] with the line that is none, or when the file cannot be read.
     pub fn load(path: &Path) -> Result<Overrides, ConfigError> {
-        let read = || {
-            let metadata = std::fs::metadata(path)?;
-            if metadata.len() > FLAG_FILE_MAX {
-                return Err(std::io::Error::other(format!("it has more than {FLAG_FILE_MAX} bytes")));
-            }
-            std::fs::read_to_string(path)
-        };
-        let text = read().map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let text = tickpath_config::read_text(path, FLAG_FILE_MAX)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         Overrides::parse(&path.display().to_string(), &text)
     }
 

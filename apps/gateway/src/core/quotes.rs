@@ -367,7 +367,7 @@ impl Core {
             round_trip_ns: self.round_trip(now, asked.asker.create_ns),
             refused,
             origin: Origin::GATEWAY,
-            status: if refusal.is_some() { AckStatus::REJECTED } else { AckStatus::FORWARDED },
+            status: if refusal.is_some() { AckStatus::REJECTED } else { AckStatus::RECEIVED },
             request,
             error: refusal.unwrap_or_default(),
             text: why.map_or(Text::EMPTY, |why| Text::cut(why.as_str())),

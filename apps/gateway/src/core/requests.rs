@@ -156,7 +156,7 @@ impl Core {
                 return self.refuse_order(now, asked, AckType::CREATE, body.side, error, &wanted, door);
             }
         };
-        door.send(asked.client, self.forwarded_order(now, asked, body.side, slot));
+        door.send(asked.client, self.received_order(now, asked, body.side, slot));
         self.accounts[usize::from(asked.account)].open_orders += 1;
         let user = &mut self.users[usize::from(asked.user)];
         user.order_id_max = user.order_id_max.max(asked.client_order_id);
@@ -168,9 +168,9 @@ impl Core {
 
     /// The acknowledgement of an order that its connection takes.
     #[inline(never)]
-    fn forwarded_order(&self, now: Nanos, asked: &Asked, side: EventSide, slot: u32) -> Event {
+    fn received_order(&self, now: Nanos, asked: &Asked, side: EventSide, slot: u32) -> Event {
         let order_id = self.orders.get(slot).map_or(0, |order| order.gateway_id);
-        let status = AckStatus::FORWARDED;
+        let status = AckStatus::RECEIVED;
         self.ack_event(asked, &OrderAck { order_id, status, side, ..self.ack(now, asked, AckType::CREATE) })
     }
 
@@ -266,7 +266,7 @@ impl Core {
         let asked = Asked { client_order_id, ..asked };
         venue.set_rehearsal(true);
         if let Ok(slot) = self.keep_order(now, &asked, &body, venue) {
-            door.rehearse(asked.client, self.forwarded_order(now, &asked, body.side, slot));
+            door.rehearse(asked.client, self.received_order(now, &asked, body.side, slot));
             let _ = self.place(now, slot, venue);
             self.orders.take_back(slot);
         }
@@ -313,7 +313,7 @@ impl Core {
         venue: &mut impl Venue,
     ) {
         match self.try_modify(now, asked, body, door, venue) {
-            Ok(slot) => self.forwarded(now, asked, AckType::MODIFY, slot, door),
+            Ok(slot) => self.received(now, asked, AckType::MODIFY, slot, door),
             Err(error) => {
                 let (side, wanted) = (EventSide::default(), Wanted::from(body));
                 self.refuse_order(now, asked, AckType::MODIFY, side, error, &wanted, door);
@@ -437,7 +437,7 @@ impl Core {
 
     fn cancel(&mut self, now: Nanos, asked: &Asked, door: &mut impl Door, venue: &mut impl Venue) {
         match self.try_cancel(now, asked, door, venue) {
-            Ok(slot) => self.forwarded(now, asked, AckType::CANCEL, slot, door),
+            Ok(slot) => self.received(now, asked, AckType::CANCEL, slot, door),
             Err(error) => self.refuse(now, asked, AckType::CANCEL, EventSide::default(), error, door),
         }
     }
@@ -551,7 +551,7 @@ impl Core {
                 Some(_) => AckStatus::REJECTED,
                 // There is nothing that the venue could answer.
                 None if count == 0 => AckStatus::ACCEPTED,
-                None => AckStatus::FORWARDED,
+                None => AckStatus::RECEIVED,
             },
             request: AckType::CANCEL_ALL,
             error: refusal.unwrap_or_default(),
@@ -756,14 +756,14 @@ impl Core {
         self.stamp.event(ack, about, cause)
     }
 
-    fn forwarded(&self, now: Nanos, asked: &Asked, request: AckType, slot: u32, door: &mut impl Door) {
+    fn received(&self, now: Nanos, asked: &Asked, request: AckType, slot: u32, door: &mut impl Door) {
         let Some(order) = self.orders.get(slot) else { return };
         let ack = OrderAck {
             client_order_id: order.client_id,
             order_id: order.gateway_id,
             external_order_id: order.external_id,
             side: event_side(order.terms.side),
-            status: AckStatus::FORWARDED,
+            status: AckStatus::RECEIVED,
             ..self.ack(now, asked, request)
         };
         let asked = Asked { account: order.account, symbol: order.symbol, ..*asked };

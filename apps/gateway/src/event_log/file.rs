@@ -1,9 +1,11 @@
 //! The files of a log, on a disk that may be full.
 
-use std::fs::{self, File};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use tickpath_config::folder_of;
 use tickpath_types::Nanos;
 
 use super::format::{FileHeader, Origin, RecordHeader, RecordKind};
@@ -50,13 +52,10 @@ impl Disk for SystemDisk {
     type File = File;
 
     fn create(&mut self, path: &Path) -> io::Result<File> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        // What clients trade is nobody else's business.
+        DirBuilder::new().recursive(true).mode(0o700).create(folder_of(path))?;
+        // No other user of the machine may know what clients trade.
         let mut options = File::options();
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.append(true).create_new(true).open(path)
+        options.mode(0o600).append(true).create_new(true).open(path)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Metrics over HTTP, on a thread of their own.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::StopSignal;
 use tickpath_net::{Kernel, NetError};
 use tickpath_types::Nanos;
@@ -12,8 +13,11 @@ use tickpath_web::{HttpResponse, ServerEvent, WebAcceptor, WebConnection, WebLim
 
 use super::{GatewayMetrics, MetricsText, process};
 
-/// Connections at a time; a further one is closed at once.
-const CONNECTIONS_MAX: usize = 16;
+/// Connections at a time, none of which logs in; for a further one the oldest of the address that has the most is closed.
+const CONNECTIONS: PreLoginLimits =
+    PreLoginLimits { connections: 32, per_address: 16, deadline: Nanos::from_secs(60) };
+/// Connections accepted in one turn.
+const ACCEPTS_PER_TURN: usize = 64;
 /// How long the thread sleeps when nothing is to be done.
 const SLEEP: Duration = Duration::from_millis(10);
 /// As Prometheus wants to be told.
@@ -45,6 +49,8 @@ impl MetricsServer {
         let server = Server {
             acceptor,
             connections: Vec::new(),
+            places: PreLogin::new(CONNECTIONS),
+            next_key: 0,
             metrics,
             samplers,
             stop: stop.clone(),
@@ -77,7 +83,10 @@ impl Drop for MetricsServer {
 
 struct Server {
     acceptor: WebAcceptor,
-    connections: Vec<WebConnection>,
+    /// By their keys.
+    connections: Vec<(u64, WebConnection)>,
+    places: PreLogin<Ipv4Addr>,
+    next_key: u64,
     metrics: Arc<GatewayMetrics>,
     samplers: Vec<Sampler>,
     stop: StopSignal,
@@ -98,28 +107,45 @@ impl Server {
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let now = Nanos::from_secs(1) + Nanos(elapsed);
         let mut is_busy = false;
-        while let Ok(Some(connection)) = self.acceptor.accept(now) {
-            is_busy = true;
-            if self.connections.len() < CONNECTIONS_MAX {
-                self.connections.push(connection);
-            }
-        }
         let mut place = 0;
         while place < self.connections.len() {
             let (was_busy, is_over) = self.serve_one(place, now);
             is_busy |= was_busy;
             if is_over {
-                self.connections.swap_remove(place);
+                self.places.remove(self.connections.swap_remove(place).0);
             } else {
                 place += 1;
             }
         }
-        is_busy
+        // Behind the others: a request that has come is answered before its connection could be closed for a newcomer.
+        is_busy | self.accept(now)
+    }
+
+    fn accept(&mut self, now: Nanos) -> bool {
+        while let Some(key) = self.places.expired(now) {
+            self.close(key);
+        }
+        for count in 0..ACCEPTS_PER_TURN {
+            let Ok(Some(connection)) = self.acceptor.accept(now) else { return count > 0 };
+            let peer = *connection.peer_address().ip();
+            if let Some(key) = self.places.victim(peer) {
+                self.close(key);
+            }
+            self.places.admit(now, self.next_key, peer);
+            self.connections.push((self.next_key, connection));
+            self.next_key += 1;
+        }
+        true
+    }
+
+    fn close(&mut self, key: u64) {
+        self.places.remove(key);
+        self.connections.retain(|(known, _)| *known != key);
     }
 
     /// One connection; whether something was done, and whether it is over.
     fn serve_one(&mut self, place: usize, now: Nanos) -> (bool, bool) {
-        let connection = &mut self.connections[place];
+        let connection = &mut self.connections[place].1;
         let asks_for = match connection.receive(now) {
             None => {
                 // What does not leave now leaves with the next look.
@@ -146,7 +172,7 @@ impl Server {
         };
         let response =
             HttpResponse { status, content_type: CONTENT_TYPE, headers: &[], body: body.as_bytes() };
-        self.connections[place].respond(now, &response);
+        self.connections[place].1.respond(now, &response);
         (true, false)
     }
 }

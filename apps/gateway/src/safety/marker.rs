@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tickpath_config::folder_of;
+
 use crate::config::GatewayConfig;
 
 /// A file that is there while the kill switch is on. Not for a duty cycle.
@@ -57,8 +59,7 @@ impl KillMarker {
         {
             return Err(error);
         }
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        fs::File::open(folder_of(&self.path))?.sync_all()
     }
 }
 

@@ -9,7 +9,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, LIFE, Rig, TRADING, order_text};
+use crate::machine::rig::{CLIENT, LIFE, Rig, TRADING, order_text};
 
 /// The label of an order of an earlier life, for the user `trader`.
 fn earlier(client_order_id: u64) -> String {
@@ -129,7 +129,7 @@ fn an_order_that_cannot_be_read_holds_its_instrument_and_nothing_else() {
     assert_eq!((rig.core.foreign_orders(), rig.core.counters().unreadable_orders), ((1, 1), 1));
     rig.create(1_003);
     assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::UNREADABLE_ORDER, 0));
-    rig.request(CLIENT, 1_004, 2, &crate::rig::limit("1", "3000"));
+    rig.request(CLIENT, 1_004, 2, &crate::machine::rig::limit("1", "3000"));
     assert_eq!(rig.count(Method::Buy), 1);
     // As soon as it can be read it is an order as others.
     rig.changes(&open(1_001, "V-1"), "[]");
@@ -141,7 +141,7 @@ fn an_order_that_cannot_be_read_holds_its_instrument_and_nothing_else() {
 fn an_order_of_which_nothing_can_be_read_holds_the_account() {
     let mut rig = Rig::ready_with("", "[{}, 7]");
     assert_eq!((rig.core.ready_accounts(), rig.core.foreign_orders()), (1, (2, 2)));
-    rig.request(CLIENT, 1_004, 2, &crate::rig::limit("1", "3000"));
+    rig.request(CLIENT, 1_004, 2, &crate::machine::rig::limit("1", "3000"));
     assert_eq!(rig.error(), ErrorCode::UNREADABLE_ORDER);
     let mut rig = Rig::with_venue("trade_beside_unreadable = true\n");
     rig.bring_up("[{}]");
@@ -327,7 +327,7 @@ fn an_earlier_life_that_goes_on_keeps_its_orders() {
 fn an_order_that_has_ended_unread_does_not_lift_the_hold_of_others() {
     let mut rig = Rig::ready_with("", "[{}]");
     rig.changes(r#"{"order_state":"cancelled"}"#, "[]");
-    rig.request(CLIENT, 1_004, 2, &crate::rig::limit("1", "3000"));
+    rig.request(CLIENT, 1_004, 2, &crate::machine::rig::limit("1", "3000"));
     assert_eq!(rig.error(), ErrorCode::UNREADABLE_ORDER);
 }
 

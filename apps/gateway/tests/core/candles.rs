@@ -7,7 +7,7 @@ use tickpath_deribit::session::SessionEvent;
 use tickpath_gateway_protocol::{Event, EventKind, ReferenceData, TimeSeries, UpdateKind};
 use tickpath_types::Nanos;
 
-use crate::rig::{Asked, Rig};
+use crate::machine::rig::{Asked, Rig};
 
 const CHART: Method = Method::GetTradingviewChartData;
 const CHANNEL: &str = "chart.trades.BTC-PERPETUAL.1";
@@ -265,13 +265,13 @@ fn what_never_traded_is_asked_for_once() {
     for _ in 0..3 {
         let news = r#"{"timestamp":9,"state":"created","instrument_name":"BTC-NEW"}"#;
         rig.news(0, "instrument.state.any.any", news);
-        rig.reply(Method::GetInstruments, crate::rig::INSTRUMENTS);
+        rig.reply(Method::GetInstruments, crate::machine::rig::INSTRUMENTS);
         rig.pass(Nanos::from_secs(5));
     }
     assert_eq!((rig.count(Method::GetInstruments), rig.count(CHART)), (4, 2));
     rig.core.handle_lost(0, rig.now, &mut rig.door);
     rig.event(0, SessionEvent::Ready);
-    rig.reply(Method::GetInstruments, crate::rig::INSTRUMENTS);
+    rig.reply(Method::GetInstruments, crate::machine::rig::INSTRUMENTS);
     assert_eq!(rig.count(CHART), 3);
 }
 
@@ -284,7 +284,7 @@ fn a_channel_that_the_venue_refuses_has_no_past() {
     rig.join(1, "trader", true);
     rig.event(0, SessionEvent::Ready);
     rig.poll();
-    rig.reply(Method::GetInstruments, crate::rig::INSTRUMENTS);
+    rig.reply(Method::GetInstruments, crate::machine::rig::INSTRUMENTS);
     rig.pass(Nanos::from_secs(10));
     assert_eq!(rig.count(CHART), 0, "no channel is known to stand");
     rig.venue.is_settling = false;
@@ -321,7 +321,7 @@ fn candles_of_what_has_closed_are_given_up() {
     rig.pass(Nanos::from_secs(10));
     assert_eq!(rig.count(CHART), 2);
     // They come back, and all is asked for anew.
-    listed(&mut rig, crate::rig::INSTRUMENTS);
+    listed(&mut rig, crate::machine::rig::INSTRUMENTS);
     rig.reply(CHART, &chart(&[(minute, "8")]));
     rig.pass(Nanos::from_millis(100));
     assert_eq!((rig.count(CHART), told_to_another(&mut rig, 5, 1)), (4, vec![(minute, "8".to_owned())]));

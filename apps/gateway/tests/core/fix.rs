@@ -8,9 +8,9 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, ENTRY, Rig, TRADING, limit};
+use crate::machine::rig::{CLIENT, ENTRY, Rig, TRADING, limit};
 
-const FORWARDED: AckStatus = AckStatus::FORWARDED;
+const RECEIVED: AckStatus = AckStatus::RECEIVED;
 const ACCEPTED: AckStatus = AckStatus::ACCEPTED;
 const REJECTED: AckStatus = AckStatus::REJECTED;
 const TIMEOUT: AckStatus = AckStatus::TIMEOUT;
@@ -58,7 +58,7 @@ impl Rig {
         self.create(id);
         let report = self.report(id, '0', 0, 1, "success");
         self.says(&report);
-        assert_eq!((self.acks(id), self.status(id)), (vec![FORWARDED, ACCEPTED], Some(OrderStatus::WORKING)));
+        assert_eq!((self.acks(id), self.status(id)), (vec![RECEIVED, ACCEPTED], Some(OrderStatus::WORKING)));
     }
 
     /// The FIX session is lost, and comes back.
@@ -217,10 +217,10 @@ fn answers_find_their_requests() {
     let changed =
         rig.report(1001, '0', 0, 2, "success").replace("|38=10|", "|38=20|").replace("44=59000", "44=59001");
     rig.says(&changed);
-    assert_eq!(rig.acks(1001)[2..], [FORWARDED, FORWARDED, ACCEPTED]);
+    assert_eq!(rig.acks(1001)[2..], [RECEIVED, RECEIVED, ACCEPTED]);
     let label = rig.label(1001);
     rig.says(&format!("35=8|39=4|150=4|11=V-1001|41={label}|58=success|"));
-    assert_eq!(rig.acks(1001)[2..], [FORWARDED, FORWARDED, ACCEPTED, ACCEPTED]);
+    assert_eq!(rig.acks(1001)[2..], [RECEIVED, RECEIVED, ACCEPTED, ACCEPTED]);
     // Its quantities are told after that.
     assert_eq!(rig.status(1001), Some(OrderStatus::WORKING));
     let ended =
@@ -254,7 +254,7 @@ fn refusals_come_in_four_messages() {
         "35=j|45={}|372=D|380=4|58=timed_out: ask for the state of the order|",
         rig.sequence()
     ));
-    assert_eq!((rig.acks(1003), rig.status(1003)), (vec![FORWARDED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
+    assert_eq!((rig.acks(1003), rig.status(1003)), (vec![RECEIVED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
     let order = rig.order(1003, "open", 0, 1);
     rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
     assert_eq!(rig.status(1003), Some(OrderStatus::WORKING));
@@ -280,9 +280,9 @@ fn an_answer_that_does_not_come_leads_to_a_question_over_the_websocket() {
     let mut rig = ready();
     rig.create(1001);
     rig.pass(Nanos::from_millis(4_999));
-    assert_eq!(rig.acks(1001), [FORWARDED]);
+    assert_eq!(rig.acks(1001), [RECEIVED]);
     rig.pass(Nanos::from_millis(1));
-    assert_eq!((rig.acks(1001), rig.status(1001)), (vec![FORWARDED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
+    assert_eq!((rig.acks(1001), rig.status(1001)), (vec![RECEIVED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
     let question = rig.last(Method::GetOrderStateByLabel);
     assert_eq!(question.stream, TRADING);
     // Its answer comes after all, before that of the question.
@@ -385,10 +385,10 @@ fn the_websocket_may_be_lost_while_the_session_stands() {
     let mut rig = ready();
     rig.create(1001);
     rig.lose(&[]);
-    assert_eq!((rig.core.ready_accounts(), rig.acks(1001)), (0, vec![FORWARDED]));
+    assert_eq!((rig.core.ready_accounts(), rig.acks(1001)), (0, vec![RECEIVED]));
     let report = rig.report(1001, '0', 0, 1, "success");
     rig.says(&report);
-    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED]);
+    assert_eq!(rig.acks(1001), [RECEIVED, ACCEPTED]);
     let order = rig.order(1001, "open", 0, 1_800_000_000_001);
     rig.log_in(&format!("[{order}]"));
     assert_eq!((rig.core.ready_accounts(), rig.status(1001)), (1, Some(OrderStatus::WORKING)));
@@ -451,7 +451,7 @@ fn a_clients_cancellation_goes_by_the_other_connection_while_the_session_is_down
     assert_eq!(rig.core.ready_accounts(), 0);
     rig.cancel(1001);
     rig.poll();
-    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED, FORWARDED]);
+    assert_eq!(rig.acks(1001), [RECEIVED, ACCEPTED, RECEIVED]);
     assert!(rig.last(Method::Cancel).text.contains("V-1001"));
 }
 

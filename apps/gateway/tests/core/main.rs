@@ -23,7 +23,7 @@ use tickpath_types::Nanos;
 static ALLOCATOR: tickpath_agent::CountingAllocator = tickpath_agent::CountingAllocator;
 
 const ACCEPTED: AckStatus = AckStatus::ACCEPTED;
-const FORWARDED: AckStatus = AckStatus::FORWARDED;
+const RECEIVED: AckStatus = AckStatus::RECEIVED;
 const REJECTED: AckStatus = AckStatus::REJECTED;
 const TIMEOUT: AckStatus = AckStatus::TIMEOUT;
 
@@ -34,7 +34,7 @@ fn a_lost_reply_of_an_order_that_lives_is_found_by_its_label() {
     let buy = rig.last(Method::Buy);
     assert!(buy.text.contains(&rig.label(1001)) && buy.text.contains("\"valid_until\":"), "{}", buy.text);
     rig.lose(&[buy.id]);
-    assert_eq!((rig.acks(1001), rig.status(1001)), (vec![FORWARDED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
+    assert_eq!((rig.acks(1001), rig.status(1001)), (vec![RECEIVED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
     // Nothing is taken before the orders are known again.
     rig.create(1002);
     assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![REJECTED], 1));
@@ -64,7 +64,7 @@ fn a_rehearsal_is_noticed_by_nobody() {
     // The ids that were looked for are still free, and the next.
     let before = rig.core.orders().next_id();
     rig.create(1002);
-    assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![FORWARDED], 2));
+    assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![RECEIVED], 2));
     assert!(rig.core.orders().by_gateway_id(before).is_some());
 }
 
@@ -183,7 +183,7 @@ fn news_may_come_before_the_reply_and_from_an_end_there_is_no_way_back() {
     rig.changes(&cancelled, "[]");
     rig.reply(Method::Buy, &format!(r#"{{"order":{open},"trades":[]}}"#));
     assert_eq!(rig.statuses(1001), [OrderStatus::WORKING, OrderStatus::CANCELED]);
-    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED]);
+    assert_eq!(rig.acks(1001), [RECEIVED, ACCEPTED]);
     assert_eq!(rig.core.accounts()[0].open_orders, 0);
 }
 
@@ -262,7 +262,7 @@ fn the_answer_about_a_forgotten_order_is_not_the_next_ones() {
     // It has the place of the first one, which is forgotten.
     rig.create(1003);
     rig.refuse(Method::Cancel, 11044, "not_open_order");
-    assert_eq!((rig.acks(1003), rig.status(1003)), (vec![FORWARDED], None));
+    assert_eq!((rig.acks(1003), rig.status(1003)), (vec![RECEIVED], None));
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn an_order_without_the_venues_id_is_changed_and_cancelled_by_its_label() {
     let label = rig.label(1001);
     assert!(rig.last(Method::EditByLabel).text.contains(&label));
     assert!(rig.last(Method::CancelByLabel).text.contains(&label));
-    assert_eq!(rig.acks(1001), [FORWARDED, FORWARDED, FORWARDED]);
+    assert_eq!(rig.acks(1001), [RECEIVED, RECEIVED, RECEIVED]);
     rig.reply(Method::CancelByLabel, "1");
     let cancelled = rig.order(1001, "cancelled", 0, 3);
     rig.changes(&cancelled, "[]");
@@ -287,7 +287,7 @@ fn a_refused_change_leaves_the_order_as_it_is() {
     rig.working(1001);
     rig.modify(1001, "200", "59000.5");
     rig.refuse(Method::Edit, 10007, "price_too_high 59100");
-    assert_eq!(rig.acks(1001), [FORWARDED, ACCEPTED, FORWARDED, REJECTED]);
+    assert_eq!(rig.acks(1001), [RECEIVED, ACCEPTED, RECEIVED, REJECTED]);
     assert_eq!(rig.statuses(1001), [OrderStatus::WORKING]);
     // One that is about the order's state leads to a question.
     rig.modify(1001, "200", "59000.5");
@@ -303,7 +303,7 @@ fn a_reply_that_cannot_be_told_exactly_leads_to_a_question() {
     rig.create(1001);
     let odd = rig.order(1001, "open", 0, 1).replace("\"price\":59000,", "\"price\":59000.000000001,");
     rig.reply(Method::Buy, &format!(r#"{{"order":{odd},"trades":[]}}"#));
-    assert_eq!((rig.acks(1001), rig.status(1001)), (vec![FORWARDED, ACCEPTED], Some(OrderStatus::UNKNOWN)));
+    assert_eq!((rig.acks(1001), rig.status(1001)), (vec![RECEIVED, ACCEPTED], Some(OrderStatus::UNKNOWN)));
     assert_eq!(rig.core.counters().faults, 1);
     assert!(rig.last(Method::GetOrderStateByLabel).text.contains(&rig.label(1001)));
 }
@@ -527,6 +527,7 @@ fn what_the_gateway_owes_is_not_forgotten_with_a_clients_own_request() {
     rig.lose(&[]);
     rig.log_in(&format!("[{}]", rig.order(1_002, "open", 0, 1)));
     rig.pass(Nanos::from_secs(2));
-    let of_second = |it: &&crate::rig::Asked| it.method == Method::Cancel && it.text.contains("V-1002");
+    let of_second =
+        |it: &&crate::machine::rig::Asked| it.method == Method::Cancel && it.text.contains("V-1002");
     assert_eq!((rig.venue.asked.iter().filter(of_second).count(), count >= 3), (1, true));
 }

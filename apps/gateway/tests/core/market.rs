@@ -8,7 +8,7 @@ use tickpath_gateway_protocol::{
 
 use tickpath_types::Nanos;
 
-use crate::rig::Rig;
+use crate::machine::rig::Rig;
 
 const BOOK: &str = "book.BTC-PERPETUAL.raw";
 
@@ -215,8 +215,10 @@ fn of_one_message_the_last_event_alone_is_the_last() {
         assert_eq!(flags.iter().filter(|is_last| **is_last).count(), 1, "{channel}");
     }
     rig.create(1001);
-    let (order, trade) =
-        (rig.order(1001, "open", 40, 2), crate::rig::trade_text(&rig.label(1001), "V-1001", "T-1", 40));
+    let (order, trade) = (
+        rig.order(1001, "open", 40, 2),
+        crate::machine::rig::trade_text(&rig.label(1001), "V-1001", "T-1", 40),
+    );
     let from = rig.door.sent.len();
     rig.changes(&order, &format!("[{trade}]"));
     let flags: Vec<bool> = rig.door.sent[from..].iter().map(|(_, event)| event.is_last_in_batch()).collect();

@@ -7,9 +7,9 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, ENTRY, Rig, TRADING};
+use crate::machine::rig::{CLIENT, ENTRY, Rig, TRADING};
 
-const FORWARDED: AckStatus = AckStatus::FORWARDED;
+const RECEIVED: AckStatus = AckStatus::RECEIVED;
 const ACCEPTED: AckStatus = AckStatus::ACCEPTED;
 const REJECTED: AckStatus = AckStatus::REJECTED;
 const TIMEOUT: AckStatus = AckStatus::TIMEOUT;
@@ -24,13 +24,13 @@ fn asked_of(count: u64) -> Rig {
     rig.poll();
     assert_eq!(rig.count(Method::Cancel), count as usize);
     let first = rig.quote_acks()[0];
-    assert_eq!((first.origin, first.status, first.done), (Origin::GATEWAY, FORWARDED, count as u32));
+    assert_eq!((first.origin, first.status, first.done), (Origin::GATEWAY, RECEIVED, count as u32));
     rig
 }
 
 /// Answers the cancellation of an order.
 fn answer(rig: &mut Rig, id: u64, outcome: &str) {
-    let is_it = |asked: &&crate::rig::Asked| {
+    let is_it = |asked: &&crate::machine::rig::Asked| {
         asked.method == Method::Cancel && asked.text.contains(&format!("V-{id}"))
     };
     let asked = rig.venue.asked.iter().rev().find(is_it).unwrap().clone();

@@ -9,7 +9,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, Rig, TRADING, limit, trade_text};
+use crate::machine::rig::{CLIENT, Rig, TRADING, limit, trade_text};
 
 const SYMBOL: u32 = 1;
 const DONE: &str = r#"{"errors":[],"errors_count":0,"orders_count":2,"trades_count":0}"#;
@@ -76,7 +76,7 @@ fn both_sides_leave_by_one_request_and_become_orders() {
         assert!(asked.text.contains(part), "{part} in {}", asked.text);
     }
     let first = rig.quote_acks()[0];
-    assert_eq!((first.origin, first.status, first.quote_set), (Origin::GATEWAY, AckStatus::FORWARDED, 7));
+    assert_eq!((first.origin, first.status, first.quote_set), (Origin::GATEWAY, AckStatus::RECEIVED, 7));
     // What is on its way counts as open.
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 2);
     let orders = [quote("Q-1", "buy", 59_000, "open", 0, 1), quote("Q-2", "sell", 61_000, "open", 0, 1)];
@@ -176,7 +176,7 @@ fn what_cannot_be_is_refused_here() {
     let one = MassQuote { ask_quantity: "0".parse().unwrap(), ..base };
     assert_eq!(rig.count(Method::MassQuote), 0);
     rig.request(CLIENT, 0, SYMBOL, &one);
-    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::FORWARDED);
+    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::RECEIVED);
     let text = rig.last(Method::MassQuote).text;
     assert!(!text.contains("\"ask\""), "{text}");
     // The credits of the venue are used up: nothing left, and nothing is counted.
@@ -347,7 +347,7 @@ fn the_kill_switch_and_a_dry_run_hold() {
     assert!(rig.last(Method::Cancel).text.contains("Q-9"));
     // What takes risk away is taken.
     rig.request(CLIENT, 0, 0, &CancelQuotes::default());
-    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::FORWARDED);
+    assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::RECEIVED);
 
     let mut dry = Rig::dry_with("mmp_group = 'desk'\n");
     dry.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
@@ -450,7 +450,7 @@ fn quotes_are_pulled_while_the_account_is_not_ready() {
     rig.lose(&[]);
     rig.request(CLIENT, 0, 0, &CancelQuotes::default());
     let ack = *rig.quote_acks().last().unwrap();
-    assert_eq!((ack.request, ack.status), (AckType::CANCEL_QUOTES, AckStatus::FORWARDED));
+    assert_eq!((ack.request, ack.status), (AckType::CANCEL_QUOTES, AckStatus::RECEIVED));
     assert_eq!((rig.count(Method::CancelQuotes), rig.count(Method::Cancel)), (0, 0));
     // One of them outlived the connection; which one it is is not waited for.
     rig.event(TRADING, tickpath_deribit::session::SessionEvent::Ready);

@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 
 use tickpath_gateway::safety::RiskLimit;
 
-use crate::rig::{CLIENT, Rig, limit};
+use crate::machine::rig::{CLIENT, Rig, limit};
 
 #[test]
 fn an_order_that_cannot_be_is_refused_with_the_reason() {
@@ -101,7 +101,7 @@ fn the_connections_refusal_is_the_clients_and_the_id_stays_free() {
     rig.create(1001);
     assert_eq!((rig.error(), rig.core.orders().live_count()), (ErrorCode::VENUE_RATE_LIMITED, 0));
     rig.create(1001);
-    assert_eq!(rig.acks(1001), [AckStatus::REJECTED, AckStatus::FORWARDED]);
+    assert_eq!(rig.acks(1001), [AckStatus::REJECTED, AckStatus::RECEIVED]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn an_order_that_its_connection_does_not_take_after_all_is_rejected() {
     let mut rig = Rig::ready();
     (rig.venue.refusal, rig.venue.is_refusal_late) = (Some(RequestError::NotReady), true);
     rig.create(1001);
-    assert_eq!(rig.acks(1001), [AckStatus::FORWARDED]);
+    assert_eq!(rig.acks(1001), [AckStatus::RECEIVED]);
     let update = rig.all::<OrderUpdate>().last().unwrap();
     assert_eq!((update.status, update.error), (OrderStatus::REJECTED, ErrorCode::NOT_READY));
     assert_eq!((rig.core.accounts()[0].open_orders, rig.core.orders().live_count()), (0, 0));
@@ -178,7 +178,7 @@ fn a_dry_run_sends_nothing() {
     let text = "dry_run = true\n";
     let mut rig = Rig::dry(text);
     rig.create(1001);
-    assert_eq!((rig.count(Method::Buy), rig.acks(1001)), (0, vec![AckStatus::FORWARDED]));
+    assert_eq!((rig.count(Method::Buy), rig.acks(1001)), (0, vec![AckStatus::RECEIVED]));
     assert_eq!(rig.status(1001), Some(OrderStatus::REJECTED));
 }
 
@@ -377,7 +377,7 @@ fn a_refusal_that_says_nothing_of_what_was_done_leaves_the_order_in_doubt() {
         rig.create(1001);
         rig.refuse(Method::Buy, code, "who knows");
         assert_eq!(rig.status(1001), Some(OrderStatus::UNKNOWN), "{code}");
-        assert_eq!(rig.acks(1001), [AckStatus::FORWARDED, AckStatus::TIMEOUT], "{code}");
+        assert_eq!(rig.acks(1001), [AckStatus::RECEIVED, AckStatus::TIMEOUT], "{code}");
         assert_eq!(rig.core.accounts()[0].open_orders, 1, "{code}");
         let order = rig.order(1001, "open", 0, 1);
         rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
@@ -399,8 +399,8 @@ fn a_cancellation_is_taken_while_the_account_is_not_ready() {
     assert_eq!(rig.error(), ErrorCode::NOT_READY);
     rig.cancel(1001);
     rig.cancel(1001);
-    let forwarded = [AckStatus::FORWARDED, AckStatus::ACCEPTED, AckStatus::FORWARDED, AckStatus::FORWARDED];
-    assert_eq!((rig.acks(1001), rig.count(Method::Cancel)), (forwarded.to_vec(), 0));
+    let received = [AckStatus::RECEIVED, AckStatus::ACCEPTED, AckStatus::RECEIVED, AckStatus::RECEIVED];
+    assert_eq!((rig.acks(1001), rig.count(Method::Cancel)), (received.to_vec(), 0));
     rig.log_in(&orders);
     assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1001")), (1, true));
     // And while the gateway stops.

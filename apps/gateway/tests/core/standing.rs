@@ -10,7 +10,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::rig::{CLIENT, Rig, TRADING};
+use crate::machine::rig::{CLIENT, Rig, TRADING};
 
 /// The limits that the client was told last.
 fn told(rig: &Rig) -> RiskLimits {

@@ -2,18 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod one;
-#[path = "../../../deribit-front/tests/running/mod.rs"]
-mod running;
 mod story;
-#[path = "../story/support.rs"]
-#[allow(dead_code)] // its own venue is not used here
-mod support;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use running::Running;
-use support::{PERPETUAL, TestClient, TestGateway, fixed};
+use crate::running::Running;
+use crate::support::{PERPETUAL, TestClient, TestGateway, fixed};
 use tickpath_agent::TscClock;
 use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit::method::Method;

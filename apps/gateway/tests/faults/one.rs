@@ -3,7 +3,7 @@
 use tickpath_deribit_front::FaultKind;
 use tickpath_gateway_protocol::{AckStatus, OrderAck, OrderStatus};
 
-use crate::Place;
+use crate::faults::Place;
 use crate::support::fixed;
 
 #[test]
@@ -153,7 +153,7 @@ fn what_the_venue_refuses_is_told_with_its_words_and_not_sent_again() {
     place.wait("the order", |place| place.is(stays, OrderStatus::WORKING));
     let words = |place: &Place, id: u64| {
         let mut acks = place.trader.all::<OrderAck>().map(|(_, ack)| ack);
-        acks.rfind(|ack| ack.client_order_id == id && ack.status != AckStatus::FORWARDED)
+        acks.rfind(|ack| ack.client_order_id == id && ack.status != AckStatus::RECEIVED)
     };
     // As many as there are refusals.
     for count in 1..=6 {

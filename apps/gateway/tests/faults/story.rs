@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_deribit_front::FaultKind;
 use tickpath_gateway_protocol::OrderStatus;
 
-use crate::{PATIENCE, Place};
+use crate::faults::{PATIENCE, Place};
 
 /// Orders of a story that the venue takes; those that are refused because there is no connection do not count.
 const ORDERS: usize = 120;

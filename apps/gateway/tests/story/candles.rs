@@ -7,7 +7,7 @@ use tickpath_gateway_protocol::{
     Event, Fixed, OrderStatus, Ready, ReadyScope, ReferenceData, Side, TimeSeries, UpdateKind,
 };
 
-use crate::log::files;
+use crate::story::log::files;
 use crate::support::{TestClient, TestGateway, TestVenue, fixed};
 
 const NAME: &str = "ETH-PERPETUAL";

@@ -11,7 +11,7 @@ use tickpath_gateway_protocol::{
     TimeInForce, TradeUpdate, Transport, Trigger,
 };
 
-use crate::relay::Relay;
+use crate::story::relay::Relay;
 use crate::support::{Killable, PERPETUAL, TestClient, TestGateway, TestVenue, fixed};
 
 /// Keys of the table `[venue]` with which orders go by FIX through this door.
@@ -70,7 +70,7 @@ fn an_order_by_fix_lives_and_is_cancelled() {
     let id = trader.create(account, symbol, Side::BUY, "100", "59000");
     let working = trader.wait_order(id, OrderStatus::WORKING);
     trader.wait_acks(id, 2);
-    assert_eq!(trader.acks(id), [AckStatus::FORWARDED, AckStatus::ACCEPTED]);
+    assert_eq!(trader.acks(id), [AckStatus::RECEIVED, AckStatus::ACCEPTED]);
     assert_eq!((working.price, working.remaining_quantity), (fixed("59000"), fixed("100")));
     assert!(!working.external_order_id.is_empty());
     trader.cancel(account, symbol, id);
@@ -80,7 +80,7 @@ fn an_order_by_fix_lives_and_is_cancelled() {
     assert_eq!((last.origin, last.status), (Origin::EXCHANGE, AckStatus::ACCEPTED));
     assert_eq!(
         trader.acks(id),
-        [AckStatus::FORWARDED, AckStatus::ACCEPTED, AckStatus::FORWARDED, AckStatus::ACCEPTED]
+        [AckStatus::RECEIVED, AckStatus::ACCEPTED, AckStatus::RECEIVED, AckStatus::ACCEPTED]
     );
     assert_eq!(trader.statuses(id), [OrderStatus::WORKING, OrderStatus::CANCELED]);
     // Which transport trades is told.
@@ -114,7 +114,7 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
     maker.modify(of_maker, symbol, resting, "1000", "60011");
     maker.wait("the change", |own| own.order(resting).filter(|it| it.price == fixed("60011")));
     maker.wait_acks(resting, 6);
-    assert!(maker.acks(resting).iter().all(|ack| [AckStatus::FORWARDED, AckStatus::ACCEPTED].contains(ack)));
+    assert!(maker.acks(resting).iter().all(|ack| [AckStatus::RECEIVED, AckStatus::ACCEPTED].contains(ack)));
 
     // Both sides are told of a part, with its trade and the price.
     let taking = trader.create(account, symbol, Side::BUY, "400", "60011");
@@ -244,7 +244,7 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     relay.drop_answers(true);
     let lives = trader.create(account, symbol, Side::BUY, "100", "59001");
     trader.wait_order(lives, OrderStatus::WORKING);
-    assert_eq!(trader.acks(lives), [AckStatus::FORWARDED], "the WebSocket told of it, FIX has not answered");
+    assert_eq!(trader.acks(lives), [AckStatus::RECEIVED], "the WebSocket told of it, FIX has not answered");
     relay.cut();
     trader.wait_lost_fix(1);
     assert_eq!(trader.wait_acks(lives, 2).error, ErrorCode::CONNECTION_LOST);
@@ -393,8 +393,9 @@ fn a_run_with_orders_by_fix_is_logged_and_replayed() {
     gateway.stop();
     drop(relay);
     venue.stop();
-    let found = crate::log::files(&logs);
-    let count = |text: &str| found.iter().map(|file| crate::log::count(file, text.as_bytes())).sum::<usize>();
+    let found = crate::story::log::files(&logs);
+    let count =
+        |text: &str| found.iter().map(|file| crate::story::log::count(file, text.as_bytes())).sum::<usize>();
     assert_eq!(count("\u{1}35=D\u{1}"), 3, "what was sent is in the log");
     assert!(count("\u{1}35=8\u{1}") >= 2, "what came too");
     assert_eq!(count("\u{1}554="), 0, "no password is");

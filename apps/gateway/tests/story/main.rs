@@ -7,23 +7,18 @@ mod limits;
 mod log;
 mod quotes;
 mod relay;
-#[path = "../../../deribit-front/tests/running/mod.rs"]
-mod running;
 mod slow;
 mod standing;
 mod stop;
-mod support;
 mod tls;
 mod ways;
 
+use crate::support;
 use std::time::{Duration, Instant};
 
-use tickpath_agent::{Agent, CountingAllocator, TscClock, thread_allocations};
+use tickpath_agent::{Agent, TscClock, thread_allocations};
 
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-use support::{Killable, PERPETUAL, TestGateway, TestVenue, fixed};
+use crate::support::{Killable, PERPETUAL, TestGateway, TestVenue, fixed};
 use tickpath_gateway_protocol::{
     AckStatus, Event, MarketByPrice, OrderStatus, PositionUpdate, Ready, ReadyScope, ReferenceData, Side,
     StreamStatus, TopOfBook, TradeUpdate,
@@ -39,7 +34,7 @@ fn an_order_lives_and_is_cancelled() {
     let id = trader.create(account, symbol, Side::BUY, "100", "59000");
     assert_eq!(id, 1001);
     let working = trader.wait_order(id, OrderStatus::WORKING);
-    assert_eq!(trader.acks(id), [AckStatus::FORWARDED, AckStatus::ACCEPTED]);
+    assert_eq!(trader.acks(id), [AckStatus::RECEIVED, AckStatus::ACCEPTED]);
     assert_eq!(
         (working.order_id, working.price, working.remaining_quantity),
         (10_000_001, fixed("59000"), fixed("100"))
@@ -56,7 +51,7 @@ fn an_order_lives_and_is_cancelled() {
     trader.wait("the last ack", |own| (own.acks(id).len() == 4).then_some(()));
     assert_eq!(
         trader.acks(id),
-        [AckStatus::FORWARDED, AckStatus::ACCEPTED, AckStatus::FORWARDED, AckStatus::ACCEPTED]
+        [AckStatus::RECEIVED, AckStatus::ACCEPTED, AckStatus::RECEIVED, AckStatus::ACCEPTED]
     );
     assert_eq!(trader.statuses(id), [OrderStatus::WORKING, OrderStatus::CANCELED]);
     gateway.stop();
@@ -229,7 +224,7 @@ fn duty_cycles_do_not_allocate(keys: impl Fn(&TestVenue) -> String) {
         .symbol;
     // The codec's buffer of a connection grows until what comes at once has room in it: that is so when much has waited.
     let ids: Vec<u64> = (0..BURST).map(|_| trader.create(1, symbol, Side::BUY, "100", "59000")).collect();
-    until(&mut trader, &|own| own.acks(ids[BURST - 1]).contains(&AckStatus::FORWARDED));
+    until(&mut trader, &|own| own.acks(ids[BURST - 1]).contains(&AckStatus::RECEIVED));
     while waiting_bytes(venue.address.port()) < BURST_LEN_MIN {
         assert!(Instant::now() < deadline, "the venue's answers do not come");
         std::thread::sleep(Duration::from_millis(1));

@@ -40,7 +40,7 @@ fn quote(bid: &str, ask: &str) -> MassQuote {
 fn answer(client: &mut TestClient, request: AckType, id: u64) -> QuoteAck {
     client.wait("the venue's answer", |own| {
         let acks = own.events.iter().filter_map(|event| event.quote_ack());
-        let of_venue = |ack: &QuoteAck| ack.origin == Origin::EXCHANGE || ack.status != AckStatus::FORWARDED;
+        let of_venue = |ack: &QuoteAck| ack.origin == Origin::EXCHANGE || ack.status != AckStatus::RECEIVED;
         acks.filter(of_venue).find(|ack| ack.request == request && ack.request_id == id)
     })
 }

@@ -35,7 +35,7 @@ fn a_flood_is_banned_at_the_rings_and_at_the_door() {
     let refused: Vec<ErrorCode> = ids[20..].iter().map(|id| refusal(&mut flood, *id)).collect();
     assert_eq!(refused[0], ErrorCode::RATE_LIMITED);
     assert!(refused[1..].iter().all(|error| *error == ErrorCode::BANNED), "{refused:?}");
-    assert!(ids[..20].iter().all(|id| flood.acks(*id)[0] == AckStatus::FORWARDED), "{}", flood.story());
+    assert!(ids[..20].iter().all(|id| flood.acks(*id)[0] == AckStatus::RECEIVED), "{}", flood.story());
     let trigger = flood.wait("the ban", |own| own.all::<RateLimitTrigger>().next().map(|(_, it)| it));
     assert_eq!((trigger.limit, trigger.reason), (RateLimitKind::USER, RateLimitReason::BANNED));
     // The same user by another client is told for how long; others are as before.
@@ -88,7 +88,7 @@ fn connections_that_are_dropped_on_purpose_come_back_and_lose_no_order() {
         let id = trader.create(account, symbol, Side::BUY, "100", "59000");
         trader.wait("an answer", |own| own.acks(id).first().map(|_| ()));
         // It may have met a connection that was just dropped.
-        if trader.acks(id)[0] == AckStatus::FORWARDED {
+        if trader.acks(id)[0] == AckStatus::RECEIVED {
             break id;
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -97,12 +97,14 @@ impl Market {
         let requests = UdpEndpoint::bind(any_port)?;
         let server = requests.local_address();
         let (events, events_out) = spsc::channel(RING);
+        let mut store = MessageStore::new(1 << 16);
+        store.prefault();
         let config = PublisherConfig {
             session: Session::new("LAB").context("a session name")?,
             instruments: table.clone(),
             packet_bytes: DATAGRAM_LEN_MAX,
             heartbeat: Nanos::from_millis(1),
-            store: MessageStore::new(1 << 16),
+            store,
             durable: None,
             is_session_kept: false,
         };

@@ -232,11 +232,11 @@ fn trade(
         let id = client.next_order_id();
         let start = context.clock.ticks();
         client.request(account, symbol, id, &order)?;
-        let forwarded = wait_for(stop, || Ok(client.poll().and_then(|event| ack_of(&event, id))))?;
+        let received = wait_for(stop, || Ok(client.poll().and_then(|event| ack_of(&event, id))))?;
         let ticks = context.clock.ticks() - start;
-        if forwarded.status != AckStatus::FORWARDED {
+        if received.status != AckStatus::RECEIVED {
             found.refused += 1;
-            bail!("order {number} was not forwarded: {forwarded:?}");
+            bail!("order {number} was not received: {received:?}");
         }
         found.trips.push(ticks);
         // The venue, which has no core of its own, needs this one for its answer.

@@ -122,12 +122,14 @@ impl Feed {
         let (events, events_out) = spsc::channel(EVENT_RING);
         let (tracer, stamps) = Trace::new(TRACE_RING);
         let counters = Arc::new(PublisherCounters::default());
+        let mut store = MessageStore::new(1 << 20);
+        store.prefault();
         let config = PublisherConfig {
             session: Session::new("LAB").context("a session name")?,
             instruments: instruments(INSTRUMENTS),
             packet_bytes: DATAGRAM_LEN_MAX,
             heartbeat: Nanos::from_secs(3_600),
-            store: MessageStore::new(1 << 20),
+            store,
             durable: None,
             is_session_kept: false,
         };

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use tickpath_agent::{IdleStrategy, StopSignal};
 use tickpath_exchange::{
-    Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue,
-    VenueJournal, VenueSettings, VenueTracers, VenueView,
+    Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password, PreLoginLimits, UserSettings,
+    Venue, VenueJournal, VenueSettings, VenueTracers, VenueView,
 };
 use tickpath_journal::Policy;
 use tickpath_lockfree::records;
@@ -112,6 +112,7 @@ pub(super) fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Res
         retained_responses: 1 << 10,
         users: vec![UserSettings::new(USER, Password::plain(USER))],
         login: LoginPolicy::default(),
+        pre_login: PreLoginLimits::default(),
         cancel_at_shutdown: false,
         line_a: free_multicast_group()?,
         line_b: free_multicast_group()?,
@@ -128,6 +129,7 @@ pub(super) fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Res
         },
         day: tickpath_exchange::DaySettings::default(),
         journal: None,
+        prefault: true,
     })
 }
 

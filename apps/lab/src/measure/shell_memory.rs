@@ -25,10 +25,11 @@ fn commands() -> String {
 
 /// Measured once, since every round would find the same.
 pub(super) fn open(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
-    let Some([program, ..]) = lab.options.counting_command.as_deref() else {
-        return Ok(Prepared::Missing("it is a program's: use `tickpath lab bench`".to_owned()));
+    let program = match lab.program_beside("shell") {
+        Ok(program) => program,
+        Err(why) => return Ok(Prepared::Missing(why)),
     };
-    let mut samples = match measure(program) {
+    let mut samples = match measure(&program) {
         Ok(samples) => samples,
         Err(_) if lab.options.stop.is_stopped() => bail!("interrupted"),
         Err(error) if error.is::<NoValgrind>() => return Ok(Prepared::Missing(error.to_string())),
@@ -117,7 +118,7 @@ impl Place {
 
 fn shell(program: &OsString, valgrind: &[OsString], config: &Path) -> anyhow::Result<Output> {
     let mut command = Command::new("valgrind");
-    command.args(valgrind).arg(program).arg("shell").arg("--config").arg(config).arg("-c").arg(commands());
+    command.args(valgrind).arg(program).arg("--config").arg(config).arg("-c").arg(commands());
     command.env("TICKPATH_CLIENT_ID", CLIENT_ID).env("TICKPATH_CLIENT_SECRET", SECRET).stdin(Stdio::null());
     match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(NoValgrind.into()),

@@ -179,10 +179,11 @@ pub(super) fn open_view(context: Context) -> anyhow::Result<Round> {
 }
 
 pub(super) fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
-    let Some([program, ..]) = lab.options.counting_command.as_deref() else {
-        return Ok(Prepared::Missing("it is a program's: use `tickpath lab bench`".to_owned()));
+    let program = match lab.program_beside("ticks") {
+        Ok(program) => program,
+        Err(why) => return Ok(Prepared::Missing(why)),
     };
-    let (program, effort) = (program.clone(), lab.context.effort);
+    let effort = lab.context.effort;
     let clock = lab.context.clock;
     let round: Round = Box::new(move || {
         let sending = if effort == Effort::Full { SENDING } else { SENDING / 3 };
@@ -190,7 +191,7 @@ pub(super) fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
         let report = folder.path().join("report.json");
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let mut child = Command::new(&program)
-            .args(["ticks", "watch", &listener.local_addr()?.to_string(), "--no-tui", "--for"])
+            .args(["watch", &listener.local_addr()?.to_string(), "--no-tui", "--for"])
             .arg(format!("{}ms", (sending + SPARE).as_millis()))
             .arg("--json")
             .arg(&report)

@@ -32,9 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const TICKS_EACH: u64 = 1_000;
 
 pub(super) fn open(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
-    let Some(program) = lab.options.counting_command.as_ref().and_then(|command| command.first()).cloned()
-    else {
-        return Ok(Prepared::Missing("the server is the program tickpath, and this is another".to_owned()));
+    let program = match lab.program_beside("ticks") {
+        Ok(program) => program,
+        Err(why) => return Ok(Prepared::Missing(why)),
     };
     let clients = lab.context.effort.count(CLIENTS).max(10);
     let stop = lab.options.stop.clone();
@@ -102,7 +102,7 @@ struct Client {
 impl Server {
     fn start(program: &OsStr, rate: &str, time: Duration, report: &Path) -> anyhow::Result<Server> {
         let mut child = Command::new(program)
-            .args(["ticks", "serve", "--listen", "127.0.0.1:0", "--rate", rate, "--for"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--rate", rate, "--for"])
             .arg(format!("{}s", time.as_secs()))
             .arg("--json")
             .arg(report)

@@ -1,4 +1,4 @@
-//! Last row: keys, and the newest note or the host; above it, in a roomy view, the notes.
+//! Last row: keys, and the notes in turn or the host; above it, in a roomy view, the notes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,10 +7,12 @@ use ratatui::text::{Line, Span};
 use crate::data::MarketView;
 use crate::{format, palette};
 
+/// Time that a note is shown.
+const NOTE_SECONDS: u64 = 3;
 /// Keys and what they do.
 const KEYS: [(&str, &str); 3] = [("q", "quit"), ("space", "freeze"), ("↑↓", "scroll")];
 
-/// `with_note` says whether the newest note has no other place.
+/// `with_note` says whether the notes have no other place.
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) {
     if area.is_empty() {
         return;
@@ -22,13 +24,19 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) 
     }
     let (x, _) = buf.set_line(area.x, area.y, &keys, area.width);
     let room = usize::from(area.right().saturating_sub(x + 1));
-    let (text, style) = match view.notes.last().filter(|_| with_note) {
+    let (text, style) = match note_of(view).filter(|_| with_note) {
         Some(note) => (format!("! {}", format::printable(note)), palette::WARN),
         None => (format::printable(&view.host), palette::LABEL),
     };
     let text = shorten(&text, room);
     let width = Line::raw(text.as_str()).width() as u16;
     buf.set_string((area.right() - 1).saturating_sub(width).max(x), area.y, text, style);
+}
+
+/// Each note has its turn: together they have no room.
+fn note_of(view: &MarketView) -> Option<&String> {
+    let turn = view.elapsed.as_secs() / NOTE_SECONDS;
+    view.notes.get(usize::try_from(turn).unwrap_or(0) % view.notes.len().max(1))
 }
 
 /// The newest notes, oldest on top.

@@ -10,9 +10,9 @@ use crate::{format, palette};
 
 const COLUMNS: [Column; 5] = [
     Column::text("Latency", 22, 0),
-    Column::number("p50", 6, 0),
-    Column::number("p99", 6, 0),
-    Column::number("max", 6, 1),
+    Column::number("p50 us", 6, 0),
+    Column::number("p99 us", 6, 0),
+    Column::number("max us", 7, 1),
     Column::number("count", 9, 2),
 ];
 
@@ -42,7 +42,7 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, is_roomy: bool) {
 }
 
 fn row(span: &LatencyView) -> Vec<Cell> {
-    let time = |ns: u64| if span.count == 0 { "-".to_owned() } else { format::latency(ns) };
+    let time = |ns: u64| if span.count == 0 { "-".to_owned() } else { format::micros(ns) };
     vec![
         (format::printable(&span.name), palette::ACCENT),
         (time(span.p50_ns), palette::VALUE),

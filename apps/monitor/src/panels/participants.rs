@@ -1,4 +1,7 @@
-//! Each participant in one row, and their totals: positions and P&L of a closed market sum to zero.
+//! Each participant in one row, and their totals.
+//!
+//! Positions and P&L of a closed market sum to zero, but participants publish them at different times, so the totals leave
+//! them out while the market trades. The proofs at the end add them up.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,18 +21,22 @@ const COLUMNS: [Column; 8] = [
     Column::number("refused", 7, 5),
 ];
 
+/// Columns of what does not add up while participants trade.
+const POSITION: usize = 5;
+const PNL: usize = 6;
+
 pub fn render(area: Rect, buf: &mut Buffer, participants: &[ParticipantView], is_roomy: bool) {
     if area.is_empty() {
         return;
     }
     let inner = super::section(area, buf, "Participants", is_roomy);
     let total = total(participants);
-    let amounts = participants.iter().chain([&total]).map(|participant| participant.pnl);
+    let amounts = participants.iter().map(|participant| participant.pnl);
     let decimals = format::price_decimals(amounts);
     let room = usize::from(inner.height.saturating_sub(1));
     let mut rows: Vec<_> = participants.iter().map(|it| row(it, decimals)).collect();
     if is_roomy && !participants.is_empty() {
-        rows.push(row(&total, decimals).into_iter().map(|(text, _)| (text, palette::LABEL)).collect());
+        rows.push(total_row(&total, decimals));
     }
     if rows.len() > room && room > 0 {
         let left_out = rows.len() - (room - 1);
@@ -59,6 +66,14 @@ fn row(participant: &ParticipantView, decimals: usize) -> Vec<Cell> {
     ]
 }
 
+fn total_row(total: &ParticipantView, decimals: usize) -> Vec<Cell> {
+    let mut cells: Vec<Cell> =
+        row(total, decimals).into_iter().map(|(text, _)| (text, palette::LABEL)).collect();
+    cells[POSITION].0 = "-".to_owned();
+    cells[PNL].0 = "-".to_owned();
+    cells
+}
+
 /// The row that stands for those without room.
 fn more(left_out: usize) -> Vec<Cell> {
     let mut cells = vec![(format!("+ {left_out} more"), palette::LABEL)];
@@ -75,8 +90,6 @@ fn total(participants: &[ParticipantView]) -> ParticipantView {
         total.orders = total.orders.saturating_add(participant.orders);
         total.fills = total.fills.saturating_add(participant.fills);
         total.volume = total.volume.saturating_add(participant.volume);
-        total.position = total.position.saturating_add(participant.position);
-        total.pnl = total.pnl.saturating_add(participant.pnl);
         total.refused = total.refused.saturating_add(participant.refused);
     }
     total

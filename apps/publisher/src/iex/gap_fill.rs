@@ -20,7 +20,7 @@ const SEGMENTS_PER_CYCLE: usize = 16;
 const REQUESTS_PER_CYCLE: usize = 64;
 /// Requests that one address may make.
 const REQUESTS: RateLimit = RateLimit { per_second: 20_000, burst: 4_000 };
-/// TCP connections at a time; further ones are closed at once.
+/// TCP clients at a time; of further ones see [`Clients`].
 const CONNECTIONS_MAX: usize = 16;
 /// How long a TCP client may take for its request, and between two pieces that it takes.
 const IDLE_MAX: Nanos = Nanos::from_secs(10);
@@ -150,12 +150,12 @@ pub(super) struct TcpGapFill {
 impl TcpGapFill {
     pub(super) fn open(address: SocketAddrV4) -> Result<TcpGapFill, NetError> {
         let sizes = BufferSizes { receive: Request::LEN_MAX * 2, pending: PENDING_LEN };
-        let clients = Clients::bind(address, sizes, CONNECTIONS_MAX)?;
+        let clients = Clients::bind(address, sizes, CONNECTIONS_MAX, IDLE_MAX)?;
         Ok(TcpGapFill { clients, buffer: vec![0; SEGMENT_LEN].into_boxed_slice(), resent: 0 })
     }
 
     pub(super) fn poll(&mut self, now: Nanos, stream: &Stream, store: &Store) -> usize {
-        let mut work = self.clients.accept(now, Asked::default);
+        let mut work = 0;
         for client in &mut self.clients.list {
             work += match client.state.ranges {
                 None => client.read(now, stream, &mut self.clients.refused),
@@ -167,7 +167,7 @@ impl TcpGapFill {
             };
             client.is_gone |= now.since(client.latest) > IDLE_MAX;
         }
-        work
+        work + self.clients.accept(now, Asked::default)
     }
 
     pub(super) fn counters(&self) -> [(&'static str, u64); 3] {
@@ -191,6 +191,7 @@ impl Client<Asked> {
             Err(RequestError::Truncated { .. }) => {}
             Ok((request, _)) if is_ours(stream, &request) => {
                 let run = |range: &Range| (range.first.get() as u64, range.last.get() as u64 + 1);
+                self.has_asked = true;
                 self.state.ranges = Some(request.ranges.iter().map(run).collect());
             }
             _ => {

@@ -13,7 +13,7 @@ use super::Stream;
 use super::image::Image;
 use crate::clients::{Client, Clients};
 
-/// Connections at a time; further ones are closed at once.
+/// Clients at a time; of further ones see [`Clients`].
 const CONNECTIONS_MAX: usize = 16;
 /// Bytes for one client that the kernel has not taken, and room beside them for refusals.
 const PENDING_LEN: usize = 64 << 10;
@@ -42,15 +42,15 @@ pub(super) struct SnapServer {
 impl SnapServer {
     pub(super) fn open(address: SocketAddrV4) -> Result<SnapServer, NetError> {
         let sizes = BufferSizes { receive: 1 << 10, pending: PENDING_LEN + REFUSALS_LEN };
-        let clients = Clients::bind(address, sizes, CONNECTIONS_MAX)?;
+        let clients = Clients::bind(address, sizes, CONNECTIONS_MAX, IDLE_MAX)?;
         Ok(SnapServer { clients, requests: 0, snapshots: 0 })
     }
 
     /// `last` is the number of the last message in the image; `None` when it is not whole.
     pub(super) fn poll(&mut self, now: Nanos, stream: &Stream, image: &Image, last: Option<u64>) -> usize {
-        let work = self.clients.accept(now, Answer::default);
-        (0..self.clients.list.len())
-            .fold(work, |work, index| work + self.serve(index, now, stream, image, last))
+        let work: usize =
+            (0..self.clients.list.len()).map(|index| self.serve(index, now, stream, image, last)).sum();
+        work + self.clients.accept(now, Answer::default)
     }
 
     fn serve(
@@ -75,6 +75,7 @@ impl SnapServer {
                     Frame::Request(_) if is_active => Err(ErrorCode::ALREADY_ACTIVE),
                     Frame::Request(request) => {
                         self.requests += 1;
+                        client.has_asked = true;
                         check(&request, self.requests, stream, last)
                     }
                     _ => Err(ErrorCode::UNKNOWN_MESSAGE),

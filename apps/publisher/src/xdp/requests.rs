@@ -15,7 +15,7 @@ use super::jobs::{JOBS_MAX, Job};
 use crate::clients::{Client, Clients};
 use crate::store::Store;
 
-/// Connections at a time; further ones are closed at once.
+/// Clients at a time; of further ones see [`Clients`].
 const CONNECTIONS_MAX: usize = 32;
 /// Sources that are known in a day; further ones are refused.
 const SOURCES_MAX: usize = 64;
@@ -79,7 +79,7 @@ impl RequestServer {
     pub(super) fn open(address: SocketAddrV4) -> Result<RequestServer, NetError> {
         let sizes = BufferSizes { receive: RECEIVE_LEN, pending: 16 << 10 };
         Ok(RequestServer {
-            clients: Clients::bind(address, sizes, CONNECTIONS_MAX)?,
+            clients: Clients::bind(address, sizes, CONNECTIONS_MAX, HEARTBEAT + HEARTBEAT_ANSWER)?,
             used: HashMap::new(),
             requests: 0,
             accepted: 0,
@@ -91,12 +91,12 @@ impl RequestServer {
     /// Reads what was asked; what will be answered is added to `jobs`.
     pub(super) fn poll(&mut self, now: Nanos, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
         let new = || Known { source: None, next_heartbeat: now + HEARTBEAT, answer_by: None, sequence: 1 };
-        let mut work = self.clients.accept(now, new);
+        let mut work = 0;
         for index in 0..self.clients.list.len() {
             work += self.read(index, market, jobs);
             self.silent += u64::from(self.clients.list[index].keep_alive(now));
         }
-        work
+        work + self.clients.accept(now, new)
     }
 
     fn read(&mut self, index: usize, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
@@ -134,6 +134,7 @@ impl RequestServer {
         jobs: &mut VecDeque<Job>,
     ) {
         let parsed = Message::parse(message);
+        self.clients.list[index].has_asked |= parsed.is_ok();
         if let Ok(Message::HeartbeatResponse(response)) = &parsed {
             self.clients.list[index].state.answer_by = None;
             return self.know(index, response.source_id);

@@ -16,8 +16,8 @@ const COPY_LATE_NS: u64 = 1_000_000_000;
 pub(crate) const NO_LINE: usize = usize::MAX;
 /// Bytes of packets that are held for one that is missing; with more it counts as lost.
 const HELD_BYTES_MAX: usize = 16 << 20;
-/// Packets of which the content is remembered, to be compared with their copies on another line: each has the place that
-/// its first number says, and the latest of two for one place has it.
+/// Packets of which the content is remembered, to be compared with their copies: each has the place that its first number
+/// says, and the latest of two for one place has it.
 const RECENT_LEN: usize = 4_096;
 
 /// What a channel brought, and what it did not.
@@ -51,8 +51,9 @@ pub struct ChannelReport {
     pub malformed: u64,
     /// Packets that carry other messages than their copies on another line.
     pub disagreements: u64,
-    /// Packets whose numbers jumped back by more than a second without a word, and whose messages were left out; of several
-    /// in a row those before the one with which the numbering was taken to begin anew.
+    /// Packets whose numbers jumped back without a word, and whose messages were left out: on a line that brought these
+    /// numbers before with other contents, or more than a second ago. Of several in a row those before the one with which
+    /// the numbering was taken to begin anew.
     pub jumped_back: u64,
     /// Packets that are no part of the sequence: refreshes and the like.
     pub skipped: u64,
@@ -68,6 +69,28 @@ pub(crate) struct Held {
     pub(crate) number: u64,
     pub(crate) payload: Vec<u8>,
     count: u64,
+}
+
+/// A packet that is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Recent {
+    first: u64,
+    content: u32,
+    count: u16,
+    line: u16,
+}
+
+/// How a packet compares with the one that is remembered for its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Copy {
+    /// A packet with the same messages.
+    Same,
+    /// One with other messages, which came on the same line ...
+    Reused,
+    /// ... or on another.
+    Disagrees,
+    /// None.
+    Unknown,
 }
 
 /// What is to be done with the messages of a packet.
@@ -97,16 +120,14 @@ pub(crate) struct Channel {
     held_bytes: usize,
     /// When the gap was noticed that is open.
     gap_since: Option<u64>,
-    /// First numbers, counts and contents of packets, for who has more than one line.
-    recent: Vec<(u64, u64, u32)>,
+    /// The latest packets, by [`recent_place`].
+    recent: Vec<Recent>,
     /// The next number at two times, the first of them so long ago that no copy of what was before it comes any more.
     past: [(u64, u64); 2],
     /// Packets in a row whose numbers jumped back.
     back_run: u32,
     /// Lines that were first with something: a bit each, of the first 64.
     leaders: u64,
-    /// Remember contents also of a single line: whether another flow is a line of this channel shows by them.
-    pub(crate) is_remembering: bool,
 }
 
 impl Channel {
@@ -129,15 +150,8 @@ impl Channel {
         self.report.lines[line].1 += 1;
     }
 
-    /// Judges messages `first..first + count` of a line, [`NO_LINE`] for what was asked for, whose content is hashed by `content` where there are several lines.
-    pub(crate) fn judge(
-        &mut self,
-        line: usize,
-        first: u64,
-        count: u64,
-        ts_ns: u64,
-        content: impl FnOnce() -> u32,
-    ) -> Verdict {
+    /// Judges messages `first..first + count` of a line, [`NO_LINE`] for what was asked for, with a digest of their content.
+    pub(crate) fn judge(&mut self, line: usize, first: u64, count: u64, ts_ns: u64, content: u32) -> Verdict {
         let next = *self.next.get_or_insert_with(|| {
             self.report.first_sequence = first;
             self.end = first;
@@ -147,11 +161,19 @@ impl Channel {
         let leader = u32::try_from(line).ok().and_then(|line| 1_u64.checked_shl(line)).unwrap_or_default();
         let end = first.saturating_add(count);
         self.end = self.end.max(end);
-        if self.report.lines.len() > 1 || self.is_remembering {
-            self.compare(first, count, content());
-        }
+        let packet = Recent { first, content, count: count as u16, line: line as u16 };
+        let copy = self.compare(packet, end > next);
         if end <= next {
-            if end <= self.past[0].1 && self.leaders & leader != 0 {
+            let is_led = self.leaders & leader != 0;
+            let is_old = end <= self.past[0].1;
+            let is_jump = match copy {
+                Copy::Reused => true,
+                Copy::Same => is_old && is_led,
+                // A late copy may have been forgotten, but not of the only line.
+                Copy::Unknown => is_led && (is_old || self.report.lines.len() == 1),
+                Copy::Disagrees => false,
+            };
+            if is_jump {
                 self.back_run += 1;
                 if self.back_run == JUMP_BACK_PACKETS {
                     return Verdict::Anew;
@@ -292,21 +314,28 @@ impl Channel {
 
     /// True when a packet with these messages came a moment ago.
     pub(crate) fn remembers(&self, first: u64, count: u64, content: u32) -> bool {
-        self.recent.get(recent_place(first)) == Some(&(first, count, content))
+        let known = self.recent.get(recent_place(first)).copied().unwrap_or_default();
+        (known.first, u64::from(known.count), known.content) == (first, count, content)
     }
 
-    /// Compares a packet with its copy, if that has come, or remembers it.
-    fn compare(&mut self, first: u64, count: u64, content: u32) {
+    /// Compares a packet with its copy, if that has come; one that is `new` is remembered.
+    fn compare(&mut self, packet: Recent, is_new: bool) -> Copy {
         if self.recent.is_empty() {
-            self.recent.resize(RECENT_LEN, (0, 0, 0));
+            self.recent.resize(RECENT_LEN, Recent::default());
         }
-        let recent = &mut self.recent[recent_place(first)];
-        let (known_first, known_count, known) = *recent;
-        if (known_first, known_count) == (first, count) {
-            self.report.disagreements += u64::from(known != content);
-        } else {
-            *recent = (first, count, content);
+        let recent = &mut self.recent[recent_place(packet.first)];
+        if (recent.first, recent.count) != (packet.first, packet.count) {
+            *recent = if is_new { packet } else { *recent };
+            return Copy::Unknown;
         }
+        if recent.content == packet.content {
+            return Copy::Same;
+        }
+        if recent.line == packet.line && !is_new {
+            return Copy::Reused;
+        }
+        self.report.disagreements += 1;
+        Copy::Disagrees
     }
 }
 
@@ -331,7 +360,7 @@ mod tests {
     }
 
     fn judge(channel: &mut Channel, first: u64, count: u64, ts_ns: u64) -> Verdict {
-        let verdict = channel.judge(0, first, count, ts_ns, || 7);
+        let verdict = channel.judge(0, first, count, ts_ns, 7);
         if verdict == Verdict::Hold {
             channel.hold(first, count, 0, b"held");
         }
@@ -374,8 +403,8 @@ mod tests {
     #[test]
     fn lines_that_disagree_are_told_and_a_restart_forgets() {
         let mut channel = of_two_lines();
-        channel.judge(0, 1, 2, 0, || 1);
-        channel.judge(1, 1, 2, 0, || 2);
+        channel.judge(0, 1, 2, 0, 1);
+        channel.judge(1, 1, 2, 0, 2);
         assert_eq!(channel.report.disagreements, 1);
         channel.restart(1);
         assert_eq!(judge(&mut channel, 1, 2, 0), Verdict::Take(0));
@@ -387,22 +416,37 @@ mod tests {
         const SECOND: u64 = COPY_LATE_NS;
         let mut channel = of_two_lines();
         for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
-            assert_eq!(channel.judge(0, number, 1, ts_ns, || 7), Verdict::Take(0));
+            assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
         }
         // Just now, on the same line and on the other; long ago, on the other, which was never first; and on the same.
         for (line, number) in [(0, 3), (1, 3), (1, 1), (0, 1)] {
-            assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, || 7), Verdict::Duplicate);
+            assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, 7), Verdict::Duplicate);
         }
         assert_eq!((channel.report.duplicates, channel.report.jumped_back), (3, 1));
         // Something new between them, and then three in a row.
-        assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, || 7), Verdict::Take(0));
+        assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, 7), Verdict::Take(0));
         let verdicts: Vec<_> =
-            (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, || 7)).collect();
+            (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, 7)).collect();
         let (last, others) = verdicts.split_last().unwrap();
         assert!(*last == Verdict::Anew && others.iter().all(|verdict| *verdict == Verdict::Duplicate));
         channel.restart(1);
-        assert_eq!(channel.judge(0, 1, 1, 12 * SECOND + 3, || 7), Verdict::Take(0));
+        assert_eq!(channel.judge(0, 1, 1, 12 * SECOND + 3, 7), Verdict::Take(0));
         assert_eq!((channel.report.jumped_back, channel.report.restarts), (u64::from(JUMP_BACK_PACKETS), 1));
+    }
+
+    #[test]
+    fn numbers_that_come_again_with_other_contents_are_no_copies() {
+        let mut channel = Channel::new("C".to_owned());
+        channel.line(addresses()[0]);
+        for number in 1..=3 {
+            assert_eq!(channel.judge(0, number, 1, number, 7), Verdict::Take(0));
+        }
+        // A copy, other contents, and numbers that came in other packets: all within a moment.
+        for (first, count, content) in [(2, 1, 7), (2, 1, 8), (1, 3, 9)] {
+            assert_eq!(channel.judge(0, first, count, 4, content), Verdict::Duplicate);
+        }
+        assert_eq!((channel.report.duplicates, channel.report.jumped_back), (1, 2));
+        assert_eq!(channel.report.disagreements, 0);
     }
 
     #[test]
@@ -413,11 +457,11 @@ mod tests {
         let packet = vec![0; 1 << 20];
         for index in 0..16 {
             assert!(!channel.give_up(Some(0)));
-            channel.judge(0, 3 + index, 1, 0, || 0);
+            channel.judge(0, 3 + index, 1, 0, 0);
             channel.hold(3 + index, 1, 0, &packet);
         }
         assert!(!channel.give_up(Some(0)));
-        channel.judge(0, 19, 1, 0, || 0);
+        channel.judge(0, 19, 1, 0, 0);
         channel.hold(19, 1, 0, &packet);
         assert!(channel.give_up(Some(0)));
     }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use tickpath_capture::{Format, InputMeter, Packet, PacketBlock, PacketCounters, Segment, Transport};
 use tickpath_iex as iex_tp;
 use tickpath_iex::Feed;
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::moldudp64::{self, Kind};
 use tickpath_types::Sequence;
 
@@ -18,6 +19,7 @@ use super::market::{self, Market, Origin, PacketMark, Run};
 use super::protocol::{Protocol, is_soup_of_itch, of_datagram};
 use super::report::{CaptureReport, DESTINATIONS_NAMED, UnknownPackets};
 use super::soup::{Messages, SoupStream};
+use crate::message::is_end_of_snapshot;
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{Ended, Session};
@@ -27,9 +29,6 @@ use xdp::{Aside, Waiting};
 const FLOWS_MAX: usize = 1 << 16;
 /// Channels that are put in sequence; packets of more count as unknown.
 const CHANNELS_MAX: usize = 1 << 10;
-
-/// Bytes of the beginning and of the end that a digest is of.
-const DIGEST_LEN: usize = 48;
 
 /// Packets that belong together: of UDP all that go to one address, of TCP one direction of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,6 +51,8 @@ enum FlowKind {
     Undecided,
     /// The channel and line of the packet that came last.
     Mold(Option<(ChannelKey, Place)>),
+    /// Snapshots of a session of MoldUDP64, under its name and with numbers of their own.
+    MoldSnapshots,
     Soup(Box<SoupStream>, usize),
     /// As of MoldUDP64.
     Iex(Option<(ChannelKey, Place)>),
@@ -188,6 +189,10 @@ impl<'s> Demux<'s> {
         }
         match &flow.kind {
             &FlowKind::Mold(last) => self.mold(index, last, packet, run),
+            FlowKind::MoldSnapshots => {
+                self.mold_snapshot(index, packet);
+                Ok(())
+            }
             &FlowKind::Iex(last) => self.iex(index, last, packet, run),
             FlowKind::Xdp(_) | FlowKind::XdpWaiting(_) => self.xdp(index, packet, run),
             FlowKind::Undecided | FlowKind::Soup(..) => {
@@ -209,6 +214,11 @@ impl<'s> Demux<'s> {
             self.malformed(flow, last.map(|(_, place)| place));
             return Ok(());
         };
+        if ends_snapshot(packet.payload, &mold) {
+            self.flows[flow].kind = FlowKind::MoldSnapshots;
+            self.mold_snapshot(flow, packet);
+            return Ok(());
+        }
         let key = ChannelKey::Mold(mold.session().0);
         let place = match last {
             Some((known, place)) if known == key => place,
@@ -234,9 +244,24 @@ impl<'s> Demux<'s> {
             channel.report.unnumbered += count;
             channel.report.messages += count;
             let messages = mold.messages().map(|(_, message)| message);
-            return self.push(place.channel, packet.number, Origin::default(), messages, run);
+            return self.push(place.channel, packet, Origin::default(), messages, run);
         }
         self.take(place, first, count, packet, mold.messages().map(|(_, message)| message), run)
+    }
+
+    /// A packet of snapshots beside a session of MoldUDP64: they are no part of its sequence.
+    fn mold_snapshot(&mut self, flow: usize, packet: &Packet<'_>) {
+        let Ok(mold) = moldudp64::Packet::parse(packet.payload) else { return self.malformed(flow, None) };
+        let session = mold.session().0;
+        let name = || format!("session {}", session_name(&session));
+        match self.place(ChannelKey::Mold(session), market::Kind::Itch, name, packet) {
+            Some(Place { channel, line }) => {
+                let channel = &mut self.channels[channel].channel;
+                channel.count_packet(line);
+                channel.report.skipped += 1;
+            }
+            None => self.beyond += 1,
+        }
     }
 
     /// A segment of IEX-TP.
@@ -312,7 +337,7 @@ impl<'s> Demux<'s> {
             market::Kind::Iex(_) => iex_tp::Header::LEN,
             market::Kind::Xdp(_) => tickpath_nyse::HEADER_LEN,
         };
-        let content = || content(packet.payload, header_len);
+        let content = content(packet.payload, header_len);
         let mut verdict = self.channels[index].channel.judge(place.line, first, count, packet.ts_ns, content);
         if verdict == Verdict::Anew {
             self.flush(run)?;
@@ -325,7 +350,7 @@ impl<'s> Demux<'s> {
         match verdict {
             Verdict::Take(known) => {
                 let origin = self.origin(index, packet.payload);
-                self.push(index, packet.number, origin, messages.skip(known as usize), run)?;
+                self.push(index, packet, origin, messages.skip(known as usize), run)?;
             }
             Verdict::Duplicate | Verdict::Anew => {}
             Verdict::Hold => {
@@ -366,7 +391,7 @@ impl<'s> Demux<'s> {
         let mut messages = std::mem::take(&mut self.stream_messages);
         let channel = *channel;
         stream.handle_segment(segment, packet.payload, &mut messages);
-        let applied = self.stream_messages(channel, packet.number, &messages, run);
+        let applied = self.stream_messages(channel, (packet.number, Some(packet.ts_ns)), &messages, run);
         self.stream_messages = messages;
         applied
     }
@@ -375,7 +400,7 @@ impl<'s> Demux<'s> {
     fn stream_messages(
         &mut self,
         channel: usize,
-        number: u64,
+        (number, ts_ns): (u64, Option<u64>),
         messages: &Messages,
         run: &mut Run<'_>,
     ) -> Result<(), ReplayError> {
@@ -385,7 +410,7 @@ impl<'s> Demux<'s> {
         if own.messages.is_empty() {
             return Ok(());
         }
-        own.packets.push(PacketMark { first: 0, number, origin: Origin::default() });
+        own.packets.push(PacketMark { first: 0, number, ts_ns, origin: Origin::default() });
         self.channels[channel].channel.report.messages += own.messages.len() as u64;
         self.flush(run)?;
         self.flush(&mut own)
@@ -468,7 +493,7 @@ impl<'s> Demux<'s> {
     fn push<'a>(
         &mut self,
         channel: usize,
-        number: u64,
+        packet: &Packet<'_>,
         origin: Origin,
         messages: impl Iterator<Item = &'a [u8]>,
         run: &mut Run<'a>,
@@ -478,7 +503,12 @@ impl<'s> Demux<'s> {
             self.flush(run)?;
             run.market = market;
         }
-        run.packets.push(PacketMark { first: run.messages.len(), number, origin });
+        run.packets.push(PacketMark {
+            first: run.messages.len(),
+            number: packet.number,
+            ts_ns: Some(packet.ts_ns),
+            origin,
+        });
         run.messages.extend(messages);
         Ok(())
     }
@@ -494,7 +524,7 @@ impl<'s> Demux<'s> {
                 let market = self.channels[index].market;
                 let mut own = Run { market, ..Run::default() };
                 let origin = self.origin(index, &held.payload);
-                own.packets.push(PacketMark { first: 0, number: held.number, origin });
+                own.packets.push(PacketMark { first: 0, number: held.number, ts_ns: None, origin });
                 let messages = &mut own.messages;
                 extend(messages, self.markets[market].kind, &held.payload, known as usize);
                 self.flush(&mut own)?;
@@ -550,6 +580,8 @@ impl<'s> Demux<'s> {
             };
             let mut report = market.finish(path, format, &mut session);
             report.contradictions.extend(capture.contradictions());
+            report.contradictions.extend(capture.crossed_from_the_middle(&report.integrity));
+            report.reservations.extend(capture.reservations());
             if let Some(error) = read_error.as_ref().filter(|_| index == 0) {
                 report.integrity.read_error = Some(error.clone());
                 report.contradictions.insert(0, error.clone());
@@ -590,7 +622,7 @@ impl<'s> Demux<'s> {
                 self.markets[market].name = format!("ITCH 5.0, {}", report.name);
             }
             let packets = report.packets;
-            self.stream_messages(channel, 0, &messages, &mut run)?;
+            self.stream_messages(channel, (0, None), &messages, &mut run)?;
             self.channels[channel].channel.report.packets = packets;
         }
         Ok(())
@@ -609,6 +641,14 @@ impl<'s> Demux<'s> {
         destinations.truncate(DESTINATIONS_NAMED);
         UnknownPackets { count, destinations }
     }
+}
+
+/// Whether a packet ends with the message that ends a snapshot of ITCH.
+fn ends_snapshot(payload: &[u8], mold: &moldudp64::Packet<'_>) -> bool {
+    const LEN: usize = EndOfSnapshot::LEN;
+    // A look at where it would be first: it is in no packet of a session.
+    let may_end = payload.len() >= LEN && payload[payload.len() - LEN] == b'G';
+    may_end && mold.messages().last().is_some_and(|(_, message)| is_end_of_snapshot(message))
 }
 
 /// Whether there are numbers for as many messages from this one on.
@@ -654,17 +694,44 @@ fn session_name(session: &[u8; 10]) -> String {
     }
 }
 
-/// A short digest of a packet's messages, to compare it with its copy: of its length, of the beginning behind its header,
-/// whose send time may differ from line to line, and of the end.
+/// A digest of a packet's messages, to compare it with its copy: of all behind its header, whose send time may differ from
+/// line to line.
 fn content(payload: &[u8], header_len: usize) -> u32 {
-    let head = payload.get(header_len..).unwrap_or(payload);
-    let tail = &head[head.len().saturating_sub(DIGEST_LEN)..];
-    let head = &head[..head.len().min(DIGEST_LEN)];
-    head.chunks(8).chain(tail.chunks(8)).fold(payload.len() as u32, |sum, chunk| {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    let messages = payload.get(header_len..).unwrap_or(payload);
+    // Four sums, none of which waits for another.
+    let mut sums = [messages.len() as u64, 1, 2, 3];
+    let mut words = messages.chunks_exact(32);
+    for block in &mut words {
+        for (sum, word) in sums.iter_mut().zip(block.as_chunks::<8>().0) {
+            *sum = (*sum ^ u64::from_le_bytes(*word)).wrapping_mul(MIX).rotate_left(29);
+        }
+    }
+    for (chunk, at) in words.remainder().chunks(8).zip(0..) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
-        let word = u64::from_le_bytes(word) ^ u64::from(sum) << 16;
-        let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 32) as u32 ^ mixed as u32
-    })
+        let sum: &mut u64 = &mut sums[at];
+        *sum = (*sum ^ u64::from_le_bytes(word)).wrapping_mul(MIX).rotate_left(29);
+    }
+    let sum = sums.into_iter().fold(0_u64, |all, sum| (all ^ sum).wrapping_mul(MIX).rotate_left(32));
+    sum as u32 ^ (sum >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_behind_the_header_is_in_the_digest() {
+        for len in [1, 7, 8, 31, 32, 33, 64, 100, 1_400] {
+            let payload: Vec<u8> = (0..20 + len).map(|byte| byte as u8).collect();
+            let digest = content(&payload, 20);
+            for at in 0..payload.len() {
+                let mut other = payload.clone();
+                other[at] ^= 0x10;
+                assert_eq!(content(&other, 20) == digest, at < 20, "byte {at} of {len}");
+            }
+            assert_ne!(content(&[&payload[..], &[0]].concat(), 20), digest, "a zero more");
+        }
+    }
 }

@@ -24,11 +24,14 @@ use crate::integrity::Judgement;
 use crate::itch::INFO;
 use crate::message::{RecordedMessage, Source, Types};
 use crate::moment::Calendar;
+use crate::options::ReplayOptions;
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Ended, PassState, Session};
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
+/// Messages are captured so soon after what they tell, but for the clocks' differences: far less than zones differ by.
+const SAME_TIME_NS: u64 = 600_000_000_000;
 
 /// Messages of one market that follow each other in the file, and the packets that they came in.
 #[derive(Debug, Default)]
@@ -46,6 +49,8 @@ pub(super) struct PacketMark {
     pub(super) first: usize,
     /// Its number in the file.
     pub(super) number: u64,
+    /// When it was captured; `None` of one that was held.
+    pub(super) ts_ns: Option<u64>,
     pub(super) origin: Origin,
 }
 
@@ -87,6 +92,8 @@ pub(super) struct Market {
     exported: ExportedRows,
     /// True when its window is over.
     pub(super) is_ended: bool,
+    /// Of ITCH: whose midnight its times count from was found out.
+    is_midnight_known: bool,
 }
 
 type ItchPair = Pair<BookBuilder<Indexed<FastBooks>>, BookBuilder<Indexed<PlainBooks>>>;
@@ -182,6 +189,32 @@ impl Market {
             read: 0,
             exported: ExportedRows::default(),
             is_ended: false,
+            is_midnight_known: kind != Kind::Itch,
+        }
+    }
+
+    /// Finds out whose midnight the times of ITCH count from: that of UTC where messages are then of the time at which they
+    /// were captured, and not of New York's; our own venue's are.
+    fn learn_midnight(&mut self, options: &ReplayOptions, run: &Run<'_>) {
+        self.is_midnight_known = true;
+        let captured = run.packets.iter().map(|packet| packet.ts_ns);
+        for (captured_ns, (_, messages)) in captured.zip(run.by_packet()) {
+            let newest = messages.iter().map(RecordedMessage::ts_ns).max().filter(|ts_ns| *ts_ns > 0);
+            let Some((captured_ns, ts_ns)) = captured_ns.zip(newest) else { continue };
+            let is_near = |zone: Zone| {
+                let of_day = zone.local_ns(captured_ns) % NS_PER_DAY;
+                let apart = of_day.abs_diff(ts_ns % NS_PER_DAY);
+                apart.min(NS_PER_DAY - apart) < SAME_TIME_NS
+            };
+            if is_near(Zone::EASTERN) {
+                return;
+            }
+            if is_near(Zone::UTC) {
+                let calendar = options.calendar(self.calendar.base, Zone::UTC);
+                self.calendar = Calendar { midnight: Zone::UTC, ..calendar };
+                self.calendar.date.get_or_insert(Zone::UTC.date_at(captured_ns));
+                return;
+            }
         }
     }
 
@@ -289,7 +322,11 @@ impl Market {
         if self.is_ended || session.ended.is_some() {
             return Ok(());
         }
+        if !self.is_midnight_known {
+            self.learn_midnight(session.options, run);
+        }
         session.tape.exporter.go_to(run.market);
+        session.tape.exporter.count_from(&self.calendar);
         session.swap(&mut self.state);
         let applied = self.apply_here(session, run, meter, framing);
         session.swap(&mut self.state);

@@ -7,6 +7,8 @@ use tickpath_iex::Segment;
 use tickpath_nasdaq::itch50::message_len;
 use tickpath_nasdaq::{moldudp64, soupbintcp};
 
+use crate::message::is_end_of_snapshot;
+
 /// A protocol of market data in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -103,7 +105,8 @@ fn is_mold(payload: &[u8], is_asked: bool) -> bool {
 
 /// As long as its type says.
 fn is_itch(message: &[u8]) -> bool {
-    message.first().is_some_and(|message_type| message_len(*message_type) == Some(message.len()))
+    is_end_of_snapshot(message)
+        || message.first().is_some_and(|message_type| message_len(*message_type) == Some(message.len()))
 }
 
 /// True when some bytes of a TCP stream begin with SoupBinTCP packets of a server that sends ITCH: a login that is

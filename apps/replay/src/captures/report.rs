@@ -6,6 +6,7 @@ use tickpath_capture::PacketCounters;
 
 use super::channel::ChannelReport;
 use super::protocol::Protocol;
+use crate::integrity::Integrity;
 
 /// What a capture brought of one recording, and beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,50 @@ pub struct UnknownPackets {
 pub(super) const DESTINATIONS_NAMED: usize = 3;
 
 impl CaptureReport {
+    /// Channels that begin in the middle of their session, and with which message.
+    fn without_beginning(&self) -> impl Iterator<Item = &ChannelReport> {
+        self.channels.iter().filter(|channel| channel.first_sequence > 1)
+    }
+
+    /// Crossed books of which no state of trading is known, where the capture begins in the middle of the session: what is
+    /// missing of the books is better than what is there, or gone.
+    pub(super) fn crossed_from_the_middle(&self, integrity: &Integrity) -> Option<String> {
+        let crossed = &integrity.crossed.unknown;
+        let channel = self.without_beginning().next().filter(|_| crossed.count > 0)?;
+        Some(format!(
+            "{} message(s) leave a book crossed, first at {}, and {} begins with message {}: the books are wrong without \
+             what came before",
+            crossed.count,
+            crossed.first.as_deref().unwrap_or("an unknown place"),
+            channel.name,
+            channel.first_sequence
+        ))
+    }
+
+    /// Reasons for which the books are incomplete, or cannot be judged, in words.
+    pub(super) fn reservations(&self) -> Vec<String> {
+        let mut words: Vec<String> = self
+            .without_beginning()
+            .map(|channel| {
+                let healed = match channel.healed {
+                    0 => String::new(),
+                    books => format!("; refreshes made {books} of them whole"),
+                };
+                format!(
+                    "{} begins with message {}: books lack what rested before{healed}",
+                    channel.name, channel.first_sequence
+                )
+            })
+            .collect();
+        for channel in self.channels.iter().filter(|channel| channel.unnumbered > 0) {
+            let (count, name) = (channel.unnumbered, &channel.name);
+            words.push(format!(
+                "{count} message(s) of {name} have no number: whether others are missing cannot be seen"
+            ));
+        }
+        words
+    }
+
     /// What makes the books doubtful, in words.
     pub(crate) fn contradictions(&self) -> Vec<String> {
         let mut words = Vec::new();

@@ -2,9 +2,11 @@
 
 use std::net::SocketAddrV4;
 
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::itch50::{BuySell, StockTradingState};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
 use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet};
-use tickpath_replay::{FileReport, Protocol, ReplayOptions, ReplayReport, Speed};
+use tickpath_replay::{Exports, FileReport, Protocol, Reliability, ReplayOptions, ReplayReport, Speed};
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 
@@ -248,6 +250,140 @@ fn numbers_that_jump_back_are_told() {
     );
     assert_eq!(report.messages, whole.messages + 10);
     assert_eq!(report.check.twin.unwrap().difference, None);
+}
+
+#[test]
+fn numbers_that_come_again_with_other_contents_are_no_copies() {
+    let day = Day::small();
+    let messages = messages(&day);
+    let mut capture = Capture::new();
+    for (index, message) in messages.iter().enumerate() {
+        capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
+    }
+    // A packet that was captured twice is a copy.
+    capture.mold(LINE_A, "DAY1", 13, &messages[12..]);
+    let report = capture.run(&checked());
+    assert!(report.is_trustworthy(), "{report}");
+    assert_eq!(report.capture.unwrap().channels[0].duplicates, 1);
+    // The same numbers at once with other contents, and in other packets, are none.
+    capture.mold(LINE_A, "DAY1", 4, &messages[5..6]).mold(LINE_A, "DAY1", 1, &messages[..3]);
+    let report = capture.run(&checked());
+    assert_eq!(report.reliability(), Reliability::Contradicted);
+    assert_eq!(
+        report.contradictions,
+        [
+            "2 packet(s) of session DAY1 whose numbers jumped back without a word: their messages were left out"
+        ]
+    );
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!((channel.duplicates, channel.jumped_back), (1, 2));
+}
+
+#[test]
+fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
+    let day = Day::small();
+    let messages = messages(&day);
+    let mut capture = Capture::new();
+    capture.mold(LINE_A, "DAY1", 4, &messages[3..8]);
+    let report = capture.run(&checked());
+    assert_eq!(report.reliability(), Reliability::Partial, "{report}");
+    assert_eq!(report.reservations, ["session DAY1 begins with message 4: books lack what rested before"]);
+    let text = report.to_string();
+    assert!(text.contains("reliable only in part:\n  session DAY1 begins"), "{text}");
+    // A book that is crossed then shows that they are wrong.
+    let mut crossed = Day::default();
+    crossed.add(1, BuySell::SELL, 100, 1_000_000);
+    crossed.add(1, BuySell::BUY, 100, 1_000_100);
+    let mut capture = Capture::new();
+    capture.mold(LINE_A, "DAY1", 9, &self::messages(&crossed));
+    let report = capture.run(&checked());
+    assert!(!report.is_trustworthy());
+    assert!(
+        report.contradictions[0].starts_with("1 message(s) leave a book crossed, first at packet 1"),
+        "{:?}",
+        report.contradictions
+    );
+    // In a whole recording it cannot be judged: it may be before an auction.
+    let mut capture = Capture::new();
+    capture.mold(LINE_A, "DAY1", 1, &self::messages(&crossed));
+    let report = capture.run(&checked());
+    assert!(report.is_trustworthy() && report.reliability() == Reliability::Partial, "{report}");
+    assert!(report.reservations[0].contains("while no state of trading was published"), "{report}");
+    assert_eq!(report.to_json()["reliability"], "partial");
+}
+
+#[test]
+fn times_of_a_venue_that_counts_from_utc_are_shown_so() {
+    // The messages are of 09:30: a capture at 13:30 UTC says that they are New York's, one at 09:30 UTC that they are UTC's.
+    let day = Day::small();
+    let captured = |ns: u64| {
+        let mut capture = Capture::new();
+        capture.ns = ns;
+        capture.mold(LINE_A, "DAY1", 1, &messages(&day));
+        capture
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let bbo = folder.path().join("b.csv");
+    for (ns, opened, shown) in [
+        (OPENED_NS, OPENED_NS, "2023-08-22 09:30:00.001000000 ET"),
+        (
+            OPENED_NS - 4 * 3_600_000_000_000,
+            OPENED_NS - 4 * 3_600_000_000_000,
+            "2023-08-22 09:30:00.001000000 UTC",
+        ),
+    ] {
+        let exports = Exports { bbo: Some(bbo.clone()), ..Exports::default() };
+        let report = captured(ns).run(&ReplayOptions { exports, ..checked() });
+        assert_eq!(report.span.unwrap().0.to_string(), shown);
+        let first = std::fs::read_to_string(&bbo).unwrap().lines().nth(1).unwrap().to_owned();
+        assert!(first.starts_with(&format!("1,{},4,", opened + 4_000_000)), "{first}");
+    }
+    let eastern = ReplayOptions { zone: Some("ET".parse().unwrap()), ..checked() };
+    let report = captured(OPENED_NS - 4 * 3_600_000_000_000).run(&eastern);
+    assert_eq!(report.span.unwrap().0.to_string(), "2023-08-22 05:30:00.001000000 ET");
+}
+
+#[test]
+fn snapshots_beside_a_session_are_no_part_of_it() {
+    // A channel of snapshots has the session's name and numbers of its own.
+    const SNAPSHOTS: &str = "239.255.26.3:26406";
+    let day = Day::small();
+    let mut snapshot = Day::default();
+    snapshot.state(1, StockTradingState::TRADING);
+    snapshot.add(1, BuySell::BUY, 100, 1_000_000);
+    snapshot.push(EndOfSnapshot::of(Sequence(4)).as_bytes());
+    let mut capture = Capture::new();
+    for (index, message) in messages(&day).into_iter().enumerate() {
+        capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
+        capture.mold(SNAPSHOTS, "DAY1", 1 + 3 * index as u64, &messages(&snapshot));
+    }
+    let report = capture.run(&checked());
+    assert_eq!(report.reliability(), Reliability::Complete, "{report}");
+    let found = report.capture.unwrap();
+    assert_eq!((report.messages, found.unknown.count), (13, 0));
+    let channel = &found.channels[0];
+    assert_eq!((channel.skipped, channel.duplicates, channel.gaps), (13, 0, 0));
+}
+
+#[test]
+fn a_snapshot_over_tcp_ends_with_its_own_message() {
+    const CLIENT: &str = "10.0.0.9:40000";
+    let mut day = Day::default();
+    day.state(1, StockTradingState::TRADING);
+    day.add(1, BuySell::BUY, 100, 1_000_000);
+    day.add(1, BuySell::SELL, 100, 1_000_100);
+    day.push(EndOfSnapshot::of(Sequence(42)).as_bytes());
+    let mut capture = Capture::new();
+    capture.tcp(CLIENT, 999, 0x12, b"").tcp(CLIENT, 1_000, 0x10, &soup(&day));
+    let report = capture.run(&checked());
+    assert_eq!(report.reliability(), Reliability::Complete, "{report}");
+    let last = report.by_type.iter().find(|entry| entry.code == "G").unwrap();
+    assert_eq!((last.name, last.count), ("End of Snapshot", 1));
+    assert_eq!((report.integrity.malformed.count, report.integrity.time_backwards.count), (0, 0));
+    // It is the book of one moment: nothing of it happened.
+    assert_eq!((report.messages, report.snapshot_messages), (4, 4));
+    assert_eq!((report.span.is_none(), report.statistics[0].1.adds), (true, 0));
+    assert_eq!(report.tops[0].sides[0][0].qty.0, 100);
 }
 
 #[test]

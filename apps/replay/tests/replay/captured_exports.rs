@@ -5,8 +5,9 @@
 use std::fs;
 use std::path::Path;
 
+use tickpath_agent::StopSignal;
 use tickpath_iex::Feed;
-use tickpath_replay::{ConvertProgress, Exports, FileReport, ReplayOptions, convert};
+use tickpath_replay::{Exports, FileReport, ReplayOptions, convert};
 
 use crate::captured::Capture;
 use crate::captured_iex::{GROUP, deep_plus, level, segment};
@@ -33,11 +34,11 @@ fn export(path: &Path, has_orders: bool) -> (FileReport, [String; 4]) {
         if name == "orders" && !has_orders {
             return String::new();
         }
-        let mut go_on = |_: &ConvertProgress| true;
+        let convert = |from: &Path, to: &Path| convert(from, to, &StopSignal::new(), &mut |_| {}).unwrap();
         let (csv, parquet) = (at(format!("{name}.csv")), at(format!("{name}.parquet")));
-        convert(&parquet, &at(format!("{name}.again.csv")), &mut go_on).unwrap();
-        convert(&csv, &at(format!("{name}.again.parquet")), &mut go_on).unwrap();
-        convert(&at(format!("{name}.again.parquet")), &at(format!("{name}.twice.csv")), &mut go_on).unwrap();
+        convert(&parquet, &at(format!("{name}.again.csv")));
+        convert(&csv, &at(format!("{name}.again.parquet")));
+        convert(&at(format!("{name}.again.parquet")), &at(format!("{name}.twice.csv")));
         let text = fs::read_to_string(csv).unwrap();
         for other in ["again", "twice"] {
             let other = fs::read_to_string(at(format!("{name}.{other}.csv"))).unwrap();

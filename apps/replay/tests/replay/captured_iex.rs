@@ -2,10 +2,11 @@
 
 use tickpath_iex::wire::Ticker;
 use tickpath_iex::{
-    AddOrder, Feed, OrderDelete, OrderExecuted, PriceLevelUpdate, SaleFlags, SegmentBuilder, TradingStatus,
+    AddOrder, Feed, OrderDelete, OrderExecuted, PriceLevelUpdate, SaleFlags, SegmentBuilder, TradeReport,
+    TradingStatus,
 };
 use tickpath_nasdaq::wire::Alpha;
-use tickpath_replay::{FileReport, Protocol, ReplayOptions};
+use tickpath_replay::{Exports, FileReport, Protocol, ReplayOptions};
 use tickpath_types::{Nanos, Price, Side};
 use zerocopy::IntoBytes;
 
@@ -43,6 +44,29 @@ pub fn segment(feed: Feed, first: u64, offset: u64, sent: u64, messages: &[&[u8]
 pub fn level(side: Side, is_complete: bool, ns: u64, size: u32, price: i64) -> Vec<u8> {
     let ticker = Ticker::new("ZIEXT").unwrap();
     PriceLevelUpdate::of(side, is_complete, Nanos(OPENED_NS + ns), ticker, size, price).as_bytes().to_vec()
+}
+
+#[test]
+fn an_aggressor_is_told_only_where_the_protocol_tells_it() {
+    let ticker = Ticker::new("ZIEXT").unwrap();
+    let trade = |ns: u64| {
+        let report = TradeReport::new(SaleFlags(0), Nanos(OPENED_NS + ns), ticker, 100, 10_000, ns as i64);
+        report.as_bytes().to_vec()
+    };
+    // One where no quote was ever seen, one between two quotes.
+    let messages =
+        [trade(1), level(Side::Buy, true, 2, 100, 10_000), level(Side::Sell, true, 3, 9, 10_100), trade(4)];
+    let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+    let mut capture = Capture::new();
+    capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 1, &slices));
+    let folder = tempfile::tempdir().unwrap();
+    let trades = folder.path().join("t.csv");
+    let exports = Exports { trades: Some(trades.clone()), ..Exports::default() };
+    let report = capture.run(&ReplayOptions { exports, ..checked() });
+    assert_eq!(report.exported.trades, Some(2), "{report}");
+    let text = std::fs::read_to_string(&trades).unwrap();
+    assert_eq!(text.lines().nth(1).unwrap(), format!("1,{},1,ZIEXT,1.0000,100,,trade,", OPENED_NS + 1));
+    assert!(text.lines().skip(1).all(|row| row.ends_with(",100,,trade,")), "{text}");
 }
 
 #[test]

@@ -105,8 +105,6 @@ fn what_is_no_recording_is_said_in_one_line() {
     assert!(error.contains("is a directory"), "{error}");
     let error = try_run(Path::new("/no/such/file"), &checked()).unwrap_err().to_string();
     assert!(error.contains("cannot open /no/such/file"), "{error}");
-    let error = try_run(&stored("test_data.trades.v3.dbn.zst"), &checked()).unwrap_err().to_string();
-    assert!(error.contains("schema is trades"), "{error}");
 }
 
 /// The contradictions of a day, each of which must have the words.

@@ -59,15 +59,44 @@ fn parquet_has_the_same_rows() {
     let at = |name: &str| folder.path().join(name);
     run(&path, &options(at("b.parquet"), at("t.parquet"), at("d.parquet")));
     for (name, rows, first) in [
-        ("b.parquet", 7, "symbol: \"AAA\", bid_price: 100.0000, bid_qty: 100, ask_price: null"),
-        ("t.parquet", 2, "price: 100.0000, qty: 40, aggressor: \"sell\", kind: \"executed\", order_id: 1"),
-        ("d.parquet", 9, "side: \"bid\", level: 1, price: 100.0000, qty: 100, orders: 1"),
+        ("b.parquet", 7, "symbol: \"AAA\", bid_price: 100.000000000, bid_qty: 100, ask_price: null"),
+        (
+            "t.parquet",
+            2,
+            "price: 100.000000000, qty: 40, aggressor: \"sell\", kind: \"executed\", order_id: 1",
+        ),
+        ("d.parquet", 9, "side: \"bid\", level: 1, price: 100.000000000, qty: 100, orders: 1"),
     ] {
         let reader = SerializedFileReader::new(fs::File::open(at(name)).unwrap()).unwrap();
         let read: Vec<String> =
             reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         assert_eq!(read.len(), rows, "{name}");
         assert!(read[0].contains(first), "{name}: {}", read[0]);
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn times_are_timestamps_in_utc_where_the_day_is_known() {
+    use parquet::basic::{LogicalType, TimeUnit};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    let (folder, path) = file("day", &Day::small().bytes);
+    let bbo = folder.path().join("b.parquet");
+    // Half past nine in New York is 14:30 UTC in winter.
+    let opened = 1_704_205_800_000_000_000;
+    for (date, is_utc, first) in
+        [(None, false, OPEN_NS as i64), (Some("2024-01-02".parse().unwrap()), true, opened)]
+    {
+        let exports = Exports { bbo: Some(bbo.clone()), ..Exports::default() };
+        run(&path, &ReplayOptions { exports, date, ..checked() });
+        let reader = SerializedFileReader::new(fs::File::open(&bbo).unwrap()).unwrap();
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        let expected = LogicalType::timestamp(is_utc, TimeUnit::NANOS);
+        assert_eq!(schema.column(0).logical_type_ref(), Some(&expected), "{date:?}");
+        let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();
+        assert_eq!(row.get_long(0).unwrap(), first + 4_000_000);
     }
 }
 
@@ -141,6 +170,33 @@ fn a_stop_leaves_no_table_and_none_of_its_rows() {
     let report = replay_all(&[path.clone(), path], &options, &stop, &mut |_| {}).unwrap();
     assert!(report.is_stopped() && report.left_out.len() == 2);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "only the recording is left");
+}
+
+#[test]
+fn a_pipe_is_waited_for_until_told_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let bbo = folder.path().join("b.csv");
+    let exports = Exports { bbo: Some(bbo), ..Exports::default() };
+    // Once nobody writes, once somebody wrote a part of a day and did not end.
+    for is_written in [false, true] {
+        let mut writer = is_written.then(|| fs::File::options().read(true).write(true).open(&pipe).unwrap());
+        if let Some(writer) = &mut writer {
+            std::io::Write::write_all(writer, &Day::small().bytes).unwrap();
+        }
+        let options = ReplayOptions { exports: exports.clone(), ..ReplayOptions::default() };
+        let stop = StopSignal::new();
+        let replaying = {
+            let (pipe, stop) = (pipe.clone(), stop.clone());
+            std::thread::spawn(move || replay(&pipe, &options, &stop, &mut |_| {}))
+        };
+        stop.stop();
+        let report = replaying.join().unwrap().unwrap();
+        assert!(report.is_stopped(), "{report}");
+        assert!(report.failures.is_empty() && report.files.iter().all(|file| file.contradictions.is_empty()));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "only the pipe is left");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod captured_exports;
 mod captured_iex;
 mod captured_xdp;
 mod damaged;
+mod databento;
 mod exported;
 mod options;
 mod recorded;

@@ -36,6 +36,8 @@ const MARKET_RETRY: Nanos = Nanos::from_secs(1);
 const SESSION_GONE: u32 = 8;
 /// After a loss, how long answers to questions of the lost connection may still come.
 const SETTLE: Nanos = Nanos::from_millis(250);
+/// The first number that no order can have.
+const REFS_END: u64 = 1 << 32;
 
 /// How far the shell is after a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +100,7 @@ pub struct NativeLink {
     sync: Sync,
     sync_since: Nanos,
     login_since: Nanos,
-    pub(super) next_ref: u32,
+    pub(super) next_ref: u64,
     pending: Option<Pending>,
     /// Numbers of requests of which nobody knows whether the venue got them: they are used up before anything else.
     doubtful: Vec<u32>,
@@ -416,7 +418,7 @@ impl NativeLink {
             Err(OrderEntryError::Encode(error)) => {
                 // Nothing was sent: its number is free.
                 if let (Some(number), Some(entry)) = (pending.number, &mut self.entry) {
-                    self.next_ref = number;
+                    self.next_ref = number.into();
                     entry.discard();
                 }
                 inbox.answer_with(pending.id, Answer::Impossible(error.to_string()));
@@ -566,14 +568,14 @@ impl NativeLink {
         let entry = self.entry.as_mut()?;
         self.venue_time = entry.take_query_answer()?;
         let next = entry.next_user_ref().map_or(0, |next| next.0);
-        self.next_ref = self.next_ref.max(next);
+        self.next_ref = self.next_ref.max(if next == 0 { REFS_END } else { next.into() });
         inbox.keep(now, Way::Received, &words::query_answer(self.venue_time, next));
         // Whatever came with the answer is waited for as well.
         Some(entry.next_sequence().saturating_sub(1))
     }
 
     fn become_ready(&mut self, now: Nanos, inbox: &mut Inbox) -> Result<(), OrderEntryError> {
-        self.next_ref = self.next_ref.max(self.account.last_ref + 1);
+        self.next_ref = self.next_ref.max(u64::from(self.account.last_ref) + 1);
         self.doubtful.clear();
         (self.sync, self.retry_wait, self.not_admitted) = (Sync::Done, RETRY_MIN, 0);
         (self.has_been_ready, self.account.is_catching_up) = (true, false);
@@ -588,11 +590,11 @@ impl NativeLink {
         // What uses up a number is looked for under it: where the venue never got it, it never will.
         let requests = match (pending.number, &pending.ask) {
             (Some(number), Ask::Enter(_) | Ask::Edit(_)) => {
-                self.next_ref = self.next_ref.max(number + 1);
+                self.next_ref = self.next_ref.max(u64::from(number) + 1);
                 vec![self.void(number)]
             }
             (Some(number), _) => {
-                self.next_ref = self.next_ref.max(number + 1);
+                self.next_ref = self.next_ref.max(u64::from(number) + 1);
                 self.requests(&mut pending).unwrap_or_default()
             }
             // A reduction that was taken: to ask for it once more would take the order's place in the queue.

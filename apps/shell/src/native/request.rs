@@ -1,8 +1,8 @@
 //! Requests: what is sent for each, and what the drop copies say of it.
 
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, MassCancel, OrderRequest, Price, Qty, Side,
-    TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, MassCancel, OrderRequest, Price, Qty, RejectReason,
+    Side, TimeInForce, UserRefNum,
 };
 
 use super::account::{Account, OwnOrder};
@@ -48,7 +48,7 @@ impl NativeLink {
         };
         Ok(match &mut pending.ask {
             Ask::Enter(order) => {
-                let number = take_number(&mut self.next_ref);
+                let number = take_number(&mut self.next_ref)?;
                 (order.user_ref, pending.number) = (UserRefNum(number), Some(number));
                 vec![OrderRequest::Enter(*order)]
             }
@@ -60,7 +60,7 @@ impl NativeLink {
                     // In its place in the queue.
                     vec![cancel(&own, qty.0)]
                 } else {
-                    let number = take_number(&mut self.next_ref);
+                    let number = take_number(&mut self.next_ref)?;
                     pending.number = Some(number);
                     vec![OrderRequest::Replace(edit.order(&own, number).replacing(UserRefNum(own.user_ref)))]
                 }
@@ -77,7 +77,7 @@ impl NativeLink {
                 orders.into_iter().map(|own| cancel(own, 0)).collect()
             }
             Ask::CancelAll { instrument } => {
-                let number = take_number(&mut self.next_ref);
+                let number = take_number(&mut self.next_ref)?;
                 pending.number = Some(number);
                 let request = MassCancel {
                     user_ref: UserRefNum(number),
@@ -242,10 +242,10 @@ impl Edit {
     }
 }
 
-fn take_number(next: &mut u32) -> u32 {
-    let number = *next;
+fn take_number(next: &mut u64) -> Result<u32, String> {
+    let number = u32::try_from(*next).map_err(|_| words::reject_reason(RejectReason::UserRefsExhausted))?;
     *next += 1;
-    number
+    Ok(number)
 }
 
 fn no_order(account: &Account, id: u32) -> String {

@@ -226,6 +226,9 @@ pub(super) fn reject_reason(reason: RejectReason) -> &'static str {
         RejectReason::InvalidStopPrice => "the stop price is no price of this instrument",
         RejectReason::InvalidExpireTime => "the order has no time to come",
         RejectReason::JournalFull => "the venue has no room for its log: it takes cancels alone",
+        RejectReason::UserRefsExhausted => {
+            "the user has used all order numbers of the day: trade as another user, or wait for the next day"
+        }
         _ => "the venue gives no reason that is known",
     }
 }

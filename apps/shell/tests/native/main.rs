@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tickpath_deribit::session::Key;
 use tickpath_shell::{Ended, Failure, Interrupt, RunOptions, Shell, Source, run};
 
-use crate::proxy::{Fault, Proxy};
-use crate::venue::Running;
+use crate::native::proxy::{Fault, Proxy};
+use crate::native::venue::Running;
 
 /// What a command says.
 fn said(shell: &mut Shell, command: &str) -> String {

@@ -14,14 +14,14 @@ use nix::unistd::Pid;
 use tickpath_deribit::method::Method;
 use tickpath_shell::{Interrupt, RunOptions, Source, run};
 
-use crate::venue::{CLIENT_ID, SECRET, Venue};
+use crate::shell::venue::{CLIENT_ID, SECRET, Venue};
 
 /// How long anything may take on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The variable that names the venue to the shell.
 const URL: &str = "TICKPATH_SHELL_TEST_URL";
 /// This test's name.
-const SELF: &str = "terminal::a_person_at_a_terminal_trades";
+const SELF: &str = "shell::terminal::a_person_at_a_terminal_trades";
 
 /// A terminal with a shell on it.
 struct Terminal {
@@ -320,6 +320,21 @@ fn another_program_talks_to_the_shell_line_by_line() {
     // It ends at the first failure, without the end of the input.
     wait_for("the shell is over: Failed");
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_prompt_follows_the_connection_and_ctrl_d_ends_a_command_with_the_shell() {
+    let venue = Venue::start();
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(&venue.url, home.path());
+    terminal.wait_for("127.0.0.1 off> ");
+    terminal.type_in("positions\r");
+    terminal.wait_for("127.0.0.1 ok> ");
+    drop(venue);
+    terminal.wait_for("127.0.0.1 ...>");
+    terminal.type_in("wait 10m\r");
+    terminal.end_input();
+    terminal.wait_for("the shell is over: Done");
 }
 
 #[test]

@@ -46,12 +46,12 @@ fn stream_of(case: &Case<'_>, reader: &CopyReader) -> Vec<Told> {
 
 /// The user's name, the number in its session, and the message.
 fn copy_of(case: &Case<'_>, user: usize, number: u64) -> Told {
-    let Told { command, bytes } = &case.truth.streams[user][number as usize - 1];
+    let Told { command, bytes, .. } = &case.truth.streams[user][number as usize - 1];
     let mut copy = case.observed.users[user].name.clone().into_bytes();
     copy.resize(NAME_LEN, b' ');
     copy.extend(number.to_be_bytes());
     copy.extend(bytes);
-    Told { command: *command, bytes: copy }
+    Told { command: *command, event: None, bytes: copy }
 }
 
 /// Whoever asks for what was there is let in, unless another connection of it still is.

@@ -1,12 +1,12 @@
 //! What the publisher sent: dense, the same on both lines and when sent again, and what the log causes.
 
-use tickpath_nasdaq::moldudp64::{Kind, Packet};
 use tickpath_types::{Nanos, Sequence};
 
 use super::Case;
 use super::report::Report;
 use super::streams::shown;
 use super::views::End;
+use super::wire::Mold;
 use crate::{Line, Published};
 
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
@@ -20,20 +20,19 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
                 // What the log holds and nobody sent before the crash is there on request alone.
                 _ => first_of(case, life),
             };
-            report.expect(packet.sequence() == expected, || {
+            report.expect(packet.sequence == expected.0, || {
                 format!(
                     "line {line:?} at {} ns: a packet begins with message {}, and {expected} is next",
-                    sent.at.0,
-                    packet.sequence()
+                    sent.at.0, packet.sequence
                 )
             });
-            next = Some((life, packet.next_sequence()));
+            next = Some((life, Sequence(packet.next_sequence())));
         }
     }
     check_twins(case, report);
     for sent in &case.observed.retransmitted {
         if let Some(packet) = parse(case, sent.at, &sent.bytes, report) {
-            report.expect(packet.kind() == Kind::Messages, || {
+            report.expect(!packet.messages.is_empty(), || {
                 format!("at {} ns an answer to a request has no message", sent.at.0)
             });
         }
@@ -47,15 +46,12 @@ fn first_of(case: &Case<'_>, life: usize) -> Sequence {
 }
 
 /// A packet, with its messages compared.
-fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8], report: &mut Report) -> Option<Packet<'a>> {
-    let packet = match Packet::parse(bytes) {
-        Ok(packet) => packet,
-        Err(error) => {
-            report.say(|| format!("at {} ns a datagram was sent that is no packet: {error}", at.0));
-            return None;
-        }
+fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8], report: &mut Report) -> Option<Mold<'a>> {
+    let Some(packet) = Mold::parse(bytes) else {
+        report.say(|| format!("at {} ns a datagram was sent that is no packet: {bytes:02x?}", at.0));
+        return None;
     };
-    for (sequence, message) in packet.messages() {
+    for (sequence, message) in (packet.sequence..).map(Sequence).zip(&packet.messages) {
         check_message(case, at, sequence, message, report);
     }
     Some(packet)
@@ -110,7 +106,7 @@ fn check_all_sent(case: &Case<'_>, report: &mut Report) {
         return;
     };
     let sent = case.observed.published.iter().rev().find(|sent| sent.at >= life.started_at);
-    let next = sent.and_then(|sent| Packet::parse(&sent.bytes).ok()).map(|packet| packet.next_sequence());
+    let next = sent.and_then(|sent| Mold::parse(&sent.bytes)).map(|packet| Sequence(packet.next_sequence()));
     let end = Sequence(case.truth.market.len() as u64 + 1);
     let next = next.unwrap_or(Sequence(case.truth.market_after(life.after) + 1));
     report.expect(next == end, || {

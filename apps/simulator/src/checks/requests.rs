@@ -2,12 +2,12 @@
 
 use tickpath_matching::{Command, CommandKind};
 use tickpath_nasdaq::ouch50::{RequestError, decode_request};
-use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, SessionId};
 
 use super::Case;
 use super::report::Report;
 use super::views::{End, Life};
+use super::wire::{is_request as asks_for, soup_packet};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
 /// A request as the venue read it.
@@ -132,7 +132,9 @@ fn is_taken(table: &InstrumentTable, bytes: &[u8]) -> bool {
 /// True when the command is this request, or the door's refusal of it.
 fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
     match (decode_request(bytes, |symbol| table.find(symbol)), &command.kind) {
-        (Ok(request), CommandKind::Order(logged)) => request == *logged,
+        (Ok(request), CommandKind::Order(logged)) => {
+            request == *logged && asks_for(bytes, logged, |order| table.symbol(order.instrument))
+        }
         (Ok(OrderRequest::Enter(order)), CommandKind::Refuse { user_ref, client_order_id, .. }) => {
             (order.user_ref, order.client_order_id) == (*user_ref, *client_order_id)
         }
@@ -185,21 +187,11 @@ struct Stream {
 impl Stream {
     fn next_request(&mut self) -> Option<Vec<u8>> {
         while !self.is_over {
-            let (request, used) = match next_packet(&self.bytes) {
-                Ok(Some((packet, used))) => {
-                    self.is_over = matches!(packet, Packet::LogoutRequest);
-                    let request = match packet {
-                        Packet::UnsequencedData(request) => Some(request.to_vec()),
-                        _ => None,
-                    };
-                    (request, used)
-                }
-                Ok(None) => return None,
-                Err(_) => {
-                    self.is_over = true;
-                    return None;
-                }
-            };
+            // A packet has a type.
+            self.is_over = self.bytes.starts_with(&[0, 0]);
+            let (kind, payload, used) = soup_packet(&self.bytes)?;
+            self.is_over = !matches!((kind, payload.len()), (b'U' | b'+', _) | (b'L', 46) | (b'R', 0));
+            let request = (kind == b'U').then(|| payload.to_vec());
             self.bytes.drain(..used);
             if request.is_some() {
                 return request;

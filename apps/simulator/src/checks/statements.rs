@@ -1,6 +1,5 @@
-//! What the clients were told of their orders, decoded from the bytes that they received.
+//! Order events as the clients received them: the event behind each message that equals the one that the log causes.
 
-use tickpath_nasdaq::ouch50::{Answer, EventCode, Outbound, decode_event};
 use tickpath_types::{Nanos, OrderEventKind};
 
 use super::Case;
@@ -26,20 +25,24 @@ pub(super) fn all_of_client(case: &Case<'_>, place: usize) -> Option<Vec<Told>> 
     let len = copy.len().max(stream.len());
     let mut told = Vec::with_capacity(len);
     for index in 0..len {
-        let unasked = || stream.get(index).filter(|_| is_trader).map(|told| &told.bytes);
+        let expected = stream.get(index);
+        let unasked = || expected.filter(|_| is_trader).map(|told| &told.bytes);
         let message = copy.get(index).and_then(Option::as_ref).or_else(unasked)?;
-        match decode_event(message, |symbol| case.truth.table.find(symbol)) {
-            Ok(Answer::Order(answer)) => told.push(Told::Order((answer.ts, answer.kind))),
-            Ok(Answer::Other(Outbound::SystemEvent(event, _)))
-                if event.event_code == EventCode::START_OF_DAY =>
-            {
-                told.push(Told::StartOfDay);
-            }
-            // What cannot be decoded is told of by the comparison of bytes.
-            _ => {}
+        // The comparison of bytes reports a message that is not the expected one.
+        let Some(expected) = expected.filter(|expected| expected.bytes == *message) else { continue };
+        match expected.event {
+            Some(event) => told.push(Told::Order((event.ts, event.kind))),
+            None if is_start_of_day(message) => told.push(Told::StartOfDay),
+            None => {}
         }
     }
     Some(told)
+}
+
+/// True for OUCH's System Event of the day's start.
+fn is_start_of_day(message: &[u8]) -> bool {
+    const EVENT_CODE_AT: usize = 9;
+    message.first() == Some(&b'S') && message.get(EVENT_CODE_AT) == Some(&b'S')
 }
 
 /// The same, of its orders alone.

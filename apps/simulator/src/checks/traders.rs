@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use tickpath_nasdaq::ouch50::{Answer, Outbound, decode_event};
 use tickpath_trading::{Bbo, Position};
 use tickpath_types::{InstrumentId, MatchId, OrderEventKind, Price, Qty, Sequence, Side, UserRefNum};
 
@@ -54,13 +53,11 @@ fn told_of(case: &Case<'_>, life: &TraderLife) -> Told {
     let mut is_numbered = false;
     let stream = (1..).map(Sequence).zip(&case.truth.streams[life.user]);
     for (sequence, message) in stream.skip(heard.first.0 as usize - 1) {
-        match decode_event(&message.bytes, |symbol| case.truth.table.find(symbol)) {
+        match message.event {
             // What follows the next life's first number is about that life's orders.
-            Ok(Answer::Other(Outbound::QueryResponse(..))) if heard.next.is_some_and(|at| sequence >= at) => {
-                break;
-            }
-            Ok(Answer::Other(Outbound::QueryResponse(..))) => is_numbered = true,
-            Ok(Answer::Order(answer)) if is_numbered => told.events.push(answer.kind),
+            None if is_query_answer(&message.bytes) && heard.next.is_some_and(|at| sequence >= at) => break,
+            None if is_query_answer(&message.bytes) => is_numbered = true,
+            Some(event) if is_numbered => told.events.push(event.kind),
             _ => {}
         }
         if sequence <= heard.last {
@@ -68,6 +65,11 @@ fn told_of(case: &Case<'_>, life: &TraderLife) -> Told {
         }
     }
     told
+}
+
+/// True for OUCH's Account Query Response.
+fn is_query_answer(message: &[u8]) -> bool {
+    message.first() == Some(&b'Q')
 }
 
 /// Which messages came to a life.

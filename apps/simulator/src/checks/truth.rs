@@ -37,6 +37,8 @@ pub(super) struct Truth {
 /// A message to a user.
 pub(super) struct Told {
     pub(super) command: Sequence,
+    /// The order event that it is about; of answers to queries and of stages none.
+    pub(super) event: Option<OrderEvent>,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -120,9 +122,9 @@ impl Truth {
         self.market.partition_point(|public| public.event.command <= command) as u64
     }
 
-    fn tell(&mut self, session: SessionId, command: Sequence, bytes: &[u8]) {
+    fn tell(&mut self, session: SessionId, command: Sequence, event: Option<OrderEvent>, bytes: &[u8]) {
         if let Some(place) = place_of(session).filter(|place| *place < self.streams.len()) {
-            self.streams[place].push(Told { command, bytes: bytes.to_vec() });
+            self.streams[place].push(Told { command, event, bytes: bytes.to_vec() });
             self.order.push(place);
         }
     }
@@ -138,7 +140,7 @@ impl EventListener for Truth {
         let mut out = [0; MESSAGE_LEN_MAX];
         // What cannot be said stays empty, which nobody was told.
         let len = ouch50::encode_event(event, |id| self.table.symbol(id), &mut out).unwrap_or(0);
-        self.tell(event.session, event.command, &out[..len]);
+        self.tell(event.session, event.command, Some(*event), &out[..len]);
     }
 
     fn on_market_event(&mut self, event: &MarketEvent) {
@@ -150,7 +152,7 @@ impl EventListener for Truth {
 
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let answer = QueryResponse::new(query.ts, next);
-        self.tell(query.session, query.sequence, answer.as_bytes());
+        self.tell(query.session, query.sequence, None, answer.as_bytes());
     }
 
     /// Every user is told of the day's start and end, and of no other stage.
@@ -162,7 +164,7 @@ impl EventListener for Truth {
         };
         let event = SystemEvent::new(command.ts, code);
         for session in (1..=self.streams.len() as u16).map(SessionId) {
-            self.tell(session, command.sequence, event.as_bytes());
+            self.tell(session, command.sequence, None, event.as_bytes());
         }
     }
 }

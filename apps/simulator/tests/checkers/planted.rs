@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tickpath_faults::{Fault, plant};
 use tickpath_simulator::check;
 
-use crate::model::observe;
+use crate::checkers::model::observe;
 
 /// Seeds within which a fault must be found.
 const SEEDS: u64 = 20;

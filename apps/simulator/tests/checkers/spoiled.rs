@@ -8,7 +8,7 @@ use tickpath_simulator::{
 };
 use tickpath_types::*;
 
-use crate::model::{GRACE, observe};
+use crate::checkers::model::{GRACE, observe};
 
 /// Spoils a clean run, and checks that this checker, perhaps among others, finds it.
 #[track_caller]

@@ -400,6 +400,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
+                tickpath_net::keep_alive(&stream)?;
                 stream.set_read_timeout(Some(CARE_INTERVAL))?;
                 stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
                 return Ok(stream);

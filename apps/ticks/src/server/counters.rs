@@ -23,6 +23,8 @@ pub struct ServerCounters {
     pub accepted: u64,
     /// Connections that ended, for whatever reason.
     pub closed: u64,
+    /// Connections without a subscription closed because others came and there was no capacity.
+    pub evicted: u64,
     /// Connections refused because there were as many as may be.
     pub refused_full: u64,
     /// Clients refused because of another version.
@@ -69,6 +71,7 @@ impl ServerCounters {
             "blocked": self.blocked,
             "accepted": self.accepted,
             "closed": self.closed,
+            "evicted": self.evicted,
             "refused": {
                 "full": self.refused_full,
                 "version": self.refused_version,

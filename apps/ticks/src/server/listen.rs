@@ -1,6 +1,7 @@
 //! Clients come, ask and go.
 
 use std::io;
+use std::net::Ipv4Addr;
 
 use tickpath_net::{Interest, StreamSocket};
 use tickpath_ticks::message::{EndReason, Hello, Refused, RefusedReason, VERSION};
@@ -22,7 +23,7 @@ const ACCEPTS_MAX: usize = 64;
 /// Reads from one client in one go.
 const READS_MAX: usize = 4;
 /// Connections beyond those allowed that are told so at a time; others are closed without a word.
-const REFUSED_MAX: usize = 64;
+pub(super) const REFUSED_MAX: usize = 64;
 /// Bytes that may wait for a client which asks without reading, the answer to one request beside them; beyond, nothing more
 /// is answered and the client disconnected. A sample for one that reads slowly is less.
 const ANSWERS_MAX: usize = 128 << 10;
@@ -38,7 +39,6 @@ impl TicksServer {
         for index in 0..self.ready.len() {
             let ready = self.ready[index];
             if ready.key == LISTENER_KEY {
-                self.accept(now);
                 continue;
             }
             let at = ready.key as usize - 1;
@@ -49,6 +49,10 @@ impl TicksServer {
                 self.read(at, now);
             }
         }
+        // Behind the others: a request that has come is read before its connection could be closed for a newcomer.
+        if self.ready.iter().any(|ready| ready.key == LISTENER_KEY) {
+            self.accept(now);
+        }
         Ok(self.ready.len())
     }
 
@@ -57,21 +61,36 @@ impl TicksServer {
             self.counters.other_calls += 1;
             // Where the system has no file left the connection waits; one that was reset is passed over.
             let Ok((socket, peer)) = StreamSocket::accept(&self.listener) else { return };
-            if peer.is_none() || self.is_finishing {
-                continue;
-            }
+            let Some(peer) = peer.filter(|_| !self.is_finishing) else { continue };
             if let Some(bytes) = self.settings.send_buffer {
                 // Without it the kernel's own bound holds.
                 let _ = socket.limit_send_buffer(bytes);
             }
-            self.admit(socket, now);
+            self.make_room(*peer.ip(), now);
+            self.admit(socket, *peer.ip(), now);
         }
     }
 
-    fn admit(&mut self, socket: Socket, now: Nanos) {
-        let is_full = self.live >= self.settings.clients_max;
+    /// Closes a connection that has subscribed to nothing, where another one of `peer` finds no capacity. It is read once
+    /// more before: its request may have come.
+    fn make_room(&mut self, peer: Ipv4Addr, now: Nanos) {
+        let Some(at) = self.pre_login.victim(peer) else { return };
+        self.read(at as usize, now);
+        if let Some(at) = self.pre_login.victim(peer) {
+            self.counters.evicted += 1;
+            self.close(at as usize);
+        }
+    }
+
+    /// Clients that have subscribed, and those that are being refused.
+    fn served(&self) -> usize {
+        self.live - self.pre_login.len()
+    }
+
+    fn admit(&mut self, socket: Socket, peer: Ipv4Addr, now: Nanos) {
+        let is_full = self.served() >= self.settings.clients_max;
         self.counters.refused_full += u64::from(is_full);
-        if self.live >= self.settings.clients_max + REFUSED_MAX {
+        if self.served() >= self.settings.clients_max + REFUSED_MAX {
             return;
         }
         self.counters.accepted += 1;
@@ -99,12 +118,16 @@ impl TicksServer {
         }
         self.clients[at] = Some(client);
         self.live += 1;
+        if !is_full {
+            self.pre_login.admit(now, at as u64, peer);
+        }
         self.speak(at, now);
     }
 
     /// Forgets a client; its socket is closed.
     pub(super) fn close(&mut self, at: usize) {
         if self.clients[at].take().is_some() {
+            self.pre_login.remove(at as u64);
             self.free.push(at);
             self.live -= 1;
             self.counters.closed += 1;
@@ -205,6 +228,15 @@ impl TicksServer {
         let (granted, answers) = (asking.granted.take(), std::mem::take(&mut asking.answers));
         client.asked = asking.asked.take();
         client.choice = choice;
+        let is_beyond = granted.is_some()
+            && self.pre_login.remove(at as u64)
+            && self.live - self.pre_login.len() > self.settings.clients_max;
+        if is_beyond {
+            self.counters.refused_full += 1;
+            client.say(Refused::new(client.next_sequence(), 0, RefusedReason::ClientsFull, 0));
+            client.close_by(now + CLOSE_TIME);
+            return self.speak(at, now);
+        }
         if let Some(granted) = granted {
             client.subscribe(granted, place, self.source.states());
         }

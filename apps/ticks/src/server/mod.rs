@@ -32,9 +32,10 @@ mod run;
 mod settings;
 mod source;
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use anyhow::{Context, anyhow, ensure};
+use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_net::{Kernel, NetError, Network, Poller};
 use tickpath_ticks::message::{EndReason, TICK_LEN};
@@ -77,6 +78,8 @@ pub struct TicksServer {
     clients: Vec<Option<Client>>,
     free: Vec<usize>,
     live: usize,
+    /// Of these, those that have subscribed to nothing yet, by their places.
+    pre_login: PreLogin<Ipv4Addr>,
     /// Connections ever made.
     connections: u64,
     directory: Directory,
@@ -110,8 +113,15 @@ impl TicksServer {
         ensure!(symbols <= SYMBOLS_MAX, "{symbols} symbols: give 1 to {SYMBOLS_MAX}");
         ensure!(settings.heartbeat_ms > 0, "a heartbeat interval of 0 ms: give 1 to 65535");
         let source = Source::start(&settings.market, settings.threads)?;
-        // One for each client, and some for what the program has open besides.
-        let wanted = settings.clients_max as u64 + 64;
+        // As many may subscribe at once, also from one address.
+        let pre_login = PreLoginLimits {
+            connections: settings.clients_max,
+            per_address: settings.clients_max,
+            // The rule for silent clients closes them.
+            deadline: Nanos(u64::MAX),
+        };
+        // One for each client, one for each that is to be, and some for what the program has open besides.
+        let wanted = 2 * settings.clients_max as u64 + listen::REFUSED_MAX as u64 + 64;
         let files = tickpath_net::raise_open_files(wanted)?;
         ensure!(
             files >= wanted,
@@ -140,6 +150,7 @@ impl TicksServer {
             clients: Vec::with_capacity(settings.clients_max),
             free: Vec::with_capacity(settings.clients_max),
             live: 0,
+            pre_login: PreLogin::new(pre_login),
             connections: 0,
             directory: Directory::new(&settings.market),
             source,

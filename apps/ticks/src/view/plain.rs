@@ -1,4 +1,4 @@
-//! The view as lines: one a second, no escape codes, safe to pipe.
+//! The view as lines: one a second while there is a server, no escape codes, safe to pipe.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
@@ -38,18 +38,21 @@ pub fn plain_line(view: &TicksView) -> String {
     line
 }
 
-/// Writes a line whenever a second has passed, and each trouble once.
+/// Writes a line whenever a second has passed, and each trouble once; while there is no server only lines that differ.
 pub(super) struct PlainWriter<W> {
     out: W,
     second_written: Option<u64>,
     trouble_written: Option<String>,
+    /// The last line without its time.
+    figures_written: String,
     /// True once the reader went away.
     is_closed: bool,
 }
 
 impl<W: Write> PlainWriter<W> {
     pub(super) fn new(out: W) -> PlainWriter<W> {
-        PlainWriter { out, second_written: None, trouble_written: None, is_closed: false }
+        let figures_written = String::new();
+        PlainWriter { out, second_written: None, trouble_written: None, figures_written, is_closed: false }
     }
 
     /// Does nothing, quietly, once the reader of a pipe went away.
@@ -66,8 +69,14 @@ impl<W: Write> PlainWriter<W> {
         let second = view.elapsed.as_secs();
         if self.second_written != Some(second) {
             self.second_written = Some(second);
-            text += &plain_line(view);
-            text.push('\n');
+            let line = plain_line(view);
+            let figures = line.split_once(" | ").map_or("", |(_, figures)| figures);
+            // While there is no server, the same figures again are not news.
+            if view.state == LinkState::Live || figures != self.figures_written {
+                text += &line;
+                text.push('\n');
+                figures.clone_into(&mut self.figures_written);
+            }
         }
         if text.is_empty() || self.is_closed {
             return Ok(());
@@ -95,6 +104,7 @@ mod tests {
     fn one_line_a_second_and_each_trouble_once() {
         let mut writer = PlainWriter::new(Vec::new());
         let mut view = TicksView::new("host:1", None);
+        view.state = LinkState::Live;
         for (millis, trouble) in
             [(0, None), (500, Some("lost\x1b[1m")), (1000, Some("lost\x1b[1m")), (1500, None)]
         {
@@ -105,7 +115,19 @@ mod tests {
         let text = String::from_utf8(writer.out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines.len(), lines[1]), (3, "note: lost[1m"), "{text}");
-        assert!(lines[0].starts_with("00:00 | connecting | ticks 0/s | 0 ticks of 0 symbols"), "{text}");
+        assert!(lines[0].starts_with("00:00 | live | ticks 0/s | 0 ticks of 0 symbols"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_one_line() {
+        let mut writer = PlainWriter::new(Vec::new());
+        let mut view = TicksView::new("host:1", None);
+        let states = [LinkState::Connecting, LinkState::Waiting, LinkState::Waiting, LinkState::Waiting];
+        for (second, state) in (0..).zip(states) {
+            (view.elapsed, view.state) = (Duration::from_secs(second), state);
+            writer.draw(&view).unwrap();
+        }
+        assert_eq!(writer.out.iter().filter(|byte| **byte == b'\n').count(), 2, "connecting, then waiting");
     }
 
     #[test]

@@ -251,10 +251,10 @@ fn latencies(area: Rect, buf: &mut Buffer, view: &TicksView) {
     const HOPS: &[Column] = &[
         Column::text(" Latency", 9, 0),
         Column::text("", 18, 4),
-        Column::number("p50", 8, 0),
-        Column::number("p99", 8, 0),
-        Column::number("p99.9", 8, 1),
-        Column::number("max", 8, 2),
+        Column::number("p50 us", 8, 0),
+        Column::number("p99 us", 8, 0),
+        Column::number("p99.9 us", 8, 1),
+        Column::number("max us", 8, 2),
         Column::number("count", 12, 3),
     ];
     let rows: Vec<Vec<Cell>> = view
@@ -264,7 +264,7 @@ fn latencies(area: Rect, buf: &mut Buffer, view: &TicksView) {
             let Percentiles { count, p50_ns, p99_ns, p999_ns, max_ns } = *found;
             let time = |ns| match count {
                 0 => ("-".to_owned(), palette::FAINT),
-                _ => (format::latency(ns), palette::VALUE),
+                _ => (format::micros(ns), palette::VALUE),
             };
             vec![
                 (format!(" {}", span.name()), palette::ACCENT),

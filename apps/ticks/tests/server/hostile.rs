@@ -139,6 +139,19 @@ fn one_client_too_many_is_told_so() {
 }
 
 #[test]
+fn silent_connections_take_no_subscribers_place() {
+    let server = Server::start(&ServeSettings { clients_max: 2, ..settings() });
+    let _silent: Vec<Client> = (0..20).map(|_| Client::connect(&server)).collect();
+    let mut first = Client::subscribe(&server, &[]);
+    first.listen_for(10);
+    let _more: Vec<Client> = (0..20).map(|_| Client::connect(&server)).collect();
+    let mut second = Client::subscribe(&server, &[]);
+    second.listen_for(10);
+    first.listen_for(100);
+    assert!(server.stop().evicted >= 20);
+}
+
+#[test]
 fn a_silent_client_is_told_so_and_disconnected() {
     let server = Server::start(&ServeSettings { heartbeat_ms: 20, ..settings() });
     let mut client = Client::connect(&server);

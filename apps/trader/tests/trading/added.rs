@@ -84,7 +84,8 @@ fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
     let mut trader = venue.trader("TRADER", 1);
     trader.config.market_data.spare_instruments = 1;
     let trader =
-        Trader::start(&trader, RandomStrategy::new(1, Default::default()), TscClock::system()).unwrap();
+        Trader::start(&trader, RandomStrategy::new(1, Default::default()).into(), TscClock::system())
+            .unwrap();
     until("orders", || snapshot(&trader).counters.enters > 0);
 
     let mut rival = Rival::new(&venue);

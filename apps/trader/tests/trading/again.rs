@@ -9,7 +9,7 @@ use crate::threads::{RunningVenue, until};
 /// A run of a trader until it has traded; how it stood, and the number of its first order.
 fn a_run(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
     let strategy = RandomStrategy::new(seed, Default::default());
-    let trader = Trader::start(&venue.trader("TRADER", seed), strategy, TscClock::system()).unwrap();
+    let trader = Trader::start(&venue.trader("TRADER", seed), strategy.into(), TscClock::system()).unwrap();
     let view = trader.view().clone();
     until("fills", || view.snapshot().is_ok_and(|now| now.counters.fills > 0));
     trader.stop_trading();

@@ -7,7 +7,7 @@ use tickpath_agent::{Agent, Invoker, TscClock};
 use tickpath_book::{BooksById, OrderBooks};
 use tickpath_exchange::{MarketRecoverySettings, SnapshotSettings, VenueSettings};
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, SnapshotSources};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::broadcast;
 use tickpath_net::free_multicast_group;
 use tickpath_sim::{LossConfig, LossModel};
@@ -59,6 +59,7 @@ impl Market {
             line_a: self.endpoints.line_a,
             line_b: self.endpoints.line_b,
             interface: self.settings.interface,
+            senders: Senders::of(None, self.settings.interface, None),
             reader: Default::default(),
             max_instrument: ALPHA,
             symbols: vec![],

@@ -4,6 +4,7 @@
 mod added;
 mod again;
 mod connection;
+mod feed_stream;
 mod gateway;
 mod lagged;
 mod late;

@@ -44,7 +44,7 @@ fn an_instrument_that_the_venue_names_otherwise_is_not_traded_and_is_told_of() {
         settings.instruments = table(symbols);
         settings.limits = vec![settings.limits[0]; symbols.len()];
         let script = Script::default();
-        let trader = Trader::start(&settings, script.clone(), TscClock::system()).unwrap();
+        let trader = Trader::start(&settings, script.clone().into(), TscClock::system()).unwrap();
         until("an order for ALPHA", || enter(&script, ALPHA).is_ok());
         until("all that was published", || {
             trader.feed().counters.messages.read() >= venue.view.publisher.messages.read()

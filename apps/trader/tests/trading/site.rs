@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, SockRef, Socket, Type};
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_exchange::{
-    Endpoints, LoginPolicy, MarketRecoverySettings, Password, UserSettings, Venue, VenueSettings,
-    VenueTracers, VenueView,
+    Endpoints, LoginPolicy, MarketRecoverySettings, Password, PreLoginLimits, UserSettings, Venue,
+    VenueSettings, VenueTracers, VenueView,
 };
 use tickpath_feed::ArbiterConfig;
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, SnapshotSources};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
@@ -62,6 +62,7 @@ pub fn venue_settings() -> VenueSettings {
         retained_responses: 1_024,
         users: ["TRADER", "RIVAL"].map(user).to_vec(),
         login: LoginPolicy::default(),
+        pre_login: PreLoginLimits::default(),
         cancel_at_shutdown: false,
         line_a: free_multicast_group().unwrap(),
         line_b: free_multicast_group().unwrap(),
@@ -81,6 +82,7 @@ pub fn venue_settings() -> VenueSettings {
         },
         day: tickpath_exchange::DaySettings::default(),
         journal: None,
+        prefault: false,
     }
 }
 
@@ -129,6 +131,7 @@ impl Site {
             line_a: endpoints.line_a,
             line_b: endpoints.line_b,
             interface: settings.interface,
+            senders: Senders::of(None, settings.interface, None),
             reader: Default::default(),
             max_instrument: ALPHA,
             symbols: vec![],

@@ -109,7 +109,7 @@ fn two_traders_trade_and_stop() {
     let venue = RunningVenue::start();
     let start = |user, seed| {
         let strategy = RandomStrategy::new(seed, Default::default());
-        Trader::start(&venue.trader(user, seed), strategy, TscClock::system()).unwrap()
+        Trader::start(&venue.trader(user, seed), strategy.into(), TscClock::system()).unwrap()
     };
     let traders = [start("TRADER", 1), start("RIVAL", 2)];
     let is_so = |trader: &Trader, is_so: fn(&TraderSnapshot) -> bool| {
@@ -137,7 +137,8 @@ fn a_wrong_password_ends_the_trader_with_one_line() {
     let venue = RunningVenue::start();
     let settings = TraderSettings { password: "wrong".to_owned(), ..venue.trader("TRADER", 1) };
     let trader =
-        Trader::start(&settings, RandomStrategy::new(1, Default::default()), TscClock::system()).unwrap();
+        Trader::start(&settings, RandomStrategy::new(1, Default::default()).into(), TscClock::system())
+            .unwrap();
     until("the end", || trader.has_ended());
     let error = trader.join().err().unwrap().to_string();
     for words in ["order-gateway", "TRADER", "check user name and password"] {
@@ -150,7 +151,7 @@ fn a_wrong_password_ends_the_trader_with_one_line() {
 fn a_venue_that_is_not_there_keeps_the_trader_from_starting() {
     let settings = RunningVenue::start().trader("TRADER", 1);
     let strategy = RandomStrategy::new(1, Default::default());
-    let error = Trader::start(&settings, strategy, TscClock::system()).err().unwrap();
+    let error = Trader::start(&settings, strategy.into(), TscClock::system()).err().unwrap();
     assert!(format!("{error:#}").contains("is the other end running there?"), "{error:#}");
 }
 
@@ -162,7 +163,7 @@ fn a_venue_that_is_full_ends_the_trader_with_the_reason_when_the_time_is_up() {
     settings.config.disconnect_stop = ConfigDuration(Nanos::from_millis(300));
     let start = Instant::now();
     let strategy = RandomStrategy::new(1, Default::default());
-    let error = run_with(&settings, strategy, &StopSignal::new()).err().unwrap().to_string();
+    let error = run_with(&settings, strategy.into(), &StopSignal::new()).err().unwrap().to_string();
     assert!(start.elapsed() < PATIENCE);
     for words in ["did not let TRADER in within 300ms", "is the venue full?"] {
         assert!(error.contains(words), "{error}");
@@ -173,14 +174,17 @@ fn a_venue_that_is_full_ends_the_trader_with_the_reason_when_the_time_is_up() {
 #[test]
 fn what_an_agent_got_over_can_be_read_from_outside() {
     let venue = RunningVenue::with(&VenueSettings { max_connections: 1, ..venue_settings() });
-    let first = std::net::TcpStream::connect(venue.endpoints.order_entry).unwrap();
+    // The one client that the venue takes.
+    let quiet = RandomStrategy::new(2, Default::default());
+    let first = Trader::start(&venue.trader("RIVAL", 2), quiet.into(), TscClock::system()).unwrap();
+    until("the first login", || first.view().gateway.logged_in.read() == 1);
     let strategy = RandomStrategy::new(1, Default::default());
-    let trader = Trader::start(&venue.trader("TRADER", 1), strategy, TscClock::system()).unwrap();
+    let trader = Trader::start(&venue.trader("TRADER", 1), strategy.into(), TscClock::system()).unwrap();
     until("the refusal", || trader.last_errors().next().is_some());
     let warning = trader.last_errors().next().unwrap();
     assert_eq!(warning.role, "order-gateway");
     assert!(warning.count > 0 && warning.error.contains("is the venue full?"), "{warning:?}");
-    drop(first);
+    first.join().unwrap();
     until("the login", || trader.view().gateway.logged_in.read() == 1);
     trader.join().unwrap();
 }

@@ -8,7 +8,7 @@ use tickpath_nyse::Packet;
 use tickpath_sim::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side};
 
-use crate::support::MIDNIGHT_SECS;
+use crate::xdp::support::MIDNIGHT_SECS;
 
 const FLOW: ItchDayConfig = ItchDayConfig { messages: 60_000, symbols: 40, live: 3_000, seed: 11 };
 const MIDNIGHT: Nanos = Nanos::from_secs(MIDNIGHT_SECS as u64);

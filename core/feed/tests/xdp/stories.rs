@@ -4,7 +4,7 @@ use tickpath_nyse as xdp;
 use tickpath_nyse::{HaltCondition, MarketState, PositionChange, SecurityStatusCode};
 use tickpath_types::{BookHealth, InstrumentId, Side, SuspectReason, TradingState, UpdateKind};
 
-use crate::support::{
+use crate::xdp::support::{
     CHANNEL, Feed, INDEX, MIDNIGHT_SECS, add, add_of, delete, execution, halted, mapping, modify, replace,
     status,
 };

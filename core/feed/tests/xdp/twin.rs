@@ -11,7 +11,7 @@ use tickpath_nyse::PositionChange;
 use tickpath_types::{InstrumentId, Nanos, Side};
 use zerocopy::IntoBytes;
 
-use crate::support::{
+use crate::xdp::support::{
     CHANNEL, Feed, INDEX, MIDNIGHT_SECS, add_of, delete, execution, mapping, modify, replace,
 };
 

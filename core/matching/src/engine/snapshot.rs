@@ -76,7 +76,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         bytes: &[u8],
     ) -> Result<Engine<B>, SnapshotError> {
         let mut reader = Reader::new(bytes)?;
-        let mut engine: Engine<B> = Engine::new(instruments, limits)?;
+        let mut engine: Engine<B> = Engine::untouched(instruments, limits)?;
         let expected = reader.take_u64()?;
         engine.last_command = Sequence(reader.take_count("last_command")?);
         engine.last_market = Sequence(reader.take_count("last_market")?);

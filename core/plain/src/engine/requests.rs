@@ -13,7 +13,12 @@ impl PlainEngine {
                 false
             }
             Some(session) if user_ref <= session.last_user_ref => {
-                self.duplicates += 1;
+                let is_exhausted = session.last_user_ref.0 == u32::MAX;
+                if is_exhausted && self.find(self.command.session, user_ref).is_none() {
+                    self.reject(user_ref, RejectReason::UserRefsExhausted, client_order_id);
+                } else {
+                    self.duplicates += 1;
+                }
                 false
             }
             Some(session) => {

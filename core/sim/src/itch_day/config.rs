@@ -9,6 +9,8 @@ const MESSAGES_PER_SYMBOL_MIN: u64 = 32;
 /// And so many in all.
 const MESSAGES_MIN: u64 = 1_000;
 const MESSAGES_MAX: u64 = 10_000_000_000;
+/// Messages for each security of a day that is made smaller.
+const MESSAGES_PER_SYMBOL_SMALL: u64 = 1_000;
 /// A security has two sides.
 const LIVE_PER_SYMBOL_MIN: u32 = 2;
 /// Books of some five gigabytes.
@@ -46,6 +48,25 @@ impl ItchDayConfig {
     pub const fn scaled(self, divisor: u32) -> ItchDayConfig {
         let symbols = if self.symbols < divisor { 1 } else { self.symbols / divisor };
         ItchDayConfig { messages: self.messages / divisor as u64, symbols, live: self.live / divisor, ..self }
+    }
+
+    /// The same day with another number of messages. A smaller one has fewer live orders, in proportion, and at most one
+    /// security for a thousand messages, so that any number of messages that a day can have suffices.
+    #[must_use]
+    pub fn with_messages(self, messages: u64) -> ItchDayConfig {
+        if messages >= self.messages {
+            return ItchDayConfig { messages, ..self };
+        }
+        let symbols = u32::try_from(messages / MESSAGES_PER_SYMBOL_SMALL).unwrap_or(u32::MAX);
+        let symbols = symbols.clamp(1, self.symbols);
+        let live = u128::from(self.live) * u128::from(messages) / u128::from(self.messages);
+        ItchDayConfig { messages, symbols, live: live as u32, ..self }.with_symbols(symbols)
+    }
+
+    /// The same day with another number of securities, and live orders for each.
+    #[must_use]
+    pub fn with_symbols(self, symbols: u32) -> ItchDayConfig {
+        ItchDayConfig { symbols, live: self.live.max(symbols.saturating_mul(LIVE_PER_SYMBOL_MIN)), ..self }
     }
 
     /// The number of securities, once everything is within its bounds.
@@ -129,6 +150,21 @@ mod tests {
         let smallest = ItchDayConfig { messages: 1_000, symbols: 1, live: 2, seed: 1 };
         assert_eq!(smallest.check(), Ok(1));
         assert!(error(ItchDayConfig { messages: 999, ..smallest }).contains("choose 1000"));
+    }
+
+    #[test]
+    fn a_day_of_any_number_of_messages_can_be_made() {
+        for day in [ItchDayConfig::itch_500(), ItchDayConfig::itch_8000()] {
+            for messages in [1_000, 10_000, 123_456, 2_000_000, day.messages - 1, day.messages, 100_000_000] {
+                let small = day.with_messages(messages);
+                assert_eq!((small.messages, small.check().is_ok()), (messages, true), "{small:?}");
+            }
+            assert_eq!(day.with_messages(day.messages), day);
+            assert_eq!(day.with_messages(2 * day.messages).live, day.live);
+        }
+        let small = ItchDayConfig::itch_500().with_messages(10_000);
+        assert_eq!((small.symbols, small.live), (10, 100));
+        assert_eq!(small.with_symbols(200).live, 400);
     }
 
     #[test]

@@ -53,13 +53,13 @@ impl Network {
     }
 
     /// Sends to everybody who has joined a group.
-    pub fn send_to_group(&mut self, host: HostId, group: Address, bytes: &[u8]) {
+    pub fn send_to_group(&mut self, host: HostId, from: Address, group: Address, bytes: &[u8]) {
         let is_member = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if inbox.is_group && inbox.address == group);
         let members: Vec<SocketId> =
             self.sockets.iter().filter(|(_, socket)| is_member(socket)).map(|(id, _)| *id).collect();
         let faults = self.datagram_faults.get(&group).copied().unwrap_or(DatagramFaults::NONE);
         for member in members {
-            self.deliver(host, group, member, bytes, faults);
+            self.deliver(host, from, member, bytes, faults);
         }
     }
 

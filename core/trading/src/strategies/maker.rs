@@ -4,7 +4,9 @@ use tickpath_types::{
     BookHealth, CancelReason, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, RejectReason, Side,
 };
 
-use crate::{Context, Features, NewOrder, OrderChange, OrderUpdate, OwnOrder, OwnState, Refusal, Strategy};
+use crate::{
+    Context, Features, NewOrder, OrderChange, OrderUpdate, OwnOrder, OwnState, Refusal, Strategy, WarmUp,
+};
 
 /// Settings of a [`MarketMaker`]; clip, threshold and the largest position are the instrument's
 /// [`Limits`](crate::Limits).
@@ -54,6 +56,14 @@ impl MarketMaker {
     #[must_use]
     pub const fn new(config: MakerConfig) -> MarketMaker {
         MarketMaker { config, was_refused: false }
+    }
+
+    /// The same with an instance for its warm-up, which quotes at every tick: so it moves as the warm-up's market does,
+    /// however little this one moves.
+    #[must_use]
+    pub const fn warmed_up(config: MakerConfig) -> WarmUp<MarketMaker> {
+        let instance = MarketMaker::new(MakerConfig { min_move_ticks: 1, ..config });
+        WarmUp { strategy: MarketMaker::new(config), instance: Some(instance) }
     }
 
     fn quote(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
@@ -178,11 +188,6 @@ fn round_to_lots(qty: u64, instrument: &Instrument) -> Qty {
 impl Strategy for MarketMaker {
     fn name(&self) -> &str {
         "maker"
-    }
-
-    /// Quotes at every tick, so that it moves as the rehearsal's market does, however little this one moves.
-    fn understudy(&self) -> Option<Self> {
-        Some(MarketMaker::new(MakerConfig { min_move_ticks: 1, ..self.config }))
     }
 
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {

@@ -87,10 +87,6 @@ impl Strategy for RandomStrategy {
         "random"
     }
 
-    fn understudy(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-
     fn on_market(&mut self, _: &MarketUpdate, cx: &mut Context<'_>) {
         self.on_timer(cx.now(), cx);
     }

@@ -79,10 +79,6 @@ impl Strategy for LiquidityTaker {
         "taker"
     }
 
-    fn understudy(&self) -> Option<Self> {
-        Some(LiquidityTaker::new(self.seen.len()))
-    }
-
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
         if update.kind() != Some(UpdateKind::Trade) {
             return;

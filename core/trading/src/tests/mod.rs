@@ -4,9 +4,9 @@ mod engine;
 mod maker;
 mod orders;
 mod random;
-mod rehearsal;
 mod repeatable;
 mod taker;
+mod warm_up;
 
 use tickpath_types::{MarketUpdate, Nanos};
 

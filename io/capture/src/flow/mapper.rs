@@ -82,6 +82,7 @@ impl Mapper {
 
     /// Takes the next event.
     pub fn handle_event(&mut self, event: &RecordedEvent) {
+        let event = &self.survey.at_venue(event);
         self.counts.events.count(&event.kind);
         if self.transaction.first().is_some_and(|first| first.ts_ns != event.ts_ns) {
             self.map_transaction();

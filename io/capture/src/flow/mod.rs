@@ -12,6 +12,9 @@
 //! so that every eligible execution checks the venue against what really happened. All other
 //! executions are excluded, each with an [`Exclusion`], and leave the shadow as a cancel.
 //!
+//! Prices of an instrument that need more than four decimals are multiplied by a power of ten, so that the venue has all
+//! of them exactly.
+//!
 //! What the mapper relies on:
 //!
 //! - *Transactions.* Within one transaction the fills are reported in no particular order, so the

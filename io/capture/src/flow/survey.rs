@@ -4,7 +4,9 @@ use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
 
 use super::partial::{History, HistoryBuilder};
 use super::{ORDER_PRICE_MAX, ORDER_QTY_MAX};
-use crate::{CaptureError, Depth, EventKind, Level, ReadError, RecordedEvent, Recording, RecordingInfo};
+use crate::{
+    CaptureError, Depth, EventKind, Level, PRICE_DECIMALS, ReadError, RecordedEvent, Recording, RecordingInfo,
+};
 
 /// Largest tick that is derived: one unit of currency.
 const TICK_SIZE_MAX: i64 = Price::SCALE;
@@ -19,6 +21,15 @@ pub struct Survey {
     last_ts_ns: u64,
     truncated_at: Option<u64>,
     pub(crate) history: Option<History>,
+}
+
+/// Units of the recording in one unit of the venue, for an instrument whose prices have this greatest common divisor.
+fn units_per_venue_unit(price_gcd: i64, decimals: u8) -> i64 {
+    let mut divisor = 10_i64.pow(u32::from(decimals.saturating_sub(PRICE_DECIMALS)));
+    while price_gcd % divisor != 0 {
+        divisor /= 10;
+    }
+    divisor
 }
 
 /// What the orders of one instrument look like.
@@ -85,7 +96,7 @@ impl SurveyBuilder {
             history.handle_event(self.event_count, event);
         }
         self.event_count += 1;
-        if event.ts_ns != 0 {
+        if event.ts_ns != 0 && !event.is_snapshot {
             self.first_ts_ns.get_or_insert(event.ts_ns);
             self.last_ts_ns = self.last_ts_ns.max(event.ts_ns);
         }
@@ -117,11 +128,13 @@ impl SurveyBuilder {
             self.seen.resize(index + 1, Seen::default());
         }
         let seen = &mut self.seen[index];
-        if let Some(price) = trade.filter(|price| is_price(*price)) {
+        let scale = units_per_venue_unit(0, self.info.price_decimals);
+        let is_price = |price: &Price| price.0 > 0 && price.0 / scale <= ORDER_PRICE_MAX.0;
+        if let Some(price) = trade.filter(is_price) {
             seen.first_trade.get_or_insert(price);
         }
         if is_order {
-            seen.order(price, qty);
+            seen.order(price.filter(is_price), qty);
         }
     }
 
@@ -146,7 +159,7 @@ impl Seen {
         if (1..=ORDER_QTY_MAX.0).contains(&qty.0) {
             self.qty_gcd = gcd(self.qty_gcd, qty.0);
         }
-        if let Some(price) = price.filter(|price| is_price(*price)) {
+        if let Some(price) = price {
             self.price_gcd = gcd(self.price_gcd.unsigned_abs(), price.0.unsigned_abs()) as i64;
             self.low = Some(self.low.map_or(price, |low| low.min(price)));
             self.high = Some(self.high.map_or(price, |high| high.max(price)));
@@ -154,10 +167,13 @@ impl Seen {
         }
     }
 
-    fn instrument(&self, index: usize, symbol: Symbol) -> Instrument {
-        let tick = gcd(self.price_gcd.unsigned_abs(), TICK_SIZE_MAX.unsigned_abs()) as i64;
-        let (low, high) = (self.low.unwrap_or(Price(tick)), self.high.unwrap_or(Price(tick)));
-        let reference = self.first_trade.or(self.first_order).unwrap_or(low).clamp(low, high);
+    fn instrument(&self, index: usize, symbol: Symbol, decimals: u8) -> Instrument {
+        let divisor = units_per_venue_unit(self.price_gcd, decimals);
+        let at_venue = |price: Option<Price>| price.map(|price| Price(price.0 / divisor));
+        let tick = gcd((self.price_gcd / divisor).unsigned_abs(), TICK_SIZE_MAX.unsigned_abs()) as i64;
+        let low = at_venue(self.low).unwrap_or(Price(tick));
+        let high = at_venue(self.high).unwrap_or(Price(tick));
+        let reference = at_venue(self.first_trade.or(self.first_order)).unwrap_or(low).clamp(low, high);
         Instrument {
             id: InstrumentId(index as u16 + 1),
             symbol,
@@ -202,6 +218,9 @@ impl Survey {
     /// divisor of all its prices and of one unit of currency, its lot that of all its quantities, its
     /// collar the range of its prices, its reference price that of the first trade, otherwise of the
     /// first order. A name that is no symbol, or that another instrument has, becomes `#` and the id.
+    ///
+    /// Prices with more than four decimals are multiplied by a power of ten of their instrument, so that the venue has all
+    /// of them exactly: 1.08455 is 10.8455 there.
     #[must_use]
     pub fn instruments(&self) -> Vec<Instrument> {
         let mut instruments: Vec<Instrument> = Vec::new();
@@ -212,9 +231,36 @@ impl Survey {
             let symbol = Symbol::new(name).ok().filter(|symbol| names.insert(*symbol)).unwrap_or_else(|| {
                 Symbol::new(&format!("#{}", index + 1)).expect("at most six printable characters")
             });
-            instruments.push(self.seen.get(index).copied().unwrap_or_default().instrument(index, symbol));
+            instruments.push(self.seen.get(index).copied().unwrap_or_default().instrument(
+                index,
+                symbol,
+                self.info.price_decimals,
+            ));
         }
         instruments
+    }
+
+    /// An event with the prices that its instrument has at the venue.
+    pub(crate) fn at_venue(&self, event: &RecordedEvent) -> RecordedEvent {
+        if self.info.price_decimals == PRICE_DECIMALS {
+            return *event;
+        }
+        let price_gcd = self.seen.get(event.instrument as usize).map_or(0, |seen| seen.price_gcd);
+        let divisor = units_per_venue_unit(price_gcd, self.info.price_decimals);
+        // Exact for every price that an order may have; any other stays out of range.
+        let convert = |price: Price| Price(price.0 / divisor);
+        let mut kind = event.kind;
+        match &mut kind {
+            EventKind::Add { level, .. }
+            | EventKind::Modify { level, .. }
+            | EventKind::Delete { level: Some(level), .. }
+            | EventKind::Reduce { level: Some(level), .. } => level.price = convert(level.price),
+            EventKind::Replace { price, .. }
+            | EventKind::Fill { price: Some(price), .. }
+            | EventKind::Trade { price, .. } => *price = convert(*price),
+            _ => {}
+        }
+        RecordedEvent { kind, ..*event }
     }
 }
 

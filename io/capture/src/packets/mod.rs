@@ -16,6 +16,8 @@ use blocks::Blocks;
 use classic::Classic;
 use frame::{Datagram, LinkLayer, Skip, decode, plain_udp};
 
+use tickpath_agent::StopSignal;
+
 use crate::format::open;
 use crate::input::{Input, InputMeter};
 use crate::window::Window;
@@ -204,7 +206,7 @@ impl Packets<Input> {
     /// # Errors
     /// [`CaptureError`] when it cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, InputMeter), CaptureError> {
-        let (input, meter) = open(path.as_ref())?;
+        let (input, meter) = open(path.as_ref(), &StopSignal::new())?;
         Ok((Packets::new(input), meter))
     }
 

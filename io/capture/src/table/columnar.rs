@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::{Arc, Once};
 
-use parquet::basic::{ConvertedType, Encoding, LogicalType, Repetition, Type as PhysicalType};
+use parquet::basic::{ConvertedType, Encoding, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -16,7 +16,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::{ColumnPath, Type};
-use tickpath_types::Price;
+use tickpath_types::ScaledPrice;
 
 use super::reader::known;
 use super::{Cell, Column, ColumnKind};
@@ -25,8 +25,10 @@ use super::{Cell, Column, ColumnKind};
 const GROUP_ROWS: usize = 65_536;
 /// Digits of a decimal column: what 64 bits hold.
 const DECIMAL_PRECISION: i32 = 18;
-/// Decimals of a price.
-const DECIMAL_SCALE: i32 = 4;
+/// Decimals of a price: those of the finest recordings.
+const DECIMAL_SCALE: u8 = 9;
+/// What those digits hold.
+const DECIMAL_MAX: u64 = 10_u64.pow(DECIMAL_PRECISION as u32) - 1;
 
 /// The values of one column in the group that is being filled.
 enum Values {
@@ -65,7 +67,7 @@ impl<W: Write + Send> ParquetSink<W> {
 
     pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
-            column.push(cell);
+            column.push(cell)?;
         }
         if self.columns.first().is_some_and(|column| column.defined.len() >= GROUP_ROWS) {
             self.write_group()?;
@@ -115,20 +117,25 @@ impl Buffer {
         Buffer { values, defined: Vec::new() }
     }
 
-    fn push(&mut self, cell: &Cell<'_>) {
+    fn push(&mut self, cell: &Cell<'_>) -> io::Result<()> {
         match (&mut self.values, cell) {
             (Values::Numbers(values), Cell::Integer(number)) => match i64::try_from(*number) {
                 Ok(number) => values.push(number),
-                Err(_) => return self.defined.push(0),
+                Err(_) => {
+                    self.defined.push(0);
+                    return Ok(());
+                }
             },
-            (Values::Numbers(values), Cell::Price(price)) => values.push(price.0),
+            (Values::Numbers(values), Cell::Price(price)) => values.push(decimal(*price)?),
             (Values::Texts(values), Cell::Text(text)) => values.push(ByteArray::from(*text)),
             _ => {
                 debug_assert_eq!(*cell, Cell::Empty, "a cell is of its column's kind");
-                return self.defined.push(0);
+                self.defined.push(0);
+                return Ok(());
             }
         }
         self.defined.push(1);
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -140,6 +147,16 @@ impl Buffer {
     }
 }
 
+/// A price as the column has it.
+fn decimal(price: ScaledPrice) -> io::Result<i64> {
+    let units = price.at(DECIMAL_SCALE).filter(|units| units.unsigned_abs() <= DECIMAL_MAX);
+    units.ok_or_else(|| {
+        let words =
+            format!("the price {price} has more digits than Parquet's DECIMAL(18, 9): export to .csv");
+        io::Error::other(words)
+    })
+}
+
 fn field(column: &Column) -> Result<Type, ParquetError> {
     let physical = match column.kind {
         ColumnKind::Text => PhysicalType::BYTE_ARRAY,
@@ -148,10 +165,13 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
     let builder = Type::primitive_type_builder(column.name, physical).with_repetition(Repetition::OPTIONAL);
     match column.kind {
         ColumnKind::Integer => builder,
+        ColumnKind::Time { is_utc } => {
+            builder.with_logical_type(Some(LogicalType::timestamp(is_utc, TimeUnit::NANOS)))
+        }
         ColumnKind::Price => builder
             .with_converted_type(ConvertedType::DECIMAL)
             .with_precision(DECIMAL_PRECISION)
-            .with_scale(DECIMAL_SCALE),
+            .with_scale(i32::from(DECIMAL_SCALE)),
         ColumnKind::Text => builder.with_logical_type(Some(LogicalType::String)),
     }
     .build()
@@ -161,6 +181,10 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 pub(super) struct ParquetRows {
     rows: RowIter<'static>,
     kinds: Vec<Column>,
+    /// By column: the decimals of a price.
+    scales: Vec<u8>,
+    /// Whether it says what its times count from: tables of earlier versions have them as whole numbers.
+    pub(super) knows_times: bool,
     /// Rows that it says there are.
     count: u64,
     /// Those that were read.
@@ -173,27 +197,40 @@ impl ParquetRows {
         let file = File::open(path).map_err(|error| error.to_string())?;
         let reader = guarded(|| SerializedFileReader::new(file))?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
-        let mut columns = Vec::new();
+        let (mut columns, mut scales, mut knows_times) = (Vec::new(), Vec::new(), true);
         for found in schema.columns() {
             let column = known(found.name())?;
-            let kind = match (found.physical_type(), found.converted_type()) {
-                (PhysicalType::INT64, ConvertedType::DECIMAL) if found.type_scale() == DECIMAL_SCALE => {
-                    ColumnKind::Price
+            let scale = u8::try_from(found.type_scale()).ok().filter(|scale| *scale <= DECIMAL_SCALE);
+            let is_utc = match found.logical_type_ref() {
+                Some(LogicalType::Timestamp(time)) if time.unit == TimeUnit::NANOS => {
+                    Some(time.is_adjusted_to_u_t_c)
                 }
-                (PhysicalType::INT64, ConvertedType::NONE) => ColumnKind::Integer,
-                (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8) => ColumnKind::Text,
-                _ => return Err(format!("column {} holds something else than in our tables", column.name)),
+                _ => None,
             };
-            if kind != column.kind {
-                return Err(format!("column {} holds something else than in our tables", column.name));
-            }
-            columns.push(column);
+            let kind = match (found.physical_type(), found.converted_type(), column.kind) {
+                (PhysicalType::INT64, ConvertedType::DECIMAL, kind @ ColumnKind::Price) => {
+                    scale.map(|_| kind)
+                }
+                (PhysicalType::INT64, ConvertedType::NONE, kind @ ColumnKind::Integer) => {
+                    is_utc.is_none().then_some(kind)
+                }
+                (PhysicalType::INT64, ConvertedType::NONE, ColumnKind::Time { .. }) => {
+                    knows_times &= is_utc.is_some();
+                    Some(ColumnKind::Time { is_utc: is_utc.unwrap_or_default() })
+                }
+                (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8, kind @ ColumnKind::Text) => Some(kind),
+                _ => None,
+            };
+            let kind = kind
+                .ok_or_else(|| format!("column {} holds something else than in our tables", column.name))?;
+            columns.push(Column { kind, ..column });
+            scales.push(scale.unwrap_or_default());
         }
         let count = reader.metadata().file_metadata().num_rows();
         let count =
             u64::try_from(count).map_err(|_| "it is damaged: it says no number of rows".to_owned())?;
         let rows = guarded(|| Ok(RowIter::from_file_into(Box::new(reader))))?;
-        Ok((columns.clone(), ParquetRows { rows, kinds: columns, count, read: 0 }))
+        Ok((columns.clone(), ParquetRows { rows, kinds: columns, scales, knows_times, count, read: 0 }))
     }
 
     /// How many rows there are.
@@ -209,15 +246,15 @@ impl ParquetRows {
             _ => return Err("it is damaged: it has another number of rows than it says".to_owned()),
         };
         self.read += 1;
-        for ((_, field), column) in row.get_column_iter().zip(&self.kinds) {
+        for ((_, field), (column, scale)) in row.get_column_iter().zip(self.kinds.iter().zip(&self.scales)) {
             match (field, column.kind) {
                 (Field::Null, _) => cell(Cell::Empty),
-                (Field::Long(number), ColumnKind::Integer) if *number >= 0 => {
+                (Field::Long(number), ColumnKind::Integer | ColumnKind::Time { .. }) if *number >= 0 => {
                     cell(Cell::Integer(number.cast_unsigned()));
                 }
                 (Field::Decimal(decimal), ColumnKind::Price) => {
                     let bytes = decimal.data().try_into().map_err(|_| "a price is too long".to_owned())?;
-                    cell(Cell::Price(Price(i64::from_be_bytes(bytes))));
+                    cell(Cell::price(ScaledPrice { units: i64::from_be_bytes(bytes), decimals: *scale }));
                 }
                 (Field::Str(text), ColumnKind::Text) => cell(Cell::Text(text)),
                 _ => return Err(format!("column {} has a value out of range", column.name)),
@@ -272,6 +309,7 @@ fn io_error(error: ParquetError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use parquet::record::RowAccessor;
+    use tickpath_types::Price;
 
     use super::*;
 
@@ -286,7 +324,7 @@ mod tests {
         let mut sink = ParquetSink::new(file.try_clone().unwrap(), &columns).unwrap();
         let count = GROUP_ROWS as u64 + 1;
         for n in 0..count {
-            let price = if n % 2 == 0 { Cell::Price(Price(-12_345)) } else { Cell::Empty };
+            let price = if n % 2 == 0 { Cell::price(Price(-12_345)) } else { Cell::Empty };
             sink.row(&[Cell::Integer(n), price, Cell::Text("ABC")]).unwrap();
         }
         sink.finish().unwrap();
@@ -301,7 +339,7 @@ mod tests {
                 Field::Decimal(decimal) => {
                     assert_eq!(
                         (decimal.scale(), decimal.data()),
-                        (4, (-12_345_i64).to_be_bytes().as_slice())
+                        (9, (-1_234_500_000_i64).to_be_bytes().as_slice())
                     );
                 }
                 other => assert!(rows % 2 == 1 && *other == Field::Null),
@@ -324,16 +362,40 @@ mod tests {
     }
 
     #[test]
+    fn times_are_timestamps_and_prices_have_nine_decimals() {
+        for is_utc in [true, false] {
+            let columns =
+                [Column::new("ts_ns", ColumnKind::Time { is_utc }), Column::new("price", ColumnKind::Price)];
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let mut sink = ParquetSink::new(file.reopen().unwrap(), &columns).unwrap();
+            let price = ScaledPrice { units: 1_084_550_000, decimals: 9 };
+            sink.row(&[Cell::Integer(1_703_422_805_243_925_307), Cell::price(price)]).unwrap();
+            let beyond = ScaledPrice { units: 1_000_000_000_000_000_000, decimals: 9 };
+            let error = sink.row(&[Cell::Integer(1), Cell::price(beyond)]).unwrap_err().to_string();
+            assert!(error.contains("the price 1000000000.0000 has more digits"), "{error}");
+            let mut sink = ParquetSink::new(file.reopen().unwrap(), &columns).unwrap();
+            sink.row(&[Cell::Integer(1_703_422_805_243_925_307), Cell::price(price)]).unwrap();
+            sink.finish().unwrap();
+            let (found, mut rows) = ParquetRows::open(file.path()).unwrap();
+            assert_eq!(found, columns);
+            let mut cells = Vec::new();
+            rows.next_row(|cell| cells.push(format!("{cell:?}"))).unwrap();
+            let written = [Cell::Integer(1_703_422_805_243_925_307), Cell::price(price)];
+            assert_eq!(cells, written.map(|cell| format!("{cell:?}")));
+        }
+    }
+
+    #[test]
     fn damage_anywhere_is_an_error_or_other_values_and_never_a_panic() {
         let columns = [
-            Column::new("ts_ns", ColumnKind::Integer),
+            Column::new("ts_ns", ColumnKind::Time { is_utc: true }),
             Column::new("price", ColumnKind::Price),
             Column::new("symbol", ColumnKind::Text),
         ];
         let mut bytes = Vec::new();
         let mut sink = ParquetSink::new(&mut bytes, &columns).unwrap();
         for n in 0..20 {
-            sink.row(&[Cell::Integer(n), Cell::Price(Price(-5)), Cell::Text("ABC")]).unwrap();
+            sink.row(&[Cell::Integer(n), Cell::price(Price(-5)), Cell::Text("ABC")]).unwrap();
         }
         sink.finish().unwrap();
         assert_eq!(read(&bytes), Ok(20));

@@ -1,6 +1,6 @@
 //! Tables of recorded data in files: CSV, and Parquet with the feature `parquet`.
 //!
-//! A table is written beside its place under the name `FILE.part` and renamed when it is finished, so a
+//! A table is written beside its place under the name `FILE.part` and renamed when it is finished (see [`PartFile`]), so a
 //! file under its own name is whole. What is not a regular file, such as a pipe, is written as it is.
 //! Memory is constant: rows are kept only until a group of them is written.
 //!
@@ -10,9 +10,9 @@
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("trades.csv");
-//! let columns = [Column::new("ts_ns", ColumnKind::Integer), Column::new("price", ColumnKind::Price)];
+//! let columns = [Column::new("ts_ns", ColumnKind::Time { is_utc: false }), Column::new("price", ColumnKind::Price)];
 //! let mut table = TableWriter::create(&path, &columns)?;
-//! table.row(&[Cell::Integer(34_200_000_000_000), Cell::Price(Price(1_002_500))])?;
+//! table.row(&[Cell::Integer(34_200_000_000_000), Cell::price(Price(1_002_500))])?;
 //! assert_eq!(table.finish()?, 1);
 //! assert_eq!(std::fs::read_to_string(&path)?, "ts_ns,price\n34200000000000,100.2500\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -23,12 +23,12 @@ mod columnar;
 mod csv;
 mod reader;
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use tickpath_types::Price;
+use tickpath_agent::PartFile;
+use tickpath_types::ScaledPrice;
 
 use csv::CsvSink;
 
@@ -39,7 +39,13 @@ pub use reader::{ConvertError, ConvertProgress, Converted, KNOWN_COLUMNS, ROW_LE
 pub enum ColumnKind {
     /// Whole numbers from 0 to 2^63 - 1, a greater one is left empty; Parquet `INT64`.
     Integer,
-    /// Prices; in CSV with four decimals, Parquet `DECIMAL(18, 4)`.
+    /// Times in nanoseconds; in CSV whole numbers, Parquet `TIMESTAMP` in nanoseconds.
+    Time {
+        /// True when all count from 1970-01-01 UTC, which Parquet then says; otherwise some may count from the midnight of a
+        /// day that is not known.
+        is_utc: bool,
+    },
+    /// Prices; in CSV with four decimals or as many as they need, Parquet `DECIMAL(18, 9)`.
     Price,
     /// Text; in CSV within quotes where it needs them, Parquet `STRING`.
     Text,
@@ -70,9 +76,16 @@ pub enum Cell<'a> {
     /// A whole number.
     Integer(u64),
     /// A price.
-    Price(Price),
+    Price(ScaledPrice),
     /// Text.
     Text(&'a str),
+}
+
+impl Cell<'_> {
+    /// A price of any scale.
+    pub fn price(price: impl Into<ScaledPrice>) -> Cell<'static> {
+        Cell::Price(price.into())
+    }
 }
 
 /// Why a table could not be written.
@@ -103,13 +116,11 @@ const fn formats() -> &'static str {
 /// Writes the rows of one table.
 pub struct TableWriter {
     path: PathBuf,
-    /// Where the table is until it is whole; `None` for what is not a regular file.
-    part: Option<PathBuf>,
     /// `None` once it is finished or has failed.
     sink: Option<Sink>,
     row_count: u64,
-    /// Keeps the file locked until it has its name.
-    _lock: File,
+    /// Where the table is until it is whole; `None` for what is not a regular file.
+    part: Option<PartFile>,
 }
 
 enum Sink {
@@ -128,28 +139,27 @@ impl TableWriter {
         let failed = |source| TableError::Write { path: path.to_owned(), source };
         // A rename would put a file in the place of a device or a pipe.
         let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
-        let part = is_file.then(|| beside(path));
-        let open = || {
-            let file = match &part {
-                Some(part) => create_alone(part),
-                None => File::options().write(true).open(path),
-            };
-            file.and_then(|file| Ok((BufWriter::new(file.try_clone()?), file))).map_err(failed)
+        let open = || -> io::Result<(BufWriter<File>, Option<PartFile>)> {
+            if !is_file {
+                return Ok((BufWriter::new(File::options().write(true).open(path)?), None));
+            }
+            let part = PartFile::create(path)?;
+            Ok((BufWriter::new(part.file().try_clone()?), Some(part)))
         };
-        let (sink, lock) = match extension {
+        let (sink, part) = match extension {
             "csv" => {
-                let (out, lock) = open()?;
-                (Sink::Csv(CsvSink::new(out, columns).map_err(failed)?), lock)
+                let (out, part) = open().map_err(failed)?;
+                (Sink::Csv(CsvSink::new(out, columns).map_err(failed)?), part)
             }
             #[cfg(feature = "parquet")]
             "parquet" => {
-                let (out, lock) = open()?;
+                let (out, part) = open().map_err(failed)?;
                 let sink = columnar::ParquetSink::new(out, columns).map_err(failed)?;
-                (Sink::Parquet(Box::new(sink)), lock)
+                (Sink::Parquet(Box::new(sink)), part)
             }
             _ => return Err(TableError::UnknownFormat { path: path.to_owned() }),
         };
-        Ok(TableWriter { path: path.to_owned(), part, sink: Some(sink), row_count: 0, _lock: lock })
+        Ok(TableWriter { path: path.to_owned(), part, sink: Some(sink), row_count: 0 })
     }
 
     /// Writes one row: as many cells as there are columns, each of its column's kind or empty.
@@ -185,65 +195,25 @@ impl TableWriter {
             None => Err(io::Error::other("an earlier row could not be written")),
         };
         finished
-            .and_then(|()| self.part.as_ref().map_or(Ok(()), |part| fs::rename(part, &self.path)))
+            .and_then(|()| self.part.take().map_or(Ok(()), PartFile::finish))
             .map_err(|source| self.fail(source))?;
         Ok(self.row_count)
     }
 
     /// Removes what was written.
     fn fail(&mut self, source: io::Error) -> TableError {
-        self.discard();
+        (self.sink, self.part) = (None, None);
         TableError::Write { path: self.path.clone(), source }
     }
-
-    fn discard(&mut self) {
-        self.sink = None;
-        // Whether it can be removed changes nothing about the failure that is told.
-        if let Some(part) = &self.part {
-            let _ = fs::remove_file(part);
-        }
-    }
-}
-
-impl Drop for TableWriter {
-    fn drop(&mut self) {
-        if self.sink.is_some() {
-            self.discard();
-        }
-    }
-}
-
-/// Creates a file, or empties one that was left behind; an error while another process writes it.
-fn create_alone(path: &Path) -> io::Result<File> {
-    let file = File::options().write(true).create(true).truncate(false).open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Ok(file);
-    }
-    // Not every file system has locks: then nobody can tell.
-    let is_locked = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-    // Whoever wrote it may have given it its own name since it was opened.
-    let here = fs::metadata(path);
-    let is_here = here.is_ok_and(|here| (here.dev(), here.ino()) == (metadata.dev(), metadata.ino()));
-    if is_locked || !is_here {
-        return Err(io::Error::other(
-            "another process is writing it: choose another name, or wait for its end",
-        ));
-    }
-    file.set_len(0)?;
-    Ok(file)
-}
-
-/// Where a table is until it is whole.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    PathBuf::from(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn beside(path: &Path) -> PathBuf {
+        PartFile::name_for(path)
+    }
 
     const COLUMNS: [Column; 1] = [Column::new("n", ColumnKind::Integer)];
 
@@ -292,15 +262,22 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_one_line() {
-        // Once the name that the table has until it is whole leads to a device that is always full, once its own.
         let folder = tempfile::tempdir().unwrap();
-        for name in ["beside.csv", "own.csv"] {
-            let path = folder.path().join(name);
-            let link = if name == "own.csv" { path.clone() } else { beside(&path) };
-            std::os::unix::fs::symlink("/dev/full", &link).unwrap();
-            a_full_table_is_one_line(&path);
-            assert_eq!(fs::symlink_metadata(&link).is_ok(), link == path, "a device stays where it is");
-        }
+        let path = folder.path().join("own.csv");
+        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        a_full_table_is_one_line(&path);
+        assert!(fs::symlink_metadata(&path).is_ok(), "a device stays where it is");
+    }
+
+    #[test]
+    fn a_planted_link_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("t.csv"), folder.path().join("victim"));
+        fs::write(&victim, "untouched").unwrap();
+        std::os::unix::fs::symlink(&victim, beside(&path)).unwrap();
+        let error = TableWriter::create(&path, &COLUMNS).err().unwrap().to_string();
+        assert!(error.contains("t.csv.part is not a regular file"), "{error}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
     }
 
     #[cfg(target_os = "linux")]

@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use tickpath_types::Price;
+use tickpath_agent::StopSignal;
+use tickpath_types::{Price, ScaledPrice};
 
 use super::{Cell, Column, ColumnKind, TableError, TableWriter};
 use crate::CaptureError;
@@ -14,6 +15,8 @@ use crate::input::Input;
 pub const ROW_LEN_MAX: usize = 64 * 1024;
 /// Rows between two looks at whether to go on.
 const ROWS_AT_ONCE: u64 = 1_024;
+/// Times from midnight are less, of the longest day; no recorded market is of 1970.
+const OF_DAY_NS_MAX: u64 = 2 * 86_400_000_000_000;
 
 const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column::new(name, kind)
@@ -23,7 +26,7 @@ const fn column(name: &'static str, kind: ColumnKind) -> Column {
 pub const KNOWN_COLUMNS: [Column; 22] = [
     column("file", ColumnKind::Text),
     column("recording", ColumnKind::Integer),
-    column("ts_ns", ColumnKind::Integer),
+    column("ts_ns", ColumnKind::Time { is_utc: false }),
     column("message", ColumnKind::Integer),
     column("symbol", ColumnKind::Text),
     column("bid_price", ColumnKind::Price),
@@ -70,7 +73,7 @@ pub enum ConvertError {
 enum Value {
     Empty,
     Integer(u64),
-    Price(Price),
+    Price(ScaledPrice),
     Text(String),
 }
 
@@ -93,6 +96,11 @@ trait Rows {
     /// How many there are, where the table says so.
     fn count(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether the table says what its times count from.
+    fn knows_times(&self) -> bool {
+        false
     }
 }
 
@@ -118,36 +126,60 @@ pub struct Converted {
 
 /// Writes a table of exported rows in the format that the other's name tells: CSV as Parquet, or the other way, or as it is.
 ///
-/// Every value is checked to be what its column holds. Memory is constant. `go_on` is asked every thousand rows; when it
-/// says false nothing is written and the answer is `None`. CSV may be compressed by gzip or Zstandard.
+/// Every value is checked to be what its column holds. Memory is constant. `observer` is told the progress every thousand
+/// rows. When told to stop nothing is written and the answer is `None`. CSV may be compressed by gzip or Zstandard. Its
+/// times count from 1970-01-01 UTC when the first of them says so.
 ///
 /// # Errors
 /// [`ConvertError`]; nothing of the other table is left then.
 pub fn convert(
     from: &Path,
     to: &Path,
-    go_on: &mut dyn FnMut(&ConvertProgress) -> bool,
+    stop: &StopSignal,
+    observer: &mut dyn FnMut(&ConvertProgress),
 ) -> Result<Option<Converted>, ConvertError> {
-    let (input, meter) = open(from)?;
+    match convert_all(from, to, stop, observer) {
+        // What a stop makes of a file that is waited for is no damage.
+        Err(_) if stop.is_stopped() => Ok(None),
+        result => result,
+    }
+}
+
+fn convert_all(
+    from: &Path,
+    to: &Path,
+    stop: &StopSignal,
+    observer: &mut dyn FnMut(&ConvertProgress),
+) -> Result<Option<Converted>, ConvertError> {
+    let (input, meter) = open(from, stop)?;
     let malformed = |what| ConvertError::Malformed { path: from.to_owned(), what };
-    let (columns, mut rows) = open_rows(from, input).map_err(malformed)?;
-    let mut table = TableWriter::create(to, &columns)?;
+    let (mut columns, mut rows) = open_rows(from, input).map_err(malformed)?;
     let mut row = Vec::with_capacity(columns.len());
+    let at_row = |number: u64, what: String| malformed(format!("row {number}: {what}"));
+    let mut has_row = rows.next(&mut row).map_err(|what| at_row(1, what))?;
+    if !rows.knows_times() {
+        for (column, value) in columns.iter_mut().zip(&row) {
+            if let (ColumnKind::Time { is_utc }, Value::Integer(ns)) = (&mut column.kind, value) {
+                *is_utc = *ns >= OF_DAY_NS_MAX;
+            }
+        }
+    }
+    let mut table = TableWriter::create(to, &columns)?;
     loop {
         let count = table.row_count();
         if count.is_multiple_of(ROWS_AT_ONCE) {
             let (done, total) = rows.count().map_or((meter.position(), meter.len()), |all| (count, all));
-            if !go_on(&ConvertProgress { rows: count, done, total }) {
+            observer(&ConvertProgress { rows: count, done, total });
+            if stop.is_stopped() {
                 return Ok(None);
             }
         }
-        match rows.next(&mut row) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(what) => return Err(malformed(format!("row {}: {what}", count + 1))),
+        if !has_row {
+            break;
         }
         let cells: Vec<Cell<'_>> = row.iter().map(Value::cell).collect();
         table.row(&cells)?;
+        has_row = rows.next(&mut row).map_err(|what| at_row(count + 2, what))?;
     }
     Ok(Some(Converted { rows: table.finish()?, columns: columns.len() }))
 }
@@ -270,35 +302,33 @@ fn value(column: &Column, field: String) -> Result<Value, String> {
     let wrong = |what: &str| format!("column {}: '{}' is {what}", column.name, field.escape_debug());
     match column.kind {
         ColumnKind::Text => Ok(Value::Text(field)),
-        ColumnKind::Integer => {
+        ColumnKind::Integer | ColumnKind::Time { .. } => {
             let is_number = field.bytes().all(|byte| byte.is_ascii_digit());
             let number =
                 field.parse().ok().filter(|number: &u64| is_number && i64::try_from(*number).is_ok());
             number.map(Value::Integer).ok_or_else(|| wrong("no whole number from 0 to 2^63 - 1"))
         }
         ColumnKind::Price => {
-            price(&field).map(Value::Price).ok_or_else(|| wrong("no price with at most four decimals"))
+            price(&field).map(Value::Price).ok_or_else(|| wrong("no price with at most nine decimals"))
         }
     }
 }
 
-/// A decimal with at most four decimals, exactly.
-fn price(text: &str) -> Option<Price> {
-    let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
-    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !are_digits(whole) || !are_digits(decimals) || decimals.len() > 4 {
-        return None;
-    }
-    let units = whole.parse::<i64>().ok()?.checked_mul(10_000)?;
-    let units = units.checked_add(format!("{decimals:0<4}").parse().ok()?)?;
-    Some(Price(if is_negative { -units } else { units }))
+/// A decimal with at most nine decimals, exactly.
+fn price(text: &str) -> Option<ScaledPrice> {
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.trim_end_matches('0').len());
+    let decimals = u8::try_from(decimals.max(Price::DECIMALS)).ok().filter(|decimals| *decimals <= 9)?;
+    ScaledPrice::parse(text, decimals)
 }
 
 #[cfg(feature = "parquet")]
 impl Rows for super::columnar::ParquetRows {
     fn count(&self) -> Option<u64> {
         Some(self.row_count())
+    }
+
+    fn knows_times(&self) -> bool {
+        self.knows_times
     }
 
     fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String> {
@@ -321,10 +351,11 @@ mod tests {
     use super::*;
 
     #[cfg(feature = "parquet")]
-    const TEXT: &str = "ts_ns,symbol,price,order_id\n1,AAA,100.2500,7\n2,\"B,\"\"B\",-0.0001,\n3,,,9\n";
+    const TEXT: &str =
+        "ts_ns,symbol,price,order_id\n1,AAA,100.2500,7\n2,\"B,\"\"B\",-0.0001,\n3,,1.08455,9\n";
 
-    fn always(_: &ConvertProgress) -> bool {
-        true
+    fn convert(from: &Path, to: &Path) -> Result<Option<Converted>, ConvertError> {
+        super::convert(from, to, &StopSignal::new(), &mut |_| {})
     }
 
     #[cfg(feature = "parquet")]
@@ -334,11 +365,13 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         fs::write(path("a.csv"), TEXT).unwrap();
         let expected = Some(Converted { rows: 3, columns: 4 });
-        assert_eq!(convert(&path("a.csv"), &path("b.parquet"), &mut always).unwrap(), expected);
-        assert_eq!(convert(&path("b.parquet"), &path("c.parquet"), &mut always).unwrap(), expected);
-        assert_eq!(convert(&path("c.parquet"), &path("d.csv"), &mut always).unwrap(), expected);
+        assert_eq!(convert(&path("a.csv"), &path("b.parquet")).unwrap(), expected);
+        assert_eq!(convert(&path("b.parquet"), &path("c.parquet")).unwrap(), expected);
+        assert_eq!(convert(&path("c.parquet"), &path("d.csv")).unwrap(), expected);
         assert_eq!(fs::read_to_string(path("d.csv")).unwrap(), TEXT);
-        assert_eq!(convert(&path("a.csv"), &path("e.csv"), &mut |_| false).unwrap(), None);
+        let stop = StopSignal::new();
+        stop.stop();
+        assert_eq!(super::convert(&path("a.csv"), &path("e.csv"), &stop, &mut |_| {}).unwrap(), None);
         assert!(!path("e.csv").exists());
     }
 
@@ -352,11 +385,8 @@ mod tests {
         fs::write(path("a.csv"), &text).unwrap();
         for (from, to, total) in [("a.csv", "b.parquet", text.len() as u64), ("b.parquet", "c.csv", 5_000)] {
             let mut told = Vec::new();
-            let mut go_on = |progress: &ConvertProgress| {
-                told.push(*progress);
-                true
-            };
-            convert(&path(from), &path(to), &mut go_on).unwrap();
+            let mut observer = |progress: &ConvertProgress| told.push(*progress);
+            super::convert(&path(from), &path(to), &StopSignal::new(), &mut observer).unwrap();
             assert!(
                 told.iter().all(|progress| progress.total == total && progress.done <= total),
                 "{told:?}"
@@ -379,7 +409,7 @@ mod tests {
             }
             table.finish().unwrap();
         }
-        convert(&path("a.parquet"), &path("b.csv"), &mut always).unwrap();
+        convert(&path("a.parquet"), &path("b.csv")).unwrap();
         let text = fs::read_to_string(path("a.csv")).unwrap();
         assert_eq!(text, "order_id\n9223372036854775807\n\n\n");
         assert_eq!(fs::read_to_string(path("b.csv")).unwrap(), text);
@@ -392,7 +422,7 @@ mod tests {
         for (text, words) in [
             ("", "it is empty"),
             ("a,b\n1,2\n", "no exported table has a column 'a'"),
-            ("ts_ns,price\n1,1.00001\n", "row 1: column price: '1.00001' is no price"),
+            ("ts_ns,price\n1,1.0000000001\n", "row 1: column price: '1.0000000001' is no price"),
             ("ts_ns,price\n1,1\nx,1\n", "row 2: column ts_ns: 'x' is no whole number"),
             ("ts_ns,price\n9223372036854775808,1\n", "row 1: column ts_ns"),
             ("ts_ns,price\n1\n", "row 1: it has 1 fields, and there are 2 columns"),
@@ -400,12 +430,12 @@ mod tests {
             ("PAR1 and nothing behind", "no table"),
         ] {
             fs::write(path("bad.csv"), text).unwrap();
-            let error = convert(&path("bad.csv"), &path("out.csv"), &mut always).unwrap_err().to_string();
+            let error = convert(&path("bad.csv"), &path("out.csv")).unwrap_err().to_string();
             assert!(error.contains(words) && !error.contains('\n'), "{text:?}: {error}");
             assert!(!path("out.csv").exists());
         }
         fs::write(path("long.csv"), format!("symbol\n{}\n", "x".repeat(ROW_LEN_MAX))).unwrap();
-        let error = convert(&path("long.csv"), &path("out.csv"), &mut always).unwrap_err().to_string();
+        let error = convert(&path("long.csv"), &path("out.csv")).unwrap_err().to_string();
         assert!(error.contains("longer than 65536 bytes"), "{error}");
     }
 }

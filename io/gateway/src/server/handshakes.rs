@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
+use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_gateway_protocol::frame::{
     FRAME_LEN_MAX, Frame, FrameError, PREFIX_LEN, Refusal, RefusalReason, VERSION, Welcome, frame_len,
 };
@@ -12,11 +13,13 @@ use tickpath_types::Nanos;
 use super::rings::ClientRings;
 use super::{DoorCounters, Login, LoginId};
 
+/// Callers accepted in one turn of housekeeping.
+const ACCEPTS_PER_TURN: usize = 64;
+
 /// A place for one caller.
 #[derive(Debug)]
 struct Handshake {
     caller: Caller,
-    deadline: Nanos,
     state: State,
 }
 
@@ -41,40 +44,62 @@ enum Step {
 #[derive(Debug)]
 pub(super) struct Handshakes {
     places: Box<[Option<Handshake>]>,
+    /// By places and processes.
+    pre_login: PreLogin<u32>,
     logins: u64,
 }
 
 impl Handshakes {
-    pub(super) fn new(count: usize) -> Handshakes {
-        Handshakes { places: (0..count.max(1)).map(|_| None).collect(), logins: 0 }
+    pub(super) fn new(limits: PreLoginLimits) -> Handshakes {
+        let places = (0..limits.connections.max(1)).map(|_| None).collect();
+        Handshakes { places, pre_login: PreLogin::new(limits), logins: 0 }
     }
 
     pub(super) const fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// Takes the next caller, if there is one and a place for it.
-    pub(super) fn accept(
-        &mut self,
-        listener: &ChannelListener,
-        deadline: Nanos,
-        counters: &mut DoorCounters,
-    ) {
-        let Some(place) = self.places.iter_mut().find(|place| place.is_none()) else { return };
-        match listener.try_accept() {
-            Ok(None) => {}
-            Ok(Some(caller)) => {
-                counters.calls += 1;
-                if caller.stream().set_nonblocking(true).is_err() {
+    /// Takes some of those who call. Where there is no capacity the oldest of the process that has the most is closed.
+    pub(super) fn accept(&mut self, listener: &ChannelListener, now: Nanos, counters: &mut DoorCounters) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let caller = match listener.try_accept() {
+                Ok(Some(caller)) => caller,
+                Ok(None) => return,
+                Err(_) => {
+                    // Out of descriptors, for instance: the caller stays in the queue.
                     counters.failed += 1;
                     return;
                 }
-                let state = State::Reading { bytes: Box::new([0; FRAME_LEN_MAX]), len: 0 };
-                *place = Some(Handshake { caller, deadline, state });
+            };
+            counters.calls += 1;
+            if caller.stream().set_nonblocking(true).is_err() {
+                counters.failed += 1;
+                continue;
             }
-            // Out of descriptors, for instance: the caller stays in the queue.
-            Err(_) => counters.failed += 1,
+            let process = caller.peer().pid;
+            if let Some(place) = self.pre_login.victim(process) {
+                counters.evicted += 1;
+                self.free(place as usize);
+            }
+            let place = self.places.iter().position(Option::is_none);
+            let place = place.expect("there are as many places as may wait");
+            self.pre_login.admit(now, place as u64, process);
+            let state = State::Reading { bytes: Box::new([0; FRAME_LEN_MAX]), len: 0 };
+            self.places[place] = Some(Handshake { caller, state });
         }
+    }
+
+    /// Closes those whose time is over.
+    pub(super) fn expire(&mut self, now: Nanos, counters: &mut DoorCounters) {
+        while let Some(place) = self.pre_login.expired(now) {
+            counters.timed_out += 1;
+            self.free(place as usize);
+        }
+    }
+
+    fn free(&mut self, place: usize) -> Option<Handshake> {
+        self.pre_login.remove(place as u64);
+        self.places[place].take()
     }
 
     /// Looks at one place; a login when a caller has said who it is.
@@ -85,25 +110,40 @@ impl Handshakes {
             State::Waiting(_) => handshake.wait(counters),
         };
         match step {
-            Step::Wait if now >= handshake.deadline => counters.timed_out += 1,
-            Step::Wait => return None,
-            Step::Login(login) => return Some(login),
-            Step::End => {}
+            Step::Wait => {}
+            Step::Login(login) => {
+                self.pre_login.postpone(place as u64, now);
+                return Some(login);
+            }
+            Step::End => drop(self.free(place)),
         }
-        self.places[place] = None;
         None
     }
 
     /// The caller that waits to be judged.
     pub(super) fn take(&mut self, login: LoginId) -> Option<Caller> {
+        let place = self.place_of(login)?;
+        self.free(place).map(|handshake| handshake.caller)
+    }
+
+    pub(super) fn is_waiting(&self, login: LoginId) -> bool {
+        self.place_of(login).is_some()
+    }
+
+    pub(super) fn postpone(&mut self, login: LoginId, at: Nanos) {
+        if let Some(place) = self.place_of(login) {
+            self.pre_login.postpone(place as u64, at);
+        }
+    }
+
+    fn place_of(&self, login: LoginId) -> Option<usize> {
         let is_it = |handshake: &Handshake| matches!(handshake.state, State::Waiting(id) if id == login);
-        let place = self.places.iter_mut().find(|place| place.as_ref().is_some_and(is_it))?;
-        place.take().map(|handshake| handshake.caller)
+        self.places.iter().position(|place| place.as_ref().is_some_and(is_it))
     }
 
     /// Refuses all; how many.
     pub(super) fn refuse_all(&mut self, refusal: Refusal) -> u64 {
-        let all = self.places.iter_mut().filter_map(Option::take);
+        let all = (0..self.places.len()).filter_map(|place| self.free(place));
         all.map(|handshake| refuse(&handshake.caller, refusal)).count() as u64
     }
 }

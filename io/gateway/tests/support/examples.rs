@@ -74,7 +74,7 @@ pub fn check_order(ran: &Output, gateway: &Rehearsal) {
             "cancel_order symbol=1 account=1 request_id=3 client_order_id=1001",
         ]
     );
-    assert_eq!(out.matches("origin=gateway status=forwarded").count(), 3, "{out}");
+    assert_eq!(out.matches("origin=gateway status=received").count(), 3, "{out}");
     assert_eq!(out.matches("origin=exchange status=accepted").count(), 3, "{out}");
     assert!(out.lines().last().unwrap().contains("status=canceled"), "{out}");
 }

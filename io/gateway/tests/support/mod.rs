@@ -34,10 +34,10 @@ impl Site {
         let mut config =
             DoorConfig::new(&path.join("deribit.sock"), folder, SegmentName::new("deribit").unwrap());
         config.exchange = Text::cut("deribit");
-        (config.clients_max, config.handshakes_max) = (4, 4);
+        config.clients_max = 4;
         (config.requests_max, config.events_max, config.broadcasts_max) = (64, 64, 64);
         // A loaded machine may take its time.
-        config.handshake_timeout = Nanos::from_secs(120);
+        config.pre_login.deadline = Nanos::from_secs(120);
         config
     }
 

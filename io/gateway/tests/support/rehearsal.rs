@@ -80,7 +80,7 @@ impl Rehearsal {
         config.exchange = Text::cut("deribit");
         config.heartbeat = Nanos(50_000_000);
         // A loaded machine may take its time.
-        config.handshake_timeout = Nanos::from_secs(120);
+        config.pre_login.deadline = Nanos::from_secs(120);
         let door = Door::open(config).unwrap();
         let (stop, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
         let (orders, tells) = (Vec::new(), Nanos::ZERO);
@@ -239,7 +239,7 @@ impl Venue {
         }
         self.orders.push(Order { id: request.header.client_order_id, order });
         if self.manner == Manner::Refusing {
-            self.ack(client, request, Origin::GATEWAY, AckStatus::FORWARDED, ErrorCode(0));
+            self.ack(client, request, Origin::GATEWAY, AckStatus::RECEIVED, ErrorCode(0));
             self.update(client, self.orders.len() - 1, OrderStatus::REJECTED);
             return;
         }
@@ -255,7 +255,7 @@ impl Venue {
         };
         match request.body::<ModifyOrder>() {
             Some(_) if self.manner == Manner::Silent => {
-                self.ack(client, request, Origin::GATEWAY, AckStatus::FORWARDED, ErrorCode(0));
+                self.ack(client, request, Origin::GATEWAY, AckStatus::RECEIVED, ErrorCode(0));
                 self.ack(client, request, Origin::GATEWAY, AckStatus::TIMEOUT, ErrorCode::TIMEOUT);
                 self.update(client, place, OrderStatus::UNKNOWN);
                 self.update(client, place, OrderStatus::WORKING);
@@ -274,7 +274,7 @@ impl Venue {
     }
 
     fn acks(&mut self, client: ClientId, request: &Request) {
-        self.ack(client, request, Origin::GATEWAY, AckStatus::FORWARDED, ErrorCode(0));
+        self.ack(client, request, Origin::GATEWAY, AckStatus::RECEIVED, ErrorCode(0));
         self.ack(client, request, Origin::EXCHANGE, AckStatus::ACCEPTED, ErrorCode(0));
     }
 

@@ -61,6 +61,48 @@ pub fn written(policy: Policy, last: u64) -> FaultyDisk {
     disk
 }
 
+/// The same with records that were appended while others were synced, so that none says of the last ones that they are
+/// on the disk, and not closed.
+pub fn written_at_once(policy: Policy, last: u64) -> FaultyDisk {
+    let disk = disk();
+    let mut opened = open_with(&disk, policy).unwrap();
+    settle(&mut opened);
+    while opened.journal.durable() < Sequence(last) {
+        let next = opened.journal.last_appended().next();
+        let is_appended = next <= Sequence(last) && opened.journal.append(next, &payload(next.0)).is_ok();
+        if !is_appended {
+            opened.journal.poll();
+            opened.worker.run_once();
+            opened.journal.poll();
+        }
+    }
+    disk.kill();
+    disk
+}
+
+/// Closes a log in good order: the journal first, then its worker.
+pub fn close(opened: Opened<FaultyDisk>) {
+    let Opened { journal, mut worker, .. } = opened;
+    drop(journal);
+    while worker.run_once() > 0 {}
+}
+
+/// A change of a file's bytes.
+pub type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+/// A disk with the same files, one of them changed.
+pub fn with_change(disk: &FaultyDisk, file: &str, change: impl FnOnce(&mut Vec<u8>)) -> FaultyDisk {
+    use tickpath_journal::Storage;
+    let copy = FaultyDisk::new(1, DiskFaults::default());
+    for name in disk.list().unwrap() {
+        copy.put(&name, disk.contents(&name).unwrap());
+    }
+    let mut bytes = disk.contents(file).unwrap();
+    change(&mut bytes);
+    copy.put(file, bytes);
+    copy
+}
+
 /// Reads all records from `first` to `last` and checks them.
 pub fn check_records(disk: &FaultyDisk, first: u64, last: u64) {
     if first > last {

@@ -6,9 +6,10 @@ const IP_HEADER_LEN_MIN: usize = 20;
 const UDP_HEADER_LEN: usize = 8;
 const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
 
-/// A datagram and where it goes.
+/// A datagram, where it comes from and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datagram<'a> {
+    pub(super) from: Ipv4Addr,
     pub(super) to: SocketAddrV4,
     pub(super) payload: &'a [u8],
 }
@@ -39,8 +40,12 @@ impl<'a> Datagram<'a> {
         if !is_checked && !is_sum_right(&header[12..20], udp) {
             return Err(Reject::Damaged);
         }
-        let ip = Ipv4Addr::new(header[16], header[17], header[18], header[19]);
-        Ok(Datagram { to: SocketAddrV4::new(ip, half(udp, 2)), payload: &udp[UDP_HEADER_LEN..] })
+        let ip = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+        Ok(Datagram {
+            from: ip(12),
+            to: SocketAddrV4::new(ip(16), half(udp, 2)),
+            payload: &udp[UDP_HEADER_LEN..],
+        })
     }
 }
 
@@ -84,7 +89,7 @@ mod tests {
     #[test]
     fn a_datagram_is_found_with_padding_and_options() {
         let to = SocketAddrV4::new(Ipv4Addr::new(239, 1, 2, 3), 2000);
-        let expected = Ok(Datagram { to, payload: b"abc" });
+        let expected = Ok(Datagram { from: Ipv4Addr::new(192, 0, 2, 1), to, payload: b"abc" });
         assert_eq!(Datagram::parse(&packet(), false), expected);
         let padded = [packet(), vec![0; 15]].concat();
         assert_eq!(Datagram::parse(&padded, false), expected);

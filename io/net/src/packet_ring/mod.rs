@@ -52,6 +52,8 @@ pub struct PacketRingCounters {
 pub struct RingDatagram<'a> {
     /// Index of its group among those joined.
     pub group: usize,
+    /// The address that sent it.
+    pub from: Ipv4Addr,
     /// What it carries.
     pub payload: &'a [u8],
     /// When it entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds since the Unix epoch.
@@ -123,9 +125,9 @@ impl PacketRing {
             return None;
         }
         match Datagram::parse(packet, status.contains(Status::CHECKED)) {
-            Ok(Datagram { to, payload }) => {
+            Ok(Datagram { from, to, payload }) => {
                 let group = self.groups.iter().position(|group| *group == to)?;
-                Some(RingDatagram { group, payload, kernel_ns })
+                Some(RingDatagram { group, from, payload, kernel_ns })
             }
             Err(datagram::Reject::Fragment) => {
                 counters.fragments += 1;

@@ -11,11 +11,11 @@ message! {
     /// The last 24 hours of an instrument.
     pub struct TickerStats<'a> {
         /// Highest price.
-        pub high: Option<Number<'a>>,
+        pub high: Option<Number<'a>> = null,
         /// Lowest price.
-        pub low: Option<Number<'a>>,
+        pub low: Option<Number<'a>> = null,
         /// Change of the price, in percent.
-        pub price_change: Option<Number<'a>>,
+        pub price_change: Option<Number<'a>> = null,
         /// Traded, in the base coin.
         pub volume: Option<Number<'a>>,
         /// Traded, in USD.

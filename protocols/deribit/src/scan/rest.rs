@@ -105,7 +105,8 @@ impl<'a> Rest<'a> {
             frame: self.frame,
             start: self.at() as u32,
             end: end.at() as u32,
-            depth: DEPTH_MAX - self.room,
+            depth: (DEPTH_MAX - self.room) as u32,
+            is_query: false,
         }
     }
 

@@ -66,7 +66,9 @@ entry! {
         side: &'a str = SIDE,
         /// Average price.
         settl_price: Decimal = SETTL_PRICE,
-        /// `MAINTENANCE;INITIAL;FLOATING`: margins and profit. It has no length field before it.
+        /// Bytes of `raw_data`.
+        raw_data_length: u64 = RAW_DATA_LENGTH,
+        /// `MAINTENANCE;INITIAL;FLOATING`: margins and profit.
         raw_data: &'a str = RAW_DATA,
         /// Price at which it is liquidated.
         liquidation_price: Decimal = DERIBIT_LIQUIDATION_PRICE,

@@ -73,6 +73,7 @@ reasons! {
         InvalidDisplayQty <-> INVALID_MAX_FLOOR,
         InvalidExpireTime <-> POST_MARKET_NOT_ALLOWED,
         JournalFull <-> QUOTE_UNAVAILABLE,
+        UserRefsExhausted <-> SHARES_EXCEED_THRESHOLD,
     }
 }
 
@@ -120,6 +121,7 @@ mod tests {
             RejectReason::InvalidDisplayQty,
             RejectReason::InvalidExpireTime,
             RejectReason::JournalFull,
+            RejectReason::UserRefsExhausted,
         ] {
             assert_eq!(RejectCode::from(reason).reason(), Some(reason));
         }

@@ -26,7 +26,7 @@ pub(super) fn describe(users: &[Value]) -> String {
 }
 
 fn row(user: &Value) -> [String; HEADS.len()] {
-    let states = [("is_connected", "connected"), ("is_killed", "killed"), ("is_locked", "locked")];
+    let states = [("is_connected", "connected"), ("is_killed", "killed")];
     let state: Vec<&str> =
         states.iter().filter(|(field, _)| user[field] == true).map(|(_, state)| *state).collect();
     let count = |field: &str| user[field].as_u64().unwrap_or(0).to_string();
@@ -70,7 +70,7 @@ mod tests {
         });
         let user = |name: &str, is_in: bool, limits: &Value| {
             json!({
-                "name": name, "is_connected": is_in, "is_killed": is_in, "is_locked": is_in, "logins": 1_234,
+                "name": name, "is_connected": is_in, "is_killed": is_in, "logins": 1_234,
                 "wrong_passwords": 5, "requests_refused": 678, "limits": limits
             })
         };
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(words(lines[0]), HEADS);
         let anna = [
             "ANNA",
-            "connected, killed, locked",
+            "connected, killed",
             "1234",
             "5",
             "678",

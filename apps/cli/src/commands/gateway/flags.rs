@@ -9,7 +9,7 @@ use tickpath_gateway::config::{FixUri, GatewayConfig, Overrides, metrics_address
 
 #[derive(clap::Args)]
 pub struct Flags {
-    /// The configuration
+    /// The configuration file, such as configs/gateway.toml
     #[arg(long, visible_alias = "config_file", value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// A file of flags, one --name=value a line; what stands on the command line comes first

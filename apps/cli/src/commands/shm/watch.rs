@@ -15,7 +15,7 @@ use tickpath_types::{BookHealth, Nanos, TopOfBook, TradingState};
 
 use super::table::{Colour, Table, paint};
 use super::{Place, state_of, time_base};
-use crate::commands::{INTERRUPTED, json};
+use crate::commands::json;
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -84,31 +84,24 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let is_quiet = args.json.as_deref() == Some(Path::new("-"));
     let mut screen =
         Screen { is_terminal: stdout().is_terminal() && !args.once, lines: 0, is_end_told: false };
-    let is_interrupted = loop {
+    loop {
         watched.look(args);
         if !is_quiet {
             screen.show(&watched, args)?;
         }
         // A writer that has ended changes nothing more: a pipe whose reader went away is looked for.
-        if args.once || !has_reader() {
-            break false;
-        }
-        if wait(&stop) {
-            break true;
+        if args.once || !has_reader() || wait(&stop) {
+            break;
         }
         if watched.follow(&folder, &name, &args.symbols)? {
             // Its table follows the line that says so.
             screen.lines = 0;
         }
-    };
+    }
     if let Some(json) = &args.json {
         json::write(json, &watched.report(&name).to_string())?;
     }
-    if !is_interrupted {
-        return Ok(ExitCode::SUCCESS);
-    }
-    tell("tickpath: interrupted");
-    Ok(ExitCode::from(INTERRUPTED))
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Waits until the next look; true when it is not to come.

@@ -18,7 +18,7 @@ pub enum Args {
     /// over TCP as docs/protocols/ticks.md says; docs/ticks.md has more about rates, slow clients and trouble made on
     /// purpose.
     ///
-    /// Exit code 0 when its time is over and the rate was kept; 1 when it was not; 130 after Ctrl-C.
+    /// Runs until Ctrl-C, or for at most the time of --for. Exit code 0; 1 when the rate was not kept.
     Serve(serve::Args),
     /// Connect to a ticks server, check every message, fill the symbol cache, and show it
     ///
@@ -26,7 +26,8 @@ pub enum Args {
     /// first after 100 ms, then after twice as long each time, up to 30 s. On a terminal the most traded symbols are shown
     /// twice a second, elsewhere a line a second.
     ///
-    /// Exit code 0 when it was connected at the end; 1 when it was not, or when a CSV file lacks ticks; 130 after Ctrl-C.
+    /// Runs until Ctrl-C, or for at most the time of --for. Exit code 0; 1 when it was not connected at the end, or when a CSV
+    /// file lacks ticks.
     Watch(watch::Args),
 }
 

@@ -9,12 +9,11 @@ use tickpath_config::{Duration, tell};
 use tickpath_monitor::Mode;
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_ticks_app::client::{ClientConfig, SegmentPlace};
-use tickpath_ticks_app::watch::{Ended, Output, WatchOptions, print, watch};
+use tickpath_ticks_app::watch::{Output, WatchOptions, print, watch};
 use tickpath_types::Symbol;
 
 use super::ADDRESS;
-use crate::commands::replay::outputs;
-use crate::commands::{INTERRUPTED, json};
+use crate::commands::{json, outputs};
 
 /// Symbols that are shown at once.
 const TOP: usize = 20;
@@ -117,9 +116,5 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     {
         tell(format_args!("tickpath: {doubt}"));
     }
-    Ok(match report.ended {
-        Ended::Interrupted => ExitCode::from(INTERRUPTED),
-        _ if report.doubt().is_some() => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
-    })
+    Ok(if report.doubt().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -203,14 +203,13 @@ impl Front {
                 let (listing, market) = self.listed(*place);
                 let (bid, bid_amount) = best_of(market, listing, Side::Buy);
                 let (ask, ask_amount) = best_of(market, listing, Side::Sell);
-                let amount = |price: Option<_>, amount| if price.is_some() { amount } else { None };
                 json(&Quote {
                     timestamp: self.now_ms(),
                     instrument_name: Text::new(&listing.name),
-                    best_ask_price: ask,
-                    best_bid_price: bid,
-                    best_ask_amount: amount(ask, ask_amount),
-                    best_bid_amount: amount(bid, bid_amount),
+                    best_ask_price: Some(ask),
+                    best_bid_price: Some(bid),
+                    best_ask_amount: Some(ask_amount),
+                    best_bid_amount: Some(bid_amount),
                 })
             }
             What::Perpetual(place) => {

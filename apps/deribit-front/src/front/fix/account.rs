@@ -130,6 +130,7 @@ impl Front {
             mark_price: Some(decimal_of(listing.price(market.mark))),
             side: Some(if position.size < 0 { SELL } else { BUY }),
             settl_price: Some(figure_of(position.average_price(&listing.contract))),
+            raw_data_length: Some(margins.len() as u64),
             raw_data: Some(margins),
             liquidation_price: self.liquidation_price(account, place).map(figure_of),
             size_in_currency: Some(figure_of(Money(sign * coins.0))),

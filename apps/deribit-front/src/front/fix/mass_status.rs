@@ -8,7 +8,6 @@ use tickpath_fix::session::Refusal;
 use tickpath_fix::{Body, FieldError, Message, SessionRejectReason, tag};
 
 use super::orders::Name;
-use super::reports::SUCCESS;
 use super::{Caller, Front, Outgoing, out_of_range, text, written};
 use crate::connection::OUT_BYTES_MAX;
 use crate::front::orders::Selection;
@@ -102,6 +101,7 @@ impl Front {
             return Err(Refusal::Field { error, text });
         }
         let (is_empty, count) = (orders.is_empty(), orders.len() as u64);
+        let total = count.to_string();
         link.status_reports.push_back(StatusReports {
             account: caller.account,
             request_id: request.request_id.to_owned(),
@@ -113,7 +113,7 @@ impl Front {
             ord_status: if is_empty { OrdStatus::REJECTED } else { OrdStatus::NEW },
             exec_type: Some(ExecType::ORDER_STATUS),
             transact_time: Some(self.now()),
-            text: Some(if is_empty { ErrorCode::OrderNotFound.message() } else { SUCCESS }),
+            text: Some(if is_empty { ErrorCode::OrderNotFound.message() } else { &total }),
             mass_status_req_id: text(request.request_id),
             mass_status_req_type: Some(request.request_type),
             tot_num_reports: Some(count),

@@ -190,12 +190,8 @@ impl Demux<'_> {
             self.flows[index].unknown += 1;
             return Ok(None);
         }
-        let channel = known.unwrap_or_else(|| {
-            let channel = self.add_channel(market::Kind::Xdp(None), format!("channel {dst}"), ts_ns);
-            // Whether another flow is a line of it shows by the contents of packets.
-            self.channels[channel].channel.is_remembering = true;
-            channel
-        });
+        let channel = known
+            .unwrap_or_else(|| self.add_channel(market::Kind::Xdp(None), format!("channel {dst}"), ts_ns));
         let place = Place { channel, line: self.channels[channel].channel.line(dst) };
         let before = std::mem::replace(&mut self.flows[index].kind, FlowKind::Xdp(place));
         if let FlowKind::XdpWaiting(waiting) = before {

@@ -16,7 +16,7 @@ fn publish(network: &mut Network) -> [Vec<u64>; 2] {
         match sent {
             COUNT => settle(network),
             _ => {
-                network.send_to_group(SERVER, GROUP, &sent.to_le_bytes());
+                network.send_to_group(SERVER, DOOR, GROUP, &sent.to_le_bytes());
                 network.advance(network.now() + Nanos(10_000));
             }
         }
@@ -73,7 +73,7 @@ fn a_group_and_single_sockets_have_faults_of_their_own() {
     network.set_datagram_faults(Some(GROUP), all_lost);
     let other = Address { port: 8_002, ..GROUP };
     let members = [GROUP, other].map(|group| network.join(CLIENT, group));
-    [GROUP, other].iter().for_each(|group| network.send_to_group(SERVER, *group, b"x"));
+    [GROUP, other].iter().for_each(|group| network.send_to_group(SERVER, DOOR, *group, b"x"));
     let (socket, address) = network.bind(SERVER, DOOR).unwrap();
     network.send_to(socket, address, b"to myself");
     settle(&mut network);
@@ -92,14 +92,14 @@ fn a_socket_that_is_not_read_drops_what_it_has_no_room_for() {
     let member = network.join(CLIENT, GROUP);
     let datagram = [7; 1 << 10];
     for _ in 0..INBOX_BYTES_MAX / datagram.len() {
-        network.send_to_group(SERVER, GROUP, &datagram);
+        network.send_to_group(SERVER, DOOR, GROUP, &datagram);
     }
     assert_eq!(network.dropped(member), 0, "at the bound");
-    network.send_to_group(SERVER, GROUP, b"x");
+    network.send_to_group(SERVER, DOOR, GROUP, b"x");
     assert_eq!((network.dropped(member), network.counters().datagrams_overflowed), (1, 1), "one beyond");
     settle(&mut network);
     assert!(network.receive(member).is_some());
-    network.send_to_group(SERVER, GROUP, b"x");
+    network.send_to_group(SERVER, DOOR, GROUP, b"x");
     assert_eq!(network.dropped(member), 1, "room again");
 }
 
@@ -108,13 +108,14 @@ fn a_datagram_is_there_when_it_has_arrived_by_the_clock_of_its_receiver() {
     let mut network = Network::new(1, Nanos::from_secs(1));
     network.set_clock(CLIENT, -500);
     let member = network.join(CLIENT, GROUP);
-    network.send_to_group(SERVER, GROUP, b"x");
+    network.send_to_group(SERVER, DOOR, GROUP, b"x");
     let at = Nanos::from_secs(1) + DatagramFaults::NONE.delay_min;
     assert_eq!(network.next_arrival(), Some(at));
     network.advance(Nanos(at.0 - 1));
     assert_eq!(network.receive(member), None);
     network.advance(at);
-    let expected = Datagram { kernel_ns: at.0 - 500, from: GROUP, bytes: b"x".to_vec() };
+    let from = Address { ip: 0x0a00_0001, port: 7_001 };
+    let expected = Datagram { kernel_ns: at.0 - 500, from, bytes: b"x".to_vec() };
     assert_eq!(network.receive(member), Some(expected));
 }
 
@@ -127,7 +128,7 @@ fn what_nobody_can_receive_is_counted() {
     assert_eq!(network.counters().datagrams_unreceived, 1);
     let member = network.join(CLIENT, GROUP);
     network.cut(CLIENT, SERVER);
-    network.send_to_group(SERVER, GROUP, b"x");
+    network.send_to_group(SERVER, DOOR, GROUP, b"x");
     network.heal(CLIENT, SERVER);
     settle(&mut network);
     assert_eq!(network.receive(member), None, "a datagram is not sent again");

@@ -224,7 +224,7 @@ public final class FixClient {
             Message report = answer(anna);
             expect(report, 41, "anna-stop", 39, "0", 38, "2", 40, "S", 5127, "3", 58, "success");
             anna.send(message("AF", 584, "anna-stop", 585, "1", 9014, "1"));
-            expect(answer(anna), 584, "anna-stop", 911, "1");
+            expect(report(anna, "1"), 584, "anna-stop", 911, "1");
             expect(answer(anna), 584, "anna-stop", 41, "anna-stop", 39, "0");
             anna.send(message("F", 100010, "stops", 55, PERPETUAL));
             expect(answer(anna), 41, "anna-stop", 39, "4", 150, "4");
@@ -243,8 +243,13 @@ public final class FixClient {
 
     /** The next report that answers a request: what is told unasked may come before it. */
     private static Message answer(FixSession session) throws Exception {
+        return report(session, "success");
+    }
+
+    /** The next report with a text. */
+    private static Message report(FixSession session, String text) throws Exception {
         Message report = session.next("8");
-        while (!report.getString(58).equals("success")) {
+        while (!report.getString(58).equals(text)) {
             report = session.next("8");
         }
         return report;
@@ -321,7 +326,7 @@ public final class FixClient {
                 expect(anna.next("8"), 41, id, 39, "0");
             }
             anna.send(message("AF", 584, "orders", 585, "7"));
-            expect(anna.next("8"), 584, "orders", 911, "2");
+            expect(anna.next("8"), 584, "orders", 911, "2", 58, "2");
             expect(anna.next("8"), 584, "orders", 41, "anna-2");
             expect(anna.next("8"), 584, "orders", 41, "anna-3");
             anna.send(message("q", 11, "all", 530, "10", 100010, "desk"));

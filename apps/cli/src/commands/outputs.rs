@@ -1,0 +1,108 @@
+//! What a replay will write, judged before anything is read or written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use tickpath_config::folder_of;
+
+/// Refuses outputs that would overwrite an input or each other, or that could only fail at the end.
+pub fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Result<()> {
+    for (index, (option, path)) in outputs.iter().enumerate() {
+        check_place(option, path)?;
+        let written = [path.to_path_buf(), beside(path)];
+        for input in inputs {
+            let is_read = written.iter().any(|output| is_same(output, input));
+            ensure!(
+                !is_read,
+                "{option} {} would overwrite a file that is read: choose another name",
+                path.display()
+            );
+        }
+        if let Some((other, _)) = outputs[..index].iter().find(|(_, other)| is_same(other, path)) {
+            anyhow::bail!(
+                "{other} and {option} name the same file, {}: choose another for one",
+                path.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A file can be put there: its folder is there, and it is none itself.
+fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
+    if let Ok(metadata) = fs::metadata(path) {
+        ensure!(!metadata.is_dir(), "{option} {} is a directory: name a file in it", path.display());
+        return Ok(());
+    }
+    let folder = folder_of(path);
+    let metadata = fs::metadata(folder)
+        .with_context(|| format!("cannot write {option} {}: its folder cannot be used", path.display()))?;
+    ensure!(metadata.is_dir(), "cannot write {option} {}: {} is no folder", path.display(), folder.display());
+    Ok(())
+}
+
+/// Where an output is until it is whole.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
+}
+
+/// The same file, whether it is there or not.
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || whole(a).is_some_and(|a| whole(b).is_some_and(|b| a == b))
+}
+
+/// The path without links and detours; of a file that is not there, by its folder.
+fn whole(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path)
+        .ok()
+        .or_else(|| Some(fs::canonicalize(folder_of(path)).ok()?.join(path.file_name()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(outputs: &[(&str, &Path)], inputs: &[&Path]) -> String {
+        check(outputs, inputs).err().map_or_else(String::new, |error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn an_output_is_no_input_by_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let input = folder.path().join("day.csv");
+        fs::write(&input, "1").unwrap();
+        let detour = folder.path().join("../").join(folder.path().file_name().unwrap()).join("day.csv");
+        let link = folder.path().join("link.csv");
+        std::os::unix::fs::symlink(&input, &link).unwrap();
+        for output in [&input, &detour, &link] {
+            assert!(
+                refusal(&[("--bbo", output)], &[&input]).contains("would overwrite"),
+                "{}",
+                output.display()
+            );
+        }
+        let part = folder.path().join("x.csv.part");
+        fs::write(&part, "1").unwrap();
+        assert!(refusal(&[("--bbo", &folder.path().join("x.csv"))], &[&part]).contains("would overwrite"));
+        assert_eq!(refusal(&[("--bbo", &folder.path().join("y.csv"))], &[&input, &part]), "");
+    }
+
+    #[test]
+    fn outputs_differ_and_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.csv");
+        let detour = folder.path().join("./a.csv");
+        assert!(
+            refusal(&[("--bbo", &file), ("--trades", &detour)], &[])
+                .contains("--bbo and --trades name the same")
+        );
+        assert!(refusal(&[("--json", folder.path())], &[]).contains("is a directory"));
+        assert!(
+            refusal(&[("--json", &folder.path().join("no/x.json"))], &[])
+                .contains("its folder cannot be used")
+        );
+    }
+}

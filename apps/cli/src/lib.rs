@@ -1,0 +1,17 @@
+//! The commands of `tickpath`, and what its programs share.
+//!
+//! `tickpath` itself has the commands that a market on this machine needs. The others are programs beside it, so that
+//! TLS, Parquet and Deribit's dialect are compiled only for who uses them; `tickpath NAME` runs `tickpath-NAME`.
+
+// They panic where nobody reads: `say`, `tell` and `Console` of `tickpath-config` do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[expect(
+    missing_docs,
+    reason = "public for the programs of this package alone; the help is the documentation"
+)]
+pub mod commands;
+mod description;
+pub mod program;
+
+pub use tickpath_agent::CountingAllocator;

@@ -1,0 +1,232 @@
+//! What each of Tickpath's programs does with its command line.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::description;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command};
+use tickpath_config::tell;
+
+/// Exit code of a command line that cannot be read, as shells have it.
+const USAGE: u8 = 2;
+/// Widest line of help, in characters.
+const HELP_WIDTH_MAX: usize = 100;
+
+/// A command that is a program in the folder of `tickpath`, named `tickpath-NAME`.
+#[derive(Clone, Copy, Debug)]
+pub struct Separate {
+    /// The command.
+    pub name: &'static str,
+    /// The first line of its help.
+    pub about: &'static str,
+    /// The feature of the package `tickpath` that builds it.
+    pub feature: &'static str,
+}
+
+/// Every command that is a program of its own.
+pub const SEPARATE: [Separate; 8] = [
+    Separate {
+        name: "replay",
+        about: "Recorded markets through full order books: what is in a file, and whether it holds together",
+        feature: "data",
+    },
+    Separate {
+        name: "convert",
+        about: "Write an exported table in another format: CSV as Parquet, or Parquet as CSV",
+        feature: "data",
+    },
+    Separate {
+        name: "generate",
+        about: "Write synthetic market data with known statistics and a known hash",
+        feature: "data",
+    },
+    Separate { name: "ticks", about: "Ticks over TCP: quotes and trades of many symbols", feature: "ticks" },
+    Separate {
+        name: "shell",
+        about: "Trade at a venue that speaks Deribit's dialect - test.deribit.com, or one on this machine - or at a native one",
+        feature: "shell",
+    },
+    Separate {
+        name: "gateway",
+        about: "Run a gateway until Ctrl-C: one process holds the venue's connections, and local clients share it",
+        feature: "gateway",
+    },
+    Separate {
+        name: "sim",
+        about: "A venue, its clients, feed handlers and traders in one thread under virtual time, with faults, judged from outside",
+        feature: "sim",
+    },
+    Separate {
+        name: "lab",
+        about: "The latency laboratory: benchmarks beside the host's limits",
+        feature: "lab",
+    },
+];
+
+/// The root of a program's command line: `name` is what a user types, such as `tickpath shell`.
+#[must_use]
+pub fn root(name: &'static str) -> Command {
+    Command::new(name).bin_name(name).version(env!("TICKPATH_VERSION")).max_term_width(HELP_WIDTH_MAX)
+}
+
+/// The program of one command whose arguments are `A`.
+pub fn main_of<A: clap::Args>(
+    name: &'static str,
+    run: impl FnOnce(&A) -> anyhow::Result<ExitCode>,
+) -> ExitCode {
+    let command = A::augment_args(root(name));
+    main(command, |matches| run(&read(A::from_arg_matches(matches))?))
+}
+
+/// The program of one command whose sub-commands are `S`.
+pub fn main_of_subcommands<S: clap::Subcommand>(
+    name: &'static str,
+    run: impl FnOnce(&S) -> anyhow::Result<ExitCode>,
+) -> ExitCode {
+    let about = SEPARATE.iter().find(|it| name.ends_with(it.name)).map(|it| it.about);
+    let command = S::augment_subcommands(root(name)).subcommand_required(true).arg_required_else_help(true);
+    let command = about.into_iter().fold(command, Command::about);
+    main(command, |matches| run(&read(S::from_arg_matches(matches))?))
+}
+
+fn read<T>(arguments: Result<T, clap::Error>) -> anyhow::Result<T> {
+    // The command line was checked against the same definition.
+    arguments.map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+/// Reads the command line, runs the program and reports what failed in one line on standard error.
+pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<ExitCode>) -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == description::OPTION) {
+        return exit_code(description::print(command).map(|()| ExitCode::SUCCESS));
+    }
+    let matches = match command.clone().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) if is_help(&error) => return print_help(&error),
+        Err(error) => {
+            tell(format_args!("tickpath: {}", usage_line(&command, &error)));
+            return ExitCode::from(USAGE);
+        }
+    };
+    exit_code(run(&matches))
+}
+
+/// The exit code of a program that ended so; an error is one line on standard error.
+pub fn exit_code(ended: anyhow::Result<ExitCode>) -> ExitCode {
+    ended.unwrap_or_else(|error| {
+        tell(format_args!("tickpath: {}", one_line(&error)));
+        ExitCode::FAILURE
+    })
+}
+
+/// The separate command that the command line names, and what follows it; `tickpath help NAME` asks for its help.
+#[must_use]
+pub fn separate_named(
+    mut args: impl Iterator<Item = OsString>,
+) -> Option<(&'static Separate, Vec<OsString>)> {
+    let first = args.next()?;
+    let is_help = first == "help";
+    let name = if is_help { args.next()? } else { first };
+    let found = SEPARATE.iter().find(|it| name == it.name)?;
+    Some((found, args.chain(is_help.then(|| "--help".into())).collect()))
+}
+
+/// What follows the command's name on the command line.
+pub fn arguments_of_command() -> impl Iterator<Item = OsString> {
+    std::env::args_os().skip(2)
+}
+
+/// The command line of a separate program, which it describes itself; `None` where it is not built.
+#[must_use]
+pub fn command_of_separate(name: &'static str) -> Option<Command> {
+    let path = beside(&std::env::current_exe().ok()?, name);
+    let output = std::process::Command::new(path).arg(description::OPTION).output().ok()?;
+    description::parse(name, &output.stdout)
+}
+
+/// Becomes the program `tickpath-NAME` beside this one; returns only when that fails.
+pub fn run_separate(name: &str, feature: &str, args: impl IntoIterator<Item = OsString>) -> anyhow::Error {
+    let path = match std::env::current_exe() {
+        Ok(this) => beside(&this, name),
+        Err(error) => return anyhow::anyhow!("cannot find the folder of this program: {error}"),
+    };
+    let error = std::process::Command::new(&path).args(args).exec();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => anyhow::anyhow!(
+            "this command is the program tickpath-{name}, which is not beside {}; build it with: cargo build --release \
+             --features {feature}",
+            path.with_file_name("tickpath").display()
+        ),
+        _ => anyhow::anyhow!("cannot run {}: {error}", path.display()),
+    }
+}
+
+fn beside(this: &Path, name: &str) -> PathBuf {
+    this.with_file_name(format!("tickpath-{name}"))
+}
+
+/// What failed, in what, and what to do: the causes in one line, without those that an error before them quotes.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line.replace('\n', "; ")
+}
+
+/// Prints the help; a reader that disconnects early is not an error.
+fn print_help(help: &clap::Error) -> ExitCode {
+    match help.print() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            tell(format_args!("tickpath: cannot write to standard output: {error}"));
+            ExitCode::FAILURE
+        }
+        _ => u8::try_from(help.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+    }
+}
+
+/// Help and version are answers; so is the list of commands where the command is missing.
+fn is_help(error: &clap::Error) -> bool {
+    !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+}
+
+/// What is wrong with the command line, what was perhaps meant, and which help to read, in one line.
+fn usage_line(command: &Command, error: &clap::Error) -> String {
+    let text = error.to_string();
+    let message = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let message: Vec<&str> = message
+        .filter(|line| !line.is_empty())
+        .map(|line| line.strip_prefix("error: ").unwrap_or(line))
+        .collect();
+    let (path, found) = command_path(command.clone(), std::env::args().skip(1));
+    let sample = sample_of(&found, error).unwrap_or_default();
+    format!("{}{sample}; see {path} --help", message.join("; ").replace(":;", ":"))
+}
+
+/// The help of a missing `--config`, which names the sample that ships.
+fn sample_of(command: &Command, error: &clap::Error) -> Option<String> {
+    let is_missing =
+        error.kind() == ErrorKind::MissingRequiredArgument && error.to_string().contains("--config");
+    let flag = command.get_arguments().find(|flag| flag.get_long() == Some("config"))?;
+    is_missing.then(|| Some(format!(" ({})", flag.get_help()?)))?
+}
+
+/// The command that the arguments begin with, as far as there is one, and how it is called.
+fn command_path(mut command: Command, args: impl Iterator<Item = String>) -> (String, Command) {
+    let mut path = command.get_name().to_owned();
+    for arg in args {
+        let Some(found) = command.find_subcommand(&arg).cloned() else { break };
+        path = format!("{path} {arg}");
+        command = found;
+    }
+    (path, command)
+}

@@ -1,0 +1,9 @@
+//! `tickpath config` for every kind of file.
+
+use std::process::ExitCode;
+
+use tickpath::commands::config::{self, other};
+
+fn main() -> ExitCode {
+    tickpath::program::main_of_subcommands("tickpath config", |args| config::run(args, Some(other::read)))
+}

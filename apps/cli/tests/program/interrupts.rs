@@ -1,0 +1,158 @@
+//! Ctrl-C: every command follows the rule of docs/commands.md.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tickpath_net::free_multicast_group;
+
+use crate::help::commands;
+use crate::support::{Printed, Running, Site, repository};
+
+/// How a command ends after Ctrl-C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// With its result: here 0.
+    Result,
+    /// 130.
+    Interrupted,
+}
+
+/// The page's rule for each command, by the longest name that it begins with.
+fn documented() -> BTreeMap<String, End> {
+    let page = std::fs::read_to_string(repository().join("docs/commands.md")).unwrap();
+    let mut found = BTreeMap::new();
+    for (begins, end) in [("| runs until", End::Result), ("| ends with its work", End::Interrupted)] {
+        let row = page.lines().find(|line| line.starts_with(begins)).unwrap();
+        let names = row.split('|').nth(3).unwrap().split('`').skip(1).step_by(2);
+        found.extend(names.map(|name| (name.to_owned(), end)));
+    }
+    found
+}
+
+fn end_of(documented: &BTreeMap<String, End>, command: &str) -> Option<End> {
+    let mut name = command;
+    loop {
+        if let Some(end) = documented.get(name) {
+            return Some(*end);
+        }
+        name = name.rsplit_once(' ')?.0;
+    }
+}
+
+#[test]
+fn the_page_has_every_command_and_no_other() {
+    let (documented, all) = (documented(), commands());
+    for command in all.iter().filter(|command| !command.is_empty()) {
+        let is_group = all.iter().any(|other| other.starts_with(&format!("{command} ")));
+        assert!(is_group || end_of(&documented, command).is_some(), "{command} is not on the page");
+    }
+    for name in documented.keys() {
+        assert!(all.contains(name), "there is no command {name}");
+    }
+}
+
+/// The command as it is after Ctrl-C, once it has begun.
+fn interrupted(running: Running) -> Printed {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !running.catches_interrupt() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    running.interrupt();
+    running.join()
+}
+
+#[track_caller]
+fn check(command: &str, printed: &Printed) {
+    let expected = match end_of(&documented(), command).unwrap() {
+        End::Result => Some(0),
+        End::Interrupted => Some(130),
+    };
+    assert_eq!(printed.code, expected, "{command}:\n{}\n{}", printed.out, printed.err);
+}
+
+#[test]
+fn what_runs_until_it_is_stopped_ends_with_its_result() {
+    let site = Site::new();
+    let mut demo = Running::start(&["demo", "--forever", "--plain", "--rate", "1000"]);
+    demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
+    check("demo", &interrupted(demo));
+
+    let (venue, order_entry, retransmission) = site.start_venue();
+    let file = site.trader("TEST01", 1, &order_entry, &retransmission);
+    let mut trader = Running::start(&["trader", "--config", &file]);
+    trader.hear("the login", |line| line.starts_with("logged in").then_some(()));
+    let printed = interrupted(trader);
+    check("trader", &printed);
+    let last = printed.out.lines().last().unwrap();
+    assert_eq!(last, "stopped: as asked; no order is open", "{}", printed.out);
+    check("exchange", &interrupted(venue));
+
+    let (folder, group) = (site.path("shm"), free_multicast_group().unwrap());
+    let file = site.write(
+        "feed.toml",
+        &format!("[outputs]\nsegment = 'feed'\nfolder = '{folder}'\n[[channel]]\nprotocol = 'itch'\nline_a = '{group}'\n"),
+    );
+    let mut feed = Running::start(&["feed", "--config", &file]);
+    feed.hear("the segment", |line| line.contains("feed").then_some(()));
+    let mut watch = Running::start(&["shm", "watch", "feed", "--folder", &folder]);
+    watch.hear("the first look", |_| Some(()));
+    check("shm watch", &interrupted(watch));
+    check("feed", &interrupted(feed));
+
+    let (server, address) = crate::ticks::serve();
+    let mut watch = Running::start(&["ticks", "watch", &address, "--no-tui"]);
+    watch.hear("ticks", crate::ticks::is_live);
+    check("ticks watch", &interrupted(watch));
+    check("ticks serve", &interrupted(server));
+
+    let name = format!("interrupts-{}", std::process::id());
+    let _segment = crate::gateway::Removed(name.clone());
+    let file = crate::gateway::config(&site, &name);
+    let mut gateway = Running::start(&["gateway", "--config", &file]);
+    gateway.hear("its endpoints", |line| line.contains("kill switch").then_some(()));
+    check("gateway", &interrupted(gateway));
+}
+
+/// `replay`, `convert` and `journal` have tests of their own, and what asks a running program has no time to be interrupted.
+#[test]
+fn what_ends_with_its_work_is_interrupted() {
+    let site = Site::new();
+    let (day, capture) = (site.path("day.itch"), site.path("day.pcap"));
+    let (day, capture) = (day.as_str(), capture.as_str());
+    for (command, args) in [
+        ("sim", &["sim", "--minutes", "60"][..]),
+        ("lab bench", &["lab", "bench", "--quick", "--rounds", "100000", "--filter", "stamp"]),
+        (
+            "generate itch",
+            &[
+                "generate",
+                "itch",
+                "--messages",
+                "10000000000",
+                "--symbols",
+                "10",
+                "--live",
+                "1000",
+                "-o",
+                day,
+            ],
+        ),
+        ("generate xdp", &["generate", "xdp", "--messages", "1000000000", "-o", capture]),
+        ("shell", &["shell", "--url", "ws://127.0.0.1:9/", "-c", "wait 10m"]),
+    ] {
+        check(command, &interrupted(Running::start(args)));
+    }
+    for (command, args) in [
+        ("admin hash-password", ["admin", "hash-password"]),
+        ("gateway hash-password", ["gateway", "hash-password"]),
+    ] {
+        let mut asking = Command::new(env!("CARGO_BIN_EXE_tickpath"));
+        asking.args(args).stdin(Stdio::piped());
+        // It waits for a line, and does not catch the signal.
+        let asking = Running::spawn(asking);
+        asking.interrupt();
+        check(command, &asking.join());
+    }
+}

@@ -1,0 +1,179 @@
+//! The kinds of configuration files, told apart by their keys.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::ConfigError;
+use crate::load::{load, parse};
+
+/// The command that a configuration file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// `tickpath exchange`.
+    Venue,
+    /// `tickpath trader`.
+    Trader,
+    /// `tickpath feed`.
+    Feed,
+    /// `tickpath shell`.
+    Shell,
+    /// `tickpath gateway`.
+    Gateway,
+    /// `tickpath demo`.
+    Demo,
+    /// Named by the files of venues and traders.
+    Instruments,
+}
+
+impl FileKind {
+    /// Every kind.
+    pub const ALL: [FileKind; 7] = [
+        FileKind::Venue,
+        FileKind::Trader,
+        FileKind::Feed,
+        FileKind::Shell,
+        FileKind::Gateway,
+        FileKind::Demo,
+        FileKind::Instruments,
+    ];
+
+    /// The kind of a file, by keys that only this kind has; `None` when it has none of them.
+    #[must_use]
+    pub fn of(table: &toml::Table) -> Option<FileKind> {
+        let has = |keys: &[&str]| keys.iter().any(|key| table.contains_key(*key));
+        let logs_in =
+            table.get("order_entry").and_then(|entry| entry.get("user")).is_some_and(toml::Value::is_str);
+        let is_list = has(&["instrument"]) && table.len() == 1;
+        [
+            (logs_in || has(&["strategy"]), FileKind::Trader),
+            (has(&["channel", "outputs", "feed"]), FileKind::Feed),
+            (has(&["users", "accounts"]), FileKind::Gateway),
+            (has(&["url", "client_id"]), FileKind::Shell),
+            (has(&["instruments"]), FileKind::Venue),
+            (is_list, FileKind::Instruments),
+            (has(&["rate", "seed", "seconds", "loss", "maker", "taker", "reader"]), FileKind::Demo),
+        ]
+        .into_iter()
+        .find_map(|(is_kind, kind)| is_kind.then_some(kind))
+    }
+
+    /// The command that takes the file; `None` for instruments, which other files name.
+    #[must_use]
+    pub const fn command(self) -> Option<&'static str> {
+        match self {
+            FileKind::Venue => Some("exchange"),
+            FileKind::Trader => Some("trader"),
+            FileKind::Feed => Some("feed"),
+            FileKind::Shell => Some("shell"),
+            FileKind::Gateway => Some("gateway"),
+            FileKind::Demo => Some("demo"),
+            FileKind::Instruments => None,
+        }
+    }
+
+    /// The sample that ships.
+    #[must_use]
+    pub const fn sample(self) -> &'static str {
+        match self {
+            FileKind::Venue => "configs/exchange.toml",
+            FileKind::Trader => "configs/trader.toml",
+            FileKind::Feed => "configs/feed.toml",
+            FileKind::Shell => "configs/shell.toml",
+            FileKind::Gateway => "configs/gateway.toml",
+            FileKind::Demo => "configs/demo.toml",
+            FileKind::Instruments => "configs/instruments.toml",
+        }
+    }
+
+    /// Reads the file at `path`, which is to be of this kind.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when it cannot be read or is not a `T`; it names the kind where that is another one.
+    pub fn load<T: DeserializeOwned>(self, path: &Path) -> Result<T, ConfigError> {
+        load(path).map_err(|error| match error {
+            ConfigError::Read { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
+                ConfigError::Missing { path, sample: self.sample() }
+            }
+            ConfigError::Syntax { .. } => self.other_kind(path).unwrap_or(error),
+            _ => error,
+        })
+    }
+
+    /// The error of a file that is readable and of another kind.
+    fn other_kind(self, path: &Path) -> Option<ConfigError> {
+        let text = std::fs::read_to_string(path).ok()?;
+        let found = FileKind::of(&parse("", &text).ok()?).filter(|found| *found != self)?;
+        let instead = match found.command() {
+            Some(command) => format!("use it with tickpath {command}"),
+            None => "name it in the file of a venue or a trader".to_owned(),
+        };
+        Some(ConfigError::value(format!(
+            "{} is {found}: {instead}, and give here {self}, such as {}",
+            path.display(),
+            self.sample()
+        )))
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FileKind::Venue => "a venue's configuration",
+            FileKind::Trader => "a trader's configuration",
+            FileKind::Feed => "a feed handler's configuration",
+            FileKind::Shell => "a shell's configuration",
+            FileKind::Gateway => "a gateway's configuration",
+            FileKind::Demo => "a demo's configuration",
+            FileKind::Instruments => "an instrument file",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_of_its_kind() {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let kind = |name: &str| FileKind::of(&load(&configs.join(name)).unwrap());
+        for found in FileKind::ALL {
+            let name = found.sample().strip_prefix("configs/").unwrap();
+            assert_eq!(kind(name), Some(found), "{name}");
+        }
+        for (name, found) in [
+            ("deribit.toml", FileKind::Venue),
+            ("exchange-day.toml", FileKind::Venue),
+            ("deribit-instruments.toml", FileKind::Instruments),
+            ("shell-native.toml", FileKind::Shell),
+        ] {
+            assert_eq!(kind(name), Some(found), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_right_kind_keeps_its_place() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Trader {
+            #[allow(dead_code, reason = "only its presence matters")]
+            strategy: String,
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.toml");
+        for (text, says) in [
+            ("strategy = 'maker'\nrats = 1\n", "x.toml:2: unknown field `rats`"),
+            ("strategy =\n", "x.toml:1: "),
+            ("words = 1\n", "x.toml:1: unknown field `words`"),
+            ("rate = 1\n", "is a demo's configuration: use it with tickpath demo, and give here a trader's"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = FileKind::Trader.load::<Trader>(&path).unwrap_err().to_string();
+            assert!(error.contains(says) && error.lines().count() == 1, "{error}");
+        }
+        let error = FileKind::Trader.load::<Trader>(&folder.path().join("y.toml")).unwrap_err().to_string();
+        assert!(error.contains("y.toml") && error.contains("configs/trader.toml"), "{error}");
+    }
+}

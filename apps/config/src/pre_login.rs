@@ -1,0 +1,77 @@
+//! `[pre_login]`: connections that have not logged in.
+
+use serde::{Deserialize, Serialize};
+use tickpath_admission::PreLoginLimits;
+
+use crate::{ConfigError, Duration};
+
+/// Connections at most, of up to 66 KiB each.
+const CONNECTIONS_MAX: usize = 1 << 10;
+
+/// Bounds of the connections of each endpoint that have not logged in. Those that have are not among them, so silent
+/// connections take the place of no client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PreLoginConfig {
+    /// Connections at a time; for a further one the oldest of the address that has the most is closed.
+    pub connections: usize,
+    /// Connections of one address at a time; for a further one its oldest is closed.
+    pub per_address: usize,
+    /// Time that a connection has for its login.
+    pub deadline: Duration,
+}
+
+impl Default for PreLoginConfig {
+    fn default() -> Self {
+        let PreLoginLimits { connections, per_address, deadline } = PreLoginLimits::default();
+        PreLoginConfig { connections, per_address, deadline: Duration(deadline) }
+    }
+}
+
+impl PreLoginConfig {
+    /// The checked bounds.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] naming what to change.
+    pub fn limits(&self) -> Result<PreLoginLimits, ConfigError> {
+        let PreLoginConfig { connections, per_address, deadline } = *self;
+        if !(1..=CONNECTIONS_MAX).contains(&connections) {
+            return Err(ConfigError::value(format!(
+                "pre_login.connections must be 1 to {CONNECTIONS_MAX}: {connections} is not"
+            )));
+        }
+        if !(1..=connections).contains(&per_address) {
+            return Err(ConfigError::value(format!(
+                "pre_login.per_address must be 1 to {connections}, the pre_login.connections: {per_address} is not"
+            )));
+        }
+        if !(100_000_000..=60_000_000_000).contains(&deadline.0.0) {
+            return Err(ConfigError::value(format!(
+                "pre_login.deadline must be 100ms to 60s: {deadline} is not"
+            )));
+        }
+        Ok(PreLoginLimits { connections, per_address, deadline: deadline.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_is_refused_in_one_line() {
+        let limits = |text: &str| crate::parse::<PreLoginConfig>("a.toml", text)?.limits();
+        assert_eq!(limits("").unwrap(), PreLoginLimits::default());
+        for (text, says) in [
+            ("connections = 0", "connections must be 1 to 1024"),
+            ("connections = 1025", "connections must be 1 to 1024"),
+            ("connections = 8", "per_address must be 1 to 8"),
+            ("per_address = 0", "per_address must be 1 to 128"),
+            ("deadline = '99ms'", "deadline must be 100ms to 60s"),
+            ("deadline = '61s'", "deadline must be 100ms to 60s"),
+        ] {
+            let error = limits(text).unwrap_err().to_string();
+            assert!(error.contains(says) && error.lines().count() == 1, "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Background flow at a venue that is not the demonstration's: a seeded crowd that enters orders as one user, over
+//! the venue's own order entry, as a counterparty of those who trade there.
+
+use std::net::SocketAddrV4;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use tickpath_agent::{Agent, StopSignal, TscClock};
+use tickpath_sim::{Crowd, CrowdConfig};
+use tickpath_trader::OrderEntry;
+use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequest, UserRefNum};
+
+use crate::crowd::CrowdAgent;
+use crate::participant::{Phase, SourceView, Stage};
+
+/// Longest time for the venue to admit the user, to answer, and at the end to cancel.
+const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
+/// Pause before the next login.
+const RETRY_INTERVAL: Nanos = Nanos::from_secs(1);
+/// Sleep after a duty cycle without work: nobody measures the flow by its latency.
+const IDLE_INTERVAL: Duration = Duration::from_millis(1);
+/// How often a wait looks again.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+/// Notes that wait to be printed; further ones are dropped.
+const NOTES_MAX: usize = 16;
+
+/// Settings of a background flow.
+#[derive(Clone, Debug)]
+pub struct BackgroundSettings {
+    /// The venue's order entry.
+    pub address: SocketAddrV4,
+    /// The user that enters the orders, and no other client.
+    pub user: String,
+    /// Its password.
+    pub password: String,
+    /// The instruments, all of which are traded.
+    pub instruments: InstrumentTable,
+    /// New orders per second over all instruments; cancels and replacements come in addition.
+    pub rate: u32,
+    /// Chooses the whole flow.
+    pub seed: u64,
+}
+
+impl BackgroundSettings {
+    /// Books of some hundred orders per instrument: enough for a maker and a taker to trade with.
+    fn crowd(&self) -> anyhow::Result<Crowd> {
+        let config = CrowdConfig {
+            seed: self.seed,
+            rate: self.rate,
+            sessions: 1,
+            live_orders_max: 400,
+            opening_levels: 10,
+            opening_orders_per_level: 5,
+            opening_rate: 5_000,
+            qty_lots: 10,
+            ..CrowdConfig::default()
+        };
+        Crowd::new(config, self.instruments.as_slice()).context("the background flow")
+    }
+}
+
+/// A background flow on its own thread. It logs in again after a lost connection, and cancels its orders at the end.
+#[derive(Debug)]
+pub struct BackgroundFlow {
+    stop: StopSignal,
+    notes: Receiver<String>,
+    thread: JoinHandle<()>,
+}
+
+impl BackgroundFlow {
+    /// Starts the thread, which logs in by itself.
+    ///
+    /// # Errors
+    /// An instrument that a crowd cannot trade, or the system refuses a thread.
+    pub fn start(settings: BackgroundSettings, clock: TscClock) -> anyhow::Result<BackgroundFlow> {
+        settings.crowd()?;
+        let (stop, (sender, notes)) = (StopSignal::new(), sync_channel(NOTES_MAX));
+        let stopped = stop.clone();
+        let thread = Builder::new()
+            .name("background-flow".to_owned())
+            .spawn(move || run(&settings, clock, &stopped, &sender))
+            .context("the background flow's thread")?;
+        Ok(BackgroundFlow { stop, notes, thread })
+    }
+
+    /// The failures since the last call, one line each.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.notes.try_iter()
+    }
+
+    /// Cancels its orders, logs out and ends the thread.
+    pub fn stop(self) {
+        self.stop.stop();
+        // That it panicked was printed.
+        let _ = self.thread.join();
+    }
+}
+
+/// Plays the crowd until stopped; after a lost connection from its beginning.
+fn run(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal, notes: &SyncSender<String>) {
+    let mut last = String::new();
+    while !stop.is_stopped() {
+        let Err(error) = play(settings, clock, stop) else { return };
+        let note = format!("{error:#}");
+        // The same reason again is not news.
+        if note != last {
+            // Notes that are not read are dropped.
+            let _ = notes.try_send(note.clone());
+            last = note;
+        }
+        wait(clock, RETRY_INTERVAL, || stop.is_stopped());
+    }
+}
+
+/// One connection, from the login to the end.
+fn play(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal) -> anyhow::Result<()> {
+    let (entry, first) = log_in(settings, clock, stop)?;
+    let mut crowd = settings.crowd()?;
+    crowd.number_from(0, first);
+    let count = settings.instruments.as_slice().len();
+    let (stage, (view, writer)) = (Stage::default(), SourceView::new(count));
+    let mut agent = CrowdAgent::new(crowd, vec![entry], count, stage.clone(), clock, writer);
+    stage.enter(Phase::Trading);
+    while !stop.is_stopped() {
+        if agent.do_work(clock.now())? == 0 {
+            std::thread::sleep(IDLE_INTERVAL);
+        }
+    }
+    stage.enter(Phase::Draining);
+    agent.cancel_all(clock.now());
+    let sent = view.counters.received.read();
+    let is_cancelled = || view.counters.received.read() > sent && view.counters.open_orders.read() == 0;
+    let mut outcome = Ok(0);
+    wait(clock, ANSWER_TIMEOUT, || {
+        outcome = agent.do_work(clock.now());
+        outcome.is_err() || is_cancelled()
+    });
+    agent.on_close();
+    outcome?;
+    Ok(())
+}
+
+/// A connection that is logged in, without orders of an earlier run, and the number of its first order.
+fn log_in(
+    settings: &BackgroundSettings,
+    clock: TscClock,
+    stop: &StopSignal,
+) -> anyhow::Result<(OrderEntry, UserRefNum)> {
+    let BackgroundSettings { address, user, password, instruments, .. } = settings;
+    let entry = OrderEntry::connect(*address, user, password, instruments.clone(), clock.now())?;
+    let mut entry = entry.only_new(clock.now());
+    until(&mut entry, clock, stop, OrderEntry::is_active)?;
+    entry.query_account(clock.now())?;
+    until(&mut entry, clock, stop, |entry| entry.next_user_ref().is_some())?;
+    let number = entry.next_user_ref().unwrap_or(UserRefNum(0));
+    ensure!(number.0 > 0, "'{user}' has used all order numbers of the day: the flow resumes on the next day");
+    let all = MassCancel { user_ref: number, instrument: InstrumentId(0), side: None, firm: *b"    " };
+    entry.queue(&OrderRequest::MassCancel(all))?;
+    entry.flush(clock.now())?;
+    Ok((entry, UserRefNum(number.0.saturating_add(1))))
+}
+
+/// Reads until it is so.
+fn until(
+    entry: &mut OrderEntry,
+    clock: TscClock,
+    stop: &StopSignal,
+    is_so: impl Fn(&OrderEntry) -> bool,
+) -> anyhow::Result<()> {
+    let mut outcome = Ok(0);
+    wait(clock, ANSWER_TIMEOUT, || {
+        outcome = entry.poll(clock.now(), &mut (), |()| {}, |(), _| {});
+        outcome.is_err() || is_so(entry) || stop.is_stopped()
+    });
+    outcome?;
+    if is_so(entry) || stop.is_stopped() {
+        return Ok(());
+    }
+    bail!("the venue does not answer the login of its background flow")
+}
+
+fn wait(clock: TscClock, longest: Nanos, mut is_over: impl FnMut() -> bool) {
+    let end = clock.now() + longest;
+    while !is_over() && clock.now() < end {
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}

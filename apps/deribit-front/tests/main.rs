@@ -1,0 +1,10 @@
+//! The integration tests of the crate, as one program.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod client;
+mod flood;
+#[path = "front/main.rs"]
+mod front;
+mod loopback;
+mod running;
+mod sockets;

@@ -1,0 +1,140 @@
+//! A client's own record, read by its own few lines: the checks must not see with the eyes of what they check.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket};
+
+use tickpath_net::MulticastReceiver;
+
+use crate::support::{PASSWORD, login};
+
+/// A user's connection, SoupBinTCP 3.00 as far as it is needed.
+pub struct Link {
+    stream: TcpStream,
+    bytes: Vec<u8>,
+    pub is_closed: bool,
+    /// Once the login was accepted: the session, and the number of the next message.
+    pub accepted: Option<(String, u64)>,
+    /// Every message since.
+    pub messages: Vec<Vec<u8>>,
+}
+
+impl Link {
+    /// Logs in and wants every message from `next` on.
+    pub fn log_in(address: SocketAddrV4, user: &str, next: u64) -> Link {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.write_all(&login(user, PASSWORD, "", next)).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        Link { stream, bytes: Vec::new(), is_closed: false, accepted: None, messages: Vec::new() }
+    }
+
+    /// Sends all of it, as far as the venue lives.
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.set_nonblocking(false).unwrap();
+        self.is_closed |= self.stream.write_all(bytes).is_err();
+        self.stream.set_nonblocking(true).unwrap();
+    }
+
+    /// Reads what is there; true when something was.
+    pub fn read(&mut self) -> bool {
+        let mut bytes = [0; 1 << 16];
+        let count = match self.stream.read(&mut bytes) {
+            Ok(0) => {
+                self.is_closed = true;
+                0
+            }
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            Err(_) => {
+                self.is_closed = true;
+                0
+            }
+        };
+        self.bytes.extend_from_slice(&bytes[..count]);
+        while let Some(len) = self.bytes.first_chunk().map(|len| usize::from(u16::from_be_bytes(*len)))
+            && self.bytes.len() >= 2 + len
+        {
+            let packet: Vec<u8> = self.bytes.drain(..2 + len).skip(2).collect();
+            match packet[0] {
+                b'A' => {
+                    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap().trim().to_owned();
+                    self.accepted = Some((text(&packet[1..11]), text(&packet[11..31]).parse().unwrap()));
+                }
+                b'J' => self.is_closed = true,
+                b'S' => self.messages.push(packet[1..].to_vec()),
+                _ => {}
+            }
+        }
+        count > 0
+    }
+
+    /// Place of the answer to a new order among the messages: it is accepted (`A`) or rejected (`J`) once.
+    pub fn answer_to(&self, user_ref: u32) -> Option<usize> {
+        let is_answer =
+            |message: &Vec<u8>| matches!(message[0], b'A' | b'J') && message[9..13] == user_ref.to_be_bytes();
+        self.messages.iter().rposition(is_answer)
+    }
+}
+
+/// Received multicast messages: MoldUDP64, as far as needed.
+#[derive(Clone, Debug, Default)]
+pub struct Market {
+    /// Messages by session and number.
+    pub messages: BTreeMap<(String, u64), Vec<u8>>,
+}
+
+impl Market {
+    fn take(&mut self, packet: &[u8]) {
+        let session = String::from_utf8(packet[..10].to_vec()).unwrap().trim().to_owned();
+        let mut number = u64::from_be_bytes(*packet[10..].first_chunk().unwrap());
+        let count = u16::from_be_bytes(*packet[18..].first_chunk().unwrap());
+        let mut rest = &packet[20..];
+        // A heartbeat has none, the end of the session says 65,535 and has none either.
+        while let Some(len) = rest.first_chunk().map(|len| usize::from(u16::from_be_bytes(*len)))
+            && count != u16::MAX
+        {
+            self.messages.insert((session.clone(), number), rest[2..2 + len].to_vec());
+            rest = &rest[2 + len..];
+            number += 1;
+        }
+    }
+
+    pub fn read(&mut self, receiver: &mut MulticastReceiver) {
+        let mut bytes = [0; 1 << 16];
+        while let Ok(Some(received)) = receiver.recv(&mut bytes) {
+            self.take(&bytes[..received.len]);
+        }
+    }
+
+    /// The session and the last number.
+    pub fn last(&self) -> Option<(String, u64)> {
+        self.messages.keys().next_back().cloned()
+    }
+}
+
+/// Asks for old messages.
+pub struct Asker {
+    socket: UdpSocket,
+    pub market: Market,
+}
+
+impl Asker {
+    pub fn ask(server: SocketAddrV4, session: &str, number: u64, count: u16) -> Asker {
+        let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut request = format!("{session:<10}").into_bytes();
+        request.extend(number.to_be_bytes());
+        request.extend(count.to_be_bytes());
+        socket.send_to(&request, server).unwrap();
+        Asker { socket, market: Market::default() }
+    }
+
+    /// True once an answer is there.
+    pub fn read(&mut self) -> bool {
+        let mut bytes = [0; 1 << 16];
+        let Ok(len) = self.socket.recv(&mut bytes) else { return false };
+        self.market.take(&bytes[..len]);
+        true
+    }
+}

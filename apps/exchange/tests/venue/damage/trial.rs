@@ -1,0 +1,198 @@
+//! One trial: a file is damaged, the venue started, and its messages compared with its clients' records.
+
+use std::path::Path;
+
+use tickpath_journal::{Folder, InspectOptions, Snapshots, inspect};
+use tickpath_types::{Sequence, Side};
+
+use super::client::{Asker, Link};
+use super::damages::{Random, Target, damage};
+use super::writer::{Log, venue_settings};
+use crate::support::{Rig, USERS, build, enter, request_packet};
+
+/// Messages of market data that are compared.
+const MARKET_COUNT: u64 = 25;
+/// Turns that an answer takes at most.
+const TURNS_MAX: u32 = 5_000;
+/// A number that no user has used.
+const FRESH_REF: u32 = 100_000;
+
+/// The outcome of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The venue started under the old name and has everything.
+    Whole,
+    /// It refused, and started under another name when the loss was accepted.
+    Refused,
+    /// It refused that as well: a copy is needed.
+    CopyNeeded,
+    /// It started under another name by itself.
+    Renamed,
+    /// It started under the old name and lacks a message that a client holds.
+    Lost,
+    /// It started under the old name and has another message of a number that a client holds.
+    Twice,
+}
+
+impl Outcome {
+    pub const ALL: [Outcome; 6] = [
+        Outcome::Whole,
+        Outcome::Refused,
+        Outcome::CopyNeeded,
+        Outcome::Renamed,
+        Outcome::Lost,
+        Outcome::Twice,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Whole => "whole",
+            Outcome::Refused => "refused",
+            Outcome::CopyNeeded => "copy needed",
+            Outcome::Renamed => "renamed",
+            Outcome::Lost => "lost",
+            Outcome::Twice => "used twice",
+        }
+    }
+}
+
+/// A log that is not damaged must be taken as it is; otherwise a trial of it would prove nothing.
+pub fn judge_undamaged(log: &Log) {
+    let copy = log.copy();
+    let (outcome, words) = start_and_compare(log, copy.path());
+    assert_eq!(outcome, Outcome::Whole, "{}: {words}", log.name());
+}
+
+/// Damages a copy of the log and says what became of it, with what is wrong about that.
+pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, Option<String>) {
+    let copy = log.copy();
+    let (target, kind, path) = damage(copy.path(), random);
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let verified = verify(copy.path());
+    let (mut outcome, words) = start_and_compare(log, copy.path());
+    let mut problem = None;
+    if outcome == Outcome::Refused {
+        let again = start(log, copy.path(), false).err();
+        let is_named = words.contains(&name) || words.contains("record ") || words.contains("command ");
+        if again.is_none() || !is_named || verified.is_none() {
+            problem = Some(format!("refused ({words}), then {again:?}; verify says {verified:?}"));
+        }
+        match start(log, copy.path(), true) {
+            Err(_) => outcome = Outcome::CopyNeeded,
+            Ok(mut rig) => {
+                let accepted = log_in(&mut rig, USERS[0], 1).accepted.unwrap().0;
+                let known = log.told.iter().any(|(session, _)| *session == accepted);
+                drop(rig);
+                let kept =
+                    start(log, copy.path(), false).map(|mut rig| log_in(&mut rig, USERS[0], 1).accepted);
+                if known
+                    || kept.as_ref().ok().and_then(Option::as_ref).is_none_or(|(name, _)| *name != accepted)
+                {
+                    problem = Some(format!("accepted as {accepted}, and after that {kept:?}"));
+                }
+            }
+        }
+    } else if matches!(outcome, Outcome::Lost | Outcome::Twice) {
+        problem = Some(words);
+    }
+    let problem = problem.map(|words| {
+        let kept = copy.keep();
+        format!("{}, {kind} of {name}, {}: {words}", log.name(), kept.display())
+    });
+    (target, kind, outcome, problem)
+}
+
+/// The first defect that `tickpath journal verify` reports.
+fn verify(folder: &Path) -> Option<String> {
+    let folder = Folder::new(folder).unwrap();
+    let found = match inspect(&folder, &InspectOptions::default()) {
+        Err(error) => return Some(error.to_string()),
+        Ok(found) => found,
+    };
+    let Some(session) = found.session else { return Some("no journal".to_owned()) };
+    let snapshots = Snapshots::new(folder, session);
+    let bad =
+        snapshots.list().unwrap().into_iter().find_map(|sequence| match snapshots.read(sequence).unwrap() {
+            Ok(_) if sequence > found.last_sequence() => Some(format!("{sequence} covers more")),
+            Ok(_) => None,
+            Err(damage) => Some(damage.to_string()),
+        });
+    let missing = || snapshots.newest(Sequence(u64::MAX)).unwrap().skipped.pop().map(|skipped| skipped.file);
+    bad.or_else(missing)
+}
+
+/// Starts a venue on the folder and compares its messages with the record; the reason where it refuses.
+pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
+    let mut rig = match start(log, folder, false) {
+        Err(words) => return (Outcome::Refused, words),
+        Ok(rig) => rig,
+    };
+    let mut outcome = (Outcome::Whole, String::new());
+    for (user, (session, told)) in USERS.iter().zip(&log.told) {
+        let mut link = log_in(&mut rig, user, 1);
+        let (name, _) = link.accepted.clone().unwrap();
+        if name != *session {
+            return (Outcome::Renamed, name);
+        }
+        // Everything before its answer is there before it.
+        link.send(&request_packet(&enter(FRESH_REF, Side::Buy, 1, 900_000)));
+        let fresh = rig.until("the answer to a new order", |_| {
+            link.read();
+            link.answer_to(FRESH_REF)
+        });
+        let same = told.iter().zip(&link.messages).take_while(|(told, now)| told == now).count();
+        if same < told.len() {
+            let words = format!(
+                "{user} recorded {} messages, the first {same} are as they were, {} are there",
+                told.len(),
+                link.messages.len()
+            );
+            // The answer to the new order has the number of a recorded message: that one is lost.
+            let is_lost = fresh == same;
+            outcome = outcome.max((if is_lost { Outcome::Lost } else { Outcome::Twice }, words));
+        }
+    }
+    outcome.max(compare_market(log, &mut rig))
+}
+
+/// Compares the last recorded messages of market data with those that a retransmission has.
+fn compare_market(log: &Log, rig: &mut Rig) -> (Outcome, String) {
+    let (session, last) = log.market.last().expect("market data was recorded");
+    let first = last.saturating_sub(MARKET_COUNT) + 1;
+    let count = (last - first + 1) as u16;
+    let mut asker = Asker::ask(rig.endpoints.retransmission, &session, first, count);
+    // Messages that are lost have no answer.
+    (0..TURNS_MAX).find(|_| {
+        rig.turn();
+        asker.read()
+    });
+    for number in first..=last {
+        let key = (session.clone(), number);
+        if let Some(told) = log.market.messages.get(&key) {
+            match asker.market.messages.get(&key) {
+                None => return (Outcome::Lost, format!("message {number} of market data is gone")),
+                Some(now) if now != told => {
+                    return (Outcome::Twice, format!("message {number} of market data is another"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    (Outcome::Whole, String::new())
+}
+
+fn start(log: &Log, folder: &Path, accept_loss: bool) -> Result<Rig, String> {
+    let mut settings = venue_settings(folder, log.policy);
+    settings.journal.as_mut().unwrap().accept_loss = accept_loss;
+    build(&settings).map(Rig::of).map_err(|error| format!("{error:#}"))
+}
+
+fn log_in(rig: &mut Rig, user: &str, next: u64) -> Link {
+    let mut link = Link::log_in(rig.endpoints.order_entry, user, next);
+    rig.until("the login", |_| {
+        link.read();
+        assert!(!link.is_closed, "{user} is not let in");
+        link.accepted.is_some().then_some(())
+    });
+    link
+}

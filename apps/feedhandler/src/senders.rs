@@ -1,0 +1,55 @@
+//! Addresses that may send market data.
+
+use std::net::Ipv4Addr;
+
+/// Addresses that may send the multicast packets of a channel; every address where there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Senders(Vec<Ipv4Addr>);
+
+impl Senders {
+    /// Every address.
+    #[must_use]
+    pub const fn any() -> Senders {
+        Senders(Vec::new())
+    }
+
+    /// As a configuration states them. Where it does not: on a loopback interface that interface's address, because no other
+    /// host can send there, and otherwise the publisher's, where it is known; every address where it is not.
+    #[must_use]
+    pub fn of(stated: Option<&[Ipv4Addr]>, interface: Ipv4Addr, publisher: Option<Ipv4Addr>) -> Senders {
+        let publisher = if interface.is_loopback() { Some(interface) } else { publisher };
+        Senders(stated.map_or_else(|| publisher.into_iter().collect(), <[Ipv4Addr]>::to_vec))
+    }
+
+    /// True when a packet from this address is taken.
+    #[inline]
+    #[must_use]
+    pub fn allows(&self, address: Ipv4Addr) -> bool {
+        self.0.is_empty() || self.0.contains(&address)
+    }
+
+    /// True when packets from every address are taken: any sender to the groups can change the books.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senders_are_those_that_can_be_known() {
+        let [here, there, other] =
+            [Ipv4Addr::LOCALHOST, Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+        let allowed = |senders: Senders| [here, there, other].map(|address| senders.allows(address));
+        assert_eq!(allowed(Senders::of(None, here, Some(there))), [true, false, false]);
+        assert_eq!(allowed(Senders::of(None, other, Some(there))), [false, true, false]);
+        assert_eq!(allowed(Senders::of(Some(&[other]), here, None)), [false, false, true]);
+        for senders in [Senders::of(None, other, None), Senders::of(Some(&[]), here, None), Senders::any()] {
+            assert!(senders.is_any());
+            assert_eq!(allowed(senders), [true; 3]);
+        }
+    }
+}

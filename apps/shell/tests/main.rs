@@ -1,0 +1,9 @@
+//! The integration tests of the crate, as one program.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "front.rs"]
+mod front;
+#[path = "native/main.rs"]
+mod native;
+#[path = "shell/main.rs"]
+mod shell;

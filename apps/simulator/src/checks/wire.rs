@@ -1,0 +1,315 @@
+//! The bytes on the wires, read by lines of the checkers' own: framing, and every field that says whose, what, how much and at what
+//! price.
+//!
+//! The expected streams are made with the product's codecs and compared byte for byte with what was sent. A codec that is wrong
+//! at both ends would pass that; it does not pass this, which knows the offsets of the published specifications alone.
+//!
+//! Sources: Nasdaq OUCH 5.0, TotalView-ITCH 5.0, SoupBinTCP 3.00, MoldUDP64 1.00. Numbers are big-endian.
+
+use tickpath_types::{
+    EnterOrder, MarketEvent, MarketEventKind, OrderEvent, OrderEventKind, OrderRequest, Price, Side, Symbol,
+};
+
+use super::Case;
+use super::report::Report;
+
+/// A field: its offset, its width in bytes, and the number that they hold.
+type Field = (usize, usize, u64);
+
+pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+    let symbol = |id| case.truth.table.symbol(id);
+    for told in case.truth.streams.iter().flatten() {
+        let Some(event) = told.event.filter(|_| !told.bytes.is_empty()) else { continue };
+        let order = match event.kind {
+            OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => Some(order),
+            _ => None,
+        };
+        let fields = order_event(&event, order.and_then(|order| symbol(order.instrument)));
+        report.expect(holds(&told.bytes, &fields), || {
+            format!("command {}: {:?} is sent as {:02x?}", told.command, event.kind, told.bytes)
+        });
+    }
+    for public in case.truth.market.iter().filter(|public| !public.bytes.is_empty()) {
+        let fields = market_event(&public.event, symbol(public.event.instrument));
+        report.expect(holds(&public.bytes, &fields), || {
+            format!(
+                "message {}: {:?} is published as {:02x?}",
+                public.event.sequence, public.event.kind, public.bytes
+            )
+        });
+    }
+}
+
+fn holds(bytes: &[u8], fields: &[Field]) -> bool {
+    fields.iter().all(|(offset, width, value)| number(bytes, *offset, *width) == Some(*value))
+}
+
+fn number(bytes: &[u8], offset: usize, width: usize) -> Option<u64> {
+    let field = bytes.get(offset..offset + width)?;
+    Some(field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+fn letter(side: Side) -> u64 {
+    u64::from(match side {
+        Side::Buy => b'B',
+        Side::Sell => b'S',
+    })
+}
+
+/// OUCH's price of eight bytes, in which a market order has a price of its own.
+fn long_price(price: Price) -> u64 {
+    const MARKET: u64 = 0x7fff_ffff;
+    if price == Price::MARKET { MARKET } else { price.0.cast_unsigned() }
+}
+
+/// Eight letters as a number; of no symbol one that is none.
+fn text(symbol: Option<Symbol>) -> u64 {
+    symbol.map_or(0, |symbol| u64::from_be_bytes(symbol.0))
+}
+
+/// Fields that an OUCH message must have.
+fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
+    let head = |kind: u8, user_ref: u32| {
+        vec![(0, 1, u64::from(kind)), (1, 8, event.ts.0), (9, 4, u64::from(user_ref))]
+    };
+    let standing = |at: usize, order: &EnterOrder, order_id: u64| {
+        [
+            (at, 1, letter(order.side)),
+            (at + 1, 4, order.qty.0),
+            (at + 5, 8, text(symbol)),
+            (at + 13, 8, long_price(order.price)),
+            (at + 23, 8, order_id),
+        ]
+    };
+    let with = |mut fields: Vec<Field>, more: &[Field]| {
+        fields.extend_from_slice(more);
+        fields
+    };
+    match event.kind {
+        OrderEventKind::Accepted { ref order, order_id, .. } => {
+            with(head(b'A', order.user_ref.0), &standing(13, order, order_id.0))
+        }
+        OrderEventKind::Replaced { ref order, orig_user_ref, order_id, .. } => {
+            let numbered = with(head(b'U', orig_user_ref.0), &[(13, 4, u64::from(order.user_ref.0))]);
+            with(numbered, &standing(17, order, order_id.0))
+        }
+        OrderEventKind::Canceled { user_ref, decrement, .. } => {
+            with(head(b'C', user_ref.0), &[(13, 4, decrement.0)])
+        }
+        OrderEventKind::Modified { user_ref, qty, .. } => with(head(b'M', user_ref.0), &[(14, 4, qty.0)]),
+        OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {
+            with(head(b'E', user_ref.0), &[(13, 4, qty.0), (17, 8, long_price(price)), (26, 8, match_id.0)])
+        }
+        OrderEventKind::SelfTradePrevented { user_ref, decrement, prevented, price, .. } => with(
+            head(b'D', user_ref.0),
+            &[(13, 4, decrement.0), (18, 4, prevented.0), (22, 8, long_price(price))],
+        ),
+        OrderEventKind::Restated { user_ref, .. } => head(b'R', user_ref.0),
+        OrderEventKind::Triggered { user_ref, order_id, price } => {
+            with(head(b'T', user_ref.0), &[(13, 8, long_price(price)), (22, 8, order_id.0)])
+        }
+        OrderEventKind::Broken { user_ref, match_id, .. } => {
+            with(head(b'B', user_ref.0), &[(13, 8, match_id.0)])
+        }
+        OrderEventKind::Rejected { user_ref, .. } => head(b'J', user_ref.0),
+        OrderEventKind::MassCanceled(_) | OrderEventKind::OrderEntrySet(_) => vec![(1, 8, event.ts.0)],
+    }
+}
+
+/// Fields that an ITCH message must have.
+fn market_event(event: &MarketEvent, symbol: Option<Symbol>) -> Vec<Field> {
+    let with = |kind: u8, more: &[Field]| {
+        let mut fields =
+            vec![(0, 1, u64::from(kind)), (1, 2, u64::from(event.instrument.0)), (5, 6, event.ts.0)];
+        fields.extend_from_slice(more);
+        fields
+    };
+    match event.kind {
+        MarketEventKind::Add { order_id, side, price, qty } => with(
+            b'A',
+            &[
+                (11, 8, order_id.0),
+                (19, 1, letter(side)),
+                (20, 4, qty.0),
+                (24, 8, text(symbol)),
+                (32, 4, price.0.cast_unsigned()),
+            ],
+        ),
+        MarketEventKind::Executed { order_id, qty, match_id } => {
+            with(b'E', &[(11, 8, order_id.0), (19, 4, qty.0), (23, 8, match_id.0)])
+        }
+        MarketEventKind::ExecutedAt { order_id, qty, price, match_id } => with(
+            b'C',
+            &[(11, 8, order_id.0), (19, 4, qty.0), (23, 8, match_id.0), (32, 4, price.0.cast_unsigned())],
+        ),
+        MarketEventKind::Reduced { order_id, qty } => with(b'X', &[(11, 8, order_id.0), (19, 4, qty.0)]),
+        MarketEventKind::Deleted { order_id } => with(b'D', &[(11, 8, order_id.0)]),
+        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => with(
+            b'U',
+            &[(11, 8, old_order_id.0), (19, 8, order_id.0), (27, 4, qty.0), (31, 4, price.0.cast_unsigned())],
+        ),
+        MarketEventKind::Traded { qty, price, match_id, .. } => with(
+            b'P',
+            &[(20, 4, qty.0), (24, 8, text(symbol)), (32, 4, price.0.cast_unsigned()), (36, 8, match_id.0)],
+        ),
+        MarketEventKind::Cross { qty, price, match_id, .. } => with(
+            b'Q',
+            &[(11, 8, qty.0), (19, 8, text(symbol)), (27, 4, price.0.cast_unsigned()), (31, 8, match_id.0)],
+        ),
+        MarketEventKind::TradeBroken { match_id } => with(b'B', &[(11, 8, match_id.0)]),
+        MarketEventKind::System(code) => with(b'S', &[(11, 1, u64::from(code as u8))]),
+        MarketEventKind::TradingAction(state) => {
+            with(b'H', &[(11, 8, text(symbol)), (19, 1, u64::from(state as u8))])
+        }
+        MarketEventKind::Directory => with(b'R', &[(11, 8, text(symbol))]),
+        MarketEventKind::Imbalance(_) => with(b'I', &[]),
+        MarketEventKind::PriceBand { .. } => with(b'J', &[(11, 8, text(symbol))]),
+    }
+}
+
+/// True when an OUCH request has the fields of the logged one.
+pub(super) fn is_request(
+    bytes: &[u8],
+    logged: &OrderRequest,
+    symbol: impl FnOnce(&EnterOrder) -> Option<Symbol>,
+) -> bool {
+    let user_ref = |at: usize, number: u32| (at, 4, u64::from(number));
+    match logged {
+        OrderRequest::Enter(order) => holds(
+            bytes,
+            &[
+                (0, 1, u64::from(b'O')),
+                user_ref(1, order.user_ref.0),
+                (5, 1, letter(order.side)),
+                (6, 4, order.qty.0),
+                (10, 8, text(symbol(order))),
+                (18, 8, long_price(order.price)),
+            ],
+        ),
+        OrderRequest::Replace(order) => holds(
+            bytes,
+            &[
+                (0, 1, u64::from(b'U')),
+                user_ref(1, order.orig_user_ref.0),
+                user_ref(5, order.user_ref.0),
+                (9, 4, order.qty.0),
+                (13, 8, long_price(order.price)),
+            ],
+        ),
+        OrderRequest::Cancel(cancel) => {
+            holds(bytes, &[(0, 1, u64::from(b'X')), user_ref(1, cancel.user_ref.0), (5, 4, cancel.qty.0)])
+        }
+        // Requests about many orders, and changes in place: their number is their first field too.
+        _ => bytes.len() > 5,
+    }
+}
+
+/// The first SoupBinTCP packet: its type, its payload, and how many bytes it takes. None until all of it is there.
+pub(super) fn soup_packet(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
+    let len = number(bytes, 0, 2)? as usize;
+    let (kind, payload) = bytes.get(2..2 + len)?.split_first()?;
+    Some((*kind, payload, 2 + len))
+}
+
+/// A MoldUDP64 packet of messages.
+pub(super) struct Mold<'a> {
+    pub(super) sequence: u64,
+    pub(super) messages: Vec<&'a [u8]>,
+}
+
+impl<'a> Mold<'a> {
+    /// None for what is no packet. A heartbeat, and the end of a session, have no messages.
+    pub(super) fn parse(bytes: &'a [u8]) -> Option<Mold<'a>> {
+        const HEADER_LEN: usize = 20;
+        const END_OF_SESSION: u64 = 0xffff;
+        let (sequence, count) = (number(bytes, 10, 8)?, number(bytes, 18, 2)?);
+        let mut messages = Vec::new();
+        let mut at = HEADER_LEN;
+        for _ in 0..if count == END_OF_SESSION { 0 } else { count } {
+            let len = number(bytes, at, 2)? as usize;
+            messages.push(bytes.get(at + 2..at + 2 + len)?);
+            at += 2 + len;
+        }
+        (at == bytes.len()).then_some(Mold { sequence, messages })
+    }
+
+    /// The number behind its last message.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.sequence + self.messages.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_types::{
+        InstrumentId, Liquidity, MatchId, Nanos, OrderId, Price, Qty, Sequence, SessionId, UserRefNum,
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_byte_of_any_field_of_an_execution_makes_it_another() {
+        let kind = OrderEventKind::Executed {
+            user_ref: UserRefNum(7),
+            qty: Qty(300),
+            price: Price(1_234_500),
+            liquidity: Liquidity::Added,
+            match_id: MatchId(9),
+        };
+        let (command, session, ts) = (Sequence(1), SessionId(1), Nanos(5));
+        let fields = order_event(&OrderEvent { command, session, ts, is_reply: false, kind }, None);
+        // By the specification: type, time stamp, number, quantity, price, liquidity, match number, no appendage.
+        let mut bytes = b"E".to_vec();
+        bytes.extend(5_u64.to_be_bytes());
+        bytes.extend(7_u32.to_be_bytes());
+        bytes.extend(300_u32.to_be_bytes());
+        bytes.extend(1_234_500_u64.to_be_bytes());
+        bytes.push(b'A');
+        bytes.extend(9_u64.to_be_bytes());
+        bytes.extend(0_u16.to_be_bytes());
+        assert!(holds(&bytes, &fields));
+        for place in (0..25).chain(26..34) {
+            let mut other = bytes.clone();
+            other[place] ^= 1;
+            assert!(!holds(&other, &fields), "byte {place}");
+        }
+        assert!(!holds(&bytes[..30], &fields), "cut short");
+    }
+
+    #[test]
+    fn a_level_at_another_price_is_found() {
+        let kind = MarketEventKind::Add {
+            order_id: OrderId(3),
+            side: Side::Sell,
+            price: Price(10_000),
+            qty: Qty(1),
+        };
+        let (sequence, command, ts, instrument) = (Sequence(1), Sequence(1), Nanos(2), InstrumentId(4));
+        let event = MarketEvent { sequence, command, ts, instrument, kind };
+        let symbol = Symbol::new("ONLY").ok();
+        let mut bytes = b"A\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02".to_vec();
+        bytes.extend(3_u64.to_be_bytes());
+        bytes.extend(b"S\x00\x00\x00\x01ONLY    ");
+        bytes.extend(10_000_u32.to_be_bytes());
+        assert!(holds(&bytes, &market_event(&event, symbol)));
+        *bytes.last_mut().expect("it has bytes") ^= 1;
+        assert!(!holds(&bytes, &market_event(&event, symbol)));
+    }
+
+    #[test]
+    fn frames_are_taken_whole_or_not_at_all() {
+        assert_eq!(soup_packet(b"\x00\x03Uab\x00"), Some((b'U', &b"ab"[..], 5)));
+        assert_eq!(soup_packet(b"\x00\x03Ua"), None);
+        assert_eq!(soup_packet(b"\x00\x00U"), None, "a packet has a type");
+        let packet =
+            |count: &[u8], rest: &[u8]| [b"0123456789", &8_u64.to_be_bytes()[..], count, rest].concat();
+        let two = packet(b"\x00\x02", b"\x00\x01a\x00\x02bc");
+        let mold = Mold::parse(&two).expect("a packet");
+        assert_eq!((mold.sequence, mold.next_sequence()), (8, 10));
+        assert_eq!(mold.messages, [&b"a"[..], b"bc"]);
+        assert!(Mold::parse(&two[..two.len() - 1]).is_none(), "cut short");
+        assert!(Mold::parse(&packet(b"\x00\x00", b"x")).is_none(), "more than it says");
+        let end = packet(b"\xff\xff", b"");
+        assert_eq!(Mold::parse(&end).map(|mold| mold.messages.len()), Some(0));
+    }
+}

@@ -1,0 +1,9 @@
+//! The integration tests of the crate, as one program.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "checkers/main.rs"]
+mod checkers;
+mod planted;
+mod recovery;
+mod seeds;
+mod traders;

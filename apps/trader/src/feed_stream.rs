@@ -1,0 +1,134 @@
+//! A strategy on the books of `tickpath feed`: NASDAQ ITCH, NYSE XDP, IEX.
+
+use anyhow::Context as _;
+use tickpath_agent::{Agent, AgentError};
+use tickpath_lockfree::broadcast;
+use tickpath_shm::SegmentReader;
+use tickpath_timing::NoTrace;
+use tickpath_trading::{Desk, EngineConfig, Limits, QueueFull, RequestSink, Strategy, TradeEngine};
+use tickpath_types::{
+    BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, Symbol, UpdateKind,
+};
+
+/// Market updates taken in one duty cycle at most.
+const UPDATES_PER_CYCLE: usize = 32;
+/// How often the strategy is told that time passes.
+const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
+
+/// Runs a strategy on the stream of updates in a feed handler's segment, in any process of the same user.
+///
+/// The stream is bounded and never waits for a reader. Where it overtakes this one, all books are stale until their next
+/// update, each of which carries the best prices. There is no order entry: the engine refuses every order as not
+/// connected.
+pub struct FeedStream<S> {
+    engine: TradeEngine<S, NoTrace>,
+    updates: broadcast::Receiver<MarketUpdate>,
+    is_started: bool,
+    lost_updates: u64,
+    next_timer: Nanos,
+}
+
+impl<S: Strategy> FeedStream<S> {
+    /// A strategy on the instruments that the segment names now, with the number of each its row plus one. Later ones need
+    /// a new instance. `tick_size` holds for all, since a segment has none.
+    ///
+    /// # Errors
+    /// The segment has no stream, or no name yet.
+    pub fn new(segment: &SegmentReader, tick_size: Price, strategy: S) -> anyhow::Result<FeedStream<S>> {
+        let updates = segment.stream().context("the segment has no stream: set outputs.stream above 0")?;
+        let rows = segment.symbols().map(|(row, _)| row + 1).max();
+        let rows = rows.context("the segment names no instrument yet: wait for its first market data")?;
+        let instrument = |row: usize| -> anyhow::Result<Instrument> {
+            let id = InstrumentId(
+                u16::try_from(row + 1).context("the segment has more rows than instruments have numbers")?,
+            );
+            let name = segment.symbol(row);
+            let symbol = name
+                .as_ref()
+                .and_then(|name| Symbol::new(name.as_str()?).ok())
+                .unwrap_or(Symbol(*b"        "));
+            let instrument = Instrument::in_cents(id, symbol, Price(0));
+            Ok(Instrument { tick_size, collar_high: Price(i64::MAX), ..instrument })
+        };
+        let instruments = (0..rows).map(instrument).collect::<anyhow::Result<Vec<_>>>()?;
+        let config = EngineConfig { disconnect_stop: None, ..EngineConfig::default() };
+        let limits = vec![Limits::default(); instruments.len()];
+        let engine = TradeEngine::new(&config, &instruments, &limits, strategy, NoTrace)?;
+        Ok(FeedStream { engine, updates, is_started: false, lost_updates: 0, next_timer: Nanos::ZERO })
+    }
+
+    /// The strategy's markets.
+    #[must_use]
+    pub const fn desk(&self) -> &Desk {
+        self.engine.desk()
+    }
+
+    /// The strategy.
+    #[must_use]
+    pub const fn strategy(&self) -> &S {
+        self.engine.strategy()
+    }
+
+    /// Updates that the stream overwrote before they were read.
+    #[must_use]
+    pub const fn lost_updates(&self) -> u64 {
+        self.lost_updates
+    }
+
+    fn take(&mut self, now: Nanos, update: MarketUpdate) {
+        // A row counts from 0, and an instrument from 1.
+        let instrument = update.instrument.saturating_add(1);
+        if usize::from(instrument) <= self.engine.desk().instruments().len() {
+            self.engine.handle_market(&MarketUpdate { instrument, ..update }, now, &mut NoOrders);
+        }
+    }
+
+    /// Until its next update a book may be wrong.
+    #[cold]
+    fn lose(&mut self, now: Nanos, count: u64) {
+        self.lost_updates += count;
+        for row in 0..self.engine.desk().instruments().len() {
+            let mut update: MarketUpdate = zerocopy::FromZeros::new_zeroed();
+            update.instrument = row as u16;
+            update.kind = UpdateKind::Status as u8;
+            update.health = BookHealth::Stale as u8;
+            self.take(now, update);
+        }
+    }
+}
+
+impl<S: Strategy + Send> Agent for FeedStream<S> {
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        if !std::mem::replace(&mut self.is_started, true) {
+            self.engine.handle_disconnect(now);
+            self.engine.handle_start(now, &mut NoOrders);
+        }
+        let mut count = 0;
+        while count < UPDATES_PER_CYCLE {
+            match self.updates.try_recv() {
+                Ok(None) => break,
+                Ok(Some(update)) => self.take(now, update),
+                Err(lagged) => self.lose(now, lagged.0),
+            }
+            count += 1;
+        }
+        if now >= self.next_timer {
+            self.next_timer = now + TIMER_INTERVAL;
+            self.engine.handle_timer(now, &mut NoOrders);
+        }
+        Ok(count)
+    }
+
+    fn role_name(&self) -> &'static str {
+        "engine"
+    }
+}
+
+/// Takes no request: the engine, which is not connected, makes none.
+struct NoOrders;
+
+impl RequestSink<NoTrace> for NoOrders {
+    fn send(&mut self, _: &OrderRequest, _: &mut NoTrace) -> Result<(), QueueFull> {
+        Err(QueueFull)
+    }
+}

@@ -1,0 +1,207 @@
+//! Wrong passwords, counted by user and peer together.
+
+use tickpath_types::Nanos;
+
+/// Attempts in a row that are checked at once: people mistype.
+const PROMPT_ATTEMPTS: u32 = 3;
+/// How often the delay doubles at most.
+const DOUBLINGS_MAX: u32 = 5;
+/// Peers remembered for each user from which its password was right; a further one replaces the oldest.
+const TRUSTED_PEERS: usize = 16;
+
+/// How wrong passwords are answered: later and later, and never by a refusal of the right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoginPolicy {
+    /// Delay of the check after the third wrong password in a row; it doubles with each further one, up to 32
+    /// times this. From a peer where the user's password was right before never longer than this.
+    pub delay: Nanos,
+    /// After how long without an attempt all are forgiven.
+    pub forgive_after: Nanos,
+    /// Pairs of user and peer that are remembered; the one whose latest attempt is the oldest gives way to a new one.
+    pub records_max: usize,
+}
+
+impl Default for LoginPolicy {
+    /// 100 ms, a minute, and 4096 pairs.
+    fn default() -> Self {
+        LoginPolicy {
+            delay: Nanos::from_millis(100),
+            forgive_after: Nanos::from_secs(60),
+            records_max: 4_096,
+        }
+    }
+}
+
+impl LoginPolicy {
+    /// The longest delay.
+    #[must_use]
+    pub fn delay_max(&self) -> Nanos {
+        Nanos(self.delay.0.saturating_mul(1 << DOUBLINGS_MAX))
+    }
+}
+
+/// The attempts of one user from one peer since the last right one.
+#[derive(Clone, Copy, Debug)]
+struct Record<P> {
+    /// `None` for all names that no user has.
+    user: Option<usize>,
+    peer: P,
+    attempts: u32,
+    latest: Nanos,
+}
+
+/// Peers from which one user's password was right, the latest last.
+#[derive(Clone, Copy, Debug)]
+struct TrustedPeers<P>([Option<P>; TRUSTED_PEERS]);
+
+/// Counts attempts to log in.
+///
+/// An attempt counts when it [begins](LoginGuard::delay), so that many at once are no way around the delay.
+#[derive(Clone, Debug)]
+pub struct LoginGuard<P> {
+    policy: LoginPolicy,
+    /// Never more than the policy's bound; searched when a client logs in.
+    records: Vec<Record<P>>,
+    trusted: Box<[TrustedPeers<P>]>,
+}
+
+impl<P: Copy + Eq> LoginGuard<P> {
+    /// For as many users as there may be.
+    #[must_use]
+    pub fn new(policy: LoginPolicy, users: usize) -> LoginGuard<P> {
+        let policy = LoginPolicy { records_max: policy.records_max.max(1), ..policy };
+        LoginGuard {
+            policy,
+            records: Vec::with_capacity(policy.records_max),
+            trusted: vec![TrustedPeers([None; TRUSTED_PEERS]); users].into_boxed_slice(),
+        }
+    }
+
+    /// The delay of the check of a password, for a login of `user` or by a name that no user has.
+    pub fn delay(&mut self, now: Nanos, user: Option<usize>, peer: P) -> Nanos {
+        let LoginPolicy { delay, forgive_after, .. } = self.policy;
+        let record = self.record_of(now, user, peer);
+        if now >= record.latest + forgive_after {
+            record.attempts = 0;
+        }
+        let before = record.attempts;
+        record.attempts = before.saturating_add(1);
+        record.latest = now;
+        let Some(doublings) = before.checked_sub(PROMPT_ATTEMPTS) else { return Nanos::ZERO };
+        if self.is_trusted(user, peer) {
+            return delay;
+        }
+        Nanos(delay.0.saturating_mul(1 << doublings.min(DOUBLINGS_MAX)))
+    }
+
+    /// The right password: the attempts of this user from this peer are forgiven, and the peer is remembered.
+    pub fn record_success(&mut self, user: usize, peer: P) {
+        self.records.retain(|record| !(record.user == Some(user) && record.peer == peer));
+        let Some(TrustedPeers(peers)) = self.trusted.get_mut(user) else { return };
+        let place = peers.iter().position(|known| *known == Some(peer)).unwrap_or(0);
+        peers[place] = Some(peer);
+        peers[place..].rotate_left(1);
+    }
+
+    /// All attempts of a user are forgiven.
+    pub fn forgive(&mut self, user: usize) {
+        self.records.retain(|record| record.user != Some(user));
+    }
+
+    fn is_trusted(&self, user: Option<usize>, peer: P) -> bool {
+        let trusted = user.and_then(|user| self.trusted.get(user));
+        trusted.is_some_and(|TrustedPeers(peers)| peers.contains(&Some(peer)))
+    }
+
+    fn record_of(&mut self, now: Nanos, user: Option<usize>, peer: P) -> &mut Record<P> {
+        let new = Record { user, peer, attempts: 0, latest: now };
+        let known = self.records.iter().position(|record| record.user == user && record.peer == peer);
+        let place = match known {
+            Some(place) => place,
+            None if self.records.len() < self.policy.records_max => {
+                self.records.push(new);
+                self.records.len() - 1
+            }
+            None => {
+                let oldest = (0..self.records.len()).min_by_key(|place| self.records[*place].latest);
+                let place = oldest.expect("at the bound there is a record");
+                self.records[place] = new;
+                place
+            }
+        };
+        &mut self.records[place]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: LoginPolicy =
+        LoginPolicy { delay: Nanos::from_millis(100), forgive_after: Nanos::from_secs(60), records_max: 3 };
+    const NOW: Nanos = Nanos::from_secs(1_000);
+    const ANNA: Option<usize> = Some(0);
+    const BERT: Option<usize> = Some(1);
+
+    /// Delays of attempts in a row, in milliseconds.
+    fn delays(
+        guard: &mut LoginGuard<u8>,
+        now: Nanos,
+        user: Option<usize>,
+        peer: u8,
+        count: usize,
+    ) -> Vec<u64> {
+        (0..count).map(|_| guard.delay(now, user, peer).0 / 1_000_000).collect()
+    }
+
+    #[test]
+    fn checks_are_put_off_longer_and_longer_and_forgiven_after_a_while() {
+        let mut guard = LoginGuard::new(POLICY, 2);
+        let expected = [0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 3_200];
+        assert_eq!(delays(&mut guard, NOW, ANNA, 1, 10), expected);
+        assert_eq!(POLICY.delay_max(), Nanos::from_millis(3_200));
+        assert_eq!(guard.delay(Nanos((NOW + POLICY.forgive_after).0 - 1), ANNA, 1), POLICY.delay_max());
+        let later = NOW + POLICY.forgive_after + POLICY.forgive_after;
+        assert_eq!(delays(&mut guard, later, ANNA, 1, 4), [0, 0, 0, 100]);
+    }
+
+    #[test]
+    fn neither_another_user_nor_another_peer_waits() {
+        let mut guard = LoginGuard::new(POLICY, 2);
+        delays(&mut guard, NOW, ANNA, 1, 14);
+        assert_eq!(guard.delay(NOW, BERT, 1), Nanos::ZERO, "the same peer");
+        assert_eq!(guard.delay(NOW, ANNA, 2), Nanos::ZERO, "the same user");
+    }
+
+    #[test]
+    fn where_the_password_was_right_nobody_makes_the_user_wait_long() {
+        let mut guard = LoginGuard::new(POLICY, 2);
+        guard.delay(NOW, ANNA, 1);
+        guard.record_success(0, 1);
+        assert_eq!(delays(&mut guard, NOW, ANNA, 1, 6), [0, 0, 0, 100, 100, 100]);
+        assert_eq!(delays(&mut guard, NOW, BERT, 1, 5)[4], 200, "that is of one user alone");
+        guard.record_success(0, 1);
+        assert_eq!(guard.delay(NOW, ANNA, 1), Nanos::ZERO, "forgiven");
+        guard.record_success(0, 1);
+        // The latest of these peers push out the first.
+        for peer in 2..=17 {
+            guard.record_success(0, peer);
+        }
+        assert_eq!(delays(&mut guard, NOW, ANNA, 1, 6)[5], 400);
+        assert_eq!(delays(&mut guard, NOW, ANNA, 2, 6)[5], 100);
+    }
+
+    #[test]
+    fn at_the_bound_the_oldest_pair_gives_way() {
+        let mut guard = LoginGuard::new(POLICY, 2);
+        for peer in 1..=3 {
+            delays(&mut guard, NOW + Nanos(peer.into()), None, peer, 5);
+        }
+        guard.delay(NOW + Nanos(4), ANNA, 9);
+        assert_eq!(guard.delay(NOW + Nanos(5), None, 2).0, 400_000_000, "kept");
+        assert_eq!(guard.delay(NOW + Nanos(6), None, 1), Nanos::ZERO, "gave way");
+        assert_eq!((guard.records.len(), guard.records.capacity()), (3, 3));
+        guard.forgive(0);
+        assert_eq!(guard.records.len(), 2);
+    }
+}

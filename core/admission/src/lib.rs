@@ -1,0 +1,25 @@
+//! Admission control of listening endpoints: a client without credentials cannot block one.
+//!
+//! [`PreLogin`] bounds the connections that have not logged in, in all and by peer, and names the one to close for a
+//! newcomer. [`LoginGuard`] counts wrong passwords by user and peer together and says how long a check is put off. A peer
+//! is an address, or the process or user at the other end of a Unix socket. Both perform no IO and read no clock, and
+//! allocate nothing after they are made.
+//!
+//! ```
+//! use tickpath_admission::{PreLogin, PreLoginLimits};
+//! use tickpath_types::Nanos;
+//!
+//! let limits = PreLoginLimits { connections: 4, per_address: 2, deadline: Nanos::from_secs(5) };
+//! let mut waiting = PreLogin::new(limits);
+//! let (now, flood, client) = (Nanos::from_secs(1), "10.0.0.1", "10.0.0.2");
+//! waiting.admit(now, 1, flood);
+//! waiting.admit(now, 2, flood);
+//! assert_eq!(waiting.victim(flood), Some(1), "the oldest of an address that has as many as it may");
+//! assert_eq!(waiting.victim(client), None);
+//! ```
+
+mod guard;
+mod pre_login;
+
+pub use guard::{LoginGuard, LoginPolicy};
+pub use pre_login::{PreLogin, PreLoginLimits};

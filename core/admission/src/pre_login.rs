@@ -1,0 +1,259 @@
+//! Connections that have not logged in.
+
+use tickpath_types::Nanos;
+
+/// Bounds of the connections of one endpoint that have not logged in. Connections that have are not among them: no
+/// number of silent ones takes the place of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreLoginLimits {
+    /// Connections at a time; for a further one the oldest of the peer that has the most is closed.
+    pub connections: usize,
+    /// Connections of one peer at a time; for a further one its oldest is closed.
+    pub per_address: usize,
+    /// Time that a connection has for its login.
+    pub deadline: Nanos,
+}
+
+impl Default for PreLoginLimits {
+    /// 128 connections, 64 of one peer, 5 s.
+    fn default() -> Self {
+        PreLoginLimits { connections: 128, per_address: 64, deadline: Nanos::from_secs(5) }
+    }
+}
+
+/// The connections of one endpoint that have not logged in, by keys that the endpoint chooses.
+///
+/// For a newcomer the endpoint asks for the [`victim`](PreLogin::victim), reads it once more, because its login may have
+/// arrived, and closes it unless that was so.
+#[derive(Clone, Debug)]
+pub struct PreLogin<P> {
+    limits: PreLoginLimits,
+    /// In the order of their arrival.
+    waiting: Vec<Waiting<P>>,
+    /// The peers of those, and the connections of each.
+    peers: Vec<(P, usize)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting<P> {
+    key: u64,
+    peer: P,
+    deadline: Nanos,
+    /// Its login has come and has no answer yet.
+    has_asked: bool,
+}
+
+impl<P: Copy + Eq> PreLogin<P> {
+    /// For an endpoint with these bounds; each is at least 1.
+    #[must_use]
+    pub fn new(limits: PreLoginLimits) -> PreLogin<P> {
+        let limits = PreLoginLimits {
+            connections: limits.connections.max(1),
+            per_address: limits.per_address.max(1),
+            ..limits
+        };
+        PreLogin {
+            limits,
+            waiting: Vec::with_capacity(limits.connections),
+            peers: Vec::with_capacity(limits.connections),
+        }
+    }
+
+    /// The connection that is to be closed before another one of `peer` is [admitted](PreLogin::admit): silent ones
+    /// before those whose login has come, the oldest first. `None` where there is capacity.
+    #[must_use]
+    pub fn victim(&self, peer: P) -> Option<u64> {
+        let crowd = if self.count_of(peer) >= self.limits.per_address {
+            peer
+        } else if self.waiting.len() >= self.limits.connections {
+            self.crowd()?.0
+        } else {
+            return None;
+        };
+        let mut candidates = self.waiting.iter().filter(|waiting| waiting.peer == crowd);
+        let oldest = candidates.clone().next();
+        candidates.find(|waiting| !waiting.has_asked).or(oldest).map(|waiting| waiting.key)
+    }
+
+    /// At an endpoint that asks for no credentials, whose clients are counted by another one of these: the oldest client of
+    /// the peer that has the most, where that is at least two more than `peer` has. `None` where there is capacity, and
+    /// where the endpoint refuses the client of `peer`.
+    #[must_use]
+    pub fn rival(&self, peer: P) -> Option<u64> {
+        let (crowd, count) = self.crowd().filter(|_| self.is_full())?;
+        let mut clients = self.waiting.iter().filter(|waiting| waiting.peer == crowd);
+        if count > self.count_of(peer) + 1 { clients.next().map(|waiting| waiting.key) } else { None }
+    }
+
+    /// The oldest connection of the peer that has the most.
+    #[must_use]
+    pub fn oldest_of_crowd(&self) -> Option<u64> {
+        let (crowd, _) = self.crowd()?;
+        self.waiting.iter().find(|waiting| waiting.peer == crowd).map(|waiting| waiting.key)
+    }
+
+    /// True when there are as many as may be.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() >= self.limits.connections
+    }
+
+    /// The peer that has the most connections, of equal ones the first.
+    fn crowd(&self) -> Option<(P, usize)> {
+        self.peers.iter().rev().max_by_key(|(_, count)| *count).copied()
+    }
+
+    /// Adds a connection that was accepted now.
+    ///
+    /// # Panics
+    /// When there is no capacity: ask for the [`victim`](PreLogin::victim) first.
+    pub fn admit(&mut self, now: Nanos, key: u64, peer: P) {
+        assert!(self.waiting.len() < self.limits.connections, "the victim was removed before");
+        let deadline = now + self.limits.deadline;
+        self.waiting.push(Waiting { key, peer, deadline, has_asked: false });
+        match self.peers.iter_mut().find(|(known, _)| *known == peer) {
+            Some((_, count)) => *count += 1,
+            None => self.peers.push((peer, 1)),
+        }
+    }
+
+    /// The login of a connection has come; its answer is put off until `answered_at`. Its deadline begins there.
+    pub fn postpone(&mut self, key: u64, answered_at: Nanos) {
+        if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.key == key) {
+            waiting.has_asked = true;
+            waiting.deadline = answered_at + self.limits.deadline;
+        }
+    }
+
+    /// The connection has logged in or is closed; true when it had not logged in before.
+    pub fn remove(&mut self, key: u64) -> bool {
+        let Some(place) = self.waiting.iter().position(|waiting| waiting.key == key) else { return false };
+        let peer = self.waiting.remove(place).peer;
+        if let Some(place) = self.peers.iter().position(|(known, _)| *known == peer) {
+            self.peers[place].1 -= 1;
+            if self.peers[place].1 == 0 {
+                self.peers.remove(place);
+            }
+        }
+        true
+    }
+
+    /// A connection whose time is over: close it, and ask again.
+    #[must_use]
+    pub fn expired(&self, now: Nanos) -> Option<u64> {
+        self.waiting.iter().find(|waiting| now >= waiting.deadline).map(|waiting| waiting.key)
+    }
+
+    /// True for a connection that has not logged in.
+    #[must_use]
+    pub fn contains(&self, key: u64) -> bool {
+        self.waiting.iter().any(|waiting| waiting.key == key)
+    }
+
+    /// Connections that have not logged in.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// True when there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn count_of(&self, peer: P) -> usize {
+        self.peers.iter().find(|(known, _)| *known == peer).map_or(0, |(_, count)| *count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Nanos = Nanos::from_secs(1);
+    const LIMITS: PreLoginLimits =
+        PreLoginLimits { connections: 6, per_address: 4, deadline: Nanos::from_secs(5) };
+
+    /// Admits a connection as an endpoint does; the one that was closed for it.
+    fn arrive(waiting: &mut PreLogin<char>, key: u64, peer: char) -> Option<u64> {
+        let victim = waiting.victim(peer);
+        if let Some(victim) = victim {
+            assert!(waiting.remove(victim));
+        }
+        waiting.admit(NOW, key, peer);
+        victim
+    }
+
+    #[test]
+    fn an_address_at_its_limit_loses_its_own_oldest() {
+        let mut waiting = PreLogin::new(LIMITS);
+        assert_eq!(arrive(&mut waiting, 100, 'b'), None);
+        let closed: Vec<_> = (0..8).map(|key| arrive(&mut waiting, key, 'a')).collect();
+        assert_eq!(closed, [None, None, None, None, Some(0), Some(1), Some(2), Some(3)]);
+        assert!(waiting.contains(100) && waiting.len() == 5);
+    }
+
+    #[test]
+    fn a_full_endpoint_closes_the_oldest_of_the_address_that_has_the_most() {
+        let mut waiting = PreLogin::new(LIMITS);
+        for (key, peer) in [(1, 'b'), (2, 'a'), (3, 'a'), (4, 'a'), (5, 'c'), (6, 'c')] {
+            assert_eq!(arrive(&mut waiting, key, peer), None);
+        }
+        assert_eq!(arrive(&mut waiting, 7, 'd'), Some(2));
+        assert_eq!(arrive(&mut waiting, 8, 'e'), Some(3), "of equal ones that which came first");
+        assert_eq!(arrive(&mut waiting, 9, 'f'), Some(5));
+        assert!(waiting.contains(1));
+        let flood: Vec<_> = (10..14).map(|key| arrive(&mut waiting, key, 'g')).collect();
+        assert_eq!(flood, [Some(1), Some(4), Some(10), Some(11)], "those with one each last");
+    }
+
+    #[test]
+    fn a_login_that_came_stays_longer_than_silence() {
+        let mut waiting = PreLogin::new(LIMITS);
+        (0..4).for_each(|key| assert_eq!(arrive(&mut waiting, key, 'a'), None));
+        waiting.postpone(0, NOW + Nanos::from_secs(3));
+        assert_eq!(arrive(&mut waiting, 4, 'a'), Some(1));
+        assert_eq!(waiting.expired(NOW + Nanos(4_999_999_999)), None);
+        let end = NOW + LIMITS.deadline;
+        let mut expired = Vec::new();
+        while let Some(key) = waiting.expired(end) {
+            waiting.remove(key);
+            expired.push(key);
+        }
+        assert_eq!(expired, [2, 3, 4]);
+        assert_eq!(waiting.expired(end + Nanos::from_secs(3)), Some(0));
+        waiting.postpone(1, NOW);
+        assert!(!waiting.remove(1), "it is closed");
+        let mut asked = PreLogin::new(LIMITS);
+        (0..4).for_each(|key| {
+            arrive(&mut asked, key, 'a');
+            asked.postpone(key, NOW);
+        });
+        assert_eq!(asked.victim('a'), Some(0), "where all have asked the oldest");
+    }
+
+    #[test]
+    fn who_has_two_more_gives_way() {
+        let mut clients = PreLogin::new(PreLoginLimits { per_address: 6, ..LIMITS });
+        for (key, peer) in [(1, 'b'), (2, 'a'), (3, 'a'), (4, 'a'), (5, 'b')] {
+            assert_eq!((arrive(&mut clients, key, peer), clients.rival('c')), (None, None));
+        }
+        arrive(&mut clients, 6, 'c');
+        assert_eq!(clients.oldest_of_crowd(), Some(2));
+        assert_eq!(['a', 'b', 'c', 'd'].map(|peer| clients.rival(peer)), [None, None, Some(2), Some(2)]);
+    }
+
+    #[test]
+    fn what_leaves_leaves_no_trace() {
+        let mut waiting = PreLogin::new(LIMITS);
+        for key in 0..1_000 {
+            arrive(&mut waiting, key, char::from(b'a' + (key % 26) as u8));
+            assert!(waiting.len() <= LIMITS.connections && waiting.peers.len() <= waiting.len());
+        }
+        (0..1_000).for_each(|key| _ = waiting.remove(key));
+        assert!(waiting.is_empty() && waiting.peers.is_empty());
+        assert_eq!(waiting.waiting.capacity(), LIMITS.connections);
+        assert_eq!(waiting.peers.capacity(), LIMITS.connections);
+    }
+}

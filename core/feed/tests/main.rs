@@ -1,0 +1,13 @@
+//! The integration tests of the crate, as one program.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod arbiter;
+mod builder;
+mod heal;
+mod hints;
+#[path = "iex/main.rs"]
+mod iex;
+mod lines;
+mod look_ahead;
+#[path = "xdp/main.rs"]
+mod xdp;

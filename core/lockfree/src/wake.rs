@@ -1,0 +1,195 @@
+//! Wakes a thread that sleeps until it is given something; free for the giver while the thread is awake.
+//!
+//! # Protocol
+//!
+//! - The sleeper stores `is_asleep := true`, runs a *heavy* barrier, looks for work once more, and sleeps when there is
+//!   none.
+//! - The giver makes its item visible, has the compiler keep the order (the *light* barrier), and loads `is_asleep`
+//!   (relaxed). Only where it is true does it swap it to false, and the one giver that finds it true wakes the sleeper.
+//! - A heavy barrier orders the memory accesses of every running thread of the process, as if the giver's light barrier
+//!   had been a sequentially consistent fence as well. So one of the two sees the other: the giver that the thread is about
+//!   to sleep, or the thread the item. Linux has such a barrier: membarrier(2), `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
+//!
+//! The barrier and the way to sleep are system calls, and come from outside.
+//!
+//! ```
+//! use std::sync::mpsc;
+//! use tickpath_lockfree::{spsc, wake::Waker};
+//!
+//! let (bell, rings) = mpsc::channel();
+//! let waker = Waker::new(move || bell.send(()).expect("the sleeper listens"));
+//! let (mut producer, mut consumer) = spsc::channel::<u64>(2);
+//! consumer.wake_by(&waker);
+//! producer.try_push(1).expect("the ring is empty");
+//! assert!(rings.try_recv().is_err(), "the consumer is awake");
+//!
+//! waker.announce(|| std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst));
+//! assert_eq!(consumer.try_pop(), Some(1)); // there is something: it does not sleep yet
+//! producer.try_push(2).expect("there is room");
+//! assert!(rings.try_recv().is_ok(), "woken");
+//! ```
+
+use core::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
+
+use crate::sync::{Arc, AtomicBool, Ordering};
+
+/// Sleepers that one thing can wake at most.
+pub const WAKERS_MAX: usize = 8;
+
+/// Wakes one thread; clones wake the same.
+#[derive(Clone)]
+pub struct Waker(Arc<Sleeper>);
+
+#[repr(align(128))] // shares no cache line: every giver loads it
+struct Sleeper {
+    is_asleep: AtomicBool,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Waker {
+    /// A waker of a thread that is awake; `wake` ends its sleep, or the next one if it does not sleep yet.
+    #[must_use]
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Waker {
+        Waker(Arc::new(Sleeper { is_asleep: AtomicBool::new(false), wake: Box::new(wake) }))
+    }
+
+    /// The thread is about to sleep. It must look for work once more after this, and sleep only when there is none.
+    ///
+    /// `heavy_barrier` orders this before that look, against the light barrier of every giver.
+    pub fn announce(&self, heavy_barrier: impl FnOnce()) {
+        self.0.is_asleep.store(true, Ordering::Relaxed);
+        heavy_barrier();
+    }
+
+    /// True while the thread has announced its sleep and was not woken since.
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        self.0.is_asleep.load(Ordering::Relaxed)
+    }
+
+    /// The thread stays awake.
+    pub fn retract(&self) {
+        self.0.is_asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// Wakes the thread if it sleeps or is about to; to be called after it was given something.
+    #[inline(always)]
+    pub fn wake_if_asleep(&self) {
+        light_barrier();
+        if self.0.is_asleep.load(Ordering::Relaxed) {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        // One giver wakes, however many there are.
+        if self.0.is_asleep.swap(false, Ordering::Relaxed) {
+            (self.0.wake)();
+        }
+    }
+}
+
+/// The processor may still reorder: the sleeper's heavy barrier makes up for it.
+#[cfg(not(loom))]
+#[inline(always)]
+fn light_barrier() {
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// Loom knows no heavy barrier that acts on other threads: there both are full fences.
+#[cfg(loom)]
+fn light_barrier() {
+    crate::sync::fence(Ordering::SeqCst);
+}
+
+impl fmt::Debug for Waker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Waker").field(&self.is_announced()).finish()
+    }
+}
+
+/// The threads that one thing wakes, [`WAKERS_MAX`] at most.
+#[derive(Debug, Default)]
+pub struct Wakers {
+    count: AtomicUsize,
+    wakers: [OnceLock<Waker>; WAKERS_MAX],
+}
+
+impl Wakers {
+    /// Adds one, for good.
+    ///
+    /// # Panics
+    /// When there are [`WAKERS_MAX`]: a thread that is not woken would sleep on.
+    pub fn add(&self, waker: &Waker) {
+        let index = self.count.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+        assert!(index < WAKERS_MAX, "at most {WAKERS_MAX} threads can be woken by one ring");
+        let is_first = self.wakers[index].set(waker.clone()).is_ok();
+        debug_assert!(is_first, "each index is given out once");
+    }
+
+    /// Wakes those that sleep or are about to; to be called after they were given something.
+    #[inline(always)]
+    pub fn wake_if_asleep(&self) {
+        let count = self.count.load(core::sync::atomic::Ordering::Relaxed);
+        if count > 0 {
+            self.wake_some(count);
+        }
+    }
+
+    #[inline]
+    fn wake_some(&self, count: usize) {
+        for waker in self.wakers.iter().take(count) {
+            // One that is not there yet has not announced anything either.
+            if let Some(waker) = waker.get() {
+                waker.wake_if_asleep();
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+    use super::*;
+
+    fn counted() -> (Waker, std::sync::Arc<AtomicU32>) {
+        let count = std::sync::Arc::new(AtomicU32::new(0));
+        let calls = std::sync::Arc::clone(&count);
+        let ring = move || _ = calls.fetch_add(1, SeqCst);
+        (Waker::new(ring), count)
+    }
+
+    #[test]
+    fn only_one_who_sleeps_is_woken_and_once() {
+        let (waker, calls) = counted();
+        waker.wake_if_asleep();
+        assert_eq!(calls.load(SeqCst), 0);
+        waker.announce(|| {});
+        waker.wake_if_asleep();
+        waker.wake_if_asleep();
+        assert_eq!(calls.load(SeqCst), 1);
+        assert!(!waker.is_announced());
+        waker.announce(|| {});
+        waker.retract();
+        waker.wake_if_asleep();
+        assert_eq!(calls.load(SeqCst), 1);
+    }
+
+    #[test]
+    fn all_are_woken_up_to_the_bound() {
+        let wakers = Wakers::default();
+        wakers.wake_if_asleep();
+        let counted: Vec<_> = (0..WAKERS_MAX).map(|_| counted()).collect();
+        for (waker, _) in &counted {
+            wakers.add(waker);
+            waker.announce(|| {});
+        }
+        wakers.wake_if_asleep();
+        assert!(counted.iter().all(|(_, calls)| calls.load(SeqCst) == 1));
+    }
+}

@@ -1,0 +1,195 @@
+//! The warm-up: a second instance of a strategy decides on artificial data, which keeps the engine's code warm.
+
+use tickpath_timing::Tracer;
+use tickpath_types::{
+    BookHealth, CancelReason, ClientOrderId, EnterOrder, Instrument, MarketUpdate, Nanos, OrderAttributes,
+    OrderEventKind, OrderId, OrderRequest, OrderState, Qty, Side, TimeInForce, UpdateKind, UserRefNum,
+};
+
+use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
+
+/// Orders that may be open.
+const OPEN_ORDERS_MAX: usize = 64;
+/// Number of an order after which the numbers begin anew: long before they run out.
+const USER_REF_MAX: u32 = 1 << 31;
+/// Quantity at the best prices, and of each trade.
+const QTY: u64 = 1_000_000;
+
+/// A strategy and a second instance of it for the [warm-up](WarmUpEngine).
+///
+/// The instance decides again and again while there is nothing to do. It must have no effect but through its context. Without
+/// one nothing is warmed up, and rare decisions take longer.
+#[derive(Clone, Debug)]
+pub struct WarmUp<S> {
+    /// Trades.
+    pub strategy: S,
+    /// Decides on artificial data.
+    pub instance: Option<S>,
+}
+
+impl<S> WarmUp<S> {
+    /// Two instances of what `make` makes.
+    pub fn of(mut make: impl FnMut() -> S) -> WarmUp<S> {
+        WarmUp { strategy: make(), instance: Some(make()) }
+    }
+
+    /// The same with both made into something else, such as a box.
+    pub fn map<M>(self, mut make: impl FnMut(S) -> M) -> WarmUp<M> {
+        WarmUp { strategy: make(self.strategy), instance: self.instance.map(make) }
+    }
+}
+
+/// A strategy that is not warmed up.
+impl<S> From<S> for WarmUp<S> {
+    fn from(strategy: S) -> WarmUp<S> {
+        WarmUp { strategy, instance: None }
+    }
+}
+
+/// A second engine of the same type as one that trades. Its market moves with every update, and its venue accepts
+/// whatever it is asked and executes nothing.
+///
+/// Decisions are rare where updates are many. Between two of them other code and other programs take the
+/// processor's caches and branch predictors, and the next decision takes several times as long as it needs. Here
+/// the same code decides again and again, on data that nobody sees.
+#[derive(Debug)]
+pub struct WarmUpEngine<S, T> {
+    engine: TradeEngine<S, T>,
+    instrument: Instrument,
+    step: u64,
+    user_ref_max: u32,
+}
+
+impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
+    /// A warm-up of an engine, with an instance of its strategy; `None` where the engine trades nothing.
+    #[must_use]
+    pub fn of(engine: &TradeEngine<S, T>, instance: S) -> Option<WarmUpEngine<S, T>> {
+        WarmUpEngine::up_to(USER_REF_MAX, engine, instance)
+    }
+
+    /// With numbers that begin anew after `user_ref_max`.
+    pub(crate) fn up_to(
+        user_ref_max: u32,
+        engine: &TradeEngine<S, T>,
+        instance: S,
+    ) -> Option<WarmUpEngine<S, T>> {
+        let desk = engine.desk();
+        let instrument = *desk.instruments().first()?;
+        let config = EngineConfig {
+            max_open_orders: OPEN_ORDERS_MAX,
+            orders_per_second: u32::MAX,
+            ..EngineConfig::default()
+        };
+        let limits = desk.instruments().iter().map(|instrument| desk.risk().limits(instrument.id).copied());
+        let limits: Option<Vec<_>> = limits.collect();
+        let tracer = engine.tracer().understudy();
+        let engine = TradeEngine::new(&config, desk.instruments(), &limits?, instance, tracer).ok()?;
+        Some(WarmUpEngine { engine, instrument, step: 0, user_ref_max })
+    }
+
+    /// Has the engine decide on one update. What it asks for goes to `sink`, and is to be
+    /// [answered](Self::answer).
+    pub fn decide(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
+        self.step += 1;
+        let update = self.update();
+        self.engine.handle_market(&update, now, sink);
+    }
+
+    /// The market goes up and down a few ticks, and every second update is a trade.
+    fn update(&self) -> MarketUpdate {
+        let tick = self.instrument.tick_size.0;
+        let bid = self.instrument.reference_price.0 + tick * (self.step % 4) as i64;
+        let ask = bid + 2 * tick;
+        let is_trade = self.step.is_multiple_of(2);
+        MarketUpdate {
+            sequence: self.step,
+            ts_event: self.step,
+            order_id: self.step,
+            price: ask,
+            qty: QTY,
+            bid_price: bid,
+            bid_qty: QTY,
+            ask_price: ask,
+            ask_qty: QTY,
+            instrument: self.instrument.id.0,
+            kind: if is_trade { UpdateKind::Trade } else { UpdateKind::Add } as u8,
+            side: 1,
+            health: BookHealth::Live as u8,
+            reason: 0,
+            trading: 0,
+            reserved: 0,
+        }
+    }
+
+    /// Answers a request as a venue would at which nothing trades.
+    pub fn answer(&mut self, request: &OrderRequest, now: Nanos, sink: &mut impl RequestSink<T>) {
+        let order_id = OrderId(self.step);
+        let known = self.engine.desk().orders().order(request.user_ref()).copied();
+        match *request {
+            OrderRequest::Enter(order) => {
+                self.tell(OrderEventKind::Accepted { order, order_id, state: OrderState::Live }, now, sink);
+                if order.time_in_force == TimeInForce::Ioc {
+                    self.end(order.user_ref, order.qty, CancelReason::ImmediateOrCancel, now, sink);
+                }
+            }
+            OrderRequest::Replace(replace) => {
+                let order = EnterOrder {
+                    user_ref: replace.user_ref,
+                    instrument: self.instrument.id,
+                    side: known.map_or(Side::Buy, |order| order.side),
+                    qty: replace.qty,
+                    price: replace.price,
+                    time_in_force: replace.time_in_force,
+                    post_only: replace.post_only,
+                    min_qty: Qty::ZERO,
+                    special: None,
+                    attributes: OrderAttributes::default(),
+                    client_order_id: ClientOrderId::default(),
+                };
+                let orig_user_ref = replace.orig_user_ref;
+                let state = OrderState::Live;
+                self.tell(OrderEventKind::Replaced { order, orig_user_ref, order_id, state }, now, sink);
+            }
+            OrderRequest::Cancel(cancel) => {
+                let decrement = Qty(known.map_or(0, |order| order.qty.0.saturating_sub(cancel.qty.0)));
+                self.end(cancel.user_ref, decrement, CancelReason::User, now, sink);
+            }
+            OrderRequest::Modify(modify) => {
+                let (user_ref, side_marking, qty) = (modify.user_ref, modify.side_marking, modify.qty);
+                let event = OrderEventKind::Modified { user_ref, side_marking, qty };
+                self.tell(event, now, sink);
+            }
+            // No strategy asks for these.
+            OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {}
+        }
+        if request.user_ref().0 > self.user_ref_max {
+            self.engine.forget_orders();
+        }
+    }
+
+    fn end(
+        &mut self,
+        user_ref: UserRefNum,
+        decrement: Qty,
+        reason: CancelReason,
+        now: Nanos,
+        sink: &mut impl RequestSink<T>,
+    ) {
+        self.tell(OrderEventKind::Canceled { user_ref, decrement, reason }, now, sink);
+    }
+
+    fn tell(&mut self, event: OrderEventKind, now: Nanos, sink: &mut impl RequestSink<T>) {
+        self.engine.handle_order_event(&event, Nanos::ZERO, now, sink);
+    }
+
+    /// The engine that decides.
+    #[cfg(test)]
+    pub(crate) const fn engine(&self) -> &TradeEngine<S, T> {
+        &self.engine
+    }
+
+    /// The engine's tracer, whose stamps are to be discarded.
+    pub const fn tracer_mut(&mut self) -> &mut T {
+        self.engine.tracer_mut()
+    }
+}

@@ -1,0 +1,163 @@
+//! A file that has its name only once it is whole.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+
+/// A new regular file that is written as `NAME.part` and renamed to `NAME` by [`PartFile::finish`]; dropped before that, it
+/// is removed.
+///
+/// The part is always a file that this created: a link or anything else under its name is refused and never followed. One
+/// that a killed process left is replaced; one that another process writes is an error.
+#[derive(Debug)]
+pub struct PartFile {
+    /// `None` once it has its name.
+    part: Option<PathBuf>,
+    path: PathBuf,
+    /// Keeps the part locked.
+    file: File,
+}
+
+impl PartFile {
+    /// Begins a file that is to be at `path`.
+    ///
+    /// # Errors
+    /// The system's, and when the part is not ours to be written.
+    pub fn create(path: &Path) -> io::Result<PartFile> {
+        let part = PartFile::name_for(path);
+        let file = match create_new(&part) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                remove_left_over(&part)?;
+                create_new(&part)
+            }
+            created => created,
+        }?;
+        let this = PartFile { part: Some(part), path: path.to_owned(), file };
+        // Another process may have taken it for a left over one since.
+        if is_locked(&this.file) { Err(in_use()) } else { Ok(this) }
+    }
+
+    /// The name of the file that is to be at `path`, until it is whole.
+    #[must_use]
+    pub fn name_for(path: &Path) -> PathBuf {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".part");
+        PathBuf::from(name)
+    }
+
+    /// To be written.
+    #[must_use]
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the file its name, in the place of what has it.
+    ///
+    /// # Errors
+    /// The system's; then it is removed.
+    pub fn finish(mut self) -> io::Result<()> {
+        if let Some(part) = &self.part {
+            fs::rename(part, &self.path)?;
+        }
+        self.part = None;
+        Ok(())
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            // When it cannot be removed it still does not carry the name of a whole file.
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+/// Never follows a link.
+fn create_new(part: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(part)
+}
+
+/// Removes what a killed process left; an error when it is anything else.
+fn remove_left_over(part: &Path) -> io::Result<()> {
+    let no_part = || {
+        let words = format!("{} is not a regular file: remove it, or choose another name", part.display());
+        io::Error::other(words)
+    };
+    if !fs::symlink_metadata(part)?.is_file() {
+        return Err(no_part());
+    }
+    let file = File::options().read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(part)?;
+    let opened = file.metadata()?;
+    if is_locked(&file) {
+        return Err(in_use());
+    }
+    // Its writer may have renamed or replaced it since it was opened.
+    let here = fs::symlink_metadata(part)?;
+    if (here.dev(), here.ino()) != (opened.dev(), opened.ino()) {
+        return Err(in_use());
+    }
+    fs::remove_file(part)
+}
+
+/// Locks a file: true when another process holds the lock. A file system without locks gives false.
+fn is_locked(file: &File) -> bool {
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+}
+
+fn in_use() -> io::Error {
+    io::Error::other("another process is writing it: choose another name, or wait for its end")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_has_its_name_only_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let part = PartFile::name_for(&path);
+        drop(PartFile::create(&path).unwrap());
+        assert!(!path.exists() && !part.exists());
+        // What a killed process left behind is no hindrance.
+        fs::write(&part, "left over").unwrap();
+        let file = PartFile::create(&path).unwrap();
+        assert!(PartFile::create(&path).unwrap_err().to_string().contains("another process is writing it"));
+        file.file().write_all(b"whole").unwrap();
+        assert!(part.exists() && !path.exists());
+        file.finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+        assert!(!part.exists());
+    }
+
+    #[test]
+    fn a_planted_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("a"), folder.path().join("victim"));
+        let part = PartFile::name_for(&path);
+        for is_there in [true, false] {
+            if is_there {
+                fs::write(&victim, "untouched").unwrap();
+            }
+            std::os::unix::fs::symlink(&victim, &part).unwrap();
+            let error = PartFile::create(&path).unwrap_err().to_string();
+            assert!(error.contains("a.part is not a regular file") && !error.contains('\n'), "{error}");
+            assert!(fs::symlink_metadata(&part).unwrap().is_symlink());
+            assert_eq!(fs::read_to_string(&victim).ok().as_deref(), is_there.then_some("untouched"));
+            fs::remove_file(&part).unwrap();
+            let _ = fs::remove_file(&victim);
+        }
+        // A second name of a file is only a name.
+        fs::write(&victim, "untouched").unwrap();
+        fs::hard_link(&victim, &part).unwrap();
+        let file = PartFile::create(&path).unwrap();
+        file.file().write_all(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+    }
+}

@@ -1,0 +1,8 @@
+//! The integration tests of the crate, as one program.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod finish;
+mod no_allocation;
+mod pinning;
+mod quiet_moments;
+mod runner;

@@ -1,0 +1,280 @@
+//! The highest acknowledged sequence, kept outside the segments, so that damage to the end of a log is not taken for the
+//! torn tail of a crash.
+//!
+//! The file `acknowledged` has four slots at multiples of 512 bytes: two for the highest acknowledged sequence, then two
+//! for the newest snapshot. The slots of a pair are written in turn, so a write that is cut off leaves the other one. A
+//! slot has 80 bytes, little-endian:
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 8 | `TPACKNOW`, of a snapshot `TPSNAPNO` |
+//! | 8 | 2 | version, 1 |
+//! | 10 | 2 | length, 80 |
+//! | 12 | 1 | policy of the acknowledgement, see [`Policy`] |
+//! | 13 | 3 | zero |
+//! | 16 | 16 | name of the session, padded with spaces |
+//! | 32 | 16 | the system's run, see [`Storage::boot`]; zeroes when that is not known |
+//! | 48 | 4 | generation of the session |
+//! | 52 | 4 | zero |
+//! | 56 | 8 | sequence: the last one acknowledged, or the last one that the snapshot covers |
+//! | 64 | 8 | of a snapshot the hash of its state, else zero |
+//! | 72 | 4 | zero |
+//! | 76 | 4 | CRC-32C of the 76 bytes before |
+//!
+//! The first pair is written through a mapping of the file, without a system call: after the record is as safe as the
+//! policy says, and before it is acknowledged. What follows from that:
+//!
+//! - **The process dies.** The mapping is the system's page: the slot is exact. Every record up to its sequence must be
+//!   there, whatever the policy.
+//! - **Power is lost under `group` or `sync`.** The page may be older than the last acknowledgement, and is never ahead of
+//!   the log, because the log is synced first. It is synced when the log was idle for a moment and when it is closed.
+//!   Every record up to its sequence must be there; the records themselves decide about the rest.
+//! - **Power is lost under `async`.** The page may be ahead of the log, and proves nothing.
+
+use std::io;
+
+use tickpath_types::Sequence;
+
+use crate::checksum::checksum;
+use crate::generation::{self, Generation};
+use crate::{
+    GENERATION_FILE, GenerationDamage, OpenError, Policy, SessionName, SharedBytes, Storage, StorageFile,
+};
+
+/// Name of the file with the highest acknowledged sequence: it goes where the log goes.
+pub const ACKNOWLEDGED_FILE: &str = "acknowledged";
+/// It while it is written.
+const UNFINISHED: &str = "acknowledged.unfinished";
+const MAGIC: [u8; 8] = *b"TPACKNOW";
+const SNAPSHOT_MAGIC: [u8; 8] = *b"TPSNAPNO";
+const VERSION: u16 = 1;
+const SLOT_LEN: usize = 80;
+/// From one slot to the next: a disk writes as many bytes as a whole or not at all.
+const SLOT_DISTANCE: usize = 512;
+const FILE_LEN: usize = 4 * SLOT_DISTANCE;
+/// The slots of the newest snapshot begin here.
+const SNAPSHOT_PAIR: usize = 2 * SLOT_DISTANCE;
+/// Reads of a file that is written meanwhile, and may show two slots that are not whole.
+const READS_MAX: u32 = 5;
+
+/// The fields of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) policy: Policy,
+    pub(crate) session: SessionName,
+    pub(crate) boot: u128,
+    pub(crate) generation: u32,
+    pub(crate) sequence: Sequence,
+    pub(crate) state_hash: u64,
+}
+
+/// The content of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    pub(crate) acknowledged: Slot,
+    /// The newest snapshot, if one was written and its slots are whole.
+    pub(crate) snapshot: Option<Slot>,
+}
+
+/// The records that a log must hold, by the files beside it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Promise {
+    /// Every record up to this one must be there.
+    pub(crate) required: Sequence,
+    /// No record after it was acknowledged.
+    pub(crate) is_exact: bool,
+    pub(crate) recorded: Option<Recorded>,
+    pub(crate) generation: Option<Generation>,
+}
+
+/// The promise of the log of `session`, by what was `recorded` and its generation; damage to either file is an error
+/// unless a loss is accepted.
+pub(crate) fn promise<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    recorded: Result<Option<Recorded>, OpenError>,
+    accepts_loss: bool,
+) -> Result<Promise, OpenError> {
+    let recorded = match recorded {
+        Err(OpenError::Acknowledged { .. }) if accepts_loss => None,
+        recorded => recorded?,
+    };
+    if let Some(found) = recorded.map(|recorded| recorded.acknowledged.session)
+        && found != session
+    {
+        return Err(OpenError::Session { file: ACKNOWLEDGED_FILE.to_owned(), found, expected: session });
+    }
+    let generation = match generation::read(storage, session) {
+        // The other file has its number.
+        Err(OpenError::Generation { .. }) if accepts_loss && recorded.is_some() => None,
+        Ok(None) if recorded.is_some() && !accepts_loss => {
+            let file = GENERATION_FILE.to_owned();
+            return Err(OpenError::Generation { file, damage: GenerationDamage::Missing });
+        }
+        generation => generation?,
+    };
+    let closed_at = generation.and_then(|generation| generation.closed_at).unwrap_or_default();
+    let mut promise = Promise { required: closed_at, is_exact: false, recorded, generation };
+    if let Some(Recorded { acknowledged, .. }) = recorded {
+        promise.is_exact = acknowledged.boot != 0 && storage.boot() == Some(acknowledged.boot);
+        if promise.is_exact || !acknowledged.policy.acknowledges_unsynced() {
+            promise.required = closed_at.max(acknowledged.sequence);
+        }
+    }
+    Ok(promise)
+}
+
+/// Reads the file; `None` when there is none.
+pub(crate) fn read<S: Storage>(storage: &S) -> Result<Option<Recorded>, OpenError> {
+    let names = storage.list().map_err(OpenError::io("the folder"))?;
+    if !names.iter().any(|name| name == ACKNOWLEDGED_FILE) {
+        return Ok(None);
+    }
+    for _ in 0..READS_MAX {
+        let bytes = read_bytes(storage).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;
+        if let Some(acknowledged) = newest(&bytes, 0) {
+            return Ok(Some(Recorded { acknowledged, snapshot: newest(&bytes, SNAPSHOT_PAIR) }));
+        }
+    }
+    Err(OpenError::Acknowledged { file: ACKNOWLEDGED_FILE.to_owned() })
+}
+
+/// The file's bytes, with zeroes where it is too short.
+fn read_bytes<S: Storage>(storage: &S) -> io::Result<[u8; FILE_LEN]> {
+    let file = storage.open(ACKNOWLEDGED_FILE)?;
+    let mut bytes = [0; FILE_LEN];
+    let mut len = 0;
+    while len < FILE_LEN {
+        match file.read_at(&mut bytes[len..], len as u64)? {
+            0 => break,
+            more => len += more,
+        }
+    }
+    Ok(bytes)
+}
+
+/// The slots of the pair at `at`.
+fn pair(bytes: &[u8; FILE_LEN], at: usize) -> [Option<Slot>; 2] {
+    let magic = if at == SNAPSHOT_PAIR { SNAPSHOT_MAGIC } else { MAGIC };
+    [at, at + SLOT_DISTANCE].map(|at| bytes[at..].first_chunk().and_then(|slot| Slot::decode(slot, magic)))
+}
+
+/// The newer slot of a pair: a sequence goes back with a new generation alone.
+fn newest(bytes: &[u8; FILE_LEN], at: usize) -> Option<Slot> {
+    pair(bytes, at).into_iter().flatten().max_by_key(Slot::age)
+}
+
+/// Begins the file of a log whose records up to `acknowledged` are on the disk; when this returns it is on the disk too.
+pub(crate) fn begin<S: Storage>(
+    storage: &S,
+    acknowledged: Slot,
+    snapshot: Option<Slot>,
+) -> io::Result<Acknowledged> {
+    let mut bytes = [0; FILE_LEN];
+    let snapshot = snapshot.map(|snapshot| (SNAPSHOT_PAIR, snapshot.encode(SNAPSHOT_MAGIC)));
+    for (at, slot) in [Some((0, acknowledged.encode(MAGIC))), snapshot].into_iter().flatten() {
+        bytes[at..at + SLOT_LEN].copy_from_slice(&slot);
+        bytes[at + SLOT_DISTANCE..][..SLOT_LEN].copy_from_slice(&slot);
+    }
+    let mut file = storage.create(UNFINISHED)?;
+    file.write_all_at(&bytes, 0)?;
+    file.sync()?;
+    let shared = file.share(FILE_LEN)?;
+    storage.rename(UNFINISHED, ACKNOWLEDGED_FILE)?;
+    storage.sync_names()?;
+    Ok(Acknowledged { shared, slot: acknowledged.encode(MAGIC), is_second: false, is_synced: true })
+}
+
+/// Takes note of a snapshot that is on the disk under its name. A log that never had the file has none after this.
+pub(crate) fn note_snapshot<S: Storage>(
+    storage: &S,
+    sequence: Sequence,
+    state_hash: u64,
+) -> Result<(), OpenError> {
+    let Some(Recorded { acknowledged, .. }) = read(storage)? else { return Ok(()) };
+    let slot = Slot { sequence, state_hash, ..acknowledged };
+    let noted = (|| {
+        let [first, second] =
+            pair(&read_bytes(storage)?, SNAPSHOT_PAIR).map(|slot| slot.map(|slot| slot.age()));
+        let at = if first <= second { SNAPSHOT_PAIR } else { SNAPSHOT_PAIR + SLOT_DISTANCE };
+        let mut file = storage.open(ACKNOWLEDGED_FILE)?;
+        file.write_all_at(&slot.encode(SNAPSHOT_MAGIC), at as u64)?;
+        file.sync()
+    })();
+    noted.map_err(OpenError::io(ACKNOWLEDGED_FILE))
+}
+
+impl Slot {
+    fn age(&self) -> (u32, Sequence) {
+        (self.generation, self.sequence)
+    }
+
+    fn encode(&self, magic: [u8; 8]) -> [u8; SLOT_LEN] {
+        let mut bytes = [0; SLOT_LEN];
+        bytes[..8].copy_from_slice(&magic);
+        bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[10..12].copy_from_slice(&(SLOT_LEN as u16).to_le_bytes());
+        bytes[12] = self.policy.code();
+        bytes[16..32].copy_from_slice(&self.session.bytes());
+        bytes[32..48].copy_from_slice(&self.boot.to_le_bytes());
+        bytes[48..52].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.sequence.0.to_le_bytes());
+        bytes[64..72].copy_from_slice(&self.state_hash.to_le_bytes());
+        seal(&mut bytes);
+        bytes
+    }
+
+    fn decode(bytes: &[u8; SLOT_LEN], magic: [u8; 8]) -> Option<Slot> {
+        let is_whole = bytes.starts_with(&magic)
+            && u16::from_le_bytes(chunk(bytes, 8)) == VERSION
+            && checksum(0, &bytes[..76]) == u32::from_le_bytes(chunk(bytes, 76));
+        let policy = Policy::from_code(bytes[12]).filter(|_| is_whole)?;
+        Some(Slot {
+            policy,
+            session: SessionName::from_bytes(chunk(bytes, 16)),
+            boot: u128::from_le_bytes(chunk(bytes, 32)),
+            generation: u32::from_le_bytes(chunk(bytes, 48)),
+            sequence: Sequence(u64::from_le_bytes(chunk(bytes, 56))),
+            state_hash: u64::from_le_bytes(chunk(bytes, 64)),
+        })
+    }
+}
+
+fn seal(bytes: &mut [u8; SLOT_LEN]) {
+    let checksum = checksum(0, &bytes[..76]);
+    bytes[76..].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn chunk<const N: usize>(bytes: &[u8; SLOT_LEN], at: usize) -> [u8; N] {
+    std::array::from_fn(|place| bytes[at + place])
+}
+
+/// The file while its log is open, for the thread that makes records safe.
+pub(crate) struct Acknowledged {
+    shared: Box<dyn SharedBytes>,
+    slot: [u8; SLOT_LEN],
+    /// Which slot was written last.
+    is_second: bool,
+    is_synced: bool,
+}
+
+impl Acknowledged {
+    /// Writes that everything up to `last` may be acknowledged: to be called before anybody can know it.
+    #[inline]
+    pub(crate) fn set(&mut self, last: Sequence) {
+        self.slot[56..64].copy_from_slice(&last.0.to_le_bytes());
+        seal(&mut self.slot);
+        self.is_second = !self.is_second;
+        self.shared.write(&self.slot, if self.is_second { SLOT_DISTANCE } else { 0 });
+        self.is_synced = false;
+    }
+
+    /// Returns when it is on the disk.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        if !self.is_synced {
+            self.shared.flush()?;
+            self.is_synced = true;
+        }
+        Ok(())
+    }
+}

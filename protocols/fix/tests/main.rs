@@ -1,0 +1,7 @@
+//! The integration tests of the crate, as one program.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bodies;
+mod golden;
+mod properties;
+mod session;

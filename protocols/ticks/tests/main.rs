@@ -1,0 +1,6 @@
+//! The integration tests of the crate, as one program.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod document;
+mod requests;
+mod streams;

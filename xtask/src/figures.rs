@@ -1,0 +1,609 @@
+//! The figures in documents, made from the reports in `results/`.
+//!
+//! The figure of a row on a kind of host (CPU family, CPU model, cores) is the median over all runs at one commit: the newest
+//! commit with three runs, or the newest where none has three. Runs that lost more than 3% of their time to the host count
+//! only where that kind of host has no other run of the row.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::say::say;
+use crate::tidy::{Problem, Tree};
+
+/// Runs at one commit that a figure is taken from, at least, where a commit has as many.
+const RUNS_MIN: usize = 3;
+/// Share of the time that the host may take of a run, in percent.
+const STEAL_PERCENT_MAX: f64 = 3.0;
+const PERFORMANCE: &str = "docs/performance.md";
+const README: &str = "README.md";
+const BEGIN: &str = "<!-- figures: begin -->\n";
+const END: &str = "<!-- figures: end -->\n";
+/// Rows whose limit or goal leaves out a part of the work; the laboratory has the same file.
+const NOT_JUDGED: &str = "apps/lab/data/not-judged.txt";
+
+/// The rows that README quotes, in plain terms.
+const QUOTED: [(&str, &str); 8] = [
+    ("stamp", "one hop stamp"),
+    ("spsc_rtt", "ring round trip between two cores, 64-byte slots"),
+    ("matching", "matching, 100 k resting orders in 8 books"),
+    ("order_rtt", "order to its acceptance over loopback TCP"),
+    ("journal_group_ack", "answer whose command is on the disk first"),
+    ("itch_books", "ITCH message into full books, 8,000 symbols"),
+    ("feed_live", "ITCH message of two multicast lines to its update"),
+    ("deribit_send_buy", "buy order encoded, encrypted and written over TLS"),
+];
+
+/// A committed report.
+struct Run {
+    /// Relative path.
+    file: String,
+    /// Date, with the time where the report has it.
+    date: String,
+    commit: Option<String>,
+    host: String,
+    steal_percent: f64,
+    rows: Vec<RunRow>,
+}
+
+/// A row of a report that has a value.
+struct RunRow {
+    name: String,
+    unit: String,
+    value: f64,
+    limit_name: Option<String>,
+    limit: Option<f64>,
+    ratio: Option<f64>,
+    goal: Option<String>,
+    reached: Option<bool>,
+}
+
+/// A row over the runs that it is taken from.
+struct Figure {
+    unit: String,
+    value: f64,
+    least: f64,
+    greatest: f64,
+    limit: Option<(String, f64)>,
+    ratio: Option<f64>,
+    goal: Option<String>,
+    reached: Option<bool>,
+    runs: usize,
+    commit: Option<String>,
+    date: String,
+    is_noisy: bool,
+}
+
+/// Everything that figures are made from.
+struct Results {
+    /// Newest first.
+    runs: Vec<Run>,
+    /// Rows that are not judged, with what their limit leaves out.
+    not_judged: Vec<(String, String)>,
+}
+
+/// Writes docs/performance.md and the figures in README.
+pub fn run(root: &Path) -> Result<bool> {
+    let tree = Tree::open(root)?;
+    for (path, text) in documents(&tree)? {
+        let is_new = tree.read_text(&path).ok().flatten().is_none_or(|old| old != text);
+        if is_new {
+            fs::write(root.join(&path), text).with_context(|| format!("cannot write {path}"))?;
+        }
+        say(format_args!("{path}: {}", if is_new { "written" } else { "as the results give it" }));
+    }
+    Ok(true)
+}
+
+/// Documents whose figures differ from those that the results give, and figures in README that none gives.
+pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for (path, text) in documents(tree)? {
+        let is_there = tree.files().contains(&path);
+        if !is_there || tree.read_text(&path)?.is_none_or(|old| old != text) {
+            let what = "its figures differ from those that results/ give: run cargo xtask figures";
+            problems.push(Problem::in_file(&path, what));
+        }
+        if path == README {
+            problems.extend(written_by_hand(&text));
+        }
+    }
+    Ok(problems)
+}
+
+/// The generated documents; none where there are no results.
+fn documents(tree: &Tree) -> Result<Vec<(String, String)>> {
+    let results = Results::read(tree)?;
+    if results.runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let readme = tree.read_text(README)?.context("README.md is no text")?;
+    let (before, rest) =
+        readme.split_once(BEGIN).with_context(|| format!("README.md has no line {BEGIN}"))?;
+    let (_, after) = rest.split_once(END).with_context(|| format!("README.md has no line {END}"))?;
+    let readme = format!("{before}{BEGIN}{}{END}{after}", results.quoted());
+    Ok(vec![(PERFORMANCE.to_owned(), results.performance()), (README.to_owned(), readme)])
+}
+
+/// Times and rates in README outside its generated figures.
+fn written_by_hand(readme: &str) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut is_generated = false;
+    for (place, line) in readme.split_inclusive('\n').enumerate() {
+        is_generated = (is_generated || line == BEGIN) && line != END;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_figure = |pair: &[&str]| {
+            let unit = pair[1].trim_end_matches([',', '.', ';', ')', '|']);
+            pair[0].trim_start_matches('(').starts_with(|c: char| c.is_ascii_digit())
+                && ["ns", "us", "M/s"].contains(&unit)
+        };
+        if !is_generated && words.windows(2).any(is_figure) {
+            problems.push(Problem::at(
+                README,
+                place + 1,
+                "a figure written by hand: quote it in xtask's figures, or link docs/performance.md",
+            ));
+        }
+    }
+    problems
+}
+
+impl Results {
+    fn read(tree: &Tree) -> Result<Results> {
+        let mut runs = Vec::new();
+        for path in tree.files().iter().filter(|path| path.starts_with("results/") && path.ends_with(".json"))
+        {
+            let text = tree.read_text(path)?.with_context(|| format!("{path} is no text"))?;
+            let report: Value = serde_json::from_str(&text).with_context(|| format!("{path} is no JSON"))?;
+            if report["effort"] == "full" {
+                runs.push(
+                    Run::of(path, &report).with_context(|| format!("{path} is no report of lab bench"))?,
+                );
+            }
+        }
+        runs.sort_by(|a, b| (&b.date, &b.file).cmp(&(&a.date, &a.file)));
+        let text = if tree.files().iter().any(|path| path == NOT_JUDGED) {
+            tree.read_text(NOT_JUDGED)?
+        } else {
+            None
+        };
+        let lines = text.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with('#'));
+        let pairs = lines.filter_map(|line| line.split_once(": "));
+        let not_judged = pairs.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        Ok(Results { runs, not_judged })
+    }
+
+    /// Kinds of host, that of the newest run first.
+    fn hosts(&self) -> Vec<&str> {
+        let mut hosts: Vec<&str> = Vec::new();
+        for run in &self.runs {
+            if !hosts.contains(&run.host.as_str()) {
+                hosts.push(&run.host);
+            }
+        }
+        hosts
+    }
+
+    fn figure(&self, host: &str, name: &str) -> Option<Figure> {
+        let runs = self.runs.iter().filter(|run| run.host == host);
+        let all: Vec<(&Run, &RunRow)> =
+            runs.filter_map(|run| Some((run, run.rows.iter().find(|row| row.name == name)?))).collect();
+        let quiet: Vec<_> = all.iter().copied().filter(|(run, _)| !run.is_noisy()).collect();
+        let is_noisy = quiet.is_empty();
+        let eligible = if is_noisy { all } else { quiet };
+        let group = |wanted: &str| -> Vec<_> {
+            eligible.iter().copied().filter(|(run, _)| run.group() == wanted).collect()
+        };
+        // The runs are sorted, so the first is the newest.
+        let (newest, _) = *eligible.first()?;
+        let mut groups = eligible.iter().map(|(run, _)| group(run.group()));
+        let runs = groups.find(|runs| runs.len() >= RUNS_MIN).unwrap_or_else(|| group(newest.group()));
+        let (run, row) = runs[0];
+        let of = |what: &dyn Fn(&RunRow) -> Option<f64>| {
+            median(runs.iter().filter_map(|(_, row)| what(row)).collect())
+        };
+        let values = || runs.iter().map(|(_, row)| row.value);
+        let judged: Vec<bool> = runs.iter().filter_map(|(_, row)| row.reached).collect();
+        let reached = judged.iter().filter(|reached| **reached).count() * 2 > judged.len();
+        let is_judged = !judged.is_empty() && !self.not_judged.iter().any(|(it, _)| it == name);
+        Some(Figure {
+            unit: row.unit.clone(),
+            value: of(&|row| Some(row.value))?,
+            least: values().fold(f64::INFINITY, f64::min),
+            greatest: values().fold(f64::NEG_INFINITY, f64::max),
+            limit: row.limit_name.clone().zip(of(&|row| row.limit)),
+            ratio: of(&|row| row.ratio),
+            goal: row.goal.clone(),
+            reached: is_judged.then_some(reached),
+            runs: runs.len(),
+            commit: run.commit.clone(),
+            date: run.date.get(..10).unwrap_or(&run.date).to_owned(),
+            is_noisy,
+        })
+    }
+
+    /// The figures that README quotes: of each row those of the host with three runs at one commit, or the newest.
+    fn quoted(&self) -> String {
+        let mut text =
+            String::from("| what | here | limit of the host | goal | host |\n|---|---|---|---|---|\n");
+        let mut used = BTreeSet::new();
+        for (name, words) in QUOTED {
+            let hosts = self.hosts();
+            let of_hosts =
+                hosts.iter().enumerate().filter_map(|(place, host)| Some((place, self.figure(host, name)?)));
+            let best = of_hosts.max_by(|(_, a), (_, b)| {
+                let rank = |figure: &Figure| (figure.runs >= RUNS_MIN, !figure.is_noisy, figure.date.clone());
+                rank(a).cmp(&rank(b))
+            });
+            let Some((place, figure)) = best else { continue };
+            used.insert(place);
+            let line = writeln!(
+                text,
+                "| {words} | {}{} | {} | {} | {} |",
+                number(figure.value, &figure.unit),
+                mark(figure.is_noisy),
+                figure.limit_text(),
+                figure.goal_text(),
+                place + 1
+            );
+            line.expect("a string takes any text");
+        }
+        text.push('\n');
+        for place in used {
+            let host = self.hosts()[place];
+            writeln!(text, "Host {}: {host}.", place + 1).expect("a string takes any text");
+        }
+        let runs = self.runs.iter().filter(|run| run.is_noisy()).count();
+        if runs > 0 && text.contains('†') {
+            text.push_str("† The host took more than 3% of the time, and there is no other run.\n");
+        }
+        text
+    }
+
+    fn performance(&self) -> String {
+        let mut text = String::from(INTRODUCTION);
+        for (place, host) in self.hosts().into_iter().enumerate() {
+            let mut lines = Vec::new();
+            for name in self.names(host) {
+                if let Some(figure) = self.figure(host, name) {
+                    lines.push(figure.line(name));
+                }
+            }
+            text += &format!(
+                "\n## Host {}: {host}\n\n| row | value | limit | ratio | goal | reached | runs |\n|---|---|---|---|---|---|---|\n{}",
+                place + 1,
+                lines.concat()
+            );
+        }
+        text.push_str("\n## Rows without a verdict\n\nThe limit or the goal of these rows leaves out a part of the work.\n\n");
+        text.push_str("| row | what the limit or the goal leaves out |\n|---|---|\n");
+        for (name, excludes) in &self.not_judged {
+            text += &format!("| `{name}` | {excludes} |\n");
+        }
+        text.push_str("\n## Runs\n\n| report | commit | host | steal time |\n|---|---|---|---|\n");
+        for run in &self.runs {
+            let host = self.hosts().iter().position(|host| *host == run.host).unwrap_or_default() + 1;
+            let commit = short(run.commit.as_deref());
+            let steal = format!("{:.2}%{}", run.steal_percent, mark(run.is_noisy()));
+            text += &format!(
+                "| [{}](../{}) | {commit} | {host} | {steal} |\n",
+                run.file.trim_start_matches("results/"),
+                run.file
+            );
+        }
+        text
+    }
+
+    /// Names of the rows of a host, in the order of its reports, those of the newest first.
+    fn names(&self, host: &str) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for row in self.runs.iter().filter(|run| run.host == host).flat_map(|run| &run.rows) {
+            if !names.contains(&row.name.as_str()) {
+                names.push(&row.name);
+            }
+        }
+        names
+    }
+}
+
+const INTRODUCTION: &str = "\
+# Performance
+
+The measured figures of Tickpath, made from the reports in [results](../results) by `cargo xtask figures`; do not edit this
+page. [lab.md](lab.md) says what each row measures. To add a run, on a quiet machine:
+
+```
+tickpath lab bench --record results
+cargo xtask figures
+```
+
+- A value, a limit and a ratio are medians over all runs of the row at one commit on one kind of host (CPU family, CPU model,
+  cores): the newest commit with three runs, or else the newest. The least and the greatest value follow in parentheses.
+- *reached* is what more than half of these runs say.
+- Steal time is the share of the time that the host took. A run with more than 3% is marked †, and is used only where that
+  host has no other run of the row.
+- A report without a commit is from before reports had one. Such reports of one day count as runs of one commit, and their
+  steal time is what a spinning thread lost.
+";
+
+impl Run {
+    fn of(path: &str, report: &Value) -> Option<Run> {
+        let host = &report["host"];
+        let folder = path.split('/').nth(1)?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Some(Run {
+            file: path.to_owned(),
+            date: text(&report["date"]).or_else(|| folder.get(..10).map(str::to_owned))?,
+            commit: text(&report["commit"]),
+            host: host_kind(host["cpu_model"].as_str()?, host["cores_allowed"].as_array()?.len()),
+            steal_percent: report["steal_percent"]
+                .as_f64()
+                .or_else(|| host["jitter"]["lost_percent"].as_f64())?,
+            rows: report["rows"].as_array()?.iter().filter_map(RunRow::of).collect(),
+        })
+    }
+
+    /// Runs of one group are runs of one commit, as far as is known.
+    fn group(&self) -> &str {
+        self.commit.as_deref().unwrap_or_else(|| self.date.get(..10).unwrap_or(&self.date))
+    }
+
+    fn is_noisy(&self) -> bool {
+        self.steal_percent > STEAL_PERCENT_MAX
+    }
+}
+
+impl RunRow {
+    /// The row, unless it has no value.
+    fn of(row: &Value) -> Option<RunRow> {
+        let text = |name: &str| row[name].as_str().map(str::to_owned);
+        Some(RunRow {
+            name: text("name")?,
+            unit: text("unit")?,
+            value: row["value"].as_f64()?,
+            limit_name: text("limit_name"),
+            limit: row["limit"].as_f64(),
+            ratio: row["ratio"].as_f64(),
+            goal: text("goal"),
+            reached: row["reached"].as_bool(),
+        })
+    }
+}
+
+impl Figure {
+    fn limit_text(&self) -> String {
+        match (&self.limit, self.ratio) {
+            (Some((name, limit)), Some(ratio)) => {
+                format!("`{name}` {} (x {ratio:.2})", number(*limit, &self.unit))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn goal_text(&self) -> String {
+        let goal = self.goal.as_deref().unwrap_or_default();
+        match self.reached {
+            Some(false) => format!("{goal}, **not reached**"),
+            None if !goal.is_empty() => format!("{goal}, not judged"),
+            _ => goal.to_owned(),
+        }
+    }
+
+    /// A line of the page.
+    fn line(&self, name: &str) -> String {
+        let reached = match (self.reached, &self.goal) {
+            (Some(true), _) => "yes",
+            (Some(false), _) => "**no**",
+            (None, Some(_)) => "not judged",
+            (None, None) => "",
+        };
+        let range = match self.runs {
+            1 => String::new(),
+            _ => format!(" ({} - {})", digits(self.least), digits(self.greatest)),
+        };
+        let limit = self
+            .limit
+            .as_ref()
+            .map_or_else(String::new, |(name, limit)| format!("`{name}` {}", digits(*limit)));
+        format!(
+            "| `{name}` | {}{range}{} | {limit} | {} | {} | {reached} | {} at {} |\n",
+            number(self.value, &self.unit),
+            mark(self.is_noisy),
+            self.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+            self.goal.as_deref().unwrap_or_default(),
+            self.runs,
+            self.commit
+                .as_deref()
+                .map_or_else(|| format!("{}, no commit", self.date), |commit| short(Some(commit))),
+        )
+    }
+}
+
+fn mark(is_noisy: bool) -> &'static str {
+    if is_noisy { " †" } else { "" }
+}
+
+fn short(commit: Option<&str>) -> String {
+    commit.map_or_else(|| "not recorded".to_owned(), |commit| commit.chars().take(9).collect())
+}
+
+/// `AMD EPYC, family 25 model 17 stepping 1` on two cores is `AMD EPYC, family 25 model 17, 2 cores`.
+fn host_kind(cpu_model: &str, cores: usize) -> String {
+    let model = cpu_model.split(" stepping ").next().unwrap_or(cpu_model);
+    format!("{model}, {cores} cores")
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        len if len % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+fn number(value: f64, unit: &str) -> String {
+    format!("{} {unit}", digits(value))
+}
+
+/// Three significant digits, no fewer before the point; thousands apart.
+fn digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 100.0 || size == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.decimals$}");
+    match text.len() {
+        len if decimals == 0 && (4..=6).contains(&len) => {
+            format!("{},{}", &text[..len - 3], &text[len - 3..])
+        }
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::TempTree;
+
+    const EPYC: &str = "AMD EPYC, family 25 model 17, 2 cores";
+
+    /// A report of one row.
+    fn report(commit: Option<&str>, steal: f64, value: f64) -> String {
+        let stepping = if value > 10.0 { 1 } else { 2 };
+        serde_json::json!({
+            "commit": commit, "date": null, "effort": "full", "steal_percent": steal,
+            "rows": [{
+                "name": "stamp", "value": value, "unit": "ns", "limit_name": "tsc_read", "limit": 10.0,
+                "ratio": value / 10.0, "goal": "ratio <= 1.6", "reached": value <= 16.0
+            }],
+            "host": {
+                "cpu_model": format!("AMD EPYC, family 25 model 17 stepping {stepping}"),
+                "cores_allowed": [0, 1], "jitter": { "lost_percent": 9.0 }
+            }
+        })
+        .to_string()
+    }
+
+    /// The figure of the row `stamp` on the one host of these reports: folder, commit, steal, value.
+    fn figure(runs: &[(&str, Option<&str>, f64, f64)]) -> Figure {
+        let texts: Vec<(String, String)> = runs
+            .iter()
+            .enumerate()
+            .map(|(place, (folder, commit, steal, value))| {
+                (format!("results/{folder}/{place}.json"), report(*commit, *steal, *value))
+            })
+            .collect();
+        let files: Vec<(&str, &str)> =
+            texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let results = Results::read(&TempTree::new(&files).tree()).unwrap();
+        assert_eq!(results.hosts(), [EPYC], "steppings are one kind of host");
+        results.figure(EPYC, "stamp").unwrap()
+    }
+
+    #[test]
+    fn a_figure_is_the_median_of_the_newest_commit_with_three_runs() {
+        let figure = figure(&[
+            ("2026-01-01-x", Some("a"), 0.5, 50.0),
+            ("2026-01-01-x", Some("a"), 0.5, 51.0),
+            ("2026-01-01-x", Some("a"), 0.5, 52.0),
+            ("2026-01-02-x", Some("b"), 0.5, 17.0),
+            ("2026-01-02-x", Some("b"), 0.5, 9.0),
+            ("2026-01-03-x", Some("b"), 0.5, 15.0),
+            ("2026-01-04-x", Some("c"), 0.5, 1.0),
+        ]);
+        assert_eq!((figure.value, figure.runs, figure.commit.as_deref()), (15.0, 3, Some("b")));
+        assert_eq!((figure.least, figure.greatest, figure.ratio), (9.0, 17.0, Some(1.5)));
+        assert_eq!((figure.reached, figure.is_noisy), (Some(true), false));
+    }
+
+    #[test]
+    fn without_three_runs_the_newest_commit_is_quoted_as_what_it_is() {
+        let figure = figure(&[
+            ("2026-01-01-x", None, 0.5, 20.0),
+            ("2026-01-02-x", None, 0.5, 14.0),
+            ("2026-01-02-x", None, 0.5, 30.0),
+        ]);
+        assert_eq!((figure.value, figure.runs, figure.commit), (22.0, 2, None));
+        assert_eq!(figure.reached, Some(false), "one of two is no majority");
+    }
+
+    #[test]
+    fn a_run_that_the_host_disturbed_counts_only_where_there_is_no_other() {
+        let quiet = ("2026-01-01-x", Some("a"), 3.0, 12.0);
+        let noisy = ("2026-01-02-x", Some("b"), 3.1, 11.0);
+        let both = figure(&[quiet, noisy]);
+        assert_eq!((both.value, both.is_noisy), (12.0, false));
+        let alone = figure(&[noisy]);
+        assert_eq!((alone.value, alone.is_noisy), (11.0, true));
+        assert!(alone.line("stamp").contains('†'));
+    }
+
+    #[test]
+    fn a_row_whose_limit_leaves_something_out_has_no_verdict() {
+        let report = report(Some("a"), 0.5, 11.0);
+        let files =
+            [("results/2026-01-01-x/a.json", report.as_str()), (NOT_JUDGED, "# rows\nstamp: the ring\n")];
+        let results = Results::read(&TempTree::new(&files).tree()).unwrap();
+        let figure = results.figure(EPYC, "stamp").unwrap();
+        assert_eq!(figure.reached, None);
+        assert!(figure.line("stamp").contains("| not judged |"));
+        assert!(results.performance().contains("| `stamp` | the ring |"));
+    }
+
+    #[test]
+    fn a_figure_that_differs_from_the_results_is_found() {
+        let report = report(Some("a"), 0.5, 11.0);
+        let readme = format!("# Name\n\n{BEGIN}{END}\nIt takes 5 ns.\n");
+        let temp = TempTree::new(&[("results/2026-01-01-x/a.json", &report), (README, &readme)]);
+        let lines = || -> Vec<(String, Option<usize>)> {
+            check(&temp.tree()).unwrap().into_iter().map(|it| (it.path, it.line)).collect()
+        };
+        let by_hand = |line| (README.to_owned(), Some(line));
+        assert_eq!(lines()[..2], [(PERFORMANCE.to_owned(), None), (README.to_owned(), None)]);
+        for (path, text) in documents(&temp.tree()).unwrap() {
+            temp.write(&path, &text);
+        }
+        let readme = temp.tree().read_text(README).unwrap().unwrap();
+        assert!(
+            readme.contains("| one hop stamp | 11.0 ns | `tsc_read` 10.0 ns (x 1.10) | ratio <= 1.6 | 1 |"),
+            "{readme}"
+        );
+        let at = readme.lines().position(|line| line == "It takes 5 ns.").unwrap() + 1;
+        assert_eq!(lines(), [by_hand(at)], "a figure outside the generated ones");
+        temp.write(README, &readme.replace("It takes 5 ns.", "It takes no time."));
+        assert_eq!(lines(), []);
+        temp.write(
+            README,
+            &readme.replace("11.0 ns", "10.0 ns").replace("It takes 5 ns.", "It takes no time."),
+        );
+        assert_eq!(lines(), [(README.to_owned(), None)]);
+    }
+
+    #[test]
+    fn without_results_there_is_nothing_to_check() {
+        assert_eq!(check(&TempTree::new(&[(README, "# Name\n")]).tree()).unwrap(), []);
+    }
+
+    #[test]
+    fn figures_have_three_digits() {
+        let texts = [
+            (0.0, "0"),
+            (0.1234, "0.123"),
+            (1.234, "1.23"),
+            (12.34, "12.3"),
+            (123.4, "123"),
+            (9_095.2, "9,095"),
+        ];
+        for (value, text) in texts {
+            assert_eq!(digits(value), text);
+        }
+    }
+}
