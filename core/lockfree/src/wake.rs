@@ -5,7 +5,7 @@
 //! - The sleeper stores `is_asleep := true`, runs a *heavy* barrier, looks for work once more, and sleeps when there is
 //!   none.
 //! - The giver makes its item visible, has the compiler keep the order (the *light* barrier), and loads `is_asleep`
-//!   (relaxed). Only where it is true does it swap it to false, and the one giver that finds it true wakes the sleeper.
+//!   (relaxed). Only where it is true does it exchange it for false, and the one giver that succeeds wakes the sleeper.
 //! - A heavy barrier orders the memory accesses of every running thread of the process, as if the giver's light barrier
 //!   had been a sequentially consistent fence as well. So one of the two sees the other: the giver that the thread is about
 //!   to sleep, or the thread the item. Linux has such a barrier: membarrier(2), `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
@@ -71,7 +71,7 @@ impl Waker {
 
     /// The thread stays awake.
     pub fn retract(&self) {
-        self.0.is_asleep.store(false, Ordering::Relaxed);
+        self.take_announcement();
     }
 
     /// Wakes the thread if it sleeps or is about to; to be called after it was given something.
@@ -87,9 +87,15 @@ impl Waker {
     #[inline(never)]
     fn wake(&self) {
         // One giver wakes, however many there are.
-        if self.0.is_asleep.swap(false, Ordering::Relaxed) {
+        if self.take_announcement() {
             (self.0.wake)();
         }
+    }
+
+    /// True for the one that ends the announcement. The others write nothing, so that every write of the flag follows from
+    /// the one before.
+    fn take_announcement(&self) -> bool {
+        self.0.is_asleep.compare_exchange(true, false, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 

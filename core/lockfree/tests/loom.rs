@@ -368,7 +368,7 @@ fn sleeper_gets_everything(barrier: fn(), count: u64) {
 
 #[test]
 fn a_sleeping_consumer_is_woken_for_every_item() {
-    sleeper_gets_everything(|| fence(Ordering::SeqCst), 1);
+    sleeper_gets_everything(|| fence(Ordering::SeqCst), 2);
 }
 
 /// The model finds the lost wake-up where the heavy barrier is left out.
