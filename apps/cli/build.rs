@@ -19,7 +19,7 @@ fn main() {
     println!("cargo::rustc-env=TICKPATH_VERSION={version}{commit}");
 }
 
-/// What git prints, trimmed; `None` where there is no git or no repository.
+/// The trimmed output of git; `None` where there is no git or no repository.
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())

@@ -231,7 +231,7 @@ fn has_miri(root: &Path) -> bool {
     probe.succeeds_quietly(root) || (sources.succeeds_quietly(root) && probe.succeeds_quietly(root))
 }
 
-/// What a part of the run took.
+/// Time that one step took.
 struct Took {
     elapsed: Duration,
     /// Of all processes that it started and waited for; `None` where the system does not say.

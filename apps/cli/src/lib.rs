@@ -3,7 +3,7 @@
 //! `tickpath` itself has the commands that a market on this machine needs. The others are programs beside it, so that
 //! TLS, Parquet and Deribit's dialect are compiled only for who uses them; `tickpath NAME` runs `tickpath-NAME`.
 
-// They panic where nobody reads: `say`, `tell` and `Console` of `tickpath-config` do not.
+// They panic once the reader has gone: `say`, `tell` and `Console` of `tickpath-config` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[expect(

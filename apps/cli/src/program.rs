@@ -1,4 +1,4 @@
-//! What each of Tickpath's programs does with its command line.
+//! Command lines of Tickpath's programs: parsing, errors, and the separate programs.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -26,7 +26,7 @@ pub struct Separate {
     pub feature: &'static str,
 }
 
-/// Every command that is a program of its own.
+/// Every command that is a separate program.
 pub const SEPARATE: [Separate; 8] = [
     Separate {
         name: "replay",
@@ -133,7 +133,7 @@ pub fn separate_named(
     Some((found, args.chain(is_help.then(|| "--help".into())).collect()))
 }
 
-/// What follows the command's name on the command line.
+/// The arguments after the command's name.
 pub fn arguments_of_command() -> impl Iterator<Item = OsString> {
     std::env::args_os().skip(2)
 }
@@ -167,7 +167,7 @@ fn beside(this: &Path, name: &str) -> PathBuf {
     this.with_file_name(format!("tickpath-{name}"))
 }
 
-/// What failed, in what, and what to do: the causes in one line, without those that an error before them quotes.
+/// An error with its causes in one line, without the causes that an error before them already quotes.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -196,7 +196,7 @@ fn is_help(error: &clap::Error) -> bool {
     !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
 }
 
-/// What is wrong with the command line, what was perhaps meant, and which help to read, in one line.
+/// A usage error in one line: the error, a suggestion if there is one, and the help to read.
 fn usage_line(command: &Command, error: &clap::Error) -> String {
     let text = error.to_string();
     let message = text

@@ -14,7 +14,7 @@ const LINKS_MAX: usize = 16;
 /// A file that is whole or not there; `-` is standard output.
 ///
 /// A regular file is written beside its place, as `NAME.part`, and put there by [`OutputFile::finish`] (see [`PartFile`]).
-/// What is no regular file, such as a pipe, a device or `/dev/stdout`, is written as it
+/// Anything else, such as a pipe, a device or `/dev/stdout`, is written as it
 /// is: a file in its place would be something else.
 pub struct OutputFile(Sink);
 

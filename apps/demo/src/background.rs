@@ -19,7 +19,7 @@ use crate::participant::{Phase, SourceView, Stage};
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Pause before the next login.
 const RETRY_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Sleep after a duty cycle without work: nobody measures the flow by its latency.
+/// Sleep after a duty cycle without work: the latency of this flow is not measured.
 const IDLE_INTERVAL: Duration = Duration::from_millis(1);
 /// How often a wait looks again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);

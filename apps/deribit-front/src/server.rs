@@ -91,12 +91,12 @@ struct Client {
     end_by: Option<Nanos>,
 }
 
-/// What a connection is known by.
+/// Identifies a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Nothing: its first request has not come.
     Waiting,
-    /// The same, and its address has as many connections as it may: it is told so, and no more.
+    /// The same, at an address that is at its limit of connections: it is answered with that error only.
     Excess,
     /// Requests, and no login.
     Anonymous,

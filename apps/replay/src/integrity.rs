@@ -212,7 +212,7 @@ impl Integrity {
         words
     }
 
-    /// Crossed books of which no state of trading is known, in words.
+    /// Crossed books without a known trading state, as text.
     pub(crate) fn unjudged(&self, judgement: Judgement) -> Option<String> {
         let crossed = &self.crossed.unknown;
         let is_complete = judgement.is_full_depth && judgement.has_books;

@@ -131,7 +131,7 @@ pub struct FileReport {
     pub ended: Option<Ended>,
     /// Everything for which the result cannot be trusted, in words; empty when it can.
     pub contradictions: Vec<String>,
-    /// Reasons for which the books are incomplete, or cannot be judged, in words.
+    /// Reasons for which the books are incomplete, or cannot be judged, as text.
     pub reservations: Vec<String>,
     /// Of DBN without orders: its schema, ...
     pub schema: Option<DbnSchema>,

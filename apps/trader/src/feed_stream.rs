@@ -12,7 +12,7 @@ use tickpath_types::{
 
 /// Market updates taken in one duty cycle at most.
 const UPDATES_PER_CYCLE: usize = 32;
-/// How often the strategy is told that time passes.
+/// Interval between the strategy's timer calls.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// Runs a strategy on the stream of updates in a feed handler's segment, in any process of the same user.

@@ -77,7 +77,7 @@ impl<P: Copy + Eq> PreLogin<P> {
 
     /// At an endpoint that asks for no credentials, whose clients are counted by another one of these: the oldest client of
     /// the peer that has the most, where that is at least two more than `peer` has. `None` where there is capacity, and
-    /// where the endpoint refuses the client of `peer`.
+    /// if the endpoint refuses this client.
     #[must_use]
     pub fn rival(&self, peer: P) -> Option<u64> {
         let (crowd, count) = self.crowd().filter(|_| self.is_full())?;

@@ -281,8 +281,8 @@ impl<T: Payload> Receiver<T> {
         Ok(Receiver { position, shared: Arc::new(shared), payload: PhantomData })
     }
 
-    /// Has every message wake the thread behind `waker` while that sleeps; not of a ring in memory given from outside,
-    /// whose sender has no waker.
+    /// Has every message wake the thread behind `waker` while that sleeps; not for a ring in memory that the caller provides:
+    /// its sender cannot have a waker.
     ///
     /// # Panics
     /// When [as many](crate::wake::WAKERS_MAX) are to be woken as may.

@@ -128,7 +128,7 @@ impl Parker {
 
     /// Sleeps until something of what `fill` adds is there, or the thread is woken. Allocates nothing.
     ///
-    /// Where descriptors ended the latest sleeps and there was no work, such as a connection that waits while the
+    /// If descriptors ended the latest sleeps and there was no work, such as a connection that waits while the
     /// system refuses to accept it, this one lasts a millisecond: nothing makes the thread spin.
     pub fn sleep(&mut self, fill: impl FnOnce(Nanos, &mut WaitSet)) {
         let now = self.clock.now();

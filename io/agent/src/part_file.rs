@@ -125,7 +125,7 @@ mod tests {
         let part = PartFile::name_for(&path);
         drop(PartFile::create(&path).unwrap());
         assert!(!path.exists() && !part.exists());
-        // What a killed process left behind is no hindrance.
+        // A file that a killed process left is replaced.
         fs::write(&part, "left over").unwrap();
         let file = PartFile::create(&path).unwrap();
         assert!(PartFile::create(&path).unwrap_err().to_string().contains("another process is writing it"));

@@ -22,8 +22,8 @@ use crate::stop::StopSignal;
 pub const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// A cycle without work that took longer is a stall of the host.
 const STALL_MIN: Nanos = Nanos::from_micros(10);
-/// How long a thread that [parks](IdleStrategy::Park) stays awake after its latest work: with more than a thousand
-/// messages a second it never sleeps.
+/// Time for which a thread that [parks](IdleStrategy::Park) stays awake after its latest work: at more than a thousand
+/// messages a second it does not sleep.
 const AWAKE_FOR: Nanos = Nanos::from_millis(1);
 
 /// One thread: where it runs, how it idles, and which agents it calls in which order.
@@ -71,7 +71,7 @@ pub enum RunnerError {
     Park {
         /// Name of the thread.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// An agent reported a fatal error; every other thread was stopped.
@@ -207,7 +207,7 @@ struct Loop {
     name: String,
     core: Option<usize>,
     idler: Idler,
-    /// Where the thread sleeps when it has nothing to do.
+    /// Puts the thread to sleep while it has nothing to do.
     parker: Option<Parker>,
     rehearse_interval: Option<Nanos>,
     invoker: Invoker,

@@ -218,7 +218,7 @@ pub(crate) struct Stopped;
 
 impl Pipe {
     fn open(path: &Path, stop: &StopSignal) -> io::Result<Pipe> {
-        // A pipe that nobody writes to yet is opened at once.
+        // Without `O_NONBLOCK` this waits for the pipe's first writer.
         let file = File::options().read(true).custom_flags(O_NONBLOCK).open(path)?;
         Ok(Pipe { file, stop: stop.clone() })
     }
@@ -279,7 +279,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        // Nobody writes, somebody writes a beginning: neither is the end.
+        // No writer yet, or a writer that pauses: neither is the end.
         let writer =
             |is_there: bool| is_there.then(|| File::options().read(true).write(true).open(&path).unwrap());
         for is_there in [false, true] {

@@ -56,7 +56,7 @@ impl<R: Read> DbnReader<R> {
         }
     }
 
-    /// A reader of the records behind metadata of so many bytes.
+    /// A reader of the records after `len` bytes of metadata.
     pub(crate) fn behind(reader: R, metadata: &Metadata, len: u64) -> Self {
         DbnReader {
             window: Window::starting_at(reader, len),

@@ -96,7 +96,7 @@ impl Recording {
     }
 
     #[cfg(feature = "dbn")]
-    /// The records behind a DBN file's metadata of so many bytes.
+    /// The records after the metadata of a DBN file.
     pub(crate) fn of_dbn(
         path: PathBuf,
         meter: InputMeter,

@@ -19,7 +19,7 @@ const CALLERS: PreLoginLimits =
 
 /// Takes one line of each caller. Silent callers block no other: beyond their bounds the oldest is closed.
 ///
-/// Only processes of the socket's owner and of root are heard; the kernel names the user of a process.
+/// Only processes of the socket's owner and of root are served; the kernel names the user of a process.
 #[derive(Debug)]
 pub struct LineSocket {
     listener: UnixListener,

@@ -73,7 +73,7 @@ impl TlsClient {
     }
 }
 
-/// What is in a PEM file, whatever is behind its name.
+/// Contents of a PEM file; the name may be a pipe or a device.
 fn read_pem(path: &Path) -> io::Result<Vec<u8>> {
     let mut pem = Vec::new();
     File::open(path)?.take(PEM_LEN_MAX + 1).read_to_end(&mut pem)?;

@@ -35,7 +35,7 @@ pub enum Args {
 
 /// A file that was read as what it is, checked, with every default filled in.
 pub trait ConfigFile {
-    /// What it is, such as "venue configuration".
+    /// Name of the kind, such as "venue configuration".
     fn kind(&self) -> &'static str;
 
     /// TOML that is read as the same configuration.
@@ -81,7 +81,7 @@ pub fn run(args: &Args, read_other: Option<ReadOther>) -> anyhow::Result<ExitCod
 fn text_of(config: &dyn ConfigFile, file: &Path) -> String {
     let toml = config.to_toml();
     let hidden = if toml.contains(HIDDEN_PASSWORD) {
-        format!("# A password that stands in the file is not shown: {HIDDEN_PASSWORD} stands in its place.\n")
+        format!("# Passwords in the file are not shown; {HIDDEN_PASSWORD} replaces them.\n")
     } else {
         String::new()
     };

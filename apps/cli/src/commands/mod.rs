@@ -60,7 +60,7 @@ pub enum Command {
 /// Runs a command to its exit code; `root` gives the command line of all programs.
 ///
 /// # Errors
-/// What the command could not do, and what to do about it.
+/// Names what the command could not do, and the remedy.
 pub fn run(command: Command, root: impl FnOnce() -> clap::Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) if args.reads_a_recording() => {

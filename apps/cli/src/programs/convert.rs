@@ -1,4 +1,4 @@
-//! `tickpath convert` as a program of its own.
+//! `tickpath convert` as a separate program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tickpath demo` as a program of its own.
+//! `tickpath demo` as a separate program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tickpath gateway` as a program of its own.
+//! `tickpath gateway` as a separate program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tickpath generate` as a program of its own.
+//! `tickpath generate` as a separate program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tickpath lab` as a program of its own.
+//! `tickpath lab` as a separate program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tickpath replay` as a program of its own.
+//! `tickpath replay` as a separate program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tickpath shell` as a program of its own.
+//! `tickpath shell` as a separate program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tickpath sim` as a program of its own.
+//! `tickpath sim` as a separate program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tickpath ticks` as a program of its own.
+//! `tickpath ticks` as a separate program.
 
 use std::process::ExitCode;
 

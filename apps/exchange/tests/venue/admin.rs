@@ -106,8 +106,8 @@ fn wrong_passwords_are_forgiven_by_the_administrator() {
     }
     assert_eq!(try_login(&mut rig, PASSWORD).0, None, "put off");
     rig.command(AdminCommand::Unlock(ANNA));
-    let (heard, _anna) = try_login(&mut rig, PASSWORD);
-    assert!(matches!(heard, Some(Heard::LoginAccepted { .. })), "{heard:?}");
+    let (response, _anna) = try_login(&mut rig, PASSWORD);
+    assert!(matches!(response, Some(Heard::LoginAccepted { .. })), "{response:?}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
     }
 }
 
-/// The agents of a venue, each on a thread of its own that sleeps when it can.
+/// The agents of a venue, each on its own thread, which sleeps when it can.
 fn start(agents: Vec<Box<dyn tickpath_agent::Agent>>, stop: &StopSignal) -> Runner {
     let plans = agents.into_iter().map(|agent| ThreadPlan {
         name: agent.role_name().to_owned(),
@@ -51,7 +51,7 @@ fn every_order_is_answered_and_published_by_a_venue_that_slept() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = journal(policy);
         journal.folder = folder.path().into();
-        // The market's next heartbeat wakes nobody in this test.
+        // The market's next heartbeat comes after the end of this test.
         let heartbeat = tickpath_types::Nanos::from_secs(3_600);
         let settings = VenueSettings { journal: Some(journal), heartbeat, prefault: true, ..settings() };
         let mut line = MulticastReceiver::join(settings.line_a, Ipv4Addr::LOCALHOST).unwrap();

@@ -249,14 +249,14 @@ fn silent_connections_keep_no_client_out() {
         flood.extend((0..20).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
         rig.until_true("all of them", |_| server.connections.read() == round * 45 - 4);
         client.send(&login("ANNA", PASSWORD, "", 1));
-        let heard = rig.hear(&mut client);
-        assert!(matches!(heard, Heard::LoginAccepted { .. }), "round {round}: {heard:?}");
+        let response = rig.hear(&mut client);
+        assert!(matches!(response, Heard::LoginAccepted { .. }), "round {round}: {response:?}");
         // From the same address a login comes in that follows its connection at once.
         let mut beside = Client::connect_from(FLOOD, rig.endpoints.order_entry);
         beside.send(&login("BERT", PASSWORD, "", 1));
         flood.extend((0..3).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
-        let heard = rig.hear(&mut beside);
-        assert!(matches!(heard, Heard::LoginAccepted { .. }), "round {round}: {heard:?}");
+        let response = rig.hear(&mut beside);
+        assert!(matches!(response, Heard::LoginAccepted { .. }), "round {round}: {response:?}");
         rig.until_true("all of them", |_| server.connections.read() == round * 45);
         rig.assert_serves(&mut client, round as u32);
         drop((client, beside));
@@ -267,7 +267,7 @@ fn silent_connections_keep_no_client_out() {
     assert!(evicted >= 5 * 43 - FEW.per_address as u64, "{evicted}");
     assert_eq!(server.logins_refused.read(), 0);
     let closed =
-        flood.iter_mut().filter_map(Client::try_hear).filter(|heard| *heard == Heard::Closed).count();
+        flood.iter_mut().filter_map(Client::try_hear).filter(|response| *response == Heard::Closed).count();
     assert!(closed >= flood.len() - FEW.per_address, "{closed}");
     rig.pass(FEW.deadline);
     let ended = || server.pre_login_evicted.read() + server.pre_login_expired.read();
@@ -289,8 +289,8 @@ fn a_byte_a_second_ends_by_the_time_out() {
         rig.turn();
         rig.pass(Nanos::from_secs(1));
         for (client, closed) in [(&mut before, &mut closed_before), (&mut after, &mut closed_after)] {
-            while let Some(heard) = client.try_hear().filter(|_| closed.is_none()) {
-                if heard == Heard::Closed {
+            while let Some(response) = client.try_hear().filter(|_| closed.is_none()) {
+                if response == Heard::Closed {
                     *closed = Some(second + 1);
                 }
             }

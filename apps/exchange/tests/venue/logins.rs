@@ -24,12 +24,12 @@ fn hashed() -> VenueSettings {
 fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Heard, Client) {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login(user, password, "", 1));
-    let heard = rig.hear(&mut client);
-    (heard, client)
+    let response = rig.hear(&mut client);
+    (response, client)
 }
 
-fn is_accepted(heard: &Heard) -> bool {
-    matches!(heard, Heard::LoginAccepted { session, .. } if session == ACCEPTED)
+fn is_accepted(response: &Heard) -> bool {
+    matches!(response, Heard::LoginAccepted { session, .. } if session == ACCEPTED)
 }
 
 #[test]
@@ -38,11 +38,11 @@ fn a_hashed_password_lets_in_and_a_wrong_one_does_not() {
     for (user, password) in [("ANNA", "wrong"), ("NOBODY", PASSWORD), ("ANNA", "")] {
         assert_eq!(try_login(&mut rig, user, password).0, NOT_AUTHORIZED, "{user}");
     }
-    let (heard, mut anna) = try_login(&mut rig, "anna", "SECRET");
-    assert!(is_accepted(&heard), "{heard:?}");
+    let (response, mut anna) = try_login(&mut rig, "anna", "SECRET");
+    assert!(is_accepted(&response), "{response:?}");
     rig.assert_serves(&mut anna, 1);
-    let (heard, _cleo) = try_login(&mut rig, "CLEO", PASSWORD);
-    assert!(is_accepted(&heard), "{heard:?}");
+    let (response, _cleo) = try_login(&mut rig, "CLEO", PASSWORD);
+    assert!(is_accepted(&response), "{response:?}");
     let server = &rig.view.order_server;
     assert_eq!(
         (server.logins.read(), server.wrong_passwords.read(), server.checks_dropped.read()),
@@ -58,8 +58,8 @@ fn what_is_sent_behind_a_login_is_answered_after_it() {
     let mut bytes = login("ANNA", PASSWORD, "", 1);
     bytes.extend(request_packet(&enter(1, Side::Buy, 1, 950_000)));
     client.send(&bytes);
-    let heard = rig.hear(&mut client);
-    assert!(is_accepted(&heard), "{heard:?}");
+    let response = rig.hear(&mut client);
+    assert!(is_accepted(&response), "{response:?}");
     rig.hear_event(&mut client);
     rig.assert_serves(&mut client, 2);
 }
@@ -71,9 +71,9 @@ fn of_two_logins_at_once_one_is_let_in() {
     for client in &mut clients {
         client.send(&login("ANNA", PASSWORD, "", 1));
     }
-    let heard = clients.each_mut().map(|client| rig.hear(client));
-    assert_eq!(heard.iter().filter(|heard| is_accepted(heard)).count(), 1, "{heard:?}");
-    assert!(heard.contains(&NOT_AVAILABLE), "{heard:?}");
+    let response = clients.each_mut().map(|client| rig.hear(client));
+    assert_eq!(response.iter().filter(|response| is_accepted(response)).count(), 1, "{response:?}");
+    assert!(response.contains(&NOT_AVAILABLE), "{response:?}");
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn a_client_that_is_gone_before_the_answer_disturbs_nobody() {
     drop(client);
     // The next one has the same place; the answer about the first is not its.
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
-    let (heard, mut bert) = try_login(&mut rig, "BERT", PASSWORD);
-    assert!(is_accepted(&heard), "{heard:?}");
+    let (response, mut bert) = try_login(&mut rig, "BERT", PASSWORD);
+    assert!(is_accepted(&response), "{response:?}");
     assert_eq!(rig.view.order_server.checks_dropped.read(), 1);
     rig.assert_serves(&mut bert, 1);
     assert_eq!(rig.view.users[0].logins.read(), 0);
@@ -102,13 +102,13 @@ fn while_passwords_are_checked_the_others_are_served_and_nothing_is_allocated() 
     rig.assert_serves(&mut cleo, 1);
     assert!(tickpath_agent::counts_allocations());
     let mut allocated = 0;
-    let heard = loop {
+    let response = loop {
         allocated += rig.allocations_of(1);
-        if let Some(heard) = client.try_hear() {
-            break heard;
+        if let Some(response) = client.try_hear() {
+            break response;
         }
     };
-    assert!(is_accepted(&heard), "{heard:?}");
+    assert!(is_accepted(&response), "{response:?}");
     assert_eq!(allocated, 0);
 }
 
@@ -135,14 +135,14 @@ fn guessing_is_checked_later_and_later_and_never_makes_others_wait() {
         rig.pass(Nanos::from_millis(delay - 20));
         assert_eq!(client.try_hear(), None, "put off");
         // Neither another user of this address nor this user at another address waits.
-        let (heard, bert) = try_login(&mut rig, "BERT", PASSWORD);
-        assert!(is_accepted(&heard), "{heard:?}");
+        let (response, bert) = try_login(&mut rig, "BERT", PASSWORD);
+        assert!(is_accepted(&response), "{response:?}");
         let gone = rig.view.order_server.disconnects.read();
         drop(bert);
         rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() > gone);
         rig.pass(Nanos::from_millis(40));
-        let heard = rig.hear(&mut client);
-        assert_eq!(is_accepted(&heard), password == PASSWORD, "{heard:?}");
+        let response = rig.hear(&mut client);
+        assert_eq!(is_accepted(&response), password == PASSWORD, "{response:?}");
     }
     let server = &rig.view.order_server;
     assert_eq!((server.wrong_passwords.read(), server.logins_refused.read()), (6, 6));
@@ -169,8 +169,8 @@ fn no_number_of_guesses_refuses_the_right_password_where_it_was_used_before() {
     rig.until_true("all logins", |rig| rig.view.order_server.logins_delayed.read() == 10);
     rig.pass(settings.login.delay);
     rig.pass(Nanos::from_millis(40));
-    let heard = rig.hear(&mut anna);
-    assert!(is_accepted(&heard), "{heard:?}");
+    let response = rig.hear(&mut anna);
+    assert!(is_accepted(&response), "{response:?}");
     assert_eq!(rig.view.users[0].wrong_passwords.read(), 32);
 }
 

@@ -52,8 +52,8 @@ pub struct ChannelReport {
     /// Packets that carry other messages than their copies on another line.
     pub disagreements: u64,
     /// Packets whose numbers jumped back without a word, and whose messages were left out: on a line that brought these
-    /// numbers before with other contents, or more than a second ago. Of several in a row those before the one with which
-    /// the numbering was taken to begin anew.
+    /// numbers before with other contents, or more than a second ago. In a run of such packets: those before the one at which
+    /// the numbering was taken to restart.
     pub jumped_back: u64,
     /// Packets that are no part of the sequence: refreshes and the like.
     pub skipped: u64,
@@ -150,7 +150,7 @@ impl Channel {
         self.report.lines[line].1 += 1;
     }
 
-    /// Judges messages `first..first + count` of a line, [`NO_LINE`] for what was asked for, with a digest of their content.
+    /// Judges messages `first..first + count` of a line, [`NO_LINE`] for requested ones, with a digest of their content.
     pub(crate) fn judge(&mut self, line: usize, first: u64, count: u64, ts_ns: u64, content: u32) -> Verdict {
         let next = *self.next.get_or_insert_with(|| {
             self.report.first_sequence = first;

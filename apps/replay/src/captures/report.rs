@@ -58,7 +58,7 @@ impl CaptureReport {
         ))
     }
 
-    /// Reasons for which the books are incomplete, or cannot be judged, in words.
+    /// Reasons for which the books are incomplete, or cannot be judged, as text.
     pub(super) fn reservations(&self) -> Vec<String> {
         let mut words: Vec<String> = self
             .without_beginning()

@@ -345,7 +345,7 @@ fn times_of_a_venue_that_counts_from_utc_are_shown_so() {
 
 #[test]
 fn snapshots_beside_a_session_are_no_part_of_it() {
-    // A channel of snapshots has the session's name and numbers of its own.
+    // A channel of snapshots has the session's name and its own numbers.
     const SNAPSHOTS: &str = "239.255.26.3:26406";
     let day = Day::small();
     let mut snapshot = Day::default();

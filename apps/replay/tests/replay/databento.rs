@@ -294,7 +294,7 @@ fn a_cut_file_of_levels_is_told() {
         assert_eq!(report.messages, 3);
         assert!(report.contradictions[0].contains("cut short at byte"), "{:?}", report.contradictions);
     }
-    // What is of no size ends the reading, and never the program.
+    // A record with an impossible size ends the reading with an error, never the program.
     let mut damaged = whole.clone();
     let at = whole.len() - 80;
     damaged[at] = 0;

@@ -179,7 +179,7 @@ fn a_pipe_is_waited_for_until_told_to_stop() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let bbo = folder.path().join("b.csv");
     let exports = Exports { bbo: Some(bbo), ..Exports::default() };
-    // Once nobody writes, once somebody wrote a part of a day and did not end.
+    // First without a writer, then with a writer that stopped within the day.
     for is_written in [false, true] {
         let mut writer = is_written.then(|| fs::File::options().read(true).write(true).open(&pipe).unwrap());
         if let Some(writer) = &mut writer {

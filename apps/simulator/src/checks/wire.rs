@@ -56,7 +56,7 @@ fn letter(side: Side) -> u64 {
     })
 }
 
-/// OUCH's price of eight bytes, in which a market order has a price of its own.
+/// OUCH's price of eight bytes, which has a special value for market orders.
 fn long_price(price: Price) -> u64 {
     const MARKET: u64 = 0x7fff_ffff;
     if price == Price::MARKET { MARKET } else { price.0.cast_unsigned() }

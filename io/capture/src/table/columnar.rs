@@ -27,7 +27,7 @@ const GROUP_ROWS: usize = 65_536;
 const DECIMAL_PRECISION: i32 = 18;
 /// Decimals of a price: those of the finest recordings.
 const DECIMAL_SCALE: u8 = 9;
-/// What those digits hold.
+/// The largest number with those digits.
 const DECIMAL_MAX: u64 = 10_u64.pow(DECIMAL_PRECISION as u32) - 1;
 
 /// The values of one column in the group that is being filled.

@@ -119,7 +119,7 @@ pub struct TableWriter {
     /// `None` once it is finished or has failed.
     sink: Option<Sink>,
     row_count: u64,
-    /// Where the table is until it is whole; `None` for what is not a regular file.
+    /// The file that holds the table until it is complete; `None` if the output is not a regular file.
     part: Option<PartFile>,
 }
 

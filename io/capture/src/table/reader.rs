@@ -126,8 +126,8 @@ pub struct Converted {
 
 /// Writes a table of exported rows in the format that the other's name tells: CSV as Parquet, or the other way, or as it is.
 ///
-/// Every value is checked to be what its column holds. Memory is constant. `observer` is told the progress every thousand
-/// rows. When told to stop nothing is written and the answer is `None`. CSV may be compressed by gzip or Zstandard. Its
+/// Every value is checked against the type of its column. Memory is constant. `observer` receives the progress every thousand
+/// rows. After a stop nothing is written and the result is `None`. CSV may be compressed by gzip or Zstandard. Its
 /// times count from 1970-01-01 UTC when the first of them says so.
 ///
 /// # Errors
@@ -139,7 +139,7 @@ pub fn convert(
     observer: &mut dyn FnMut(&ConvertProgress),
 ) -> Result<Option<Converted>, ConvertError> {
     match convert_all(from, to, stop, observer) {
-        // What a stop makes of a file that is waited for is no damage.
+        // An error caused by the stop is not damage.
         Err(_) if stop.is_stopped() => Ok(None),
         result => result,
     }

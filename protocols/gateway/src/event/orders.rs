@@ -8,7 +8,7 @@ use crate::{
 };
 
 structures! {
-    /// What became of a request: first of the gateway ([`AckStatus::RECEIVED`], or refused), then of the venue.
+    /// State of a request: first from the gateway ([`AckStatus::RECEIVED`], or refused), then from the venue.
     OrderAck "order_ack" {
         /// The client's id of the order.
         client_order_id: u64,
