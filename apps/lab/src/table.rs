@@ -57,7 +57,7 @@ impl BenchReport {
         format!(
             "{effort}Commit {}, {}; the host took {:.1}% of the time. Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
              and limit in each round, the spread is the least and the greatest round; threads were {cores} and \
-             polled busily; time is that of the {}; a thread that only spun saw, {}.",
+             spun while they waited; time is that of the {}; a thread that only spun saw, {}.",
             self.commit.as_deref().unwrap_or("not known"),
             self.date(),
             host.steal_percent(),
