@@ -1,6 +1,7 @@
 """cryptofeed, which speaks TLS alone, follows the venue's market while one order after another is filled. A line for each
 kind of message with how many came. Arguments: address and port, the file of the authority, and for how many seconds."""
 
+import asyncio
 import json
 import logging
 import os
@@ -41,6 +42,13 @@ class Venue(Deribit):
     rest_endpoints = [RestEndpoint(f"https://{ADDRESS}", routes=Routes([
         f"/api/v2/public/get_instruments?currency={currency}" for currency in ("BTC", "ETH", "USDC", "SOL")
     ]))]
+    logins = 0
+
+    async def authenticate(self, conn):
+        # Its nonce is the millisecond, and a nonce is good once: two connections must not log in in the same one.
+        delay, Venue.logins = 0.1 * Venue.logins, Venue.logins + 1
+        await asyncio.sleep(delay)
+        await super().authenticate(conn)
 
 
 def heard(kind):
@@ -110,8 +118,6 @@ def main():
             failed.append(error)
 
     trader = threading.Thread(target=run)
-    import asyncio
-
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     handler.run(start_loop=False, install_signal_handlers=False)
