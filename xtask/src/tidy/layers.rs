@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn codecs_and_io_use_only_the_small_crates_of_core_except_in_tests() {
-        let reason = "uses of core only core/types, core/timing, core/lockfree, core/faults";
+        let reason = "uses of core only core/types, core/timing, core/lockfree, core/faults, core/admission";
         for layer in ["protocols", "io"] {
             let folder = format!("{layer}/new");
             let expected = format!("{folder}/Cargo.toml:4: {folder} -> core/book: {layer} {reason}");

@@ -158,7 +158,7 @@ fn a_venue_that_is_not_there_keeps_the_trader_from_starting() {
 #[test]
 fn a_venue_that_is_full_ends_the_trader_with_the_reason_when_the_time_is_up() {
     let venue = RunningVenue::with(&VenueSettings { max_connections: 1, ..venue_settings() });
-    let _first = std::net::TcpStream::connect(venue.endpoints.order_entry).unwrap();
+    let first = the_one_client(&venue);
     let mut settings = venue.trader("TRADER", 1);
     settings.config.disconnect_stop = ConfigDuration(Nanos::from_millis(300));
     let start = Instant::now();
@@ -169,15 +169,21 @@ fn a_venue_that_is_full_ends_the_trader_with_the_reason_when_the_time_is_up() {
         assert!(error.contains(words), "{error}");
     }
     assert_eq!(error.lines().count(), 1, "{error}");
+    first.join().unwrap();
+}
+
+/// The one client of a venue that takes no more, logged in.
+fn the_one_client(venue: &RunningVenue) -> Trader {
+    let quiet = RandomStrategy::new(2, Default::default());
+    let trader = Trader::start(&venue.trader("RIVAL", 2), quiet.into(), TscClock::system()).unwrap();
+    until("the first login", || trader.view().gateway.logged_in.read() == 1);
+    trader
 }
 
 #[test]
 fn what_an_agent_got_over_can_be_read_from_outside() {
     let venue = RunningVenue::with(&VenueSettings { max_connections: 1, ..venue_settings() });
-    // The one client that the venue takes.
-    let quiet = RandomStrategy::new(2, Default::default());
-    let first = Trader::start(&venue.trader("RIVAL", 2), quiet.into(), TscClock::system()).unwrap();
-    until("the first login", || first.view().gateway.logged_in.read() == 1);
+    let first = the_one_client(&venue);
     let strategy = RandomStrategy::new(1, Default::default());
     let trader = Trader::start(&venue.trader("TRADER", 1), strategy.into(), TscClock::system()).unwrap();
     until("the refusal", || trader.last_errors().next().is_some());
