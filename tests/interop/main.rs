@@ -115,8 +115,9 @@ fn cryptofeed_follows_a_market_over_tls() {
     let (venue, address) = start_deribit_web(folder.path(), "wss");
     let args = [address.as_str(), &path("ca.pem"), "60"];
     let client = Running::spawn(python::command(python, "cryptofeed_client.py", &args));
-    assert_printed(client.join_within(CRYPTOFEED_PATIENCE));
-    stop_deribit(venue);
+    let client = client.join_within(CRYPTOFEED_PATIENCE);
+    println!("{}", stop_deribit(venue)); // the venue's reasons, where the client fails
+    assert_printed(client);
 }
 
 #[test]
@@ -143,11 +144,12 @@ fn start_deribit_web(folder: &Path, scheme: &str) -> (Running, String) {
     (venue, address)
 }
 
-fn stop_deribit(venue: Running) {
+fn stop_deribit(venue: Running) -> String {
     venue.interrupt();
     let venue = venue.join();
     assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
     assert!(!venue.out.contains("not written down"), "{}", venue.out);
+    venue.out
 }
 
 fn start_deribit(folder: &Path) -> Running {

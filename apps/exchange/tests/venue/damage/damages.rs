@@ -95,10 +95,13 @@ pub fn damage(folder: &Path, random: &mut Random) -> (Target, &'static str, Path
     }
 }
 
-/// Removes every file that says where the log ends: those beside it, and the close mark, which is a segment without records.
+/// Removes every file that says where the log ends: those beside it, the latest snapshot, and the close mark, which is a
+/// segment without records.
 pub fn remove_promises(folder: &Path) {
-    let last = files(folder, |name| name.ends_with(".journal")).pop().unwrap();
-    for name in [ACKNOWLEDGED_FILE, GENERATION_FILE, &last] {
+    let snapshot = files(folder, |name| Target::Snapshot.is(name)).pop();
+    let beside = [ACKNOWLEDGED_FILE, GENERATION_FILE].map(str::to_owned);
+    let close_mark = files(folder, |name| name.ends_with(".journal")).pop();
+    for name in beside.into_iter().chain(close_mark).chain(snapshot) {
         fs::remove_file(folder.join(name)).unwrap();
     }
 }
