@@ -262,5 +262,5 @@ fn the_table_has_a_line_for_each_row_and_its_conditions() {
     assert!(
         notes.contains("\ntsc_read") && words(conditions).join(" ").contains("over 1 interleaved rounds")
     );
-    assert!(conditions.contains("polled busily") && conditions.contains("cpu     "));
+    assert!(conditions.contains("spun while they waited") && conditions.contains("cpu     "));
 }

@@ -122,7 +122,9 @@ pub fn open<S: Storage>(
         state_hash: 0,
     };
     let snapshot = promise.recorded.and_then(|recorded| recorded.snapshot);
-    let snapshot = snapshot.filter(|snapshot| snapshot.sequence <= last);
+    let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
+    // A snapshot may be on the disk and not noted: a log that begins anew after it is not held against an older one.
+    let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
     let acknowledged =
         acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;
     let shared = Arc::new(Shared::default());

@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common;
-use crate::common::{append_to, check_records, open_with, payload, segments, session, settle, written};
+use crate::common::{
+    append_to, check_records, close, config, open_with, payload, segments, session, settle, written,
+};
 use tickpath_journal::{
-    DiskFaults, FaultyDisk, OpenError, Policy, SessionName, SnapshotDamage, Snapshots, State, Storage,
+    ACKNOWLEDGED_FILE, DiskFaults, FaultyDisk, InspectOptions, OpenError, Policy, SessionName,
+    SnapshotDamage, Snapshots, State, Storage, open,
 };
 use tickpath_types::Sequence;
 
@@ -193,4 +196,30 @@ fn the_newest_snapshot_is_known_without_its_file() {
     snapshots.write(Sequence(60), 180, &state(60)).unwrap();
     assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped, []);
     drop(opened);
+}
+
+/// The process ended between the name of a snapshot and the note of it; then the log lost its end, which was accepted.
+#[test]
+fn a_log_that_begins_anew_after_a_snapshot_that_is_not_noted_opens_again() {
+    let disk = written(Policy::Group, 100);
+    let snapshots = Snapshots::new(disk.clone(), session());
+    snapshots.write(Sequence(60), 1, &state(60)).unwrap();
+    let noted = disk.contents(ACKNOWLEDGED_FILE).unwrap();
+    snapshots.write(Sequence(90), 2, &state(90)).unwrap();
+    disk.put(ACKNOWLEDGED_FILE, noted);
+    let last = segments(&disk).pop().unwrap();
+    disk.remove(&last).unwrap();
+    let cut = segments(&disk).pop().unwrap();
+    let bytes = disk.contents(&cut).unwrap();
+    disk.put(&cut, bytes[..bytes.len() / 2].to_vec());
+    assert!(open_with(&disk, Policy::Group).is_err(), "what was acknowledged is missing");
+    let options = InspectOptions { from: Sequence(91), accept_loss: true, session: Some(session()) };
+    let mut opened = open(&disk, session(), config(Policy::Group), &options).unwrap();
+    assert_eq!(opened.journal.last_appended(), Sequence(90));
+    append_to(&mut opened, 95);
+    settle(&mut opened);
+    close(opened);
+    let options = InspectOptions { accept_loss: false, ..options };
+    let again = open(&disk, session(), config(Policy::Group), &options).unwrap();
+    assert_eq!((again.found.first_sequence(), again.journal.last_appended()), (Sequence(91), Sequence(95)));
 }
