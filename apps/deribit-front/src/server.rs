@@ -464,15 +464,18 @@ impl DeribitServer {
             client.stage = if is_excess { Stage::Excess } else { Stage::Waiting };
         }
         let count = self.take_messages(key, now);
-        if self.clients.get(&key).is_some_and(|client| client.stage == Stage::Anonymous) {
-            self.enter(key, peer, now);
+        // Its login may have come with its first request.
+        if let Some(stage @ (Stage::Anonymous | Stage::LoggedIn)) =
+            self.clients.get(&key).map(|client| client.stage)
+        {
+            self.enter(key, peer, stage, now);
         }
         count
     }
 
     /// The first request of a connection has come. Where there is no capacity, one that is not logged in gives way: the
     /// oldest of the address that has the most.
-    fn enter(&mut self, key: u64, peer: Ipv4Addr, now: Nanos) {
+    fn enter(&mut self, key: u64, peer: Ipv4Addr, stage: Stage, now: Nanos) {
         self.pre_login.remove(key);
         if self.clients.len() - self.pre_login.len() > self.max_connections {
             let Some(oldest) = self.anonymous.oldest_of_crowd() else {
@@ -482,7 +485,9 @@ impl DeribitServer {
             self.counters.evicted.add(1);
             self.forget(oldest, now);
         }
-        self.anonymous.admit(now, key, peer);
+        if stage == Stage::Anonymous {
+            self.anonymous.admit(now, key, peer);
+        }
     }
 
     fn take_messages(&mut self, key: u64, now: Nanos) -> usize {

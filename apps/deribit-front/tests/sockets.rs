@@ -18,6 +18,9 @@ use tickpath_web::{
     ByteClient, ByteConnection, ByteTarget, Target, TlsClient, WebEvent, WebLimits, WebSocketClient,
 };
 
+const UPGRADE: &str = "GET /ws/api/v2 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                       Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
 /// A venue by one kind of socket.
 struct Door {
     venue: Running,
@@ -323,9 +326,7 @@ fn an_address_has_as_many_connections_as_the_file_says_and_is_told_so() {
     let (status, reply) = door.ask("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n");
     assert_eq!((status, &reply["error"]["code"]), (429, &10_028.into()));
     assert_eq!(reply["error"]["data"]["reason"], "the address has as many connections as it may");
-    let upgrade = "GET /ws/api/v2 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    assert_eq!(door.ask(upgrade).0, 429);
+    assert_eq!(door.ask(UPGRADE).0, 429);
     wait("the count", || door.venue.view.door.refused.read() == 2);
     let _ = first.send("[]");
     assert_eq!(code_of_next(&mut first), -32600, "who is there goes on");
@@ -343,6 +344,45 @@ fn an_address_has_as_many_connections_as_the_file_says_and_is_told_so() {
         assert_eq!(code_of_next(web), -32600);
     }
     door.venue.stop();
+}
+
+/// The login comes with the upgrade, in one read: the connection is a client's, and the bounds of others do not hold for it.
+#[test]
+fn a_login_right_behind_the_upgrade_ends_the_time_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = |text: String| text + "\n[pre_login]\ndeadline = '1s'\n";
+    let door = Door { venue: start_with(folder.path(), short), trust: None };
+    let mut peer = door.peer();
+    let mut bytes = UPGRADE.as_bytes().to_vec();
+    let login = r#"{"jsonrpc":"2.0","id":1,"method":"public/auth","params":{"grant_type":"client_credentials","client_id":"anna","client_secret":"test"}}"#;
+    bytes.extend(masked(login));
+    peer.send(&bytes);
+    let heard = |peer: &mut Peer, text: &str| {
+        wait(text, || {
+            assert!(peer.read(), "closed");
+            String::from_utf8_lossy(&peer.received).contains(text)
+        });
+    };
+    heard(&mut peer, "access_token");
+    // A silent one that came later is closed when its time is over: then that of the login would be over too.
+    let _silent = TcpStream::connect(door.venue.address).unwrap();
+    wait("the end of a silent one", || door.venue.view.door.evicted.read() > 0);
+    assert_eq!(door.venue.view.door.evicted.read(), 1);
+    peer.send(&masked(r#"{"jsonrpc":"2.0","id":2,"method":"public/get_time","params":{}}"#));
+    heard(&mut peer, "\"id\":2");
+    door.venue.stop();
+}
+
+/// A frame of a client, with a mask of zeroes.
+fn masked(text: &str) -> Vec<u8> {
+    let len = u16::try_from(text.len()).unwrap();
+    let mut frame = match len {
+        ..126 => vec![0x81, 0x80 | len as u8],
+        _ => [&[0x81, 0x80 | 126], &len.to_be_bytes()[..]].concat(),
+    };
+    frame.extend([0; 4]);
+    frame.extend(text.as_bytes());
+    frame
 }
 
 #[test]
