@@ -1,6 +1,7 @@
 //! The sockets of clients that speak FIX.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ const READY_MAX: usize = 64;
 const ACCEPTS_PER_RUN: usize = 64;
 /// Bytes that the kernel takes for one client at most before it has them.
 const KERNEL_BYTES_MAX: usize = 256 << 10;
+/// Room for the first bytes of a client: a logon, mostly.
+const FIRST_LEN: usize = 4_096;
 /// So long may a client whose session is over take to read what it was sent last.
 const LINGER: Nanos = Nanos::from_secs(1);
 
@@ -45,13 +48,43 @@ struct Client {
     connection: ByteConnection,
     /// Where it comes from.
     peer: Ipv4Addr,
+    /// From its first bytes on.
+    session: Option<ClientSession>,
+    /// When the connection is closed, its session being over.
+    closes_at: Option<Nanos>,
+    is_lost: bool,
+}
+
+/// A client that has said something. Its buffers are what a connection costs, and one that is silent has none.
+struct ClientSession {
     /// The front's number.
     number: u64,
     received: Box<[u8]>,
     received_len: usize,
-    /// When the connection is closed, its session being over.
-    closes_at: Option<Nanos>,
-    is_lost: bool,
+}
+
+impl Client {
+    fn number(&self) -> Option<u64> {
+        self.session.as_ref().map(|session| session.number)
+    }
+
+    /// Reads as much as there is room for; `None` when there is nothing.
+    fn read(&mut self, front: &mut Front, now: Nanos) -> io::Result<Option<usize>> {
+        if let Some(ClientSession { received, received_len, .. }) = &mut self.session {
+            let count = self.connection.read(&mut received[*received_len..])?;
+            *received_len += count.unwrap_or(0);
+            return Ok(count);
+        }
+        let mut first = [0; FIRST_LEN];
+        let count = self.connection.read(&mut first)?;
+        if let Some(count) = count {
+            let mut received = vec![0; FIX_MESSAGE_MAX].into_boxed_slice();
+            received[..count].copy_from_slice(&first[..count]);
+            let number = front.open_from(self.peer, Transport::Fix, now.0 / 1_000);
+            self.session = Some(ClientSession { number, received, received_len: count });
+        }
+        Ok(count)
+    }
 }
 
 /// The acceptor and its connections.
@@ -150,15 +183,7 @@ impl FixDoor {
             }
             self.counters.connections.add(1);
             self.pre_login.admit(now, key, peer);
-            let client = Client {
-                peer,
-                connection,
-                number: front.open_from(peer, Transport::Fix, now.0 / 1_000),
-                received: vec![0; FIX_MESSAGE_MAX].into_boxed_slice(),
-                received_len: 0,
-                closes_at: None,
-                is_lost: false,
-            };
+            let client = Client { peer, connection, session: None, closes_at: None, is_lost: false };
             self.clients.insert(key, client);
         }
         ACCEPTS_PER_RUN
@@ -177,8 +202,8 @@ impl FixDoor {
     fn evict(&mut self, key: u64, front: &mut Front, now: Nanos) {
         self.counters.evicted.add(1);
         self.pre_login.remove(key);
-        if let Some(client) = self.clients.remove(&key) {
-            front.close(client.number, now.0 / 1_000);
+        if let Some(number) = self.clients.remove(&key).and_then(|client| client.number()) {
+            front.close(number, now.0 / 1_000);
         }
     }
 
@@ -193,28 +218,30 @@ impl FixDoor {
     /// Takes what a client sent, at most as much as its buffer holds.
     fn receive(&mut self, key: u64, front: &mut Front, now: Nanos) -> usize {
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
-        let Client { connection, number, received, received_len, is_lost, .. } = &mut *client;
         let mut work = 0;
         // The buffer holds the longest message, so there is room whenever all whole messages are taken.
-        while !*is_lost && front.poll_outage(*number).is_none() {
-            if work >= received.len() {
+        while !client.is_lost && client.number().is_none_or(|number| front.poll_outage(number).is_none()) {
+            if work >= FIX_MESSAGE_MAX {
                 self.again.push(key);
                 break;
             }
-            match connection.read(&mut received[*received_len..]) {
+            match client.read(front, now) {
                 Ok(None) => break,
-                Ok(Some(count)) => {
-                    *received_len += count;
-                    work += count;
-                    let done = front.handle_fix(*number, &received[..*received_len], now.0 / 1_000);
-                    received.copy_within(done..*received_len, 0);
-                    *received_len -= done;
+                Ok(Some(count)) => work += count,
+                Err(_) => {
+                    client.is_lost = true;
+                    break;
                 }
-                Err(_) => *is_lost = true,
+            }
+            if let Some(ClientSession { number, received, received_len }) = &mut client.session {
+                let done = front.handle_fix(*number, &received[..*received_len], now.0 / 1_000);
+                received.copy_within(done..*received_len, 0);
+                *received_len -= done;
             }
         }
-        let (number, peer) = (client.number, client.peer);
-        if work > 0 && front.is_logged_in(number) && self.pre_login.remove(key) && !self.may_stay(peer) {
+        let (number, peer) = (client.number(), client.peer);
+        let is_logged_in = work > 0 && number.is_some_and(|number| front.is_logged_in(number));
+        if is_logged_in && self.pre_login.remove(key) && !self.may_stay(peer) {
             self.counters.refused.add(1);
             if let Some(client) = self.clients.get_mut(&key) {
                 client.is_lost = true;
@@ -229,17 +256,20 @@ impl FixDoor {
         let (mut work, mut has_unsent) = (0, false);
         let pre_login = &mut self.pre_login;
         self.clients.retain(|key, client| {
-            let outage = front.poll_outage(client.number);
+            let number = client.number();
+            let outage = number.and_then(|number| front.poll_outage(number));
             if outage == Some(Outage::Silent) {
                 return true;
             }
             client.is_lost |= outage == Some(Outage::Cut);
-            let output = front.fix_output(client.number);
-            if !client.is_lost && !output.is_empty() {
-                match client.connection.write(output) {
+            if let Some(number) = number
+                && !client.is_lost
+                && !front.fix_output(number).is_empty()
+            {
+                match client.connection.write(front.fix_output(number)) {
                     Ok(count) => {
                         work += count;
-                        front.handle_fix_sent(client.number, count, now.0 / 1_000);
+                        front.handle_fix_sent(number, count, now.0 / 1_000);
                     }
                     Err(_) => client.is_lost = true,
                 }
@@ -250,20 +280,22 @@ impl FixDoor {
                     client.is_lost = true;
                     true
                 });
-            let is_broken = client.is_lost && !front.is_fix_over(client.number);
-            if front.is_fix_over(client.number) {
-                let is_told = is_sent && front.fix_output(client.number).is_empty();
+            let is_over = number.is_some_and(|number| front.is_fix_over(number));
+            let is_broken = client.is_lost && !is_over;
+            let has_output = number.is_some_and(|number| !front.fix_output(number).is_empty());
+            if is_over {
                 let closes_at = *client.closes_at.get_or_insert(now + LINGER);
-                client.is_lost |= is_told || now >= closes_at;
+                client.is_lost |= (is_sent && !has_output) || now >= closes_at;
             }
             if client.is_lost {
                 self.counters.broken.add(u64::from(is_broken));
                 pre_login.remove(*key);
                 client.connection.close();
-                front.close(client.number, now.0 / 1_000);
+                if let Some(number) = number {
+                    front.close(number, now.0 / 1_000);
+                }
             }
-            has_unsent |= !client.is_lost
-                && (!is_sent || client.closes_at.is_some() || !front.fix_output(client.number).is_empty());
+            has_unsent |= !client.is_lost && (!is_sent || client.closes_at.is_some() || has_output);
             !client.is_lost
         });
         self.has_unsent = has_unsent;
