@@ -123,7 +123,7 @@ pub fn open<S: Storage>(
     };
     let snapshot = promise.recorded.and_then(|recorded| recorded.snapshot);
     let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
-    // A snapshot may be on the disk and not noted: a log that begins anew after it is not held against an older one.
+    // A snapshot can exist without its note: a log that restarts after it must not be compared with an older one.
     let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
     let acknowledged =
         acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;

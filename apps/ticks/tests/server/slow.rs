@@ -24,7 +24,7 @@ fn fall_behind(server: &Server, client: &mut Client) {
     }
 }
 
-/// Ticks that were left out, as the client was told so far: the first time the server leaves out but a part of its backlog.
+/// The number of ticks left out so far. The first report covers only part of the backlog.
 fn skipped(client: &Client) -> u64 {
     client.heard.skipped.iter().map(|skipped| skipped.count.get()).sum()
 }
