@@ -1,6 +1,7 @@
 //! Commands by the Unix socket, and a whole run with its report.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -16,13 +17,11 @@ use tickpath_types::{
     Symbol, SystemEventCode,
 };
 
-#[test]
-fn a_running_handler_answers_and_reports_at_its_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("feed.sock");
+/// A handler of one line, at a free group, with its admin socket.
+fn one_channel(socket: &Path) -> (LiveConfig, SocketAddrV4) {
     let group = free_multicast_group().unwrap();
     let mut config = LiveConfig::default();
-    config.admin.socket = Some(socket.clone());
+    config.admin.socket = Some(socket.to_owned());
     config.channels.push(ChannelSection {
         line_a: Some(group),
         max_instruments: 4,
@@ -30,6 +29,14 @@ fn a_running_handler_answers_and_reports_at_its_end() {
         ..ChannelSection::new("one", ProtocolName::Itch)
     });
     config.finish().unwrap();
+    (config, group)
+}
+
+#[test]
+fn a_running_handler_answers_and_reports_at_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("feed.sock");
+    let (config, group) = one_channel(&socket);
     let missing = ask(&socket, "status").unwrap_err().to_string();
     assert!(missing.contains("no feed handler listens"), "{missing}");
 
@@ -85,16 +92,7 @@ fn a_running_handler_answers_and_reports_at_its_end() {
 fn messages_that_were_lost_for_good_are_a_fault_whatever_the_books_say() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("feed.sock");
-    let group = free_multicast_group().unwrap();
-    let mut config = LiveConfig::default();
-    config.admin.socket = Some(socket.clone());
-    config.channels.push(ChannelSection {
-        line_a: Some(group),
-        max_instruments: 4,
-        max_orders: 64,
-        ..ChannelSection::new("one", ProtocolName::Itch)
-    });
-    config.finish().unwrap();
+    let (config, group) = one_channel(&socket);
     let stop = StopSignal::new();
     let stopper = stop.clone();
     let handler = std::thread::spawn(move || run(&config, None, &stop, None, |_| {}).unwrap());
