@@ -546,6 +546,7 @@ impl DeribitServer {
                     let number = self.front.open_from(peer, Transport::Http, now_us);
                     client.number = Some(number);
                     let call = HttpCall {
+                        connection: key,
                         method: request.method(),
                         target: request.target(),
                         path: request.path(),

@@ -18,6 +18,8 @@ use crate::pending::{ReplyTo, RequestId};
 const BASE: &str = "/api/v2/";
 /// A request over HTTP.
 pub struct HttpCall<'a> {
+    /// Names the connection that it came over, among all.
+    pub connection: u64,
     /// `GET` or `POST`.
     pub method: &'a str,
     /// Path and query as they came, for the signature.
@@ -38,7 +40,7 @@ impl Front {
         self.now_us = now_us;
         if let Some(header) = call.authorization {
             let signed = HttpRequest { method: call.method, uri: call.target, body: call.body };
-            if let Err(fault) = self.authorize_http(number, header, signed) {
+            if let Err(fault) = self.authorize_http(number, header, call.connection, signed) {
                 self.counters.logins_refused.add(1);
                 return self.refuse_http(number, fault);
             }

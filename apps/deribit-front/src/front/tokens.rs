@@ -1,6 +1,6 @@
 //! Tokens that were given out, and nonces that were used.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use tickpath_deribit::sign::{SIGNATURE_VALID_MS, client_signature};
 
@@ -72,7 +72,8 @@ pub(super) struct Tokens {
 /// Nonces of a key.
 #[derive(Default)]
 struct Nonces {
-    used: HashSet<String>,
+    /// With the connection that may use it again, if one may.
+    used: HashMap<String, Option<u64>>,
     /// With when they may be forgotten, in milliseconds.
     order: VecDeque<(u64, String)>,
 }
@@ -207,15 +208,26 @@ impl Tokens {
         }
     }
 
-    /// Takes note of a nonce; false when it was used, or when there are too many.
-    pub(super) fn use_nonce(&mut self, key: usize, nonce: &str, timestamp: u64, now_ms: u64) -> bool {
+    /// Takes note of a nonce, which `connection` may use again; false when it was used, or when there are too many.
+    pub(super) fn use_nonce(
+        &mut self,
+        key: usize,
+        nonce: &str,
+        connection: Option<u64>,
+        timestamp: u64,
+        now_ms: u64,
+    ) -> bool {
         let Nonces { used, order } = self.nonces.entry(key).or_default();
         while let Some((_, nonce)) = order.pop_front_if(|(until, _)| *until < now_ms) {
             used.remove(&nonce);
         }
-        if used.len() >= NONCES_MAX || !used.insert(nonce.to_owned()) {
+        if let Some(first) = used.get(nonce) {
+            return connection.is_some() && *first == connection;
+        }
+        if used.len() >= NONCES_MAX {
             return false;
         }
+        used.insert(nonce.to_owned(), connection);
         order.push_back((timestamp.max(now_ms) + 2 * SIGNATURE_VALID_MS, nonce.to_owned()));
         true
     }
@@ -241,11 +253,25 @@ mod tests {
     fn a_key_with_many_nonces_stands_in_no_others_way() {
         let mut tokens = Tokens::new([0; 32]);
         for number in 0..NONCES_MAX {
-            assert!(tokens.use_nonce(0, &number.to_string(), 0, 0));
+            assert!(tokens.use_nonce(0, &number.to_string(), None, 0, 0));
         }
-        assert!(!tokens.use_nonce(0, "more", 0, 0) && tokens.use_nonce(1, "more", 0, 0));
-        assert!(!tokens.use_nonce(1, "more", 0, 0), "used");
-        assert!(tokens.use_nonce(0, "more", 0, 2 * SIGNATURE_VALID_MS + 1), "the old ones are forgotten");
+        assert!(!tokens.use_nonce(0, "more", None, 0, 0) && tokens.use_nonce(1, "more", None, 0, 0));
+        assert!(!tokens.use_nonce(1, "more", None, 0, 0), "used");
+        assert!(
+            tokens.use_nonce(0, "more", None, 0, 2 * SIGNATURE_VALID_MS + 1),
+            "the old ones are forgotten"
+        );
+    }
+
+    #[test]
+    fn a_signature_is_good_again_only_on_its_connection() {
+        let mut tokens = Tokens::new([0; 32]);
+        assert!(tokens.use_nonce(0, "signature", Some(1), 0, 0));
+        assert!(tokens.use_nonce(0, "signature", Some(1), 0, 0));
+        assert!(
+            !tokens.use_nonce(0, "signature", Some(2), 0, 0) && !tokens.use_nonce(0, "signature", None, 0, 0)
+        );
+        assert!(tokens.use_nonce(0, "nonce", None, 0, 0) && !tokens.use_nonce(0, "nonce", None, 0, 0));
     }
 
     #[test]

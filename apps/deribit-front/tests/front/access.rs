@@ -182,6 +182,7 @@ fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
         let number = venue.front.open(Transport::Http, venue.now_us);
         let path = "/api/v2/private/get_positions";
         let call = HttpCall {
+            connection: 1,
             method: "GET",
             target: path,
             path,

@@ -47,6 +47,7 @@ fn what_needs_a_connection_is_refused_over_http() {
     ] {
         let number = venue.front.open(Transport::Http, venue.now_us);
         let call = HttpCall {
+            connection: 1,
             method: "GET",
             target: path,
             path,
@@ -67,8 +68,15 @@ fn what_is_no_method_costs_as_well() {
         let mut venue = Venue::new();
         let mut ask = || {
             let number = venue.front.open(Transport::Http, venue.now_us);
-            let call =
-                HttpCall { method, target: path, path, query: Vec::new(), authorization: None, body: b"" };
+            let call = HttpCall {
+                connection: 1,
+                method,
+                target: path,
+                path,
+                query: Vec::new(),
+                authorization: None,
+                body: b"",
+            };
             venue.front.handle_http(number, &call, venue.now_us);
             let reply = venue.frames(number).remove(0);
             venue.front.close(number, venue.now_us);

@@ -17,7 +17,15 @@ fn get(venue: &mut Venue, id: &str, method: &str, query: &[(&str, &str)]) -> Val
     let path = format!("/api/v2/{method}");
     let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let authorization = method.starts_with("private/").then_some(basic.as_str());
-    let call = HttpCall { method: "GET", target: &path, path: &path, query, authorization, body: b"" };
+    let call = HttpCall {
+        connection: 1,
+        method: "GET",
+        target: &path,
+        path: &path,
+        query,
+        authorization,
+        body: b"",
+    };
     venue.front.handle_http(number, &call, venue.now_us);
     venue.settle();
     let reply = venue.frames(number).pop().expect("an answer");

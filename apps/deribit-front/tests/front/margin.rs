@@ -161,7 +161,7 @@ fn short(venue: &mut Venue, accounts: &[(u64, u16)]) -> Option<(u16, String)> {
 }
 
 fn get<'a>(path: &'a str, authorization: Option<&'a str>) -> HttpCall<'a> {
-    HttpCall { method: "GET", target: path, path, query: Vec::new(), authorization, body: b"" }
+    HttpCall { connection: 1, method: "GET", target: path, path, query: Vec::new(), authorization, body: b"" }
 }
 
 #[test]

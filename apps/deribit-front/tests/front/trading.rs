@@ -437,6 +437,7 @@ fn http_answers_one_request() {
     let mut venue = Venue::new();
     let anna = venue.front.open(Transport::Http, venue.now_us);
     let call = tickpath_deribit_front::HttpCall {
+        connection: 1,
         method: "GET",
         target: "/api/v2/private/get_open_orders?kind=future",
         path: "/api/v2/private/get_open_orders",
