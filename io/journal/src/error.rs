@@ -14,7 +14,7 @@ pub enum HeaderDamage {
     /// It does not begin as a segment does, or is too short.
     #[error("not a journal segment")]
     Magic,
-    /// A later version of the program wrote it, or it is damaged.
+    /// A later version of the program wrote it.
     #[error(
         "journal version {version}, which this program cannot read: use the version of the program that wrote it, or put \
          the file back from a copy"
@@ -205,8 +205,8 @@ pub enum OpenError {
         /// Whose it should be.
         expected: SessionName,
     },
-    /// Restore the file from a copy. Nothing after this is known to be right.
-    #[error("{file} is damaged at byte 0: {damage}")]
+    /// Restore the file from a copy, or use the version of the program that wrote it.
+    #[error("{file} cannot be read: {damage}")]
     Header {
         /// The segment.
         file: String,
@@ -258,8 +258,8 @@ pub enum OpenError {
     /// Put the file back from a copy, use the version of the program that wrote it, or begin another session: without
     /// the file nobody knows how often acknowledged records were lost.
     #[error(
-        "{file} is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, accept by \
-         --accept-loss that acknowledged records may be lost, or begin another session"
+        "{file} is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, begin another \
+         session, or, where the file acknowledged is whole, accept by --accept-loss that acknowledged records may be lost"
     )]
     Generation {
         /// The file.

@@ -181,7 +181,7 @@ impl SegmentHeader {
         let (header_len, record_header_len) = match version {
             1 => (HEADER_LEN_1, RECORD_HEADER_LEN_1),
             2 => (HEADER_LEN, RECORD_HEADER_LEN),
-            // A damaged version is told as one that is unknown, which is true as well.
+            _ if is_either_version_damaged(bytes) => return Err(HeaderDamage::Checksum),
             _ => return Err(HeaderDamage::Version { version }),
         };
         if bytes.len() < header_len {
@@ -211,6 +211,15 @@ impl SegmentHeader {
         };
         Ok((header, Layout { header_len, record_header_len, seed: if is_1 { 0 } else { seed } }))
     }
+}
+
+/// True when the header is right with another version in it: no later version's, but damaged there.
+fn is_either_version_damaged(bytes: &[u8]) -> bool {
+    [(1_u16, HEADER_LEN_1), (2, HEADER_LEN)].into_iter().any(|(version, len)| {
+        let Some(bytes) = bytes.get(..len) else { return false };
+        let repaired = [&bytes[..8], &version.to_le_bytes(), &bytes[10..len - 4]].concat();
+        crc32c::crc32c(&repaired) == u32::from_le_bytes(chunk(bytes, len - 4))
+    })
 }
 
 impl Layout {

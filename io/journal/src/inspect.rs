@@ -23,6 +23,8 @@ pub struct InspectOptions {
 pub struct Inspection {
     /// Whose log it is; `None` when it is empty.
     pub session: Option<SessionName>,
+    /// Segments before these, which are lost because the header of one is damaged, and which a snapshot covers.
+    pub covered: Vec<String>,
     /// Its segments, in order; none after a torn one.
     pub segments: Vec<Segment>,
     /// Records that were read and found good.
@@ -98,7 +100,7 @@ impl Inspection {
 pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Inspection, OpenError> {
     // Before the log: one that is written meanwhile has what was acknowledged by then.
     let recorded = acknowledged::read(storage);
-    let (files, unreadable) = open_all(storage, options)?;
+    let Opened { covered, files, unreadable } = open_all(storage, options)?;
     let session = files.first().map(|file| file.reader.header.session).or(options.session);
     let session = match (session, &recorded) {
         (None, Ok(Some(recorded))) => Some(recorded.acknowledged.session),
@@ -110,6 +112,7 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
     }
     let mut inspection = Inspection {
         session: files.first().map(|file| file.reader.header.session),
+        covered,
         segments: Vec::new(),
         records_read: 0,
         torn: None,
@@ -147,7 +150,7 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
         return Err(lost_end(&inspection, &promise));
     }
     if let Some(unreadable) = unreadable {
-        add_unreadable(&mut inspection, unreadable);
+        add_unreadable(&mut inspection, unreadable)?;
     }
     Ok(inspection)
 }
@@ -162,10 +165,21 @@ fn lost_end(inspection: &Inspection, promise: &Promise) -> OpenError {
 }
 
 /// The loss of segments is accepted, of which the first has no header: they go, with the tail before them if there is one.
-fn add_unreadable(inspection: &mut Inspection, unreadable: Unreadable) {
-    let Unreadable { damage, files } = unreadable;
+fn add_unreadable<S: Storage>(
+    inspection: &mut Inspection,
+    unreadable: Unreadable<S>,
+) -> Result<(), OpenError> {
+    let Unreadable { damage, file, later } = unreadable;
+    let (mut files, mut later_records) = (vec![file], 0);
+    for (name, segment) in later {
+        later_records += segment.map_or(Ok(0), |mut file| file.survey_rest().map(|rest| rest.records))?;
+        files.push(name);
+    }
     match &mut inspection.torn {
-        Some(torn) => torn.later_files.extend(files),
+        Some(torn) => {
+            torn.later_records += later_records;
+            torn.later_files.extend(files);
+        }
         None => {
             let last = inspection.segments.last();
             inspection.torn = Some(TornTail {
@@ -174,11 +188,12 @@ fn add_unreadable(inspection: &mut Inspection, unreadable: Unreadable) {
                 sequence: last.map_or(Sequence(1), |last| last.last_sequence.next()),
                 damage: RecordDamage::Header(damage),
                 was_acknowledged: true,
-                later_records: 0,
+                later_records,
                 later_files: files,
             });
         }
     }
+    Ok(())
 }
 
 /// The session of the log in a folder, by the headers of its segments, or else by the file with the last acknowledged
@@ -187,7 +202,8 @@ fn add_unreadable(inspection: &mut Inspection, unreadable: Unreadable) {
 /// # Errors
 /// [`OpenError`] when a later version wrote a segment, segments are of different sessions, or the system refuses.
 pub fn session_of<S: Storage>(storage: &S) -> Result<Option<SessionName>, OpenError> {
-    let (files, _) = open_all(storage, &InspectOptions { accept_loss: true, ..InspectOptions::default() })?;
+    let Opened { files, .. } =
+        open_all(storage, &InspectOptions { accept_loss: true, ..InspectOptions::default() })?;
     if let Some(file) = files.first() {
         return Ok(Some(file.reader.header.session));
     }
@@ -262,19 +278,28 @@ impl<S: Storage> OpenSegment<S> {
     }
 }
 
-/// Segments from the first one on whose header is damaged.
-struct Unreadable {
-    damage: HeaderDamage,
-    files: Vec<String>,
+/// The segments of a log.
+struct Opened<S: Storage> {
+    /// See [`Inspection::covered`].
+    covered: Vec<String>,
+    files: Vec<OpenSegment<S>>,
+    unreadable: Option<Unreadable<S>>,
 }
 
-/// Opens every segment and checks its header, up to the first damaged one if a loss is accepted.
-fn open_all<S: Storage>(
-    storage: &S,
-    options: &InspectOptions,
-) -> Result<(Vec<OpenSegment<S>>, Option<Unreadable>), OpenError> {
+/// A segment whose header is damaged.
+struct Unreadable<S: Storage> {
+    damage: HeaderDamage,
+    file: String,
+    /// Those after it, as far as their headers are good.
+    later: Vec<(String, Option<OpenSegment<S>>)>,
+}
+
+/// Opens every segment and checks its header. If a loss is accepted, one whose header is damaged may be among those that a
+/// snapshot covers, or ends the log.
+fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<S>, OpenError> {
+    let mut covered = Vec::new();
     let mut files: Vec<OpenSegment<S>> = Vec::new();
-    let mut unreadable: Option<Unreadable> = None;
+    let mut unreadable: Option<Unreadable<S>> = None;
     for first in list_segments(storage)? {
         let name = segment_name(first);
         let file = OpenSegment::open(storage, &name)?;
@@ -283,12 +308,24 @@ fn open_all<S: Storage>(
             found => Err(HeaderDamage::Name { found }),
         });
         match (file, &mut unreadable) {
-            (_, Some(unreadable)) => unreadable.files.push(name),
-            (Ok(file), None) => files.push(file),
-            (Err(damage), None) if options.accept_loss && !matches!(damage, HeaderDamage::Version { .. }) => {
-                unreadable = Some(Unreadable { damage, files: vec![name] });
+            (Ok(file), Some(before)) if first <= options.from => {
+                covered.extend(files.drain(..).map(|file| file.name));
+                covered.push(std::mem::take(&mut before.file));
+                covered.extend(before.later.drain(..).map(|(name, _)| name));
+                (files, unreadable) = (vec![file], None);
             }
-            (Err(damage), None) => return Err(OpenError::Header { file: name, damage }),
+            (file, Some(unreadable)) => unreadable.later.push((name, file.ok())),
+            (Ok(file), None) => files.push(file),
+            (Err(damage @ HeaderDamage::Version { .. }), None) => {
+                return Err(OpenError::Header { file: name, damage });
+            }
+            (Err(damage), None) if options.accept_loss => {
+                unreadable = Some(Unreadable { damage, file: name, later: Vec::new() });
+            }
+            (Err(damage), None) => {
+                let damage = RecordDamage::Header(damage);
+                return Err(OpenError::Record { file: name, offset: 0, sequence: first, damage });
+            }
         }
     }
     // A segment gets its name once its header is on the disk; one without either has not begun.
@@ -310,7 +347,7 @@ fn open_all<S: Storage>(
             return Err(OpenError::Session { file: file.name.clone(), found, expected });
         }
     }
-    Ok((files, unreadable))
+    Ok(Opened { covered, files, unreadable })
 }
 
 /// Whether what is missing may be: a torn tail, or an error.

@@ -162,6 +162,9 @@ pub fn open<S: Storage>(
 
 /// Leaves on the disk what was found good, and nothing else.
 fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> {
+    for file in &found.covered {
+        storage.remove(file).map_err(OpenError::io(file))?;
+    }
     if let Some(torn) = found.torn.as_ref().filter(|_| !is_planted(Fault::TornTailKept)) {
         for file in torn.later_files.iter().rev() {
             storage.remove(file).map_err(OpenError::io(file))?;

@@ -14,6 +14,10 @@ use tickpath_types::Sequence;
 use super::JournalSettings;
 use crate::replica::{Definition, Replica, ReplicaError};
 
+/// What is left where no copy is.
+const OTHERWISE: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
+                         were answered";
+
 /// A venue does not start from its journal.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -59,7 +63,8 @@ pub enum RecoveryError {
     },
     /// Restore a snapshot, or the log's first segments, from a copy.
     #[error(
-        "the journal begins with command {first} and no snapshot before it can be used: restore one from a copy ({skipped})"
+        "the journal begins with command {first} and no snapshot before it can be used: restore one from a copy{} ({skipped})",
+        if *first == Sequence(1) { OTHERWISE } else { "" }
     )]
     NoSnapshot {
         /// The log's first record.
@@ -71,7 +76,7 @@ pub enum RecoveryError {
     #[error(
         "{file} cannot be used ({damage}), and the configuration is not that of the snapshot before it: nothing says whether \
          the commands after it were decided by the one or the other; put the file back from a copy, or, if the configuration \
-         was changed since the last start, start once as it was then"
+         was changed since the last start, start once as it was then{OTHERWISE}"
     )]
     DefinitionUnknown {
         /// The newest snapshot.
@@ -83,7 +88,7 @@ pub enum RecoveryError {
     #[error(
         "{file} cannot be used ({damage}), and the log does not lead from the snapshot before it to the state that it \
          recorded: other users or bounds, or another version of the program, decided the commands between; put the file \
-         back from a copy"
+         back from a copy{OTHERWISE}"
     )]
     StateUnreached {
         /// The snapshot.
@@ -152,6 +157,8 @@ pub struct Recovery {
     pub skipped: Vec<String>,
     /// Commands read from the log after it.
     pub replayed: u64,
+    /// Segments removed because the header of one was damaged, which was accepted; the snapshot covers them.
+    pub covered: Vec<String>,
     /// What was cut off the end of the log.
     pub torn: Option<TornTail>,
     /// Snapshots removed because the log lost its end, which was accepted.
@@ -173,6 +180,7 @@ impl fmt::Display for Recovery {
             snapshot,
             skipped,
             replayed,
+            covered,
             torn,
             lost,
             is_unrecorded,
@@ -200,8 +208,8 @@ impl fmt::Display for Recovery {
         if *is_unrecorded && last.0 > 0 {
             write!(
                 f,
-                "\nthere was no file {ACKNOWLEDGED_FILE}: an earlier version wrote the journal, or the file was removed; its \
-                 records alone said where it ends"
+                "\nno file {ACKNOWLEDGED_FILE} could be read: an earlier version wrote the journal, or the file was removed or \
+                 damaged; the journal's records alone said where it ends"
             )?;
         }
         if *generation > 0 {
@@ -209,6 +217,12 @@ impl fmt::Display for Recovery {
                 f,
                 "\nanswered commands may have been lost before this start or an earlier one: the session is in \
                  generation {generation}, under a name of its own"
+            )?;
+        }
+        for file in covered {
+            write!(
+                f,
+                "\n{file} was removed: damage to a segment's header was accepted, and the snapshot covers it"
             )?;
         }
         for file in lost {
@@ -317,6 +331,7 @@ pub(crate) fn recover<S: Storage>(
         snapshot: snapshot.filter(|snapshot| snapshot.0 > 0),
         skipped,
         replayed: last.0 - from.0,
+        covered: found.covered,
         torn: found.torn,
         lost,
         is_unrecorded: found.acknowledged.is_none(),
