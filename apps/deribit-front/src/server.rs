@@ -455,11 +455,7 @@ impl DeribitServer {
             return self.take_messages(key, now);
         }
         let peer = *client.web.peer_address().ip();
-        let of_peer = |client: &&Client| {
-            *client.web.peer_address().ip() == peer
-                && matches!(client.stage, Stage::Anonymous | Stage::LoggedIn)
-        };
-        let is_excess = self.clients.values().filter(of_peer).count() >= self.per_address.max_of(peer);
+        let is_excess = self.count_of(peer, &[Stage::LoggedIn]) >= self.per_address.max_of(peer);
         if let Some(client) = self.clients.get_mut(&key) {
             client.stage = if is_excess { Stage::Excess } else { Stage::Waiting };
         }
@@ -473,10 +469,22 @@ impl DeribitServer {
         count
     }
 
+    fn count_of(&self, peer: Ipv4Addr, stages: &[Stage]) -> usize {
+        let is_one =
+            |client: &&Client| *client.web.peer_address().ip() == peer && stages.contains(&client.stage);
+        self.clients.values().filter(is_one).count()
+    }
+
     /// The first request of a connection has come. Where there is no capacity, one that is not logged in gives way: the
-    /// oldest of the address that has the most.
+    /// oldest of this address, or of the one that has the most.
     fn enter(&mut self, key: u64, peer: Ipv4Addr, stage: Stage, now: Nanos) {
         self.pre_login.remove(key);
+        if self.count_of(peer, &[Stage::Anonymous, Stage::LoggedIn]) > self.per_address.max_of(peer)
+            && let Some(oldest) = self.anonymous.oldest_of(peer)
+        {
+            self.counters.evicted.add(1);
+            self.forget(oldest, now);
+        }
         if self.clients.len() - self.pre_login.len() > self.max_connections {
             let Some(oldest) = self.anonymous.oldest_of_crowd() else {
                 self.counters.refused.add(1);

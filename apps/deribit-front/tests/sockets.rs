@@ -21,6 +21,8 @@ use tickpath_web::{
 const UPGRADE: &str = "GET /ws/api/v2 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
+const LOGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"public/auth","params":{"grant_type":"client_credentials","client_id":"anna","client_secret":"test"}}"#;
+
 /// A venue by one kind of socket.
 struct Door {
     venue: Running,
@@ -318,18 +320,24 @@ fn who_asks_too_often_over_a_socket_is_told_so_and_counted() {
 }
 
 #[test]
-fn an_address_has_as_many_connections_as_the_file_says_and_is_told_so() {
+fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let few = |text: String| text.replace("[deribit]\n", "[deribit]\nmax_connections_per_address = 2\n");
     let door = Door { venue: start_with(folder.path(), few), trust: None };
-    let (mut first, second) = (door.web(), door.web());
+    // Where they are not logged in, the oldest gives way to whoever comes: it may log in.
+    let (mut oldest, mut first, mut second) = (door.web(), door.web(), door.web());
+    wait("the end of the oldest", || !matches!(oldest.receive(), Ok(None)));
+    for web in [&mut first, &mut second] {
+        let _ = web.send(LOGIN);
+        assert_eq!(code_of_next(web), 0);
+    }
     let (status, reply) = door.ask("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n");
     assert_eq!((status, &reply["error"]["code"]), (429, &10_028.into()));
     assert_eq!(reply["error"]["data"]["reason"], "the address has as many connections as it may");
     assert_eq!(door.ask(UPGRADE).0, 429);
     wait("the count", || door.venue.view.door.refused.read() == 2);
     let _ = first.send("[]");
-    assert_eq!(code_of_next(&mut first), -32600, "who is there goes on");
+    assert_eq!(code_of_next(&mut first), -32600, "who is logged in goes on");
     // Those that say nothing take no client's place.
     let _silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(door.venue.address).unwrap()).collect();
     drop(second);
@@ -354,8 +362,7 @@ fn a_login_right_behind_the_upgrade_ends_the_time_for_it() {
     let door = Door { venue: start_with(folder.path(), short), trust: None };
     let mut peer = door.peer();
     let mut bytes = UPGRADE.as_bytes().to_vec();
-    let login = r#"{"jsonrpc":"2.0","id":1,"method":"public/auth","params":{"grant_type":"client_credentials","client_id":"anna","client_secret":"test"}}"#;
-    bytes.extend(masked(login));
+    bytes.extend(masked(LOGIN));
     peer.send(&bytes);
     let heard = |peer: &mut Peer, text: &str| {
         wait(text, || {

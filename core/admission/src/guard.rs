@@ -108,7 +108,9 @@ impl<P: Copy + Eq> LoginGuard<P> {
         self.records.retain(|record| record.user != Some(user));
     }
 
-    fn is_trusted(&self, user: Option<usize>, peer: P) -> bool {
+    /// True where the user's password was right from there before, not long ago.
+    #[must_use]
+    pub fn is_trusted(&self, user: Option<usize>, peer: P) -> bool {
         let trusted = user.and_then(|user| self.trusted.get(user));
         trusted.is_some_and(|TrustedPeers(peers)| peers.contains(&Some(peer)))
     }

@@ -39,8 +39,17 @@ struct Waiting<P> {
     key: u64,
     peer: P,
     deadline: Nanos,
+    claim: Claim,
+}
+
+/// What a connection has shown; the least gives way first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    Silent,
     /// Its login has come and has no answer yet.
-    has_asked: bool,
+    Asked,
+    /// Likewise, and the user's password was right from there before.
+    Trusted,
 }
 
 impl<P: Copy + Eq> PreLogin<P> {
@@ -60,7 +69,7 @@ impl<P: Copy + Eq> PreLogin<P> {
     }
 
     /// The connection that is to be closed before another one of `peer` is [admitted](PreLogin::admit): silent ones
-    /// before those whose login has come, the oldest first. `None` where there is capacity.
+    /// before those whose login has come, and trusted ones last; of equal ones the oldest. `None` where there is capacity.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         let crowd = if self.count_of(peer) >= self.limits.per_address {
@@ -70,9 +79,8 @@ impl<P: Copy + Eq> PreLogin<P> {
         } else {
             return None;
         };
-        let mut candidates = self.waiting.iter().filter(|waiting| waiting.peer == crowd);
-        let oldest = candidates.clone().next();
-        candidates.find(|waiting| !waiting.has_asked).or(oldest).map(|waiting| waiting.key)
+        let candidates = self.waiting.iter().filter(|waiting| waiting.peer == crowd);
+        candidates.min_by_key(|waiting| waiting.claim).map(|waiting| waiting.key)
     }
 
     /// At an endpoint that asks for no credentials, whose clients are counted by another one of these: the oldest client of
@@ -88,8 +96,13 @@ impl<P: Copy + Eq> PreLogin<P> {
     /// The oldest connection of the peer that has the most.
     #[must_use]
     pub fn oldest_of_crowd(&self) -> Option<u64> {
-        let (crowd, _) = self.crowd()?;
-        self.waiting.iter().find(|waiting| waiting.peer == crowd).map(|waiting| waiting.key)
+        self.crowd().and_then(|(crowd, _)| self.oldest_of(crowd))
+    }
+
+    /// The oldest connection of this peer.
+    #[must_use]
+    pub fn oldest_of(&self, peer: P) -> Option<u64> {
+        self.waiting.iter().find(|waiting| waiting.peer == peer).map(|waiting| waiting.key)
     }
 
     /// True when there are as many as may be.
@@ -110,17 +123,18 @@ impl<P: Copy + Eq> PreLogin<P> {
     pub fn admit(&mut self, now: Nanos, key: u64, peer: P) {
         assert!(self.waiting.len() < self.limits.connections, "the victim was removed before");
         let deadline = now + self.limits.deadline;
-        self.waiting.push(Waiting { key, peer, deadline, has_asked: false });
+        self.waiting.push(Waiting { key, peer, deadline, claim: Claim::Silent });
         match self.peers.iter_mut().find(|(known, _)| *known == peer) {
             Some((_, count)) => *count += 1,
             None => self.peers.push((peer, 1)),
         }
     }
 
-    /// The login of a connection has come; its answer is put off until `answered_at`. Its deadline begins there.
-    pub fn postpone(&mut self, key: u64, answered_at: Nanos) {
+    /// The login of a connection has come; its answer is put off until `answered_at`. Its deadline begins there. With
+    /// `is_trusted` the user's password was right from there before, and others' logins do not take its place.
+    pub fn postpone(&mut self, key: u64, answered_at: Nanos, is_trusted: bool) {
         if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.key == key) {
-            waiting.has_asked = true;
+            waiting.claim = if is_trusted { Claim::Trusted } else { Claim::Asked };
             waiting.deadline = answered_at + self.limits.deadline;
         }
     }
@@ -212,7 +226,7 @@ mod tests {
     fn a_login_that_came_stays_longer_than_silence() {
         let mut waiting = PreLogin::new(LIMITS);
         (0..4).for_each(|key| assert_eq!(arrive(&mut waiting, key, 'a'), None));
-        waiting.postpone(0, NOW + Nanos::from_secs(3));
+        waiting.postpone(0, NOW + Nanos::from_secs(3), false);
         assert_eq!(arrive(&mut waiting, 4, 'a'), Some(1));
         assert_eq!(waiting.expired(NOW + Nanos(4_999_999_999)), None);
         let end = NOW + LIMITS.deadline;
@@ -223,14 +237,14 @@ mod tests {
         }
         assert_eq!(expired, [2, 3, 4]);
         assert_eq!(waiting.expired(end + Nanos::from_secs(3)), Some(0));
-        waiting.postpone(1, NOW);
+        waiting.postpone(1, NOW, false);
         assert!(!waiting.remove(1), "it is closed");
         let mut asked = PreLogin::new(LIMITS);
         (0..4).for_each(|key| {
             arrive(&mut asked, key, 'a');
-            asked.postpone(key, NOW);
+            asked.postpone(key, NOW, key == 0);
         });
-        assert_eq!(asked.victim('a'), Some(0), "where all have asked the oldest");
+        assert_eq!(asked.victim('a'), Some(1), "where all have asked the oldest that is not trusted");
     }
 
     #[test]

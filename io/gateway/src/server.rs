@@ -336,9 +336,10 @@ impl Door {
         self.handshakes.is_waiting(login)
     }
 
-    /// A caller is judged at this time and not before: its deadline begins there.
-    pub fn postpone(&mut self, login: LoginId, at: Nanos) {
-        self.handshakes.postpone(login, at);
+    /// A caller is judged at this time and not before: its deadline begins there. With `is_trusted` its password was right
+    /// before, and others' logins do not take its place.
+    pub fn postpone(&mut self, login: LoginId, at: Nanos, is_trusted: bool) {
+        self.handshakes.postpone(login, at, is_trusted);
     }
 
     /// Does not let a caller in. `retry_after` is for a ban; otherwise zero.

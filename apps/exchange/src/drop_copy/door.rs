@@ -372,8 +372,9 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     fn begin_login(&mut self, place: usize, request: LoginRequest, now: Nanos) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         let user = find(&self.readers, &request.username);
-        let at = now + self.guard.delay(now, user, *connection.link.tcp.peer_address().ip());
-        self.pre_login.postpone(place as u64, at);
+        let peer = *connection.link.tcp.peer_address().ip();
+        let at = now + self.guard.delay(now, user, peer);
+        self.pre_login.postpone(place as u64, at, self.guard.is_trusted(user, peer));
         connection.login = Some(PendingLogin { request, verdict: Verdict::PutOff(at) });
     }
 
@@ -411,7 +412,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
                 Some(outcome) => outcome,
                 None => {
                     // Its turn comes when the log has been read again for another one.
-                    self.pre_login.postpone(place as u64, now + REWIND_PATIENCE);
+                    self.pre_login.postpone(place as u64, now + REWIND_PATIENCE, true);
                     if let Some(connection) = self.connections[place].as_mut() {
                         connection.login = Some(login);
                     }

@@ -74,7 +74,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     ) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         connection.login = Some(PendingLogin { request: *request, user, stage });
-        self.pre_login.postpone(place as u64, at);
+        let is_trusted = self.guard.is_trusted(user, *connection.link.tcp.peer_address().ip());
+        self.pre_login.postpone(place as u64, at, is_trusted);
     }
 
     /// Continues with logins whose passwords were checked; returns how many.
@@ -132,7 +133,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(connection) = self.connections[place].as_ref() else { return };
         let peer = *connection.link.tcp.peer_address().ip();
         // The answer is still to be sent.
-        self.pre_login.postpone(place as u64, now);
+        self.pre_login.postpone(place as u64, now, is_right);
         let Some(known) = user.filter(|_| is_right) else {
             self.counters.wrong_passwords.add(1);
             if let Some(user) = user {
