@@ -197,8 +197,8 @@ pub(crate) struct Token {
 pub enum RecordError {
     /// Use the version of the program that wrote it, or put the files back.
     #[error(
-        "line {line} is no record that this version of the program knows: start the version that wrote it, or put the \
-         journal and all files beside it back from one copy"
+        "line {line} is no record that this version of the program knows: start the version that wrote it, or put this \
+         file back from a copy that was made after the last stop"
     )]
     Line {
         /// Of the file, from 1.

@@ -17,7 +17,7 @@ const NAMES: [&str; 3] = ["labels", "records", "tokens"];
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SideFileError {
-    /// Put all files beside the journal back, with the journal.
+    /// Put the file back from a copy made after the last stop.
     #[error("line {line} of {path} is damaged: {RESTORE}")]
     Damaged {
         /// The file.
@@ -25,7 +25,7 @@ pub enum SideFileError {
         /// From 1.
         line: usize,
     },
-    /// Put all files beside the journal back, with the journal.
+    /// Put the file back from a copy made after the last stop.
     #[error("{path} lacks its end, from line number {next} to {kept}: {RESTORE}")]
     Cut {
         /// The file.
@@ -35,7 +35,7 @@ pub enum SideFileError {
         /// The last one that was written.
         kept: u64,
     },
-    /// Put all files beside the journal back, with the journal.
+    /// Put the file back from a copy made after the last stop.
     #[error("{path}, which says how far the files beside it were written, is {state}: {RESTORE}")]
     Marks {
         /// The file of marks.
@@ -53,9 +53,9 @@ pub enum SideFileError {
     },
 }
 
-/// The remedy of a damaged file, which loses nothing.
-const RESTORE: &str = "nothing was changed; put the journal and all files beside it back from one copy, or see 'Damaged files' \
-                       in docs/deribit.md";
+/// The remedy of a damaged file: an older journal would take back what was acknowledged since.
+const RESTORE: &str = "it was left as it is; put it back from a copy that was made after the last stop, keep the journal, or see \
+                       'Damaged files' in docs/deribit.md";
 
 /// The files, open at their ends.
 pub(crate) struct SideFiles {

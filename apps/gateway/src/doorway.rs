@@ -155,6 +155,7 @@ impl Doorway {
             (AtDoor::Broken, counters.broken),
             (AtDoor::Dismissed, counters.dismissed),
             (AtDoor::WrongPong, counters.wrong_pongs),
+            (AtDoor::Evicted, counters.evicted),
         ] {
             self.metrics.set_door(what, count);
         }

@@ -116,6 +116,8 @@ names! {
         Dismissed = "dismissed",
         /// An answer to a ping fitted no ping.
         WrongPong = "wrong_pong",
+        /// It was closed before it was let in, for others that came.
+        Evicted = "evicted",
     }
 }
 

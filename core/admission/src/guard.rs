@@ -32,14 +32,6 @@ impl Default for LoginPolicy {
     }
 }
 
-impl LoginPolicy {
-    /// The longest delay.
-    #[must_use]
-    pub fn delay_max(&self) -> Nanos {
-        Nanos(self.delay.0.saturating_mul(1 << DOUBLINGS_MAX))
-    }
-}
-
 /// The attempts of one user from one peer since the last right one.
 #[derive(Clone, Copy, Debug)]
 struct Record<P> {
@@ -161,8 +153,10 @@ mod tests {
         let mut guard = LoginGuard::new(POLICY, 2);
         let expected = [0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 3_200];
         assert_eq!(delays(&mut guard, NOW, ANNA, 1, 10), expected);
-        assert_eq!(POLICY.delay_max(), Nanos::from_millis(3_200));
-        assert_eq!(guard.delay(Nanos((NOW + POLICY.forgive_after).0 - 1), ANNA, 1), POLICY.delay_max());
+        assert_eq!(
+            guard.delay(Nanos((NOW + POLICY.forgive_after).0 - 1), ANNA, 1),
+            Nanos::from_millis(3_200)
+        );
         let later = NOW + POLICY.forgive_after + POLICY.forgive_after;
         assert_eq!(delays(&mut guard, later, ANNA, 1, 4), [0, 0, 0, 100]);
     }

@@ -18,6 +18,7 @@ use super::config::ChannelSection;
 use super::lines::{DATAGRAM_MAX, Gate};
 use super::outputs::Sink;
 use super::recovery::{Recovery, RecoveryCounters};
+use crate::senders::Senders;
 
 /// Packets taken off one group, or answers of the server, in one duty cycle.
 const PACKETS_PER_CYCLE: usize = 16;
@@ -84,6 +85,8 @@ pub(super) struct XdpRecovery {
     /// Joined while books wait.
     refreshes: Option<MulticastReceiver>,
     interface: Ipv4Addr,
+    /// Who may send to both groups.
+    senders: Senders,
     source_id: SourceId,
     product_id: u8,
     channel_id: u8,
@@ -113,6 +116,7 @@ impl XdpRecovery {
             refresh_group: section.refresh_group,
             refreshes: None,
             interface: section.interface,
+            senders: section.senders(),
             source_id: SourceId::new(&section.source_id).expect("checked with the configuration"),
             product_id: section.product,
             channel_id: section.channel_id,
@@ -331,6 +335,10 @@ impl XdpRecovery {
             && let Ok(Some(received)) = receiver.recv(&mut self.buffer)
         {
             count += 1;
+            if !self.senders.allows(*received.from.ip()) {
+                self.counters.strangers += 1;
+                continue;
+            }
             self.counters.answers += 1;
             // Others ask as well, and their answers are of use. Heartbeats there are of another numbering's state.
             let datagram = &self.buffer[..received.len];
@@ -367,7 +375,9 @@ impl XdpRecovery {
             && let Ok(Some(received)) = receiver.recv(&mut buffer)
         {
             count += 1;
-            if let Ok(packet) = Packet::parse(&buffer[..received.len]) {
+            if !self.senders.allows(*received.from.ip()) {
+                self.counters.strangers += 1;
+            } else if let Ok(packet) = Packet::parse(&buffer[..received.len]) {
                 self.take_refresh(now, &packet, channel, out);
             }
         }

@@ -129,6 +129,10 @@ impl Server {
             let Ok(Some(connection)) = self.acceptor.accept(now) else { return count > 0 };
             let peer = *connection.peer_address().ip();
             if let Some(key) = self.places.victim(peer) {
+                // Its request may have come.
+                if let Some(place) = self.connections.iter().position(|(known, _)| *known == key) {
+                    self.serve_one(place, now);
+                }
                 self.close(key);
             }
             self.places.admit(now, self.next_key, peer);

@@ -139,3 +139,24 @@ fn refusals_of_every_kind_and_clients_of_one_name_are_measured() {
     gateway.stop();
     venue.stop();
 }
+
+/// The fourth wrong password in a row is answered later, and so are those after it; the right one is taken.
+#[test]
+fn wrong_passwords_are_put_off_and_the_right_one_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = TestVenue::start(folder.path());
+    let gateway = TestGateway::start(folder.path(), venue.address);
+    let guess = || {
+        let started = std::time::Instant::now();
+        let mut wrong = gateway.client_with("trader", "guess");
+        wrong.wait("its refusal", |own| own.client.failure().map(|_| ()));
+        started.elapsed()
+    };
+    let took: Vec<_> = (0..5).map(|_| guess()).collect();
+    let [.., fourth, fifth] = took[..] else { panic!() };
+    let ms = std::time::Duration::from_millis;
+    assert!(fourth >= ms(100) && fifth >= ms(200), "{took:?}");
+    gateway.client("trader").ready(PERPETUAL);
+    gateway.stop();
+    venue.stop();
+}
