@@ -10,9 +10,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 
 use crate::command::Command;
-use crate::cpu_time::CpuTime;
 use crate::say::say;
 use crate::{fuzz, target_dir, tidy};
 
@@ -241,18 +242,25 @@ struct Took {
 /// Measures a part of the run.
 struct Stopwatch {
     start: Instant,
-    cpu: Option<CpuTime>,
+    cpu: Option<Duration>,
 }
 
 impl Stopwatch {
     fn start() -> Stopwatch {
-        Stopwatch { start: Instant::now(), cpu: CpuTime::of_children() }
+        Stopwatch { start: Instant::now(), cpu: cpu_of_children() }
     }
 
     fn read(&self) -> Took {
-        let cpu = self.cpu.zip(CpuTime::of_children()).map(|(start, end)| end.since(start));
+        let cpu = self.cpu.zip(cpu_of_children()).map(|(start, end)| end - start);
         Took { elapsed: self.start.elapsed(), cpu }
     }
+}
+
+/// CPU time of all processes that this program has waited for, and of theirs.
+fn cpu_of_children() -> Option<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    let of = |time: TimeVal| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1_000);
+    Some(of(usage.user_time()) + of(usage.system_time()))
 }
 
 impl Took {
@@ -276,6 +284,14 @@ fn seconds(time: Duration) -> String {
 mod tests {
     use super::*;
     use crate::root;
+
+    #[test]
+    fn a_child_that_works_is_counted() {
+        let watch = Stopwatch::start();
+        let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", work]).status().unwrap().success());
+        assert!(!watch.read().cpu.unwrap().is_zero());
+    }
 
     fn names(choice: Choice<'_>) -> Result<Vec<&'static str>> {
         Ok(selected(steps(root()), choice)?.iter().map(|step| step.name).collect())

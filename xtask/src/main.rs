@@ -2,7 +2,6 @@
 
 mod ci;
 mod command;
-mod cpu_time;
 mod damage_test;
 mod figures;
 mod flood_test;

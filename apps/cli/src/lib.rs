@@ -14,4 +14,6 @@ pub mod commands;
 mod description;
 pub mod program;
 
-pub use tickpath_agent::CountingAllocator;
+/// Of every program that uses this library: lets agents' duty cycles be watched for allocations; costs an addition for each.
+#[global_allocator]
+static ALLOCATOR: tickpath_agent::CountingAllocator = tickpath_agent::CountingAllocator;

@@ -6,10 +6,6 @@ use clap::{FromArgMatches, Subcommand};
 use tickpath::commands::{self, Command};
 use tickpath::program::{self, SEPARATE, Separate};
 
-/// Lets every agent's duty cycles be watched for allocations; costs an addition for each.
-#[global_allocator]
-static ALLOCATOR: tickpath::CountingAllocator = tickpath::CountingAllocator;
-
 const ABOUT: &str = "A complete low-latency electronic trading system on one machine";
 const LONG_ABOUT: &str = "A complete low-latency electronic trading system on one machine.\n\n\
     Start with `tickpath demo`: a whole market trades on this machine, and at the end you see where each nanosecond of a \

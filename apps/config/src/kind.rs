@@ -28,17 +28,6 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Every kind.
-    pub const ALL: [FileKind; 7] = [
-        FileKind::Venue,
-        FileKind::Trader,
-        FileKind::Feed,
-        FileKind::Shell,
-        FileKind::Gateway,
-        FileKind::Demo,
-        FileKind::Instruments,
-    ];
-
     /// The kind of a file, by keys that only this kind has; `None` when it has none of them.
     #[must_use]
     pub fn of(table: &toml::Table) -> Option<FileKind> {
@@ -59,32 +48,29 @@ impl FileKind {
         .find_map(|(is_kind, kind)| is_kind.then_some(kind))
     }
 
+    /// What it is, the command that takes it, and the sample that ships.
+    const fn facts(self) -> (&'static str, Option<&'static str>, &'static str) {
+        match self {
+            FileKind::Venue => ("a venue's configuration", Some("exchange"), "configs/exchange.toml"),
+            FileKind::Trader => ("a trader's configuration", Some("trader"), "configs/trader.toml"),
+            FileKind::Feed => ("a feed handler's configuration", Some("feed"), "configs/feed.toml"),
+            FileKind::Shell => ("a shell's configuration", Some("shell"), "configs/shell.toml"),
+            FileKind::Gateway => ("a gateway's configuration", Some("gateway"), "configs/gateway.toml"),
+            FileKind::Demo => ("a demo's configuration", Some("demo"), "configs/demo.toml"),
+            FileKind::Instruments => ("an instrument file", None, "configs/instruments.toml"),
+        }
+    }
+
     /// The command that takes the file; `None` for instruments, which other files name.
     #[must_use]
     pub const fn command(self) -> Option<&'static str> {
-        match self {
-            FileKind::Venue => Some("exchange"),
-            FileKind::Trader => Some("trader"),
-            FileKind::Feed => Some("feed"),
-            FileKind::Shell => Some("shell"),
-            FileKind::Gateway => Some("gateway"),
-            FileKind::Demo => Some("demo"),
-            FileKind::Instruments => None,
-        }
+        self.facts().1
     }
 
     /// The sample that ships.
     #[must_use]
     pub const fn sample(self) -> &'static str {
-        match self {
-            FileKind::Venue => "configs/exchange.toml",
-            FileKind::Trader => "configs/trader.toml",
-            FileKind::Feed => "configs/feed.toml",
-            FileKind::Shell => "configs/shell.toml",
-            FileKind::Gateway => "configs/gateway.toml",
-            FileKind::Demo => "configs/demo.toml",
-            FileKind::Instruments => "configs/instruments.toml",
-        }
+        self.facts().2
     }
 
     /// Reads the file at `path`, which is to be of this kind.
@@ -119,15 +105,7 @@ impl FileKind {
 
 impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FileKind::Venue => "a venue's configuration",
-            FileKind::Trader => "a trader's configuration",
-            FileKind::Feed => "a feed handler's configuration",
-            FileKind::Shell => "a shell's configuration",
-            FileKind::Gateway => "a gateway's configuration",
-            FileKind::Demo => "a demo's configuration",
-            FileKind::Instruments => "an instrument file",
-        })
+        f.write_str(self.facts().0)
     }
 }
 
@@ -139,7 +117,15 @@ mod tests {
     fn every_sample_is_of_its_kind() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let kind = |name: &str| FileKind::of(&load(&configs.join(name)).unwrap());
-        for found in FileKind::ALL {
+        for found in [
+            FileKind::Venue,
+            FileKind::Trader,
+            FileKind::Feed,
+            FileKind::Shell,
+            FileKind::Gateway,
+            FileKind::Demo,
+            FileKind::Instruments,
+        ] {
             let name = found.sample().strip_prefix("configs/").unwrap();
             assert_eq!(kind(name), Some(found), "{name}");
         }

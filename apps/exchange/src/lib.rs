@@ -41,8 +41,7 @@ mod venue;
 pub use tickpath_admission::{LoginPolicy, PreLoginLimits};
 
 pub use admin::{
-    AdminAnswer, AdminClient, AdminCommand, AdminError, AdminOutcome, AdminRefusal, AdminSocket, DrainWatch,
-    LimitsChange,
+    AdminAnswer, AdminClient, AdminCommand, AdminOutcome, AdminRefusal, AdminSocket, DrainWatch, LimitsChange,
 };
 pub use config::{
     AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, DropCopyConfig, ExchangeConfig,

@@ -81,14 +81,11 @@ impl fmt::Display for Price {
 pub struct ScaledPrice {
     /// The price in these units.
     pub units: i64,
-    /// Digits of the units behind the decimal point, at most [`ScaledPrice::DECIMALS_MAX`].
+    /// Digits of the units behind the decimal point, at most 18: a unit of currency is then still within 64 bits.
     pub decimals: u8,
 }
 
 impl ScaledPrice {
-    /// Most decimals: a unit of currency is then still within 64 bits.
-    pub const DECIMALS_MAX: u8 = 18;
-
     /// Reads a decimal with at most `decimals` decimals; `None` when it is none or out of range.
     #[must_use]
     pub fn parse(text: &str, decimals: u8) -> Option<ScaledPrice> {

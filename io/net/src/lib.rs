@@ -42,6 +42,7 @@ mod packet_ring;
 mod poller;
 mod sockets;
 mod tcp;
+mod unix_door;
 
 pub use batch::RecvBatch;
 pub use byte_queue::ByteQueue;
@@ -58,3 +59,4 @@ pub use packet_ring::{PacketRing, PacketRingConfig, PacketRingCounters, RingData
 pub use poller::{Interest, Poller, Ready};
 pub use sockets::{BufferGrant, keep_alive};
 pub use tcp::{BufferSizes, Fill, SendOutcome, TcpAcceptor, TcpConnection};
+pub use unix_door::{UnixCaller, UnixDoor, UnixDoorError};

@@ -1,13 +1,13 @@
 //! A Unix socket that takes one line of each caller and answers it.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{getsockopt, sockopt};
 use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_types::Nanos;
+
+use crate::unix_door::{UnixCaller, UnixDoor};
 
 /// Callers accepted in one poll.
 const ACCEPTS_PER_POLL: usize = 64;
@@ -18,12 +18,9 @@ const CALLERS: PreLoginLimits =
     PreLoginLimits { connections: 32, per_address: 16, deadline: Nanos::from_secs(5) };
 
 /// Takes one line of each caller. Silent callers block no other: beyond their bounds the oldest is closed.
-///
-/// Only processes of the socket's owner and of root are served; the kernel names the user of a process.
 #[derive(Debug)]
 pub struct LineSocket {
-    listener: UnixListener,
-    owner: u32,
+    door: UnixDoor,
     line_len_max: usize,
     callers: Vec<Caller>,
     /// Those, by their numbers and processes.
@@ -48,22 +45,17 @@ pub struct LineCall {
 }
 
 impl LineSocket {
-    /// Serves a listener whose socket belongs to the user `owner`. A line has `line_len_max` bytes at most, its end
-    /// included.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn new(listener: UnixListener, owner: u32, line_len_max: usize) -> io::Result<LineSocket> {
-        listener.set_nonblocking(true)?;
-        Ok(LineSocket {
-            listener,
-            owner,
+    /// Serves a socket. A line has `line_len_max` bytes at most, its end included.
+    #[must_use]
+    pub fn new(door: UnixDoor, line_len_max: usize) -> LineSocket {
+        LineSocket {
+            door,
             line_len_max,
             callers: Vec::new(),
             silent: PreLogin::new(CALLERS),
             next_number: 0,
             started: Instant::now(),
-        })
+        }
     }
 
     /// The next line, if one is there. Does not wait.
@@ -92,13 +84,8 @@ impl LineSocket {
             self.close(number);
         }
         for _ in 0..ACCEPTS_PER_POLL {
-            let Ok((stream, _)) = self.listener.accept() else { return };
-            let Ok(peer) = getsockopt(&stream.as_fd(), sockopt::PeerCredentials) else { continue };
-            let is_allowed = peer.uid() == self.owner || peer.uid() == 0;
-            if !is_allowed || stream.set_nonblocking(true).is_err() {
-                continue;
-            }
-            let process = peer.pid().unsigned_abs();
+            let Ok(caller) = self.door.accept() else { return };
+            let Some(UnixCaller { stream, process, .. }) = caller else { continue };
             if let Some(number) = self.silent.victim(process) {
                 self.close(number);
             }
@@ -167,9 +154,7 @@ mod tests {
     #[test]
     fn silent_callers_keep_nobody_out() {
         let path = std::env::temp_dir().join(format!("tickpath-lines-{}", std::process::id()));
-        let listener = UnixListener::bind(&path).unwrap();
-        let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&path).unwrap());
-        let mut socket = LineSocket::new(listener, owner, 16).unwrap();
+        let mut socket = LineSocket::new(UnixDoor::open(&path).unwrap(), 16);
         let connect = || UnixStream::connect(&path).unwrap();
         let silent: Vec<UnixStream> = (0..100).map(|_| connect()).collect();
         let (mut client, mut long) = (connect(), connect());
@@ -187,6 +172,5 @@ mod tests {
         drop(silent);
         (0..100).for_each(|_| assert!(socket.poll().is_none()));
         assert!(socket.callers.is_empty() && socket.silent.is_empty());
-        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -63,26 +63,19 @@ pub struct Args {
     accept_loss: bool,
 }
 
-/// A second front of the venue, opened before the venue and closed after it.
-pub trait Front {
-    /// Prints its endpoints and serves them on a thread.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
-    fn start(&mut self, console: &mut Console, clock: TscClock) -> anyhow::Result<()>;
-
+/// A second front of the venue, served on a thread of its own.
+pub struct Front {
     /// A line about what it has done so far.
-    fn progress(&self) -> String;
-
-    /// Waits until its thread has ended.
-    ///
-    /// # Errors
-    /// Why it ended before the venue.
-    fn join(&mut self) -> anyhow::Result<()>;
+    pub progress: Box<dyn Fn() -> String>,
+    /// Waits until its thread has ended; an error says why it ended before the venue.
+    pub join: Box<dyn FnOnce() -> anyhow::Result<()>>,
 }
 
+/// Prints a front's endpoints and serves them; fails when its thread cannot be started.
+pub type StartFront = Box<dyn FnOnce(&mut Console, TscClock) -> anyhow::Result<Front>>;
+
 /// Opens a front beside a venue of these settings.
-pub type OpenFront = fn(&Args, &VenueSettings, SideDoor, TscClock) -> anyhow::Result<Box<dyn Front>>;
+pub type OpenFront = fn(&Args, &VenueSettings, SideDoor, TscClock) -> anyhow::Result<StartFront>;
 
 /// Runs a venue until it is stopped; one with a Deribit front by the program that has it.
 ///
@@ -117,7 +110,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     };
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
-    let mut front = match (venue.side_door, open_front) {
+    let front = match (venue.side_door, open_front) {
         (Some(door), Some(open)) => Some(open(args, &settings, door, clock)?),
         _ => None,
     };
@@ -143,9 +136,8 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     runner.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
     print_endpoints(&mut console, &config, &session, &venue.endpoints, venue.instruments.iter().count());
     let _lines = hold_lines(&venue.endpoints, config.market_data.interface);
-    if let Some(front) = &mut front {
-        front.start(&mut console, clock)?;
-    }
+    let front = front.map(|start| start(&mut console, clock)).transpose()?;
+    let (progress_of_front, join_front) = front.map(|front| (front.progress, front.join)).unzip();
     let mut background = background
         .map(|flow| start_background_flow(&mut console, flow, &venue.endpoints, &settings, clock))
         .transpose()?;
@@ -177,7 +169,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
             let progress = [progress_line(&venue.view)].into_iter();
-            let progress: Vec<String> = progress.chain(front.iter().map(|front| front.progress())).collect();
+            let progress: Vec<String> = progress.chain(progress_of_front.iter().map(|of| of())).collect();
             // An unused venue has no new figures.
             if progress != last_progress {
                 progress.iter().for_each(|line| console.say(line));
@@ -189,7 +181,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     // It cancels its orders, which takes a venue that runs.
     background.into_iter().for_each(BackgroundFlow::stop);
     threads_stop.stop();
-    let joined = front.as_mut().map_or(Ok(()), |front| front.join());
+    let joined = join_front.map_or(Ok(()), |join| join());
     runner.join()?;
     drop(market_recovery);
     // What was answered is in the journal, and its threads may end.
@@ -201,7 +193,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         console.say(joiner.report());
     }
     console.say(progress_line(&venue.view));
-    front.iter().for_each(|front| console.say(front.progress()));
+    progress_of_front.iter().for_each(|of| console.say(of()));
     console.finish()?;
     joined?;
     Ok(ExitCode::SUCCESS)

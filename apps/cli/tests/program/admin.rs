@@ -229,7 +229,7 @@ fn what_is_missing_is_said() {
     let (venue, socket) = start(&site);
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     let second = site.write("second.toml", &format!("{config}\n[journal]\nfolder = 'second'\n"));
-    assert_refused(&["exchange", "--config", &second], &[&socket, "served by a running venue"]);
+    assert_refused(&["exchange", "--config", &second], &[&socket, "served by a running program"]);
     venue.interrupt();
     assert_eq!(venue.join().code, Some(0));
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tickpath_config::Zone;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::Field;
 use tickpath_deribit::messages::{GetDeliveryPrices, GetFundingRate, GetTransactionLog};
@@ -74,17 +75,7 @@ fn continuation(params: &Value<'_>) -> Result<u64, Fault> {
 impl Front {
     /// The day that something is from, as `2026-11-22`.
     fn date_of(at_ms: u64) -> String {
-        // Days since 1970 as a date of the Gregorian calendar, counted from the first of March of the year 0.
-        let days = at_ms / 86_400_000 + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month_from_march = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-        let year = era * 400 + year_of_era + u64::from(month <= 2);
-        format!("{year:04}-{month:02}-{day:02}")
+        Zone::UTC.date_at(at_ms * 1_000_000).to_string()
     }
 
     /// What delivered instruments of an index were delivered at, the latest first.

@@ -12,4 +12,4 @@ pub use client::{AdminAnswer, AdminClient, AdminCommand, AdminOutcome};
 pub(crate) use client::{AdminPort, UserBasis, Work, channel};
 pub use drain::DrainWatch;
 pub use refusal::{AdminRefusal, LimitsChange};
-pub use socket::{AdminError, AdminSocket};
+pub use socket::AdminSocket;

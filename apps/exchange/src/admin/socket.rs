@@ -1,15 +1,14 @@
 //! The Unix socket by which a running venue is commanded.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::ops::RangeInclusive;
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::Counter;
+use tickpath_net::{UnixCaller, UnixDoor, UnixDoorError};
 use tickpath_types::{InstrumentTable, Nanos};
 
 use super::parse::parse;
@@ -31,42 +30,11 @@ const LINE_LEN_MAX: usize = 256;
 /// Longest that an answer may wait to be read; beyond it the connection is closed.
 const UNREAD_MAX: usize = 1 << 20;
 
-/// The admin socket cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AdminError {
-    /// Another venue serves it: give this one a socket of its own, or stop the other.
-    #[error("admin socket {path} is served by a running venue: give this one another path", path = path.display())]
-    InUse {
-        /// The socket.
-        path: PathBuf,
-    },
-    /// Something that is no socket is there: remove it, or choose another path.
-    #[error("admin socket {path}: a file that is no socket is there: choose another path", path = path.display())]
-    NotASocket {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The system refused: see that the folder exists and may be written.
-    #[error("admin socket {path}: {source}", path = path.display())]
-    Open {
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
 /// Serves the admin socket whenever it is [polled](Self::poll), beside the venue's duty cycles and never in one.
 ///
-/// The socket can be used by its owner and by root alone: its mode is 0600, and who connects is asked for by the
-/// kernel's word. A command that changes something goes to the order server by a ring, and from there into the log.
+/// A command that changes something goes to the order server by a ring, and from there into the log.
 pub struct AdminSocket {
-    path: PathBuf,
-    listener: UnixListener,
-    /// Device and inode of the socket's file, so that no other one is removed at the end.
-    file: (u64, u64),
-    owner: u32,
+    door: UnixDoor,
     connections: Vec<Connection>,
     /// Those, by their numbers and processes.
     places: PreLogin<u32>,
@@ -115,24 +83,15 @@ impl AdminSocket {
     /// Opens the socket at `path`, in place of one that nobody serves any more.
     ///
     /// # Errors
-    /// [`AdminError`] when another venue serves it or the system refuses.
+    /// [`UnixDoorError`] when another venue serves it or the system refuses.
     pub fn open(
         path: &Path,
         client: AdminClient,
         instruments: InstrumentTable,
         view: VenueView,
-    ) -> Result<AdminSocket, AdminError> {
-        let failed = |source| AdminError::Open { path: path.to_owned(), source };
-        remove_stale(path)?;
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let metadata = std::fs::metadata(path).map_err(failed)?;
+    ) -> Result<AdminSocket, UnixDoorError> {
         Ok(AdminSocket {
-            path: path.to_owned(),
-            listener,
-            file: (metadata.dev(), metadata.ino()),
-            owner: metadata.uid(),
+            door: UnixDoor::open(path)?,
             connections: Vec::new(),
             places: PreLogin::new(CONNECTIONS),
             next_connection: 1,
@@ -196,28 +155,26 @@ impl AdminSocket {
 
     fn accept(&mut self, now: Nanos) {
         for _ in 0..ACCEPTS_PER_POLL {
-            let Ok((stream, _)) = self.listener.accept() else { return };
-            let Some((uid, process)) = peer(&stream).filter(|(uid, _)| is_allowed(*uid, self.owner)) else {
+            let Ok(caller) = self.door.accept() else { return };
+            let Some(UnixCaller { stream, user: uid, process }) = caller else {
                 self.refused.add(1);
                 continue;
             };
             if let Some(id) = self.places.victim(process) {
                 self.close(id);
             }
-            if stream.set_nonblocking(true).is_ok() {
-                self.places.admit(now, self.next_connection, process);
-                self.connections.push(Connection {
-                    id: self.next_connection,
-                    uid,
-                    stream,
-                    received: Vec::new(),
-                    unsent: Vec::new(),
-                    is_waiting: false,
-                    has_ended: false,
-                    is_closed: false,
-                });
-                self.next_connection += 1;
-            }
+            self.places.admit(now, self.next_connection, process);
+            self.connections.push(Connection {
+                id: self.next_connection,
+                uid,
+                stream,
+                received: Vec::new(),
+                unsent: Vec::new(),
+                is_waiting: false,
+                has_ended: false,
+                is_closed: false,
+            });
+            self.next_connection += 1;
         }
     }
 
@@ -287,15 +244,6 @@ impl AdminSocket {
     }
 }
 
-impl Drop for AdminSocket {
-    /// Removes the socket's file, unless another one has taken its place.
-    fn drop(&mut self) {
-        if std::fs::metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.file) {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
 impl Connection {
     fn receive(&mut self) {
         let mut bytes = [0; LINE_LEN_MAX];
@@ -350,46 +298,5 @@ impl Connection {
                 }
             }
         }
-    }
-}
-
-/// Removes a socket that nobody serves.
-fn remove_stale(path: &Path) -> Result<(), AdminError> {
-    let failed = |source| AdminError::Open { path: path.to_owned(), source };
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(failed(source)),
-        Ok(metadata) if !metadata.file_type().is_socket() => {
-            Err(AdminError::NotASocket { path: path.to_owned() })
-        }
-        Ok(_) => match UnixStream::connect(path) {
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path).map_err(failed)
-            }
-            _ => Err(AdminError::InUse { path: path.to_owned() }),
-        },
-    }
-}
-
-/// User and process at the other end, by the kernel's word.
-fn peer(stream: &UnixStream) -> Option<(u32, u32)> {
-    let credentials =
-        nix::sys::socket::getsockopt(&stream.as_fd(), nix::sys::socket::sockopt::PeerCredentials).ok()?;
-    Some((credentials.uid(), credentials.pid().unsigned_abs()))
-}
-
-/// The owner of the socket, and root.
-fn is_allowed(uid: u32, owner: u32) -> bool {
-    uid == owner || uid == 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_owner_and_root_may_command() {
-        assert!(is_allowed(1_000, 1_000) && is_allowed(0, 1_000));
-        assert!(!is_allowed(1_001, 1_000) && !is_allowed(1_000, 0));
     }
 }

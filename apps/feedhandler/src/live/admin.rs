@@ -1,8 +1,7 @@
 //! The Unix socket that commands come by: one line there, one line of JSON back.
 
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_net::LineSocket;
+use tickpath_net::{LineSocket, UnixDoor, UnixDoorError};
 use tickpath_types::Symbol;
 
 use super::handler::LiveCommand;
@@ -35,12 +34,9 @@ pub enum SocketError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Another handler listens there, or something else is there.
-    #[error("admin socket {}: in use, name another by admin.socket", path.display())]
-    InUse {
-        /// Where.
-        path: PathBuf,
-    },
+    /// As it says; another one is named by admin.socket.
+    #[error("admin {0}")]
+    Open(#[from] UnixDoorError),
     /// Nobody listens there.
     #[error("no feed handler listens at {}: is it running, and has its configuration admin.socket?", path.display())]
     NobodyThere {
@@ -57,7 +53,6 @@ pub enum SocketError {
 
 /// Listens for commands on a thread of its own, until it is dropped.
 pub struct LiveSocket {
-    path: PathBuf,
     stop: StopSignal,
     thread: Option<JoinHandle<()>>,
 }
@@ -69,11 +64,7 @@ impl LiveSocket {
     /// [`SocketError`].
     pub fn open(path: &Path, commands: SyncSender<LiveCommand>) -> Result<LiveSocket, SocketError> {
         let failed = |source| SocketError::Io { path: path.to_owned(), source };
-        remove_stale(path)?;
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        let owner = std::fs::metadata(path).map_err(failed)?.uid();
-        let mut socket = LineSocket::new(listener, owner, LINE_LEN_MAX).map_err(failed)?;
+        let mut socket = LineSocket::new(UnixDoor::open(path)?, LINE_LEN_MAX);
         let stop = StopSignal::new();
         let stopped = stop.clone();
         let thread = thread::Builder::new()
@@ -90,7 +81,7 @@ impl LiveSocket {
                 }
             })
             .map_err(failed)?;
-        Ok(LiveSocket { path: path.to_owned(), stop, thread: Some(thread) })
+        Ok(LiveSocket { stop, thread: Some(thread) })
     }
 }
 
@@ -101,22 +92,6 @@ impl Drop for LiveSocket {
             // It answers at most one more.
             let _ = thread.join();
         }
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-fn remove_stale(path: &Path) -> Result<(), SocketError> {
-    let in_use = || SocketError::InUse { path: path.to_owned() };
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(SocketError::Io { path: path.to_owned(), source }),
-        Ok(metadata) if !metadata.file_type().is_socket() => Err(in_use()),
-        Ok(_) => match UnixStream::connect(path) {
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path).map_err(|source| SocketError::Io { path: path.to_owned(), source })
-            }
-            _ => Err(in_use()),
-        },
     }
 }
 

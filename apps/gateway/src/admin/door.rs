@@ -1,8 +1,7 @@
 //! The socket.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
-use tickpath_net::LineSocket;
+use tickpath_net::{LineSocket, UnixDoor, UnixDoorError};
 
 use super::Standing;
 use super::command::{AdminClient, AdminCommand, AdminPort, rings};
@@ -32,26 +31,9 @@ const SLEEP: Duration = Duration::from_millis(5);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
-    /// Another gateway serves it: give this one another name, or stop the other.
-    #[error("admin socket {} is served by a running gateway: give this one another name or path", path.display())]
-    InUse {
-        /// The socket.
-        path: PathBuf,
-    },
-    /// Something that is no socket is there: remove it, or choose another path.
-    #[error("admin socket {}: a file that is no socket is there: choose another path", path.display())]
-    NotASocket {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The system refused: see that the folder exists and may be written.
-    #[error("admin socket {}: {source}", path.display())]
-    Open {
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    /// As it says.
+    #[error("admin {0}")]
+    Open(#[from] UnixDoorError),
     /// Nobody answers: start the gateway, or name its socket.
     #[error("no gateway answers at {}: {source}: is it running, and is this its admin socket?", whole(path).display())]
     Call {
@@ -93,8 +75,6 @@ struct Gateway {
 /// Serves the socket until it is dropped.
 pub struct AdminDoor {
     path: PathBuf,
-    /// Device and inode of the socket's file, so that no other one is removed at the end.
-    file: (u64, u64),
     stop: StopSignal,
     thread: Option<JoinHandle<()>>,
 }
@@ -110,22 +90,16 @@ impl AdminDoor {
         marker: KillMarker,
         standing: Standing,
     ) -> Result<(AdminDoor, AdminPort), AdminError> {
-        let failed = |source| AdminError::Open { path: path.to_owned(), source };
-        remove_stale(path)?;
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        let metadata = std::fs::metadata(path).map_err(failed)?;
+        let socket = LineSocket::new(UnixDoor::open(path)?, LINE_LEN_MAX);
         let (client, port) = rings();
         let gateway = Gateway { standing, marker, client: Mutex::new(client) };
-        let socket = LineSocket::new(listener, metadata.uid(), LINE_LEN_MAX).map_err(failed)?;
         let stop = StopSignal::new();
         let until = stop.clone();
         let thread = std::thread::Builder::new()
             .name("admin".to_owned())
             .spawn(move || serve_all(socket, &gateway, &until))
-            .map_err(failed)?;
-        let file = (metadata.dev(), metadata.ino());
-        Ok((AdminDoor { path: path.to_owned(), file, stop, thread: Some(thread) }, port))
+            .map_err(|source| UnixDoorError::Io { path: path.to_owned(), source })?;
+        Ok((AdminDoor { path: path.to_owned(), stop, thread: Some(thread) }, port))
     }
 
     /// The socket.
@@ -143,29 +117,6 @@ impl Drop for AdminDoor {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
-        let is_ours =
-            std::fs::metadata(&self.path).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.file);
-        if is_ours {
-            // Where that fails the next gateway finds that nobody serves it.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-fn remove_stale(path: &Path) -> Result<(), AdminError> {
-    let failed = |source| AdminError::Open { path: path.to_owned(), source };
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(failed(source)),
-        Ok(metadata) if !metadata.file_type().is_socket() => {
-            Err(AdminError::NotASocket { path: path.to_owned() })
-        }
-        Ok(_) => match UnixStream::connect(path) {
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path).map_err(failed)
-            }
-            _ => Err(AdminError::InUse { path: path.to_owned() }),
-        },
     }
 }
 
@@ -304,6 +255,8 @@ fn call_within(path: &Path, line: &str, patience: Duration) -> Result<Value, Adm
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
     use std::sync::Arc;
 
     use super::*;
@@ -431,7 +384,7 @@ mod tests {
         let mut site = Site::new();
         let path = site.socket();
         let again = AdminDoor::open(&path, KillMarker::beside(&path), standing(&site.control));
-        assert!(matches!(again, Err(AdminError::InUse { .. })));
+        assert!(matches!(again, Err(AdminError::Open(UnixDoorError::InUse { .. }))));
         site.door = None;
         assert!(!path.exists(), "the socket goes with its gateway");
         assert!(site.say("status").unwrap_err().contains("is it running"));
@@ -443,7 +396,7 @@ mod tests {
         std::fs::write(&path, "x").unwrap();
         assert!(matches!(
             AdminDoor::open(&path, KillMarker::beside(&path), standing(&site.control)),
-            Err(AdminError::NotASocket { .. })
+            Err(AdminError::Open(UnixDoorError::NotASocket { .. }))
         ));
     }
 

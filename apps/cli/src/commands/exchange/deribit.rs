@@ -2,24 +2,11 @@
 
 use anyhow::Context;
 use tickpath_agent::TscClock;
-use tickpath_config::Console;
-use tickpath_deribit_front::{DeribitConfig, DeribitServer, DeribitThread, DeribitView, LabelStore};
+use tickpath_deribit_front::{DeribitConfig, DeribitServer, LabelStore};
 use tickpath_exchange::{SideDoor, VenueSettings};
 use tickpath_journal::Policy;
 
-use super::{Args, Front};
-
-struct DeribitFront {
-    state: State,
-    view: DeribitView,
-    has_tls: bool,
-}
-
-enum State {
-    Open(Box<DeribitServer>),
-    Running(DeribitThread),
-    Ended,
-}
+use super::{Args, Front, StartFront};
 
 /// Opens the Deribit front beside a venue of these settings.
 ///
@@ -30,7 +17,7 @@ pub fn open(
     venue: &VenueSettings,
     port: SideDoor,
     clock: TscClock,
-) -> anyhow::Result<Box<dyn Front>> {
+) -> anyhow::Result<StartFront> {
     let deribit = DeribitConfig::load(&args.config)?.context("deribit: the table is missing")?;
     let settings =
         deribit.settings(venue, Some(&args.config)).map_err(|error| error.in_file(&args.config))?;
@@ -44,36 +31,23 @@ pub fn open(
         accepts_loss: args.accept_loss,
     };
     let server = DeribitServer::open(settings, port, &labels, clock)?;
-    let view = server.view();
-    Ok(Box::new(DeribitFront { state: State::Open(Box::new(server)), view, has_tls }))
-}
-
-impl Front for DeribitFront {
-    fn start(&mut self, console: &mut Console, clock: TscClock) -> anyhow::Result<()> {
-        let State::Open(server) = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
+    Ok(Box::new(move |console, clock| {
         server.notices().iter().for_each(|notice| console.say(notice));
         let address = server.local_address();
-        let s = if self.has_tls { "s" } else { "" };
+        let s = if has_tls { "s" } else { "" };
         console.say(format_args!("  Deribit          ws{s}://{address}/ws/api/v2   JSON-RPC over WebSocket"));
         console.say(format_args!("  Deribit          http{s}://{address}/api/v2/   the same over HTTP"));
         if let Some(address) = server.fix_address() {
-            let over = if self.has_tls { " over TLS" } else { "" };
+            let over = if has_tls { " over TLS" } else { "" };
             console.say(format_args!(
                 "  Deribit FIX      {address}   FIX 4.4{over}, TargetCompID DERIBITSERVER"
             ));
         }
-        self.state = State::Running(server.start(clock)?);
-        Ok(())
-    }
-
-    fn progress(&self) -> String {
-        self.view.to_string()
-    }
-
-    fn join(&mut self) -> anyhow::Result<()> {
-        match std::mem::replace(&mut self.state, State::Ended) {
-            State::Running(thread) => thread.join().context("the Deribit front closed before the venue did"),
-            State::Open(_) | State::Ended => Ok(()),
-        }
-    }
+        let view = server.view();
+        let thread = server.start(clock)?;
+        Ok(Front {
+            progress: Box::new(move || view.to_string()),
+            join: Box::new(move || thread.join().context("the Deribit front closed before the venue did")),
+        })
+    }))
 }

@@ -1,0 +1,152 @@
+//! A Unix socket that its owner and root alone may call.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use nix::sys::socket::{getsockopt, sockopt};
+
+/// A socket was not opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnixDoorError {
+    /// Another program serves it: give this one a socket of its own, or stop the other.
+    #[error("socket {} is served by a running program: give this one another path", path.display())]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something that is no socket is there: remove it, or choose another path.
+    #[error("socket {}: a file that is no socket is there: choose another path", path.display())]
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused: see that the folder exists and may be written.
+    #[error("socket {}: {source}", path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A listening Unix socket: its mode is 0600, and the kernel names the user of who calls. Dropped, its file is removed.
+#[derive(Debug)]
+pub struct UnixDoor {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Device and inode, so that no other socket is removed at the end.
+    file: (u64, u64),
+    owner: u32,
+}
+
+/// Who called a [`UnixDoor`].
+#[derive(Debug)]
+pub struct UnixCaller {
+    /// Its connection, which does not wait.
+    pub stream: UnixStream,
+    /// Its user's id.
+    pub user: u32,
+    /// Its process's id.
+    pub process: u32,
+}
+
+impl UnixDoor {
+    /// Opens the socket at `path`, in place of one that nobody serves any more.
+    ///
+    /// # Errors
+    /// [`UnixDoorError`] as it says.
+    pub fn open(path: &Path) -> Result<UnixDoor, UnixDoorError> {
+        remove_stale(path)?;
+        let open = || {
+            let listener = UnixListener::bind(path)?;
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+            listener.set_nonblocking(true)?;
+            let metadata = std::fs::metadata(path)?;
+            let file = (metadata.dev(), metadata.ino());
+            Ok(UnixDoor { listener, path: path.to_owned(), file, owner: metadata.uid() })
+        };
+        open().map_err(|source| UnixDoorError::Io { path: path.to_owned(), source })
+    }
+
+    /// The socket's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next caller; `None` for one that may not call, which is closed. Does not wait.
+    ///
+    /// # Errors
+    /// The system's; [`ErrorKind::WouldBlock`] when nobody calls.
+    pub fn accept(&self) -> io::Result<Option<UnixCaller>> {
+        let (stream, _) = self.listener.accept()?;
+        let Ok(peer) = getsockopt(&stream.as_fd(), sockopt::PeerCredentials) else { return Ok(None) };
+        let is_served = may_call(peer.uid(), self.owner) && stream.set_nonblocking(true).is_ok();
+        let (user, process) = (peer.uid(), peer.pid().unsigned_abs());
+        Ok(is_served.then_some(UnixCaller { stream, user, process }))
+    }
+}
+
+impl Drop for UnixDoor {
+    fn drop(&mut self) {
+        if std::fs::metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.file) {
+            // Where that fails the next program finds that nobody serves it.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn may_call(user: u32, owner: u32) -> bool {
+    user == owner || user == 0
+}
+
+fn remove_stale(path: &Path) -> Result<(), UnixDoorError> {
+    let failed = |source| UnixDoorError::Io { path: path.to_owned(), source };
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(failed(source)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            Err(UnixDoorError::NotASocket { path: path.to_owned() })
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path).map_err(failed)
+            }
+            _ => Err(UnixDoorError::InUse { path: path.to_owned() }),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_and_root_may_call() {
+        assert!(may_call(1_000, 1_000) && may_call(0, 1_000));
+        assert!(!may_call(1_001, 1_000) && !may_call(1_000, 0));
+    }
+
+    #[test]
+    fn one_that_ends_late_leaves_its_successors_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let door = UnixDoor::open(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(matches!(UnixDoor::open(&path), Err(UnixDoorError::InUse { .. })));
+        std::fs::remove_file(&path).unwrap();
+        let successor = UnixDoor::open(&path).unwrap();
+        drop(door);
+        let _caller = UnixStream::connect(&path).unwrap();
+        assert_eq!(successor.accept().unwrap().unwrap().process, std::process::id());
+        drop(successor);
+        assert!(!path.exists());
+        std::fs::write(&path, "text").unwrap();
+        assert!(matches!(UnixDoor::open(&path), Err(UnixDoorError::NotASocket { .. })));
+    }
+}
