@@ -13,7 +13,12 @@ const LONG_ABOUT: &str = "A complete low-latency electronic trading system on on
 
 fn main() -> ExitCode {
     if let Some((separate, args)) = program::separate_named(std::env::args_os().skip(1)) {
-        return program::exit_code(Err(program::run_separate(separate.name, separate.feature, args)));
+        return program::exit_code(Err(program::run_separate(
+            separate.name,
+            separate.feature,
+            "this command",
+            args,
+        )));
     }
     let named = |separate: Separate| clap::Command::new(separate.name).about(separate.about);
     let described =

@@ -66,10 +66,14 @@ pub const SEPARATE: [Separate; 8] = [
     },
 ];
 
+const VERSION: &str = env!("TICKPATH_VERSION");
+/// Tells a separate program the version of the `tickpath` that ran it.
+const CALLER: &str = "TICKPATH_CALLER";
+
 /// The root of a program's command line: `name` is what a user types, such as `tickpath shell`.
 #[must_use]
 pub fn root(name: &'static str) -> Command {
-    Command::new(name).bin_name(name).version(env!("TICKPATH_VERSION")).max_term_width(HELP_WIDTH_MAX)
+    Command::new(name).bin_name(name).version(VERSION).max_term_width(HELP_WIDTH_MAX)
 }
 
 /// The program of one command whose arguments are `A`.
@@ -110,6 +114,14 @@ pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<Ex
             return ExitCode::from(USAGE);
         }
     };
+    if let Ok(caller) = std::env::var(CALLER)
+        && caller != VERSION
+    {
+        tell(format_args!(
+            "warning: tickpath is {caller}, and this program beside it {VERSION}: cargo build --release --features full \
+             builds all anew"
+        ));
+    }
     exit_code(run(&matches))
 }
 
@@ -146,16 +158,21 @@ pub fn command_of_separate(name: &'static str) -> Option<Command> {
     description::parse(name, &output.stdout)
 }
 
-/// Becomes the program `tickpath-NAME` beside this one; returns only when that fails.
-pub fn run_separate(name: &str, feature: &str, args: impl IntoIterator<Item = OsString>) -> anyhow::Error {
+/// Becomes the program `tickpath-NAME` beside this one, which `task` needs; returns only when that fails.
+pub fn run_separate(
+    name: &str,
+    feature: &str,
+    task: &str,
+    args: impl IntoIterator<Item = OsString>,
+) -> anyhow::Error {
     let path = match std::env::current_exe() {
         Ok(this) => beside(&this, name),
         Err(error) => return anyhow::anyhow!("cannot find the folder of this program: {error}"),
     };
-    let error = std::process::Command::new(&path).args(args).exec();
+    let error = std::process::Command::new(&path).args(args).env(CALLER, VERSION).exec();
     match error.kind() {
         std::io::ErrorKind::NotFound => anyhow::anyhow!(
-            "this command is the program tickpath-{name}, which is not beside {}; build it with: cargo build --release \
+            "{task} takes the program tickpath-{name}, which is not beside {}; build it with: cargo build --release \
              --features {feature}",
             path.with_file_name("tickpath").display()
         ),
@@ -224,7 +241,8 @@ fn sample_of(command: &Command, error: &clap::Error) -> Option<String> {
 fn command_path(mut command: Command, args: impl Iterator<Item = String>) -> (String, Command) {
     let mut path = command.get_name().to_owned();
     for arg in args {
-        let Some(found) = command.find_subcommand(&arg).cloned() else { break };
+        // Options and their values may stand between.
+        let Some(found) = command.find_subcommand(&arg).cloned() else { continue };
         path = format!("{path} {arg}");
         command = found;
     }

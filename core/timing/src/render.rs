@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use tickpath_types::Nanos;
 
 use crate::{EntryCounts, Group, Proof, Report, Row, Step, TradeStory};
 
@@ -132,7 +131,7 @@ impl fmt::Display for TradeStory {
         if let Some(command) = self.command {
             write!(f, ", command {}", command.0)?;
         }
-        writeln!(f, ": {} in all", signed(self.total_ns))?;
+        writeln!(f, ": {} us in all, hop by hop", micros(self.total_ns))?;
         for step in &self.steps {
             let bar = bar(step, self.total_ns);
             writeln!(
@@ -140,7 +139,7 @@ impl fmt::Display for TradeStory {
                 "  {:<9} {:<38}{:>9} |{bar}|",
                 step.pair.name(),
                 step.pair.describe(),
-                signed(step.duration_ns)
+                micros(step.duration_ns)
             )?;
         }
         Ok(())
@@ -169,11 +168,6 @@ impl fmt::Display for Proof {
 fn micros(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}.{:03}", ns.unsigned_abs() / 1_000, ns.unsigned_abs() % 1_000)
-}
-
-fn signed(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    format!("{sign}{}", Nanos(ns.unsigned_abs()))
 }
 
 /// A step's place in its trade, to scale; at least one mark wide.
@@ -215,7 +209,6 @@ mod tests {
         assert!(proof.to_string().contains("for each of 1 order requests (3 ticks in all)"));
         proof.check([Some(3)], Some(4));
         assert!(proof.to_string().contains("HOPS DO NOT ADD UP for 1 of 2 order requests"));
-        assert_eq!(signed(-12_000), "-12.0us");
         assert_eq!([-12_345, 85, 60_000_000_000].map(micros), ["-12.345", "0.085", "60000000.000"]);
     }
 }

@@ -63,7 +63,12 @@ pub fn run(args: &Args, read_other: Option<ReadOther>) -> anyhow::Result<ExitCod
     let other = match read_other {
         Some(read) => read(file, &table)?,
         None if is_of_separate_program(&table) => {
-            return Err(program::run_separate("config", "full", program::arguments_of_command()));
+            return Err(program::run_separate(
+                "config",
+                "full",
+                "this kind of file",
+                program::arguments_of_command(),
+            ));
         }
         None => None,
     };

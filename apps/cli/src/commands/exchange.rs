@@ -84,7 +84,12 @@ pub type OpenFront = fn(&Args, &VenueSettings, SideDoor, TscClock) -> anyhow::Re
 pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCode> {
     let (config, mut settings) = ExchangeConfig::load(&args.config)?;
     if config.deribit.is_some() && open_front.is_none() {
-        return Err(program::run_separate("exchange", "deribit", program::arguments_of_command()));
+        return Err(program::run_separate(
+            "exchange",
+            "deribit",
+            "a venue with a table deribit",
+            program::arguments_of_command(),
+        ));
     }
     let background = background_flow(args, &config)?;
     if let Some(port) = args.port {
@@ -168,8 +173,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
-            let progress = [progress_line(&venue.view)].into_iter();
-            let progress: Vec<String> = progress.chain(progress_of_front.iter().map(|of| of())).collect();
+            let progress = progress_of(&venue.view, &progress_of_front);
             // An unused venue has no new figures.
             if progress != last_progress {
                 progress.iter().for_each(|line| console.say(line));
@@ -192,11 +196,18 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     if venue.view.order_server.requests.read() > 0 {
         console.say(joiner.report());
     }
-    console.say(progress_line(&venue.view));
-    progress_of_front.iter().for_each(|of| console.say(of()));
+    let progress = progress_of(&venue.view, &progress_of_front);
+    if progress != last_progress {
+        progress.iter().for_each(|line| console.say(line));
+    }
     console.finish()?;
     joined?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line about the venue, and one about its front.
+fn progress_of(view: &VenueView, front: &Option<Box<dyn Fn() -> String>>) -> Vec<String> {
+    [progress_line(view)].into_iter().chain(front.iter().map(|of| of())).collect()
 }
 
 /// The background flow that the command line or the file asks for, with its user's password.

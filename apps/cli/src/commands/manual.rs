@@ -51,7 +51,8 @@ pub fn completions(args: &CompletionsArgs, mut root: Command) -> anyhow::Result<
 }
 
 /// Prints or writes the manual of `root`.
-pub fn man(args: &ManArgs, mut root: Command) -> anyhow::Result<ExitCode> {
+pub fn man(args: &ManArgs, root: Command) -> anyhow::Result<ExitCode> {
+    let mut root = without_help(root.propagate_version(true));
     root.build();
     let Some(folder) = &args.folder else {
         say(page(&root, "tickpath")?.trim_end())?;
@@ -64,11 +65,16 @@ pub fn man(args: &ManArgs, mut root: Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// There is no page of the sub-command `help`.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
+}
+
 fn write_pages(command: &Command, name: &str, folder: &Path, pages: &mut usize) -> anyhow::Result<()> {
     let path = folder.join(format!("{name}.1"));
     fs::write(&path, page(command, name)?).with_context(|| format!("cannot write {}", path.display()))?;
     *pages += 1;
-    for below in command.get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help") {
+    for below in command.get_subcommands().filter(|it| !it.is_hide_set()) {
         write_pages(below, &format!("{name}-{}", below.get_name()), folder, pages)?;
     }
     Ok(())

@@ -63,9 +63,12 @@ pub enum Command {
 /// Names what the command could not do, and the remedy.
 pub fn run(command: Command, root: impl FnOnce() -> clap::Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Demo(args) if args.reads_a_recording() => {
-            Err(program::run_separate("demo", "data", program::arguments_of_command()))
-        }
+        Command::Demo(args) if args.reads_a_recording() => Err(program::run_separate(
+            "demo",
+            "data",
+            "a demo with recorded orders",
+            program::arguments_of_command(),
+        )),
         Command::Demo(args) => demo::run(&args),
         Command::Exchange(args) => exchange::run(&args, None),
         Command::Feed(args) => feed::run(&args),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tickpath_config::thousands;
-use tickpath_types::Nanos;
 
 use crate::client::{Count, Counts, Percentiles, Shared, Span};
 
@@ -136,9 +135,12 @@ impl fmt::Display for WatchReport {
         )?;
         for (span, found) in self.latencies.iter().filter(|(_, found)| found.count > 0) {
             let [p50, p99, p999, max] =
-                [found.p50_ns, found.p99_ns, found.p999_ns, found.max_ns].map(|ns| Nanos(ns).to_string());
+                [found.p50_ns, found.p99_ns, found.p999_ns, found.max_ns].map(|ns| ns as f64 / 1e3);
             let (name, meaning) = (span.name(), span.meaning());
-            write!(f, "\n  {name} {meaning:<17} p50 {p50:>7} p99 {p99:>7} p99.9 {p999:>7} max {max:>7}")?;
+            write!(
+                f,
+                "\n  {name} {meaning:<17} p50 {p50:>9.1} p99 {p99:>9.1} p99.9 {p999:>9.1} max {max:>9.1} us"
+            )?;
         }
         match self.csv_rows {
             Some(rows) => write!(f, "\n{} rows of CSV", thousands(rows)),
