@@ -1,6 +1,22 @@
 //! Tells the programs which commit they are built from, where there is one.
 
+use std::path::Path;
 use std::process::Command;
+
+/// What the programs are built from. A change of another tracked file does not change them.
+const SOURCES: [&str; 11] = [
+    ":(top,glob)core/*/src/**",
+    ":(top,glob)protocols/*/src/**",
+    ":(top,glob)io/*/src/**",
+    ":(top,glob)apps/*/src/**",
+    ":(top,glob)apps/*/data/**",
+    ":(top,glob)apps/*/build.rs",
+    ":(top,glob)configs/*",
+    ":(top,glob)**/Cargo.toml",
+    ":(top)Cargo.lock",
+    ":(top)rust-toolchain.toml",
+    ":(top).cargo",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -10,12 +26,21 @@ fn main() {
             println!("cargo::rerun-if-changed={path}");
         }
     }
+    let of_sources = |args: &[&str]| git(&[args, &["--"], &SOURCES].concat()).unwrap_or_default();
+    // An edit of these compiles the programs anyway. Cargo takes a path that is not there as changed at every build.
+    for path in of_sources(&["ls-files"]).lines().filter(|path| Path::new(path).exists()) {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    // Without the lock on the index, which somebody's commit may need at this moment.
+    let changed = of_sources(&["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]);
+    // `lab bench --record` refuses what ends in this.
+    let dirty = if changed.is_empty() { "" } else { "-dirty" };
     if let Some(commit) = git(&["rev-parse", "HEAD"]) {
-        println!("cargo::rustc-env=TICKPATH_COMMIT={commit}");
+        println!("cargo::rustc-env=TICKPATH_COMMIT={commit}{dirty}");
     }
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    let commit =
-        git(&["log", "-1", "--format=%h %cs"]).map_or_else(String::new, |commit| format!(" ({commit})"));
+    let format = format!("--format=(%h{dirty} %cs)");
+    let commit = git(&["log", "-1", &format]).map_or_else(String::new, |commit| format!(" {commit}"));
     println!("cargo::rustc-env=TICKPATH_VERSION={version}{commit}");
 }
 

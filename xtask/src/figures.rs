@@ -1,8 +1,8 @@
 //! The figures in documents, made from the reports in `results/`.
 //!
 //! The figure of a row on a kind of host (CPU family, CPU model, cores) is the median over all runs at one commit: the newest
-//! commit with three runs, or the newest where none has three. Runs that lost more than 3% of their time to the host count
-//! only where that kind of host has no other run of the row.
+//! commit with three runs, or the newest where none has three. A report without a commit is joined with no other. Runs that
+//! lost more than 3% of their time to the host count only where that kind of host has no other run of the row.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -25,6 +25,15 @@ const BEGIN: &str = "<!-- figures: begin -->\n";
 const END: &str = "<!-- figures: end -->\n";
 /// Rows whose limit or goal leaves out a part of the work; the laboratory has the same file.
 const NOT_JUDGED: &str = "apps/lab/data/not-judged.txt";
+
+/// Reports made before `lab bench` recorded a commit, a date and steal time; no other may lack them.
+const OLD_REPORTS: [&str; 5] = [
+    "results/2026-11-21-xeon-2vcpu/bench.json",
+    "results/2026-11-22-epyc-2vcpu/books.json",
+    "results/2026-11-22-epyc-2vcpu/feeds.json",
+    "results/2026-11-22-epyc-2vcpu/ticks.json",
+    "results/2026-11-23-epyc-2vcpu/deribit.json",
+];
 
 /// The rows that README quotes, in plain terms.
 const QUOTED: [(&str, &str); 8] = [
@@ -99,9 +108,10 @@ pub fn run(root: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Documents whose figures differ from those that the results give, and figures in README that none gives.
+/// Reports of unknown code, documents whose figures differ from those that the results give, and figures in README that none
+/// gives.
 pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
-    let mut problems = Vec::new();
+    let mut problems = unidentified(tree)?;
     for (path, text) in documents(tree)? {
         let is_there = tree.files().contains(&path);
         if !is_there || tree.read_text(&path)?.is_none_or(|old| old != text) {
@@ -113,6 +123,37 @@ pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
         }
     }
     Ok(problems)
+}
+
+/// Reports that do not say which code they measured, when, or what the host took meanwhile.
+fn unidentified(tree: &Tree) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for path in reports(tree).filter(|path| !OLD_REPORTS.contains(path)) {
+        let report = read_report(tree, path)?;
+        // A build with uncommitted changes has a suffix here.
+        let is_commit = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let fields = [
+            ("commit", report["commit"].as_str().is_some_and(is_commit)),
+            ("date", report["date"].is_string()),
+            ("steal_percent", report["steal_percent"].is_number()),
+        ];
+        for (name, _) in fields.into_iter().filter(|(_, is_there)| !is_there) {
+            let text = format!("a report without a valid `{name}`: record it with lab bench --record");
+            problems.push(Problem::in_file(path, text));
+        }
+    }
+    Ok(problems)
+}
+
+/// Paths of the reports.
+fn reports(tree: &Tree) -> impl Iterator<Item = &str> {
+    let files = tree.files().iter().map(String::as_str);
+    files.filter(|path| path.starts_with("results/") && path.ends_with(".json"))
+}
+
+fn read_report(tree: &Tree, path: &str) -> Result<Value> {
+    let text = tree.read_text(path)?.with_context(|| format!("{path} is no text"))?;
+    serde_json::from_str(&text).with_context(|| format!("{path} is no JSON"))
 }
 
 /// The generated documents; none where there are no results.
@@ -155,10 +196,8 @@ fn written_by_hand(readme: &str) -> Vec<Problem> {
 impl Results {
     fn read(tree: &Tree) -> Result<Results> {
         let mut runs = Vec::new();
-        for path in tree.files().iter().filter(|path| path.starts_with("results/") && path.ends_with(".json"))
-        {
-            let text = tree.read_text(path)?.with_context(|| format!("{path} is no text"))?;
-            let report: Value = serde_json::from_str(&text).with_context(|| format!("{path} is no JSON"))?;
+        for path in reports(tree) {
+            let report = read_report(tree, path)?;
             if report["effort"] == "full" {
                 runs.push(
                     Run::of(path, &report).with_context(|| format!("{path} is no report of lab bench"))?,
@@ -324,10 +363,10 @@ cargo xtask figures
 - A value, a limit and a ratio are medians over all runs of the row at one commit on one kind of host (CPU family, CPU model,
   cores): the newest commit with three runs, or else the newest. The least and the greatest value follow in parentheses.
 - *reached* is what more than half of these runs say.
-- Steal time is the share of the time that the host took. A run with more than 3% is marked †, and is used only where that
-  host has no other run of the row.
-- A report without a commit is from before reports had one. Such reports of one day count as runs of one commit, and their
-  steal time is what a spinning thread lost.
+- Steal time is the share of the time that the host took: the greater of what a spinning thread lost and what the kernel
+  says. A run with more than 3% is marked †, and is used only where that host has no other run of the row.
+- A report without a commit is from before reports had one. It is joined with no other, and its steal time is only what a
+  spinning thread lost.
 ";
 
 impl Run {
@@ -347,9 +386,9 @@ impl Run {
         })
     }
 
-    /// Runs of one group are runs of one commit, as far as is known.
+    /// Runs of one group are runs of one commit; a run of an unknown one is alone.
     fn group(&self) -> &str {
-        self.commit.as_deref().unwrap_or_else(|| self.date.get(..10).unwrap_or(&self.date))
+        self.commit.as_deref().unwrap_or(&self.file)
     }
 
     fn is_noisy(&self) -> bool {
@@ -492,6 +531,11 @@ mod tests {
         .to_string()
     }
 
+    /// The same with a date, as `lab bench --record` writes it.
+    fn whole_report(commit: Option<&str>) -> String {
+        report(commit, 0.5, 11.0).replace("\"date\":null", "\"date\":\"2026-01-01T12:00:00Z\"")
+    }
+
     /// The figure of the row `stamp` on the one host of these reports: folder, commit, steal, value.
     fn figure(runs: &[(&str, Option<&str>, f64, f64)]) -> Figure {
         let texts: Vec<(String, String)> = runs
@@ -527,12 +571,35 @@ mod tests {
     #[test]
     fn without_three_runs_the_newest_commit_is_quoted_as_what_it_is() {
         let figure = figure(&[
-            ("2026-01-01-x", None, 0.5, 20.0),
-            ("2026-01-02-x", None, 0.5, 14.0),
-            ("2026-01-02-x", None, 0.5, 30.0),
+            ("2026-01-01-x", Some("a"), 0.5, 20.0),
+            ("2026-01-02-x", Some("b"), 0.5, 14.0),
+            ("2026-01-02-x", Some("b"), 0.5, 30.0),
         ]);
-        assert_eq!((figure.value, figure.runs, figure.commit), (22.0, 2, None));
+        assert_eq!((figure.value, figure.runs, figure.commit.as_deref()), (22.0, 2, Some("b")));
         assert_eq!(figure.reached, Some(false), "one of two is no majority");
+    }
+
+    #[test]
+    fn a_report_without_a_commit_is_joined_with_no_other() {
+        let figure = figure(&[20.0, 14.0, 30.0].map(|value| ("2026-01-02-x", None, 0.5, value)));
+        assert_eq!((figure.value, figure.runs, figure.commit), (30.0, 1, None));
+    }
+
+    #[test]
+    fn a_new_report_says_which_code_it_measured_and_when() {
+        let whole = whole_report(Some("0a1b"));
+        let lines = |path, report: &str| -> Vec<String> {
+            let temp = TempTree::new(&[(path, report)]);
+            unidentified(&temp.tree()).unwrap().iter().map(Problem::to_string).collect()
+        };
+        let path = "results/2026-01-01-x/a.json";
+        assert_eq!(lines(path, &whole), [""; 0]);
+        let text = |name: &str| {
+            format!("{path}: a report without a valid `{name}`: record it with lab bench --record")
+        };
+        assert_eq!(lines(path, "{}"), ["commit", "date", "steal_percent"].map(text));
+        assert_eq!(lines(OLD_REPORTS[0], "{}"), [""; 0]);
+        assert_eq!(lines(path, &whole_report(Some("0a1b-dirty"))), [text("commit")]);
     }
 
     #[test]
@@ -560,7 +627,7 @@ mod tests {
 
     #[test]
     fn a_figure_that_differs_from_the_results_is_found() {
-        let report = report(Some("a"), 0.5, 11.0);
+        let report = whole_report(Some("a"));
         let readme = format!("# Name\n\n{BEGIN}{END}\nIt takes 5 ns.\n");
         let temp = TempTree::new(&[("results/2026-01-01-x/a.json", &report), (README, &readme)]);
         let lines = || -> Vec<(String, Option<usize>)> {

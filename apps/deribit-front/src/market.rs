@@ -402,7 +402,6 @@ pub(crate) fn price_amount(listing: &Listing, (price, qty): (i64, u64)) -> Price
     PriceAmount { price: listing.price(Price(price)), amount: listing.amount(Qty(qty)) }
 }
 
-/// The best of a side: price and amount, none and 0 where it is empty.
 /// The best price of a side and its amount; both are 0 where the side is empty, as the real venue writes them.
 pub(crate) fn best_of(market: &Market, listing: &Listing, side: Side) -> (Decimal, Decimal) {
     match market.best(side) {

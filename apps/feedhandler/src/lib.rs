@@ -15,4 +15,3 @@ pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, 
 pub use lines::{LineReader, ReadBy};
 pub use senders::Senders;
 pub use snapshots::{SnapshotCounters, SnapshotSources};
-// x

@@ -10,6 +10,8 @@ use tickpath_agent::Host;
 use crate::context::Effort;
 use crate::report::BenchReport;
 
+/// Suffix of the commit of a program built with uncommitted changes; `apps/cli/build.rs` writes it.
+const DIRTY: &str = "-dirty";
 /// Reports of one second in one folder, at most.
 const SAME_TIME_MAX: usize = 100;
 
@@ -17,10 +19,14 @@ impl BenchReport {
     /// Writes the report as JSON to a new file below `folder` and returns its path.
     ///
     /// # Errors
-    /// It was no full run, or the commit is not known; the file cannot be written.
+    /// It was no full run, or the code that it measured is no commit; the file cannot be written.
     pub fn record(&self, folder: &Path) -> anyhow::Result<PathBuf> {
         ensure!(self.effort == Effort::Full, "only full runs are recorded: leave --quick out");
-        ensure!(self.commit.is_some(), "the commit is not known: build in a git repository");
+        let commit = self.commit.as_deref().context("the commit is not known: build in a git repository")?;
+        ensure!(
+            !commit.ends_with(DIRTY),
+            "built with uncommitted changes ({commit}): commit them and build again"
+        );
         let (date, time) = self
             .date()
             .split_once('T')
@@ -82,8 +88,13 @@ mod tests {
                 "{name}"
             );
         }
-        report.commit = None;
-        assert!(report.record(folder.path()).unwrap_err().to_string().contains("the commit is not known"));
+        for (commit, error) in
+            [(None, "the commit is not known"), (Some("0123456789-dirty"), "built with uncommitted changes")]
+        {
+            report.commit = commit.map(str::to_owned);
+            let refused = report.record(folder.path()).unwrap_err().to_string();
+            assert!(refused.starts_with(error), "{refused}");
+        }
     }
 
     #[test]

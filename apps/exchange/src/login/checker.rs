@@ -11,7 +11,7 @@ use tickpath_nasdaq::soupbintcp::Password;
 use super::password::{has_hash, hash_password};
 use crate::roster::Roster;
 
-/// Logins that may wait to be checked; a further one is refused and may be tried again.
+/// Logins that may wait to be checked; a further one is put off until there is room.
 pub(crate) const QUEUE_CAPACITY: usize = 64;
 /// How long the thread sleeps at most when nobody wakes it.
 const SLEEP_MAX: Duration = Duration::from_secs(1);

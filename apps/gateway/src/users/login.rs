@@ -8,7 +8,7 @@ use tickpath_lockfree::spsc;
 
 use super::UserPassword;
 
-/// Logins that may wait to be checked; a further one is refused and may be tried again.
+/// Logins that may wait to be checked; a further one is put off until there is room.
 pub const CHECKS_MAX: usize = 64;
 /// How long the thread sleeps at most when nobody wakes it.
 const SLEEP_MAX: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use tickpath_types::{InstrumentTable, Nanos, OrderRequest, SessionId};
 use super::Case;
 use super::report::Report;
 use super::views::{End, Life};
-use super::wire::{is_request as asks_for, soup_packet};
+use super::wire::{is_refused, is_request as asks_for, soup_packet};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
 /// A request as the venue read it.
@@ -133,18 +133,12 @@ fn is_taken(table: &InstrumentTable, bytes: &[u8]) -> bool {
 fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
     match (decode_request(bytes, |symbol| table.find(symbol)), &command.kind) {
         (Ok(request), CommandKind::Order(logged)) => {
-            request == *logged && asks_for(bytes, logged, |order| table.symbol(order.instrument))
-        }
-        (Ok(OrderRequest::Enter(order)), CommandKind::Refuse { user_ref, client_order_id, .. }) => {
-            (order.user_ref, order.client_order_id) == (*user_ref, *client_order_id)
-        }
-        (Ok(OrderRequest::Replace(order)), CommandKind::Refuse { user_ref, client_order_id, .. }) => {
-            (order.user_ref, order.client_order_id) == (*user_ref, *client_order_id)
+            request == *logged && asks_for(bytes, logged, |id| table.symbol(id))
         }
         (
-            Err(RequestError::Refused { user_ref, client_order_id, .. }),
-            CommandKind::Refuse { user_ref: logged, client_order_id: echoed, .. },
-        ) => (user_ref, client_order_id) == (*logged, *echoed),
+            Ok(OrderRequest::Enter(_) | OrderRequest::Replace(_)) | Err(RequestError::Refused { .. }),
+            CommandKind::Refuse { user_ref, client_order_id, .. },
+        ) => is_refused(bytes, *user_ref, *client_order_id),
         (Err(RequestError::AccountQuery), CommandKind::AccountQuery) => true,
         _ => false,
     }

@@ -7,7 +7,8 @@
 //! Sources: Nasdaq OUCH 5.0, TotalView-ITCH 5.0, SoupBinTCP 3.00, MoldUDP64 1.00. Numbers are big-endian.
 
 use tickpath_types::{
-    EnterOrder, MarketEvent, MarketEventKind, OrderEvent, OrderEventKind, OrderRequest, Price, Side, Symbol,
+    ClientOrderId, EnterOrder, InstrumentId, MarketEvent, MarketEventKind, MassCancel, OrderEvent,
+    OrderEventKind, OrderRequest, Price, SetOrderEntry, Side, Symbol, UserRefNum,
 };
 
 use super::Case;
@@ -20,11 +21,14 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let symbol = |id| case.truth.table.symbol(id);
     for told in case.truth.streams.iter().flatten() {
         let Some(event) = told.event.filter(|_| !told.bytes.is_empty()) else { continue };
-        let order = match event.kind {
-            OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => Some(order),
+        let instrument = match event.kind {
+            OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
+                Some(order.instrument)
+            }
+            OrderEventKind::MassCanceled(request) => Some(request.instrument),
             _ => None,
         };
-        let fields = order_event(&event, order.and_then(|order| symbol(order.instrument)));
+        let fields = order_event(&event, instrument.and_then(symbol));
         report.expect(holds(&told.bytes, &fields), || {
             format!("command {}: {:?} is sent as {:02x?}", told.command, event.kind, told.bytes)
         });
@@ -65,6 +69,36 @@ fn long_price(price: Price) -> u64 {
 /// Eight letters as a number; of no symbol one that is none.
 fn text(symbol: Option<Symbol>) -> u64 {
     symbol.map_or(0, |symbol| u64::from_be_bytes(symbol.0))
+}
+
+/// A request about many orders, or its answer, whose own number is at `at`. An empty list of options is two zeros.
+fn mass_cancel(kind: u8, at: usize, request: &MassCancel, symbol: Option<Symbol>) -> Vec<Field> {
+    const SIDE_TAG: u64 = 27;
+    let is_of_all = request.instrument == InstrumentId(0);
+    let symbol = if is_of_all { u64::from_be_bytes([b' '; 8]) } else { text(symbol) };
+    let mut fields = owned(kind, at, request.user_ref, request.firm);
+    fields.push((at + 8, 8, symbol));
+    match request.side {
+        None => fields.push((at + 16, 2, 0)),
+        Some(side) => fields.extend([
+            (at + 16, 2, 3),
+            (at + 18, 1, 2),
+            (at + 19, 1, SIDE_TAG),
+            (at + 20, 1, letter(side)),
+        ]),
+    }
+    fields
+}
+
+/// A request to stop or allow new orders, or its answer.
+fn order_entry(kinds: [u8; 2], at: usize, request: &SetOrderEntry) -> Vec<Field> {
+    owned(kinds[usize::from(request.is_enabled)], at, request.user_ref, request.firm)
+}
+
+/// A message's type, and the number and the firm of its request.
+fn owned(kind: u8, at: usize, user_ref: UserRefNum, firm: [u8; 4]) -> Vec<Field> {
+    let firm = u64::from(u32::from_be_bytes(firm));
+    vec![(0, 1, u64::from(kind)), (at, 4, u64::from(user_ref.0)), (at + 4, 4, firm)]
 }
 
 /// Fields that an OUCH message must have.
@@ -112,7 +146,12 @@ fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
             with(head(b'B', user_ref.0), &[(13, 8, match_id.0)])
         }
         OrderEventKind::Rejected { user_ref, .. } => head(b'J', user_ref.0),
-        OrderEventKind::MassCanceled(_) | OrderEventKind::OrderEntrySet(_) => vec![(1, 8, event.ts.0)],
+        OrderEventKind::MassCanceled(ref request) => {
+            with(mass_cancel(b'X', 9, request, symbol), &[(1, 8, event.ts.0)])
+        }
+        OrderEventKind::OrderEntrySet(ref request) => {
+            with(order_entry(*b"GK", 9, request), &[(1, 8, event.ts.0)])
+        }
     }
 }
 
@@ -171,7 +210,7 @@ fn market_event(event: &MarketEvent, symbol: Option<Symbol>) -> Vec<Field> {
 pub(super) fn is_request(
     bytes: &[u8],
     logged: &OrderRequest,
-    symbol: impl FnOnce(&EnterOrder) -> Option<Symbol>,
+    symbol: impl FnOnce(InstrumentId) -> Option<Symbol>,
 ) -> bool {
     let user_ref = |at: usize, number: u32| (at, 4, u64::from(number));
     match logged {
@@ -182,7 +221,7 @@ pub(super) fn is_request(
                 user_ref(1, order.user_ref.0),
                 (5, 1, letter(order.side)),
                 (6, 4, order.qty.0),
-                (10, 8, text(symbol(order))),
+                (10, 8, text(symbol(order.instrument))),
                 (18, 8, long_price(order.price)),
             ],
         ),
@@ -199,9 +238,34 @@ pub(super) fn is_request(
         OrderRequest::Cancel(cancel) => {
             holds(bytes, &[(0, 1, u64::from(b'X')), user_ref(1, cancel.user_ref.0), (5, 4, cancel.qty.0)])
         }
-        // Requests about many orders, and changes in place: their number is their first field too.
-        _ => bytes.len() > 5,
+        OrderRequest::Modify(order) => holds(
+            bytes,
+            &[
+                (0, 1, u64::from(b'M')),
+                user_ref(1, order.user_ref.0),
+                (5, 1, u64::from(order.side_marking)),
+                (6, 4, order.qty.0),
+            ],
+        ),
+        OrderRequest::MassCancel(request) => {
+            holds(bytes, &mass_cancel(b'C', 1, request, symbol(request.instrument)))
+        }
+        OrderRequest::SetOrderEntry(request) => holds(bytes, &order_entry(*b"DE", 1, request)),
     }
+}
+
+/// True when an OUCH request has the number and the client's text of a logged refusal; only new orders have a text.
+pub(super) fn is_refused(bytes: &[u8], user_ref: UserRefNum, client_order_id: ClientOrderId) -> bool {
+    let (number_at, text_at) = match bytes.first() {
+        Some(b'O') => (1, Some(31)),
+        Some(b'U') => (5, Some(24)),
+        _ => (1, None),
+    };
+    let is_text = match text_at {
+        Some(at) => bytes.get(at..at + client_order_id.0.len()) == Some(&client_order_id.0[..]),
+        None => client_order_id == ClientOrderId::default(),
+    };
+    is_text && holds(bytes, &[(number_at, 4, u64::from(user_ref.0))])
 }
 
 /// The first SoupBinTCP packet: its type, its payload, and how many bytes it takes. None until all of it is there.
@@ -241,9 +305,7 @@ impl<'a> Mold<'a> {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::{
-        InstrumentId, Liquidity, MatchId, Nanos, OrderId, Price, Qty, Sequence, SessionId, UserRefNum,
-    };
+    use tickpath_types::{Liquidity, MatchId, ModifyOrder, Nanos, OrderId, Qty, Sequence, SessionId};
 
     use super::*;
 
@@ -294,6 +356,47 @@ mod tests {
         assert!(holds(&bytes, &market_event(&event, symbol)));
         *bytes.last_mut().expect("it has bytes") ^= 1;
         assert!(!holds(&bytes, &market_event(&event, symbol)));
+    }
+
+    /// Checks that these bytes are the request, and that another byte in any place makes them another.
+    fn check_request(request: OrderRequest, bytes: &[u8]) {
+        let is_same = |bytes: &[u8]| is_request(bytes, &request, |_| Symbol::new("ONLY").ok());
+        assert!(is_same(bytes), "{request:?}");
+        for place in 0..bytes.len() {
+            let mut other = bytes.to_vec();
+            other[place] ^= 1;
+            assert!(!is_same(&other), "{request:?}, byte {place}");
+        }
+        assert!(!is_same(&bytes[..bytes.len() - 1]), "{request:?} cut short");
+    }
+
+    #[test]
+    fn a_byte_of_any_field_of_a_request_makes_it_another() {
+        let user_ref = UserRefNum(7);
+        let modify = ModifyOrder { user_ref, side_marking: b'T', qty: Qty(300) };
+        check_request(OrderRequest::Modify(modify), b"M\0\0\0\x07T\0\0\x01\x2c");
+        let all = MassCancel { user_ref, instrument: InstrumentId(0), side: None, firm: *b"FIRM" };
+        check_request(OrderRequest::MassCancel(all), b"C\0\0\0\x07FIRM        \0\0");
+        let some = MassCancel { instrument: InstrumentId(1), side: Some(Side::Sell), ..all };
+        check_request(OrderRequest::MassCancel(some), b"C\0\0\0\x07FIRMONLY    \0\x03\x02\x1bS");
+        for (is_enabled, bytes) in [(false, b"D\0\0\0\x07FIRM"), (true, b"E\0\0\0\x07FIRM")] {
+            let request = SetOrderEntry { user_ref, is_enabled, firm: *b"FIRM" };
+            check_request(OrderRequest::SetOrderEntry(request), bytes);
+        }
+    }
+
+    #[test]
+    fn a_refusal_has_the_number_and_the_text_of_its_request() {
+        let (number, text) = (UserRefNum(7), ClientOrderId(*b"text of client"));
+        let enter = [&b"O\0\0\0\x07"[..], &[0; 26], &text.0].concat();
+        let replace = [&b"U\0\0\0\x01\0\0\0\x07"[..], &[0; 15], &text.0].concat();
+        for bytes in [&enter, &replace] {
+            assert!(is_refused(bytes, number, text));
+            assert!(!is_refused(bytes, UserRefNum(8), text));
+            assert!(!is_refused(bytes, number, ClientOrderId::default()));
+        }
+        assert!(is_refused(b"C\0\0\0\x07", number, ClientOrderId::default()));
+        assert!(!is_refused(b"C\0\0\0\x07", number, text));
     }
 
     #[test]
