@@ -19,6 +19,7 @@ use crate::message::{RecordedMessage, Source, Types, blank, trade};
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{BookSize, Session};
+use crate::statistics::gcd;
 use crate::tape::{Seen, SeenTrade};
 
 /// Records of a block.
@@ -157,11 +158,11 @@ impl RecordedMessage for DbnRecord {
         let mut seen = blank(number, self.ts_ns, instrument, code);
         seen.symbol = source.symbols.get(self.instrument as usize).map(String::as_bytes);
         seen.is_snapshot = self.is_snapshot;
+        let prices = self.levels.iter().flatten().flatten().map(|(price, _)| price.0.unsigned_abs());
+        let tick = prices.reduce(gcd).and_then(|tick| i64::try_from(tick).ok());
+        seen.order_price = tick.map(Price);
         match code {
-            b'A' | b'M' => {
-                seen.is_add = code == b'A';
-                seen.order_price = self.price;
-            }
+            b'A' => seen.is_add = true,
             b'T' => {
                 let seen_trade = trade(self.price, self.qty, "trade");
                 seen.trade = Some(SeenTrade { aggressor: self.side, ..seen_trade });

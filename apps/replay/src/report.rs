@@ -60,7 +60,7 @@ impl CheckReport {
 /// The reliability of the books of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reliability {
-    /// Nothing contradicts the recording, and nothing is missing that could have been seen.
+    /// Nothing contradicts the recording, and nothing is seen to be missing.
     Complete,
     /// Nothing contradicts it, but it does not cover all: see the reservations.
     Partial,
@@ -131,6 +131,8 @@ pub struct FileReport {
     pub ended: Option<Ended>,
     /// Everything for which the result cannot be trusted, in words; empty when it can.
     pub contradictions: Vec<String>,
+    /// Whether it ends with the end of the session's messages; without it, what is missing behind cannot be seen.
+    pub is_end_seen: bool,
     /// Reasons for which the books are incomplete, or cannot be judged, as text.
     pub reservations: Vec<String>,
     /// Of DBN without orders: its schema, ...
@@ -241,6 +243,7 @@ impl FileReport {
             check,
             ended: session.ended,
             contradictions,
+            is_end_seen: tape.is_end_seen(),
             reservations,
             exported: tape.exporter.rows(),
             integrity: std::mem::take(&mut tape.integrity),

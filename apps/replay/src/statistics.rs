@@ -25,7 +25,7 @@ pub struct SymbolStatistics {
     pub spread_sum: u128,
     /// How many such messages.
     pub spread_count: u64,
-    /// Greatest common divisor of all prices of its orders, in units of prices: what its tick can be at most.
+    /// Greatest common divisor of all prices of its orders or levels, in units of prices: what its tick can be at most.
     pub tick: u64,
 }
 
@@ -57,7 +57,8 @@ impl SymbolStatistics {
     }
 }
 
-const fn gcd(mut a: u64, mut b: u64) -> u64 {
+/// Greatest common divisor.
+pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

@@ -37,7 +37,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) ends_snapshot: bool,
     /// True when it is about an order that must rest.
     pub(crate) needs_order: bool,
-    /// True for an add or replacement, whose price shows the tick.
+    /// The price of an add or replacement, or what the prices of levels are multiples of: it shows the tick.
     pub(crate) order_price: Option<Price>,
     pub(crate) is_add: bool,
     /// An execution of a resting order.
@@ -214,6 +214,11 @@ impl<'a> Tape<'a> {
         swap(&mut self.span_ns, &mut state.span_ns);
         swap(&mut self.stage, &mut state.stage);
         swap(&mut self.last_ts_ns, &mut state.last_ts_ns);
+    }
+
+    /// Whether the session's messages were said to be over.
+    pub(crate) fn is_end_seen(&self) -> bool {
+        self.stage == Some(SystemEventCode::EndOfMessages)
     }
 
     /// The symbol of an instrument, or its number.

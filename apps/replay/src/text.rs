@@ -430,8 +430,12 @@ fn write_exports(exported: &ExportedRows, f: &mut fmt::Formatter<'_>) -> fmt::Re
 
 fn write_verdict(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match report.reliability() {
-        Reliability::Complete => {
+        Reliability::Complete if report.is_end_seen => {
             write!(f, "\n\nNothing contradicts the recording, and nothing is missing from it.")
+        }
+        Reliability::Complete => {
+            write!(f, "\n\nNothing contradicts the recording, and nothing is seen to be missing")?;
+            write!(f, ": no message ends the session.")
         }
         Reliability::Partial => {
             write!(f, "\n\nNothing contradicts the recording, but it is reliable only in part:")

@@ -1,5 +1,6 @@
 //! Packets to their flows, flows to their recordings.
 
+mod mold;
 mod xdp;
 
 use std::net::SocketAddrV4;
@@ -10,8 +11,7 @@ use rustc_hash::FxHashMap;
 use tickpath_capture::{Format, InputMeter, Packet, PacketBlock, PacketCounters, Segment, Transport};
 use tickpath_iex as iex_tp;
 use tickpath_iex::Feed;
-use tickpath_nasdaq::glimpse::EndOfSnapshot;
-use tickpath_nasdaq::moldudp64::{self, Kind};
+use tickpath_nasdaq::moldudp64;
 use tickpath_types::Sequence;
 
 use super::channel::{Channel, Verdict};
@@ -19,16 +19,19 @@ use super::market::{self, Market, Origin, PacketMark, Run};
 use super::protocol::{Protocol, is_soup_of_itch, of_datagram};
 use super::report::{CaptureReport, DESTINATIONS_NAMED, UnknownPackets};
 use super::soup::{Messages, SoupStream};
-use crate::message::is_end_of_snapshot;
 use crate::report::FileReport;
 use crate::run::ReplayError;
 use crate::session::{Ended, Session};
-use xdp::{Aside, Waiting};
+use xdp::Aside;
 
 /// Flows that are told apart; packets of more count as unknown.
 const FLOWS_MAX: usize = 1 << 16;
 /// Channels that are put in sequence; packets of more count as unknown.
 const CHANNELS_MAX: usize = 1 << 10;
+/// How long, by the time of the capture, packets of a flow may wait for its channel to be known.
+const WAIT_NS: u64 = 1_000_000_000;
+/// Packets of all flows that may wait at a time; with more a flow is decided at once.
+const ALL_WAITING_MAX: usize = 4_096;
 
 /// Packets that belong together: of UDP all that go to one address, of TCP one direction of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,6 +52,8 @@ struct Flow {
 enum FlowKind {
     /// Nothing yet.
     Undecided,
+    /// A line of a session of MoldUDP64, or snapshots beside it: its packets wait.
+    MoldWaiting(Vec<Waiting>),
     /// The channel and line of the packet that came last.
     Mold(Option<(ChannelKey, Place)>),
     /// Snapshots of a session of MoldUDP64, under its name and with numbers of their own.
@@ -59,6 +64,24 @@ enum FlowKind {
     Xdp(Place),
     /// Not known yet whether it is a line of a known channel: its packets wait.
     XdpWaiting(Vec<Waiting>),
+}
+
+/// A packet that waits for its flow to be known.
+struct Waiting {
+    number: u64,
+    ts_ns: u64,
+    payload: Vec<u8>,
+}
+
+impl Waiting {
+    fn of(packet: &Packet<'_>) -> Waiting {
+        Waiting { number: packet.number, ts_ns: packet.ts_ns, payload: packet.payload.to_vec() }
+    }
+
+    fn packet(&self, dst: SocketAddrV4) -> Packet<'_> {
+        let Waiting { number, ts_ns, ref payload } = *self;
+        Packet { number, ts_ns, src: dst, dst, transport: Transport::Udp, payload }
+    }
 }
 
 /// A channel and one of its lines.
@@ -101,7 +124,7 @@ pub(super) struct Demux<'s> {
     by_flow: FxHashMap<FlowKey, usize>,
     /// Of XDP: by flow, what comes beside the lines.
     asides: FxHashMap<usize, Aside>,
-    /// Of XDP: packets of all flows that wait for their flow to be known.
+    /// Packets of all flows that wait for their flow to be known.
     waiting: usize,
     /// Packets beyond the bounds.
     beyond: u64,
@@ -178,7 +201,7 @@ impl<'s> Demux<'s> {
         let flow = &mut self.flows[index];
         if let FlowKind::Undecided = flow.kind {
             match of_datagram(packet.payload, self.session.options.protocol) {
-                Some(Protocol::Itch) => flow.kind = FlowKind::Mold(None),
+                Some(Protocol::Itch) => flow.kind = FlowKind::MoldWaiting(Vec::new()),
                 Some(Protocol::Iex) => flow.kind = FlowKind::Iex(None),
                 Some(Protocol::Xdp) => flow.kind = FlowKind::XdpWaiting(Vec::new()),
                 None => {
@@ -188,7 +211,7 @@ impl<'s> Demux<'s> {
             }
         }
         match &flow.kind {
-            &FlowKind::Mold(last) => self.mold(index, last, packet, run),
+            FlowKind::Mold(_) | FlowKind::MoldWaiting(_) => self.mold(index, packet, run),
             FlowKind::MoldSnapshots => {
                 self.mold_snapshot(index, packet);
                 Ok(())
@@ -198,69 +221,6 @@ impl<'s> Demux<'s> {
             FlowKind::Undecided | FlowKind::Soup(..) => {
                 unreachable!("it was decided, and datagrams are no stream")
             }
-        }
-    }
-
-    /// A packet of MoldUDP64.
-    fn mold<'a>(
-        &mut self,
-        flow: usize,
-        last: Option<(ChannelKey, Place)>,
-        packet: &Packet<'a>,
-        run: &mut Run<'a>,
-    ) -> Result<(), ReplayError> {
-        let mold = moldudp64::Packet::parse(packet.payload).ok();
-        let Some(mold) = mold.filter(|mold| is_countable(mold.sequence(), mold.message_count())) else {
-            self.malformed(flow, last.map(|(_, place)| place));
-            return Ok(());
-        };
-        if ends_snapshot(packet.payload, &mold) {
-            self.flows[flow].kind = FlowKind::MoldSnapshots;
-            self.mold_snapshot(flow, packet);
-            return Ok(());
-        }
-        let key = ChannelKey::Mold(mold.session().0);
-        let place = match last {
-            Some((known, place)) if known == key => place,
-            _ => {
-                let name = || format!("session {}", session_name(&mold.session().0));
-                let Some(place) = self.place(key, market::Kind::Itch, name, packet) else {
-                    self.beyond += 1;
-                    return Ok(());
-                };
-                self.flows[flow].kind = FlowKind::Mold(Some((key, place)));
-                place
-            }
-        };
-        let channel = &mut self.channels[place.channel].channel;
-        channel.count_packet(place.line);
-        let (first, count) = (mold.sequence().0, u64::from(mold.message_count()));
-        if mold.kind() != Kind::Messages {
-            channel.heartbeat(first, packet.ts_ns);
-            return self.settle(place.channel, Some(packet.ts_ns), run);
-        }
-        if first == 0 {
-            // Numbers begin with 1: whoever wrote these gave none.
-            channel.report.unnumbered += count;
-            channel.report.messages += count;
-            let messages = mold.messages().map(|(_, message)| message);
-            return self.push(place.channel, packet, Origin::default(), messages, run);
-        }
-        self.take(place, first, count, packet, mold.messages().map(|(_, message)| message), run)
-    }
-
-    /// A packet of snapshots beside a session of MoldUDP64: they are no part of its sequence.
-    fn mold_snapshot(&mut self, flow: usize, packet: &Packet<'_>) {
-        let Ok(mold) = moldudp64::Packet::parse(packet.payload) else { return self.malformed(flow, None) };
-        let session = mold.session().0;
-        let name = || format!("session {}", session_name(&session));
-        match self.place(ChannelKey::Mold(session), market::Kind::Itch, name, packet) {
-            Some(Place { channel, line }) => {
-                let channel = &mut self.channels[channel].channel;
-                channel.count_packet(line);
-                channel.report.skipped += 1;
-            }
-            None => self.beyond += 1,
         }
     }
 
@@ -597,12 +557,14 @@ impl<'s> Demux<'s> {
         self.begin = Instant::now();
         let mut run = Run::default();
         for index in 0..self.flows.len() {
-            let first = match &self.flows[index].kind {
-                FlowKind::XdpWaiting(waiting) => waiting.first().map(|first| first.ts_ns),
-                _ => None,
-            };
-            if let Some(ts_ns) = first {
-                self.settle_flow(index, None, ts_ns, &mut run)?;
+            match &self.flows[index].kind {
+                FlowKind::MoldWaiting(_) => self.settle_mold(index, FlowKind::Mold(None), &mut run)?,
+                FlowKind::XdpWaiting(waiting) => {
+                    if let Some(ts_ns) = waiting.first().map(|first| first.ts_ns) {
+                        self.settle_flow(index, None, ts_ns, &mut run)?;
+                    }
+                }
+                _ => {}
             }
         }
         for index in 0..self.channels.len() {
@@ -641,14 +603,6 @@ impl<'s> Demux<'s> {
         destinations.truncate(DESTINATIONS_NAMED);
         UnknownPackets { count, destinations }
     }
-}
-
-/// Whether a packet ends with the message that ends a snapshot of ITCH.
-fn ends_snapshot(payload: &[u8], mold: &moldudp64::Packet<'_>) -> bool {
-    const LEN: usize = EndOfSnapshot::LEN;
-    // A look at where it would be first: it is in no packet of a session.
-    let may_end = payload.len() >= LEN && payload[payload.len() - LEN] == b'G';
-    may_end && mold.messages().last().is_some_and(|(_, message)| is_end_of_snapshot(message))
 }
 
 /// Whether there are numbers for as many messages from this one on.

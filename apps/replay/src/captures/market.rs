@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tickpath_book::{FastBooks, Indexed, PlainBooks};
-use tickpath_capture::{Format, InputMeter, RecordingInfo, TimeBase};
+use tickpath_capture::{Depth, Format, InputMeter, RecordingInfo, TimeBase};
 use tickpath_config::{Date, Zone};
 use tickpath_feed::xdp::BookBuilder as XdpBooks;
 use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
@@ -22,7 +22,7 @@ use crate::check::{Twin, TwinReport};
 use crate::exports::ExportedRows;
 use crate::integrity::Judgement;
 use crate::itch::INFO;
-use crate::message::{RecordedMessage, Source, Types};
+use crate::message::{RecordedMessage, Source, Types, is_end_of_snapshot};
 use crate::moment::Calendar;
 use crate::options::ReplayOptions;
 use crate::report::FileReport;
@@ -194,9 +194,9 @@ impl Market {
     }
 
     /// Finds out whose midnight the times of ITCH count from: that of UTC where messages are then of the time at which they
-    /// were captured, and not of New York's; our own venue's are.
+    /// were captured, and not of New York's; our own venue's are. Old messages leave it open, and the end of a snapshot
+    /// tells that it is our venue's.
     fn learn_midnight(&mut self, options: &ReplayOptions, run: &Run<'_>) {
-        self.is_midnight_known = true;
         let captured = run.packets.iter().map(|packet| packet.ts_ns);
         for (captured_ns, (_, messages)) in captured.zip(run.by_packet()) {
             let newest = messages.iter().map(RecordedMessage::ts_ns).max().filter(|ts_ns| *ts_ns > 0);
@@ -207,15 +207,24 @@ impl Market {
                 apart.min(NS_PER_DAY - apart) < SAME_TIME_NS
             };
             if is_near(Zone::EASTERN) {
+                self.is_midnight_known = true;
                 return;
             }
             if is_near(Zone::UTC) {
-                let calendar = options.calendar(self.calendar.base, Zone::UTC);
-                self.calendar = Calendar { midnight: Zone::UTC, ..calendar };
-                self.calendar.date.get_or_insert(Zone::UTC.date_at(captured_ns));
-                return;
+                return self.count_from_utc(options, Some(captured_ns));
             }
         }
+        if run.messages.iter().any(|message| is_end_of_snapshot(message)) {
+            self.count_from_utc(options, run.packets.iter().find_map(|packet| packet.ts_ns));
+        }
+    }
+
+    fn count_from_utc(&mut self, options: &ReplayOptions, captured_ns: Option<u64>) {
+        self.is_midnight_known = true;
+        let first_day = self.calendar.date;
+        let calendar = options.calendar(self.calendar.base, Zone::UTC);
+        self.calendar = Calendar { midnight: Zone::UTC, ..calendar };
+        self.calendar.date = self.calendar.date.or(captured_ns.map(|ns| Zone::UTC.date_at(ns))).or(first_day);
     }
 
     /// What it is of is known from now on.
@@ -409,7 +418,11 @@ impl Market {
             Kind::Iex(_) => Types::Iex,
             Kind::Xdp(_) => Types::Xdp,
         };
-        let info = RecordingInfo { time_base: self.calendar.base, ..INFO };
+        let depth = match self.kind {
+            Kind::Iex(Feed::Tops15 | Feed::Tops16) => Depth::Partial { levels: Some(1) },
+            _ => Depth::Full,
+        };
+        let info = RecordingInfo { time_base: self.calendar.base, depth, ..INFO };
         Source { format: Format::Pcap, types, info, calendar: self.calendar, symbols: &[] }
     }
 

@@ -3,11 +3,12 @@
 use std::net::SocketAddrV4;
 
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
-use tickpath_nasdaq::itch50::{BuySell, StockTradingState};
+use tickpath_nasdaq::itch50::{AddOrder, BuySell, StockTradingState};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
 use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet};
+use tickpath_nasdaq::wire::Stock;
 use tickpath_replay::{Exports, FileReport, Protocol, Reliability, ReplayOptions, ReplayReport, Speed};
-use tickpath_types::Sequence;
+use tickpath_types::{Nanos, Sequence};
 use zerocopy::IntoBytes;
 
 use crate::support::{Day, OPEN_NS, checked, file, run, shared, stored, try_run, try_run_all};
@@ -344,6 +345,39 @@ fn times_of_a_venue_that_counts_from_utc_are_shown_so() {
 }
 
 #[test]
+fn a_zone_is_found_where_only_later_messages_tell_it() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    const CLIENT: &str = "10.0.0.9:40000";
+    // Our own venue at 10:00 UTC: what rested for half an hour is of no zone's present, the first live message is of UTC's.
+    let captured_ns = OPENED_NS - 4 * HOUR_NS + HOUR_NS / 2;
+    let mut day = Day::default();
+    day.state(1, StockTradingState::TRADING);
+    day.add(1, BuySell::BUY, 100, 1_000_000);
+    let stock = Stock::new("AAA").unwrap();
+    let now = Nanos(OPEN_NS + HOUR_NS / 2);
+    let live = AddOrder::new(1, 0, now, 99, BuySell::SELL, 10, stock, 1_000_100);
+    let mut capture = Capture::new();
+    capture.ns = captured_ns;
+    capture.mold(LINE_A, "DAY1", 1, &messages(&day));
+    capture.ns += 2_000_000_000;
+    capture.mold(LINE_A, "DAY1", 3, &[live.as_bytes()]);
+    let report = capture.run(&checked());
+    assert_eq!(report.span.unwrap().1.to_string(), "2023-08-22 10:00:00.000000000 UTC");
+
+    // A snapshot whose end tells that it is of our venue, and has nothing of the present.
+    day.push(EndOfSnapshot::of(Sequence(42)).as_bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let orders = folder.path().join("o.csv");
+    let exports = Exports { orders: Some(orders.clone()), ..Exports::default() };
+    let mut capture = Capture::new();
+    capture.ns = captured_ns;
+    capture.tcp(CLIENT, 999, 0x12, b"").tcp(CLIENT, 1_000, 0x10, &soup(&day));
+    capture.run(&ReplayOptions { exports, ..checked() });
+    let first = std::fs::read_to_string(&orders).unwrap().lines().nth(1).unwrap().to_owned();
+    assert!(first.starts_with(&format!("1,{},", OPENED_NS - 4 * HOUR_NS + 2_000_000)), "{first}");
+}
+
+#[test]
 fn snapshots_beside_a_session_are_no_part_of_it() {
     // A channel of snapshots has the session's name and its own numbers.
     const SNAPSHOTS: &str = "239.255.26.3:26406";
@@ -363,6 +397,79 @@ fn snapshots_beside_a_session_are_no_part_of_it() {
     assert_eq!((report.messages, found.unknown.count), (13, 0));
     let channel = &found.channels[0];
     assert_eq!((channel.skipped, channel.duplicates, channel.gaps), (13, 0, 0));
+}
+
+#[test]
+fn a_snapshot_of_several_packets_is_no_part_of_a_session() {
+    const SNAPSHOTS: &str = "239.255.26.3:26406";
+    let mut day = Day::default();
+    day.state(1, StockTradingState::TRADING);
+    for index in 0..20 {
+        day.add(1, BuySell::BUY, 100, 1_000_000 - 100 * index);
+    }
+    let mut snapshot = Day::default();
+    snapshot.now();
+    snapshot.state(1, StockTradingState::TRADING);
+    for index in 0..9 {
+        snapshot.add(1, BuySell::BUY, 100, 1_000_000 - 100 * index);
+    }
+    snapshot.push(EndOfSnapshot::of(Sequence(12)).as_bytes());
+    let (messages, snapshot) = (messages(&day), self::messages(&snapshot));
+    // Numbers ahead of the session's and among them; before the session's first packet, among its packets and behind them.
+    for first in [5_001, 1] {
+        for place in [0, 10, messages.len()] {
+            let mut capture = Capture::new();
+            for index in 0..=messages.len() {
+                if index == place {
+                    capture.mold(SNAPSHOTS, "DAY1", first, &snapshot[..1]);
+                    capture.mold(SNAPSHOTS, "DAY1", first + 1, &snapshot[1..8]);
+                    capture.mold(SNAPSHOTS, "DAY1", first + 8, &snapshot[8..]);
+                }
+                if let Some(message) = messages.get(index) {
+                    capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
+                }
+            }
+            let report = capture.run(&checked());
+            assert_eq!(report.reliability(), Reliability::Complete, "from {first} at {place}: {report}");
+            let found = report.capture.unwrap();
+            assert_eq!((report.messages, found.unknown.count), (messages.len() as u64, 0));
+            let channel = &found.channels[0];
+            assert_eq!((channel.skipped, channel.duplicates, channel.gaps), (3, 0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_line_of_adds_alone_is_known_by_a_packet_of_its_session() {
+    let mut day = Day::default();
+    day.state(1, StockTradingState::TRADING);
+    for index in 0..20 {
+        day.add(1, BuySell::BUY, 100, 1_000_000 - 100 * index);
+    }
+    let mut capture = Capture::new();
+    for (index, message) in messages(&day).into_iter().enumerate() {
+        // What line A loses from message 7 on is on line B, which begins behind it.
+        if index % 3 != 0 || index < 6 {
+            capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
+        }
+        if index > 5 {
+            capture.mold(LINE_B, "DAY1", 1 + index as u64, &[message]);
+        }
+    }
+    let report = capture.run(&checked());
+    assert!(report.is_trustworthy(), "{report}");
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!((channel.lines.len(), channel.messages, channel.lost), (2, 21, 0), "{report}");
+    // Where none of its packets is one of the session, it is taken for a line after a second.
+    let adds = messages(&day);
+    let mut capture = Capture::new();
+    capture.mold(LINE_A, "DAY1", 1, &adds[..10]);
+    capture.mold(LINE_B, "DAY1", 11, &adds[10..12]);
+    capture.ns += 1_000_000_000;
+    capture.mold(LINE_B, "DAY1", 13, &adds[12..]);
+    let report = capture.run(&checked());
+    assert!(report.is_trustworthy(), "{report}");
+    assert_eq!(report.messages, adds.len() as u64);
 }
 
 #[test]

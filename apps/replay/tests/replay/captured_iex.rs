@@ -2,11 +2,11 @@
 
 use tickpath_iex::wire::Ticker;
 use tickpath_iex::{
-    AddOrder, Feed, OrderDelete, OrderExecuted, PriceLevelUpdate, SaleFlags, SegmentBuilder, TradeReport,
-    TradingStatus,
+    AddOrder, Feed, OrderDelete, OrderExecuted, PriceLevelUpdate, SaleFlags, SegmentBuilder, SystemEvent,
+    SystemEventCode, TradeReport, TradingStatus,
 };
 use tickpath_nasdaq::wire::Alpha;
-use tickpath_replay::{Exports, FileReport, Protocol, ReplayOptions};
+use tickpath_replay::{Exports, FileReport, Protocol, Reliability, ReplayOptions};
 use tickpath_types::{Nanos, Price, Side};
 use zerocopy::IntoBytes;
 
@@ -122,6 +122,24 @@ fn a_session_that_begins_anew_begins_with_empty_books() {
         report.tops[0].sides[0].iter().map(|level| level.price.0).collect::<Vec<_>>(),
         [10_003, 9_000]
     );
+}
+
+#[test]
+fn a_recording_of_best_quotes_covers_a_part_and_its_end_may_be_unseen() {
+    let quote = run(&stored("iex_quote_update.pcap"), &checked());
+    assert_eq!(quote.reliability(), Reliability::Partial, "{quote}");
+    assert!(quote.reservations[0].contains("the best 1 level(s)"), "{:?}", quote.reservations);
+
+    let bid = level(Side::Buy, true, 1, 100, 10_000);
+    let end = SystemEvent::new(SystemEventCode::END_OF_MESSAGES, Nanos(OPENED_NS + 2));
+    let mut capture = Capture::new();
+    capture.udp(GROUP, &segment(Feed::Deep10, 1, 0, 1, &[&bid]));
+    let cut = capture.run(&checked()).to_string();
+    assert!(cut.ends_with("nothing is seen to be missing: no message ends the session."), "{cut}");
+    capture.udp(GROUP, &segment(Feed::Deep10, 2, 32, 2, &[end.as_bytes()]));
+    let whole = capture.run(&checked());
+    assert_eq!(whole.reliability(), Reliability::Complete);
+    assert!(whole.to_string().ends_with("and nothing is missing from it."), "{whole}");
 }
 
 /// Two orders, one of which is executed in part and the other deleted, and the deletion of one that is not there.
@@ -263,5 +281,5 @@ fn the_recorded_tops_has_what_is_known_of_it() {
     assert_eq!((channel.packets, channel.heartbeats, channel.gaps, channel.restarts), (8_000, 182, 0, 0));
     assert_eq!(counts(&report, "QHPOTADSB"), [17_789, 7_803, 7_800, 7_800, 4_074, 500, 10, 3, 2]);
     assert_eq!(report.integrity.crossed.contradictory.count, 0);
-    assert!(report.is_trustworthy(), "{:?}", report.contradictions);
+    assert_eq!(report.reliability(), Reliability::Partial, "{:?}", report.contradictions);
 }

@@ -12,7 +12,7 @@ use dbn::{
 use tickpath_replay::{Exports, FileReport, Reliability, ReplayOptions};
 use tickpath_types::Side;
 
-use crate::support::{checked, file, run, stored, try_run};
+use crate::support::{checked, file, run, shared, stored, try_run};
 
 /// 2024-01-02, 14:30 UTC.
 const OPENED_NS: u64 = 1_704_205_800_000_000_000;
@@ -202,10 +202,19 @@ fn best_levels_and_trades_of_mbp_1_are_read() {
     let text = fs::read_to_string(&trades).unwrap();
     assert_eq!(text.lines().nth(1).unwrap(), format!("{},2,1,1.08455,2,sell,trade,", OPENED_NS + 1));
     assert_eq!(report.statistics[0].1.volume, 2);
+    // The tick follows from the levels, whatever prices the events have.
+    assert_eq!(report.statistics[0].1.tick, 50_000);
     let exports = Exports { orders: Some(folder.path().join("o.csv")), ..Exports::default() };
     let (_folder, path) = file("levels.dbn", &dbn(Schema::Mbp1, &records));
     let error = try_run(&path, &ReplayOptions { exports, ..checked() }).unwrap_err().to_string();
     assert_eq!(error, "DBN of schema mbp-1 has nothing for --orders: leave it out");
+}
+
+#[test]
+fn the_recorded_best_levels_have_their_tick() {
+    let Some(path) = shared("databento/dbn_test_mbp-1.v3.dbn.zst") else { return };
+    let report = run(&path, &checked());
+    assert!(report.to_string().contains("1.000 x 0.2500"), "{report}");
 }
 
 #[test]
@@ -235,6 +244,7 @@ fn ten_levels_of_mbp_10_are_read() {
     };
     assert_eq!(levels(Side::Buy), [(10_250, 1), (10_000, 2), (9_750, 3), (9_500, 4)]);
     assert_eq!(levels(Side::Sell), [(10_500, 1), (10_750, 2), (11_000, 3), (11_250, 4)]);
+    assert_eq!(report.statistics[0].1.tick, 250);
     assert_eq!(report.check.twin.unwrap().difference, None);
 }
 

@@ -1,27 +1,17 @@
 //! Packets of XDP: which channel and which market they are of, and what comes beside the lines.
 
-use tickpath_capture::{Packet, Transport};
+use tickpath_capture::Packet;
 use tickpath_nyse::{self as nyse, DeliveryFlag, RefreshHeader, SequenceNumberReset};
 
-use super::{CHANNELS_MAX, Demux, FlowKind, Numbered, Place, content};
+use super::{ALL_WAITING_MAX, CHANNELS_MAX, Demux, FlowKind, Numbered, Place, WAIT_NS, Waiting, content};
 use crate::captures::channel::NO_LINE;
 use crate::captures::market::{self, Market, Run};
 use crate::captures::refresh::Refresh;
 use crate::captures::xdp::{index_of, market_of};
 use crate::run::ReplayError;
 
-/// How long, by the time of the capture, and for how many packets a flow may wait to be known as a line of a channel.
-const WAIT_NS: u64 = 1_000_000_000;
+/// Packets for which a flow may wait to be known as a line of a channel.
 const WAITING_MAX: usize = 64;
-/// Packets of all flows that may wait at a time; with more a flow is taken for a channel of its own at once.
-const ALL_WAITING_MAX: usize = 4_096;
-
-/// A packet that waits for its flow to be known.
-pub(super) struct Waiting {
-    number: u64,
-    pub(super) ts_ns: u64,
-    payload: Vec<u8>,
-}
 
 /// What comes to an address that is no line: retransmissions and refreshes.
 #[derive(Default)]
@@ -161,11 +151,7 @@ impl Demux<'_> {
         });
         if known.is_none() && has_channels && !is_old && self.waiting < ALL_WAITING_MAX {
             self.waiting += 1;
-            waiting.push(Waiting {
-                number: packet.number,
-                ts_ns: packet.ts_ns,
-                payload: packet.payload.to_vec(),
-            });
+            waiting.push(Waiting::of(packet));
             return Ok(());
         }
         match self.settle_flow(index, known, packet.ts_ns, run)? {
@@ -197,10 +183,9 @@ impl Demux<'_> {
         if let FlowKind::XdpWaiting(waiting) = before {
             self.waiting -= waiting.len();
             self.flush(run)?;
-            for Waiting { number, ts_ns, payload } in &waiting {
+            for waiting in &waiting {
                 let mut own = Run::default();
-                let (number, ts_ns, transport) = (*number, *ts_ns, Transport::Udp);
-                self.xdp(index, &Packet { number, ts_ns, src: dst, dst, transport, payload }, &mut own)?;
+                self.xdp(index, &waiting.packet(dst), &mut own)?;
                 self.flush(&mut own)?;
             }
         }
