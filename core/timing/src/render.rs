@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-
 use crate::{EntryCounts, Group, Proof, Report, Row, Step, TradeStory};
 
 /// Width of the bars of a trade's story.
