@@ -289,7 +289,7 @@ mod tests {
             let before = self.all();
             let error = self.open().map(|_| ()).unwrap_err().to_string();
             assert!(
-                error.contains(what) && error.contains("put the journal") && !error.contains("remove"),
+                error.contains(what) && error.contains("keep the journal") && !error.contains("remove"),
                 "{error}"
             );
             assert_eq!(error.lines().count(), 1);
