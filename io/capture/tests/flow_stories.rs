@@ -97,25 +97,20 @@ fn run(info: RecordingInfo, limits: FlowLimits, story: &str) -> (Vec<String>, Fl
     (steps, mapper.counts())
 }
 
-#[test]
-fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
+/// Adds at prices with nine decimals: tick and lowest price of their instrument, and the prices that are entered.
+fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Price>) {
     let info = RecordingInfo { price_decimals: 9, ..CME };
-    // 6E in half pips: an add, one beyond the range of prices, and a snapshot whose old time is none of the recording's.
-    let event = |ts_ns, is_snapshot, order_id, units| RecordedEvent {
-        ts_ns,
-        ends_transaction: true,
-        is_snapshot,
-        kind: EventKind::Add { order_id, level: Level { side: Side::Buy, price: Price(units) }, qty: Qty(1) },
-        ..RecordedEvent::NOTHING
+    let event = |(place, &(ts_ns, is_snapshot, units)): (usize, &(u64, bool, i64))| {
+        let level = Level { side: Side::Buy, price: Price(units) };
+        let kind = EventKind::Add { order_id: place as u64 + 1, level, qty: Qty(1) };
+        RecordedEvent { ts_ns, ends_transaction: true, is_snapshot, kind, ..RecordedEvent::NOTHING }
     };
-    let events =
-        [event(5, true, 1, 1_084_550_000), event(90, false, 2, 1_084_600_000), event(91, false, 3, -5)];
+    let events: Vec<RecordedEvent> = adds.iter().enumerate().map(event).collect();
     let mut survey = SurveyBuilder::new(info);
     events.iter().for_each(|event| survey.handle_event(event));
     let survey = survey.finish(&["6EH4".to_owned()]);
     assert_eq!(survey.span_ns(), (90, 91));
     let instrument = survey.instruments()[0];
-    assert_eq!((instrument.tick_size, instrument.collar_low), (Price(5), Price(108_455)));
     let mut mapper = Mapper::new(survey, FlowLimits::default());
     events.iter().for_each(|event| mapper.handle_event(event));
     mapper.finish();
@@ -125,8 +120,25 @@ fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(prices, [Price(108_455), Price(108_460)]);
-    assert_eq!(mapper.counts().adds_excluded(Exclusion::PriceOutOfRange), 1);
+    let excluded = mapper.counts().adds_excluded(Exclusion::PriceOutOfRange);
+    assert_eq!(excluded as usize + prices.len(), adds.len());
+    (instrument.tick_size, instrument.collar_low, prices)
+}
+
+#[test]
+fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
+    // 6E in half pips: a snapshot whose old time is none of the recording's, an add, and one beyond the range of prices.
+    let euro = [(5, true, 1_084_550_000), (90, false, 1_084_600_000), (91, false, -5)];
+    let (tick, low, prices) = entered_at_nine_decimals(&euro);
+    assert_eq!((tick, low, prices), (Price(5), Price(108_455), vec![Price(108_455), Price(108_460)]));
+}
+
+#[test]
+fn prices_that_no_multiple_brings_into_range_are_counted_in_ticks() {
+    // Treasuries in 256ths: 102, 102 1/256, and one beyond the range of prices.
+    let note = [(90, false, 102_000_000_000), (90, false, 102_003_906_250), (91, false, 300_000_000_000_000)];
+    let (tick, low, prices) = entered_at_nine_decimals(&note);
+    assert_eq!((tick, low, prices), (Price(1), Price(26_112), vec![Price(26_112), Price(26_113)]));
 }
 
 #[track_caller]

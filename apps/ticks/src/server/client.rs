@@ -1,7 +1,7 @@
 //! One subscriber: where it is in the stream, and what it is sent.
 
 use std::io;
-use std::net::Shutdown;
+use std::net::{Ipv4Addr, Shutdown};
 
 use tickpath_net::{Kernel, Network, StreamSocket};
 use tickpath_ticks::message::{EndOfStream, EndReason, Heartbeat, Message, Skipped, TICK_LEN, Tick};
@@ -42,6 +42,7 @@ pub(super) struct Flush<'a> {
 /// A connection.
 pub(super) struct Client {
     pub(super) socket: Socket,
+    pub(super) peer: Ipv4Addr,
     pub(super) parser: RequestParser,
     /// What is subscribed, and the choice that a request in parts has come to.
     pub(super) choice: Option<Choice>,
@@ -70,9 +71,10 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(socket: Socket, symbols: u32, now: Nanos) -> Client {
+    pub(super) fn new(socket: Socket, peer: Ipv4Addr, symbols: u32, now: Nanos) -> Client {
         Client {
             socket,
+            peer,
             parser: RequestParser::new(symbols),
             choice: None,
             asked: None,

@@ -23,7 +23,8 @@ pub struct ServerCounters {
     pub accepted: u64,
     /// Connections that ended, for whatever reason.
     pub closed: u64,
-    /// Connections without a subscription closed because others came and there was no capacity.
+    /// Connections closed because others came and there was no capacity: without a subscription, or of the address that had
+    /// the most.
     pub evicted: u64,
     /// Connections refused because there were as many as may be.
     pub refused_full: u64,

@@ -88,7 +88,7 @@ impl TicksServer {
     }
 
     fn admit(&mut self, socket: Socket, peer: Ipv4Addr, now: Nanos) {
-        let is_full = self.served() >= self.settings.clients_max;
+        let is_full = self.subscribed.is_full() && self.subscribed.rival(peer).is_none();
         self.counters.refused_full += u64::from(is_full);
         if self.served() >= self.settings.clients_max + REFUSED_MAX {
             return;
@@ -96,7 +96,7 @@ impl TicksServer {
         self.counters.accepted += 1;
         self.connections += 1;
         let symbols = self.directory.len();
-        let mut client = Client::new(socket, symbols as u32, now);
+        let mut client = Client::new(socket, peer, symbols as u32, now);
         let place = self.backlog.made();
         let symbol_count = u16::try_from(symbols).expect("checked at the start");
         client.say(Hello::server(place + 1, self.session, self.settings.heartbeat_ms, symbol_count, now));
@@ -128,6 +128,7 @@ impl TicksServer {
     pub(super) fn close(&mut self, at: usize) {
         if self.clients[at].take().is_some() {
             self.pre_login.remove(at as u64);
+            self.subscribed.remove(at as u64);
             self.free.push(at);
             self.live -= 1;
             self.counters.closed += 1;
@@ -228,9 +229,19 @@ impl TicksServer {
         let (granted, answers) = (asking.granted.take(), std::mem::take(&mut asking.answers));
         client.asked = asking.asked.take();
         client.choice = choice;
-        let is_beyond = granted.is_some()
-            && self.pre_login.remove(at as u64)
-            && self.live - self.pre_login.len() > self.settings.clients_max;
+        let peer = client.peer;
+        if granted.is_some() && self.pre_login.remove(at as u64) {
+            // Where all places are taken, the address that has the most gives up its oldest.
+            if let Some(rival) = self.subscribed.rival(peer) {
+                self.counters.evicted += 1;
+                self.close(rival as usize);
+            }
+            if !self.subscribed.is_full() {
+                self.subscribed.admit(now, at as u64, peer);
+            }
+        }
+        let is_beyond = granted.is_some() && !self.subscribed.contains(at as u64);
+        let Some(client) = &mut self.clients[at] else { return };
         if is_beyond {
             self.counters.refused_full += 1;
             client.say(Refused::new(client.next_sequence(), 0, RefusedReason::ClientsFull, 0));

@@ -80,6 +80,8 @@ pub struct TicksServer {
     live: usize,
     /// Of these, those that have subscribed to nothing yet, by their places.
     pre_login: PreLogin<Ipv4Addr>,
+    /// Those that have subscribed, likewise.
+    subscribed: PreLogin<Ipv4Addr>,
     /// Connections ever made.
     connections: u64,
     directory: Directory,
@@ -114,7 +116,7 @@ impl TicksServer {
         ensure!(settings.heartbeat_ms > 0, "a heartbeat interval of 0 ms: give 1 to 65535");
         let source = Source::start(&settings.market, settings.threads)?;
         // As many may subscribe at once, also from one address.
-        let pre_login = PreLoginLimits {
+        let places = PreLoginLimits {
             connections: settings.clients_max,
             per_address: settings.clients_max,
             // The rule for silent clients closes them.
@@ -150,7 +152,8 @@ impl TicksServer {
             clients: Vec::with_capacity(settings.clients_max),
             free: Vec::with_capacity(settings.clients_max),
             live: 0,
-            pre_login: PreLogin::new(pre_login),
+            pre_login: PreLogin::new(places),
+            subscribed: PreLogin::new(places),
             connections: 0,
             directory: Directory::new(&settings.market),
             source,

@@ -1,7 +1,7 @@
 //! A server on a thread, and a client that keeps what it hears.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddrV4, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -133,7 +133,18 @@ pub struct Client {
 impl Client {
     /// Connects and says nothing.
     pub fn connect(server: &Server) -> Client {
-        let stream = TcpStream::connect(server.address).unwrap();
+        Client::of(TcpStream::connect(server.address).unwrap())
+    }
+
+    /// Connects from another address of this machine.
+    pub fn connect_from(server: &Server, address: Ipv4Addr) -> Client {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddrV4::new(address, 0).into()).unwrap();
+        socket.connect(&server.address.into()).unwrap();
+        Client::of(socket.into())
+    }
+
+    fn of(stream: TcpStream) -> Client {
         stream.set_nonblocking(true).unwrap();
         let (parser, heard) = (TickParser::new(), Heard::default());
         Client { stream, parser, heard, is_closed: false, last_said: Instant::now() }
@@ -141,10 +152,14 @@ impl Client {
 
     /// Connects, says hello, and asks for symbols; all of them when there are none.
     pub fn subscribe(server: &Server, symbols: &[Symbol]) -> Client {
-        let mut client = Client::connect(server);
-        client.say(seal(Hello::client(0, Nanos(1))).as_bytes());
-        client.ask(1, symbols);
-        client
+        Client::connect(server).subscribed(symbols)
+    }
+
+    /// Says hello and asks for symbols.
+    pub fn subscribed(mut self, symbols: &[Symbol]) -> Client {
+        self.say(seal(Hello::client(0, Nanos(1))).as_bytes());
+        self.ask(1, symbols);
+        self
     }
 
     pub fn ask(&mut self, request: u32, symbols: &[Symbol]) {

@@ -1,5 +1,7 @@
 //! Clients that do not do as they should.
 
+use std::net::Ipv4Addr;
+
 use tickpath_ticks::message::{EndReason, Hello, RefusedReason};
 use tickpath_ticks::request::encode_subscribe;
 use tickpath_ticks::seal::seal;
@@ -110,6 +112,26 @@ fn an_unknown_symbol_is_refused_and_the_subscription_stays() {
     let before = client.heard.ticks.len();
     client.listen_for(before + 100);
     assert!(client.heard.ticks.iter().all(|tick| tick.header.instrument.get() == 1));
+    server.stop();
+}
+
+/// An address that took every place gives its oldest up for another one, and no more than it must.
+#[test]
+fn one_address_keeps_no_other_out() {
+    let server = Server::start(&ServeSettings { clients_max: 3, ..settings() });
+    let mut crowd: Vec<Client> = (0..3).map(|_| Client::subscribe(&server, &[])).collect();
+    crowd.iter_mut().for_each(|client| client.listen_for(10));
+    let other = || Client::connect_from(&server, Ipv4Addr::new(127, 0, 0, 2));
+    let mut newcomer = other().subscribed(&[]);
+    newcomer.listen_for(10);
+    crowd[0].listen_to_the_end();
+    let mut second = other();
+    second.listen_to_the_end();
+    assert_eq!(second.heard.refused, [(0, RefusedReason::ClientsFull, 0)]);
+    for client in crowd[1..].iter_mut().chain([&mut newcomer]) {
+        let before = client.heard.ticks.len();
+        client.listen_for(before + 10);
+    }
     server.stop();
 }
 

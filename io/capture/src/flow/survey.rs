@@ -23,13 +23,14 @@ pub struct Survey {
     pub(crate) history: Option<History>,
 }
 
-/// Units of the recording in one unit of the venue, for an instrument whose prices have this greatest common divisor.
-fn units_per_venue_unit(price_gcd: i64, decimals: u8) -> i64 {
-    let mut divisor = 10_i64.pow(u32::from(decimals.saturating_sub(PRICE_DECIMALS)));
-    while price_gcd % divisor != 0 {
-        divisor /= 10;
-    }
-    divisor
+/// Units of the recording in the venue's smallest price, 0.0001.
+fn units_per_smallest(decimals: u8) -> i64 {
+    10_i64.pow(u32::from(decimals.saturating_sub(PRICE_DECIMALS)))
+}
+
+/// True for a price, in units of the recording, that an order may have.
+fn is_recorded_price(price: Price, decimals: u8) -> bool {
+    price.0 > 0 && price.0 / units_per_smallest(decimals) <= ORDER_PRICE_MAX.0
 }
 
 /// What the orders of one instrument look like.
@@ -128,8 +129,7 @@ impl SurveyBuilder {
             self.seen.resize(index + 1, Seen::default());
         }
         let seen = &mut self.seen[index];
-        let scale = units_per_venue_unit(0, self.info.price_decimals);
-        let is_price = |price: &Price| price.0 > 0 && price.0 / scale <= ORDER_PRICE_MAX.0;
+        let is_price = |price: &Price| is_recorded_price(*price, self.info.price_decimals);
         if let Some(price) = trade.filter(is_price) {
             seen.first_trade.get_or_insert(price);
         }
@@ -167,8 +167,19 @@ impl Seen {
         }
     }
 
+    /// Units of the recording in one unit of the venue: a power of ten, or a tick where all prices are not within the venue's
+    /// range otherwise.
+    fn divisor(&self, decimals: u8) -> i64 {
+        let mut divisor = units_per_smallest(decimals);
+        while self.price_gcd % divisor != 0 {
+            divisor /= 10;
+        }
+        let is_in_range = self.high.is_none_or(|high| high.0 / divisor <= ORDER_PRICE_MAX.0);
+        if is_in_range { divisor } else { self.price_gcd }
+    }
+
     fn instrument(&self, index: usize, symbol: Symbol, decimals: u8) -> Instrument {
-        let divisor = units_per_venue_unit(self.price_gcd, decimals);
+        let divisor = self.divisor(decimals);
         let at_venue = |price: Option<Price>| price.map(|price| Price(price.0 / divisor));
         let tick = gcd((self.price_gcd / divisor).unsigned_abs(), TICK_SIZE_MAX.unsigned_abs()) as i64;
         let low = at_venue(self.low).unwrap_or(Price(tick));
@@ -220,7 +231,8 @@ impl Survey {
     /// first order. A name that is no symbol, or that another instrument has, becomes `#` and the id.
     ///
     /// Prices with more than four decimals are multiplied by a power of ten of their instrument, so that the venue has all
-    /// of them exactly: 1.08455 is 10.8455 there.
+    /// of them exactly: 1.08455 is 10.8455 there. Where that is beyond the venue's range they are counted in ticks of
+    /// 0.0001: with ticks of 1/256 a price of 102 is 2.6112 there.
     #[must_use]
     pub fn instruments(&self) -> Vec<Instrument> {
         let mut instruments: Vec<Instrument> = Vec::new();
@@ -245,10 +257,13 @@ impl Survey {
         if self.info.price_decimals == PRICE_DECIMALS {
             return *event;
         }
-        let price_gcd = self.seen.get(event.instrument as usize).map_or(0, |seen| seen.price_gcd);
-        let divisor = units_per_venue_unit(price_gcd, self.info.price_decimals);
+        let decimals = self.info.price_decimals;
+        let divisor = self.seen.get(event.instrument as usize).map_or(1, |seen| seen.divisor(decimals));
         // Exact for every price that an order may have; any other stays out of range.
-        let convert = |price: Price| Price(price.0 / divisor);
+        let convert = |price: Price| match is_recorded_price(price, decimals) || price.0 <= 0 {
+            true => Price(price.0 / divisor),
+            false => Price(i64::MAX),
+        };
         let mut kind = event.kind;
         match &mut kind {
             EventKind::Add { level, .. }
