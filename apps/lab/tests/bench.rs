@@ -45,6 +45,11 @@ fn messages_between_cores_are_measured_beside_a_bare_cache_line() {
 }
 
 #[test]
+fn decisions_are_measured_warm_and_cold() {
+    check(&["decision"], &["decision_demo", "decision_trader", "decision_cold"]);
+}
+
+#[test]
 fn matching_is_measured() {
     check(&["matching", "matching_p99"], &["matching", "matching_p99"]);
 }

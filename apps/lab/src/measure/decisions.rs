@@ -88,7 +88,11 @@ impl<S: Strategy + Send> Engine<S> {
         let rings = EngineRings { updates: receiver, events: events_out, requests: requests_in };
         let agent = EngineAgent::new(identity, engine, rings, KillSwitch::default()).warmed_up_by(instance);
         agent.view().gateway.first_user_ref.set(1);
-        Ok(Engine { agent, updates, events, requests })
+        let mut engine = Engine { agent, updates, events, requests };
+        // A trade is followed only where the best prices before it are known.
+        engine.updates.send(MarketUpdate { kind: UpdateKind::Add as u8, ..trade(0) });
+        engine.agent.do_work(Nanos::ZERO)?;
+        Ok(engine)
     }
 
     fn tell(&mut self, kind: OrderEventKind, now: Nanos) -> anyhow::Result<()> {
