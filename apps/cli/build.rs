@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What the programs are built from. A change of another tracked file does not change them.
+/// The sources of the programs. A change of another tracked file does not change them.
 const SOURCES: [&str; 11] = [
     ":(top,glob)core/*/src/**",
     ":(top,glob)protocols/*/src/**",

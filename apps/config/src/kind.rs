@@ -48,7 +48,7 @@ impl FileKind {
         .find_map(|(is_kind, kind)| is_kind.then_some(kind))
     }
 
-    /// What it is, the command that takes it, and the sample that ships.
+    /// The kind in words, its command, and its sample.
     const fn facts(self) -> (&'static str, Option<&'static str>, &'static str) {
         match self {
             FileKind::Venue => ("a venue's configuration", Some("exchange"), "configs/exchange.toml"),

@@ -324,7 +324,7 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let few = |text: String| text.replace("[deribit]\n", "[deribit]\nmax_connections_per_address = 2\n");
     let door = Door { venue: start_with(folder.path(), few), trust: None };
-    // Where they are not logged in, the oldest gives way to whoever comes: it may log in.
+    // Without a login the oldest is closed for a new connection, which may log in.
     let (mut oldest, mut first, mut second) = (door.web(), door.web(), door.web());
     wait("the end of the oldest", || !matches!(oldest.receive(), Ok(None)));
     for web in [&mut first, &mut second] {
@@ -337,7 +337,7 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     assert_eq!(door.ask(UPGRADE).0, 429);
     wait("the count", || door.venue.view.door.refused.read() == 2);
     let _ = first.send("[]");
-    assert_eq!(code_of_next(&mut first), -32600, "who is logged in goes on");
+    assert_eq!(code_of_next(&mut first), -32600, "a logged-in client continues");
     // Those that say nothing take no client's place.
     let _silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(door.venue.address).unwrap()).collect();
     drop(second);

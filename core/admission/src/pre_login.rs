@@ -42,7 +42,7 @@ struct Waiting<P> {
     claim: Claim,
 }
 
-/// What a connection has shown; the least gives way first.
+/// Progress of a login; connections with the least are closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Claim {
     Silent,

@@ -12,7 +12,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnixDoorError {
-    /// Another program serves it: give this one a socket of its own, or stop the other.
+    /// Another program serves it: give this one another path, or stop the other.
     #[error("socket {} is served by a running program: give this one another path", path.display())]
     InUse {
         /// The socket.
@@ -29,7 +29,7 @@ pub enum UnixDoorError {
     Io {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -44,7 +44,7 @@ pub struct UnixDoor {
     owner: u32,
 }
 
-/// Who called a [`UnixDoor`].
+/// A caller of a [`UnixDoor`].
 #[derive(Debug)]
 pub struct UnixCaller {
     /// Its connection, which does not wait.
@@ -56,7 +56,7 @@ pub struct UnixCaller {
 }
 
 impl UnixDoor {
-    /// Opens the socket at `path`, in place of one that nobody serves any more.
+    /// Opens the socket at `path`, in place of one that no program serves.
     ///
     /// # Errors
     /// [`UnixDoorError`] as it says.
@@ -82,7 +82,7 @@ impl UnixDoor {
     /// The next caller; `None` for one that may not call, which is closed. Does not wait.
     ///
     /// # Errors
-    /// The system's; [`ErrorKind::WouldBlock`] when nobody calls.
+    /// The system's; [`ErrorKind::WouldBlock`] without a caller.
     pub fn accept(&self) -> io::Result<Option<UnixCaller>> {
         let (stream, _) = self.listener.accept()?;
         let Ok(peer) = getsockopt(&stream.as_fd(), sockopt::PeerCredentials) else { return Ok(None) };
@@ -95,7 +95,7 @@ impl UnixDoor {
 impl Drop for UnixDoor {
     fn drop(&mut self) {
         if std::fs::metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.file) {
-            // Where that fails the next program finds that nobody serves it.
+            // If that fails, the next program replaces it, because no program serves it.
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -63,7 +63,7 @@ pub struct Args {
     accept_loss: bool,
 }
 
-/// A second front of the venue, served on a thread of its own.
+/// A second front of the venue, served on a separate thread.
 pub struct Front {
     /// A line about what it has done so far.
     pub progress: Box<dyn Fn() -> String>,

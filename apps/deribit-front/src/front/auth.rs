@@ -470,7 +470,7 @@ impl Front {
                     verify_client_signature(&self.auth.key, 0, expected.as_str(), "", again.as_str())
                 };
                 // A client's nonce may be the clock: what is sent again is known by its signature. Two equal requests within a
-                // millisecond come over one connection, what a stranger recorded comes over another.
+                // millisecond come over one connection; a recorded request is replayed over another.
                 self.check_signature(key, is_good, timestamp, (expected.as_str(), Some(connection)))?;
                 (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
             }

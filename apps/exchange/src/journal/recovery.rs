@@ -14,7 +14,7 @@ use tickpath_types::Sequence;
 use super::JournalSettings;
 use crate::replica::{Definition, Replica, ReplicaError};
 
-/// What is left where no copy is.
+/// The remedy without a copy.
 const OTHERWISE: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
                          were answered";
 

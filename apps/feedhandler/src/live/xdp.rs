@@ -85,7 +85,7 @@ pub(super) struct XdpRecovery {
     /// Joined while books wait.
     refreshes: Option<MulticastReceiver>,
     interface: Ipv4Addr,
-    /// Who may send to both groups.
+    /// Addresses that may send to both groups.
     senders: Senders,
     source_id: SourceId,
     product_id: u8,

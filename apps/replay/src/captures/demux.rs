@@ -28,7 +28,7 @@ use xdp::Aside;
 const FLOWS_MAX: usize = 1 << 16;
 /// Channels that are put in sequence; packets of more count as unknown.
 const CHANNELS_MAX: usize = 1 << 10;
-/// How long, by the time of the capture, packets of a flow may wait for its channel to be known.
+/// Longest time, by the clock of the capture, for which packets of a flow wait until its channel is known.
 const WAIT_NS: u64 = 1_000_000_000;
 /// Packets of all flows that may wait at a time; with more a flow is decided at once.
 const ALL_WAITING_MAX: usize = 4_096;

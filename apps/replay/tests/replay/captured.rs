@@ -448,7 +448,7 @@ fn a_line_of_adds_alone_is_known_by_a_packet_of_its_session() {
     }
     let mut capture = Capture::new();
     for (index, message) in messages(&day).into_iter().enumerate() {
-        // What line A loses from message 7 on is on line B, which begins behind it.
+        // Messages that line A loses, from 7 on, are on line B, which begins behind it.
         if index % 3 != 0 || index < 6 {
             capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
         }
@@ -460,7 +460,7 @@ fn a_line_of_adds_alone_is_known_by_a_packet_of_its_session() {
     assert!(report.is_trustworthy(), "{report}");
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.lines.len(), channel.messages, channel.lost), (2, 21, 0), "{report}");
-    // Where none of its packets is one of the session, it is taken for a line after a second.
+    // If no packet of it is one of the session, it is taken for a line after a second.
     let adds = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &adds[..10]);

@@ -231,7 +231,7 @@ impl TicksServer {
         client.choice = choice;
         let peer = client.peer;
         if granted.is_some() && self.pre_login.remove(at as u64) {
-            // Where all places are taken, the address that has the most gives up its oldest.
+            // If all places are taken, the oldest of the address that has the most is closed.
             if let Some(rival) = self.subscribed.rival(peer) {
                 self.counters.evicted += 1;
                 self.close(rival as usize);

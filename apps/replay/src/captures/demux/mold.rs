@@ -37,7 +37,7 @@ impl Demux<'_> {
                 waiting.push(Waiting::of(packet));
                 return Ok(());
             }
-            // What has waited longer comes first: it may be the beginning of the same session.
+            // The flow that has waited longest comes first: it may be the beginning of the same session.
             for flow in 0..self.flows.len() {
                 if matches!(&self.flows[flow].kind, FlowKind::MoldWaiting(waiting) if has_waited(waiting, packet.ts_ns))
                 {
@@ -122,7 +122,7 @@ impl Demux<'_> {
             return self.settle(place.channel, Some(packet.ts_ns), run);
         }
         if first == 0 {
-            // Numbers begin with 1: whoever wrote these gave none.
+            // Numbers begin with 1: these packets have none.
             channel.report.unnumbered += count;
             channel.report.messages += count;
             let messages = mold.messages().map(|(_, message)| message);
