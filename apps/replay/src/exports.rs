@@ -351,7 +351,7 @@ impl OrderEvent {
                 _ => return None,
             };
             let (order_id, price) = (update.order_id, Some(Price(update.price)));
-            return Some(OrderEvent { name, order_id, side: Some(update.side()), price, qty: update.qty });
+            return Some(OrderEvent { name, order_id, side: update.side(), price, qty: update.qty });
         }
         // An execution whose outcome another record reports once more.
         let trade = seen.trade.filter(|trade| seen.is_execution && !trade.counts && trade.order_id != 0)?;

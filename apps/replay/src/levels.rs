@@ -9,7 +9,9 @@ use tickpath_capture::{
 };
 use tickpath_config::Zone;
 use tickpath_feed::{BuilderCounters, UpdateListener};
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, OrderId, Price, Qty, Side, UpdateKind};
+use tickpath_types::{
+    BookHealth, InstrumentId, MarketUpdate, OrderId, Price, Qty, SIDE_NOT_STATED, Side, UpdateKind,
+};
 
 use crate::apply::{ApplyMessages, Updates};
 use crate::check::Twin;
@@ -228,7 +230,7 @@ impl<B: BooksById> LevelBooks<B> {
             ask_qty,
             instrument: instrument.0,
             kind: UpdateKind::Replace as u8,
-            side: record.side.unwrap_or(Side::Buy) as u8,
+            side: record.side.map_or(SIDE_NOT_STATED, |side| side as u8),
             health: BookHealth::Live as u8,
             reason: 0,
             trading: 0,

@@ -360,7 +360,7 @@ impl<'a> Tape<'a> {
             if instrument.is_chosen {
                 // Of an order that rested the side is known; of any other trade only what the message says.
                 let of_order = executed.filter(|_| seen.is_execution);
-                let aggressor = trade.aggressor.or(of_order.map(MarketUpdate::aggressor));
+                let aggressor = trade.aggressor.or(of_order.and_then(MarketUpdate::aggressor));
                 self.exporter.trade(seen, symbol, &SeenTrade { price, aggressor, ..trade })?;
             }
         }

@@ -2,8 +2,8 @@
 
 use tickpath_book::{AddError, BooksById, Coming, Level, Order};
 use tickpath_types::{
-    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, Side, SuspectReason,
-    Symbol, TradingState, UpdateKind,
+    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, SIDE_NOT_STATED, Sequence, Side,
+    SuspectReason, Symbol, TradingState, UpdateKind,
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -464,7 +464,22 @@ impl<B: TopLevels> Instruments<B> {
         let Some(state) = self.states.get(usize::from(id.0)).filter(|_| L::WANTS_UPDATES) else { return };
         let reason = state.reason.map_or(0, |reason| reason as u8);
         let trading = state.trading.map_or(0, |trading| trading as u8);
-        out.on_update(&MarketUpdate { reason, trading, ..self.update(&Change::status(id, ts)) });
+        let side = SIDE_NOT_STATED;
+        out.on_update(&MarketUpdate { side, reason, trading, ..self.update(&Change::status(id, ts)) });
+    }
+
+    /// Tells of a trade that the feed reports without an order: which side came in is not stated.
+    pub(crate) fn report_trade<L: UpdateListener>(
+        &self,
+        instrument: InstrumentId,
+        ts: Nanos,
+        (price, qty): (Price, Qty),
+        out: &mut L,
+    ) {
+        if L::WANTS_UPDATES {
+            let change = Change { kind: UpdateKind::Trade, price, qty, ..Change::status(instrument, ts) };
+            out.on_update(&MarketUpdate { side: SIDE_NOT_STATED, ..self.update(&change) });
+        }
     }
 
     /// Takes the trading state of an instrument and tells of it; of one beyond the bound there is nothing to tell.

@@ -83,7 +83,7 @@ fn each_message_reports_its_effect_and_the_best_prices_that_it_leaves() {
         .unwrap();
     assert_eq!(
         (trade.kind(), trade.price, trade.qty, trade.aggressor()),
-        (Some(UpdateKind::Trade), 1_000_100, 5, Side::Buy)
+        (Some(UpdateKind::Trade), 1_000_100, 5, Some(Side::Buy))
     );
     assert_eq!(trade.ask(), Some((Price(1_000_100), Qty(15))));
     let reduce = feed.event(MarketEventKind::Reduced { order_id: OrderId(2), qty: Qty(5) }).unwrap();

@@ -90,15 +90,17 @@ impl Features {
         self.is_known = true;
     }
 
-    /// Runs before the new best prices are taken, so that the trade is measured against what it met.
+    /// Runs before the new best prices are taken, so that the trade is measured against what it met. A trade whose
+    /// aggressor the feed does not state tells nothing of it.
     fn apply_trade(&mut self, update: &MarketUpdate) {
-        let (aggressor, ts_event) = (update.aggressor(), Nanos(update.ts_event));
+        let (Some(resting), ts_event) = (update.side(), Nanos(update.ts_event)) else { return };
+        let aggressor = resting.opposite();
         match &mut self.aggressive_trade {
             Some(trade) if trade.aggressor == aggressor && trade.ts_event == ts_event => {
                 trade.qty.0 = trade.qty.0.saturating_add(update.qty);
             }
             latest => {
-                *latest = self.bbo.best(update.side()).map(|(_, best_qty)| AggressiveTrade {
+                *latest = self.bbo.best(resting).map(|(_, best_qty)| AggressiveTrade {
                     aggressor,
                     qty: Qty(update.qty),
                     best_qty,
@@ -149,6 +151,7 @@ impl Features {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tickpath_types::SIDE_NOT_STATED;
 
     use super::*;
     use crate::testing::{quote, trade};
@@ -189,6 +192,18 @@ mod tests {
             let twice_error = 2 * (fair * total - numerator);
             prop_assert!(-total < twice_error && twice_error <= total);
         }
+    }
+
+    #[test]
+    fn a_trade_whose_aggressor_is_not_stated_is_no_aggressive_trade() {
+        let mut features = Features::default();
+        let market = quote(1, (100, 50), (101, 200));
+        features.apply(&market);
+        let trade = MarketUpdate { kind: UpdateKind::Trade as u8, side: 1, price: 101, qty: 5, ..market };
+        features.apply(&MarketUpdate { side: SIDE_NOT_STATED, ..trade });
+        assert_eq!(features.aggressive_trade(), None);
+        features.apply(&trade);
+        assert_eq!(features.aggressive_trade().map(|trade| trade.aggressor), Some(Side::Buy));
     }
 
     #[test]

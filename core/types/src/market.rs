@@ -330,6 +330,9 @@ pub enum UpdateKind {
     Status = 6,
 }
 
+/// Code of [`MarketUpdate::side`] when the feed does not state the side.
+pub const SIDE_NOT_STATED: u8 = 2;
+
 /// One market data message after the feed handler applied it, with the best prices that it left.
 ///
 /// Plain fixed data without padding, so that it can cross a ring or shared memory as it stands.
@@ -358,7 +361,7 @@ pub struct MarketUpdate {
     pub instrument: u16,
     /// An [`UpdateKind`].
     pub kind: u8,
-    /// Side of the resting order, 0 buy, 1 sell.
+    /// Side of the resting order, 0 buy, 1 sell; [`SIDE_NOT_STATED`] when the feed does not state it.
     pub side: u8,
     /// A [`BookHealth`].
     pub health: u8,
@@ -391,16 +394,24 @@ impl MarketUpdate {
         })
     }
 
-    /// Side of the resting order.
+    /// Side of the resting order; `None` where the feed does not state it, as for a trade of an order that was not
+    /// displayed, and in an [`UpdateKind::Status`].
     #[must_use]
-    pub const fn side(&self) -> Side {
-        if self.side == 0 { Side::Buy } else { Side::Sell }
+    pub const fn side(&self) -> Option<Side> {
+        match self.side {
+            0 => Some(Side::Buy),
+            1 => Some(Side::Sell),
+            _ => None,
+        }
     }
 
-    /// Side of the order that came in, for a trade.
+    /// Side of the order that came in, for a trade; `None` where the feed does not state it.
     #[must_use]
-    pub const fn aggressor(&self) -> Side {
-        self.side().opposite()
+    pub const fn aggressor(&self) -> Option<Side> {
+        match self.side() {
+            Some(side) => Some(side.opposite()),
+            None => None,
+        }
     }
 
     /// Best bid and its quantity.
@@ -462,5 +473,13 @@ mod tests {
         assert_eq!(update.kind(), None);
         assert_eq!(update.health(), BookHealth::Suspect);
         assert_eq!(update.bid(), None);
+    }
+
+    #[test]
+    fn a_side_that_the_feed_does_not_state_is_not_taken_for_one() {
+        let update = |side| MarketUpdate { side, ..zerocopy::FromZeros::new_zeroed() };
+        assert_eq!(update(Side::Buy as u8).aggressor(), Some(Side::Sell));
+        assert_eq!(update(Side::Sell as u8).aggressor(), Some(Side::Buy));
+        assert_eq!((update(SIDE_NOT_STATED).side(), update(SIDE_NOT_STATED).aggressor()), (None, None));
     }
 }

@@ -126,7 +126,8 @@ impl Parker {
         }
     }
 
-    /// Sleeps until something of what `fill` adds is there, or the thread is woken. Allocates nothing.
+    /// Sleeps until something of what `fill` adds is there, or the thread is woken. Allocates nothing. Where a descriptor
+    /// ended it, the thread has to announce its next sleep again.
     ///
     /// If descriptors ended the latest sleeps and there was no work, such as a connection that waits while the
     /// system refuses to accept it, this one lasts a millisecond: nothing makes the thread spin.
@@ -149,6 +150,10 @@ impl Parker {
         let is_rung = self.wait.descriptors.last().is_some_and(|event| event.revents != 0);
         if is_rung {
             let _ = self.event.read();
+        }
+        if ready > 0 {
+            // There is work, most likely. What the thread gives itself while it does that is no reason to ring.
+            self.waker.retract();
         }
         let is_early = ready > usize::from(is_rung) || left == Some(Nanos::ZERO);
         self.fruitless = if is_early { self.fruitless.saturating_add(1) } else { 0 };
@@ -255,14 +260,14 @@ mod tests {
         parker.announce();
         let other = EventFd::from_value(1).unwrap();
         parker.sleep(|_, wait| wait.descriptor(Some(other.as_fd())));
-        assert!(parker.is_announced(), "it was given nothing");
-        parker.note_work();
+        assert!(!parker.is_announced(), "its own work must not ring for it");
         parker.announce();
         parker.sleep(|now, wait| {
             wait.until(Nanos::MAX);
             wait.until(now);
         });
         parker.sleep(|_, wait| wait.soon());
+        assert!(parker.is_announced(), "a time that came tells of no work");
         parker.waker().wake_if_asleep();
         parker.sleep(|_, _| {});
         assert!(!parker.is_announced());

@@ -10,7 +10,7 @@ use tickpath_feedhandler::{FeedHandler, FeedView};
 use tickpath_lockfree::broadcast;
 use tickpath_timing::NoTrace;
 use tickpath_trader::MarketDataSection;
-use tickpath_types::{BookHealth, InstrumentTable, MarketUpdate, Nanos, Price, Qty, UpdateKind};
+use tickpath_types::{BookHealth, InstrumentTable, MarketUpdate, Nanos, Price, Qty, Side, UpdateKind};
 
 use super::answers::{amount, json, quote, unix_ms};
 use super::board::{Board, Market, Seen};
@@ -118,12 +118,13 @@ impl LiveFeed {
             self.boards.iter_mut().filter(|board| board.is_of(name)).for_each(Board::doubt);
             return;
         }
-        if is_trade {
+        // Deribit's trades have a direction: one whose aggressor is not stated cannot be told as one.
+        if is_trade && let Some(aggressor) = update.aggressor() {
             let mut data = None;
             for interval in ["raw", "100ms", "agg2"] {
                 let channel = format!("trades.{name}.{interval}");
                 if channels.contains(&channel) {
-                    tell(&channel, data.get_or_insert_with(|| trade(name, at_ms, update)));
+                    tell(&channel, data.get_or_insert_with(|| trade(name, at_ms, update, aggressor)));
                 }
             }
         }
@@ -178,13 +179,13 @@ fn quote_of(name: &str, at_ms: u64, best: Best) -> String {
 }
 
 /// A trade of anyone; its id is its number in the market data session.
-fn trade(name: &str, at_ms: u64, update: &MarketUpdate) -> String {
+fn trade(name: &str, at_ms: u64, update: &MarketUpdate, aggressor: Side) -> String {
     let id = update.sequence.to_string();
     json(&List::new(&[PublicTrade {
         timestamp: at_ms,
         price: Price(update.price).into(),
         amount: amount(update.qty),
-        direction: update.aggressor().into(),
+        direction: aggressor.into(),
         index_price: None,
         instrument_name: Text::new(name),
         trade_seq: update.sequence,

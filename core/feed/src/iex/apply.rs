@@ -96,19 +96,6 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         }
     }
 
-    /// The side of the order that rested, which the feed does not say: that of the best price which the trade reached
-    /// or came nearer to.
-    fn resting_side(&self, id: InstrumentId, price: Price) -> Side {
-        let (bid, bid_qty) = self.builder.best(id, Side::Buy);
-        let (ask, ask_qty) = self.builder.best(id, Side::Sell);
-        match (bid_qty, ask_qty) {
-            (0, _) => Side::Sell,
-            (_, 0) => Side::Buy,
-            _ if price.0.abs_diff(bid) < price.0.abs_diff(ask) => Side::Buy,
-            _ => Side::Sell,
-        }
-    }
-
     /// The state that follows from what the listing market and IEX say; told when it is another than before.
     fn settle_status(&mut self, id: InstrumentId, timestamp: wire::Timestamp) {
         let status = self.builder.statuses[usize::from(id.0)];
@@ -208,12 +195,9 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_trade_report(&mut self, message: &TradeReport) {
         self.builder.counters.trades += 1;
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        if L::WANTS_UPDATES {
-            let (price, qty) = (message.price.get(), message.size.get());
-            let (ts, side) = (self.ts(message.timestamp), self.resting_side(instrument, price));
-            let (kind, order_id) = (UpdateKind::Trade, OrderId(0));
-            self.report(&Change { instrument, ts, kind, order_id, side, price, qty });
-        }
+        let (ts, price, qty) = (self.ts(message.timestamp), message.price.get(), message.size.get());
+        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        instruments.report_trade(instrument, ts, (price, qty), &mut Held { transitions, out: self.out });
     }
 
     fn on_trade_break(&mut self, _: &TradeBreak) {

@@ -351,12 +351,6 @@ impl<B: BooksById> BookBuilder<B> {
         entered
     }
 
-    /// Best price and quantity of a side as it was last whole.
-    pub(super) fn best(&self, id: InstrumentId, side: Side) -> (i64, u64) {
-        let transition = &self.transitions[usize::from(id.0)];
-        if transition.is_open { transition.best[side.index()] } else { self.best_now(id, side) }
-    }
-
     #[inline]
     pub(super) fn best_now(&self, id: InstrumentId, side: Side) -> (i64, u64) {
         match self.books().best(id, side) {

@@ -8,8 +8,8 @@ use tickpath_nyse::{
     SourceTimeReference, SymbolClear, SymbolIndexMapping, TradeCancel, decode,
 };
 use tickpath_types::{
-    BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Sequence, Side, SuspectReason, Symbol,
-    TradingState, UpdateKind,
+    BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Sequence, SuspectReason, Symbol, TradingState,
+    UpdateKind,
 };
 
 use super::clock::{ChannelClock, since_midnight};
@@ -394,8 +394,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
             return;
         };
         let (ts, qty) = (self.time(source_time_ns), Qty(u64::from(volume)));
-        let kind = UpdateKind::Trade;
-        self.report(&Change { instrument: id, ts, kind, order_id: OrderId(0), side: Side::Buy, price, qty });
+        self.builder.instruments.report_trade(id, ts, (price, qty), self.out);
     }
 }
 

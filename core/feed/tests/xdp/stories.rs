@@ -297,6 +297,7 @@ fn trades_beside_the_book_are_told_and_change_nothing() {
     let printed = xdp::PrintableFlag::PRINTED;
     feed.send(&xdp::NonDisplayedTrade::new(7, INDEX, 3, 5, 100_050, 40, printed, conditions));
     assert_eq!((feed.last().kind(), feed.last().order_id, feed.last().qty), (Some(UpdateKind::Trade), 0, 40));
+    assert_eq!(feed.last().aggressor(), None, "XDP does not state it");
     feed.send(&xdp::CrossTrade::new(7, INDEX, 4, 6, 100_050, 900, xdp::CrossType::OPENING));
     assert_eq!((feed.last().price, feed.last().qty), (100_050, 900));
     feed.send(&xdp::TradeCancel::new(7, INDEX, 5, 5));
