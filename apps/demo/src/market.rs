@@ -317,6 +317,11 @@ impl Market {
 }
 
 fn open_flow(path: &std::path::Path) -> anyhow::Result<(Recording, tickpath_capture::flow::Survey)> {
+    anyhow::ensure!(
+        std::fs::metadata(path).map_or(true, |found| found.is_file()),
+        "{} is not a file: the recorded flow is read twice, so a pipe will not do",
+        path.display()
+    );
     let survey = tickpath_capture::flow::survey(&mut Recording::open(path)?)?;
     Ok((Recording::open(path)?, survey))
 }

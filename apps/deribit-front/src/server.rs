@@ -210,6 +210,8 @@ pub struct DeribitThread {
 pub struct LabelStore {
     /// Common start of the files' names.
     pub path: PathBuf,
+    /// Folder of the journal that they belong to.
+    pub journal: PathBuf,
     /// Whether they are synced before an order with one is handed to the venue.
     pub is_synced: bool,
     /// Continue with the good part of a damaged file, which is kept as it is under another name.

@@ -1,7 +1,9 @@
 //! The files that the front keeps beside the journal: the clients' labels, its own decisions, and tokens. Each is a file of
 //! lines, and a file of marks has the last line of each.
 
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use tickpath_config::folder_of;
@@ -95,15 +97,19 @@ impl SideFiles {
         for (name, (mark, is_promised)) in NAMES.iter().zip(marks) {
             found.push(find(store, session, name, mark, is_promised, &mut notices)?);
         }
+        let witness = store.journal.join(format!("deribit-front.{}", plain(session)));
         if let Err(state) = state {
             // Without marks there are lines of an older version of the program, or none.
             let has_lines = found.iter().any(|file| file.lines.end != Position::default());
-            if has_lines || state == "damaged" {
+            if has_lines || witness.exists() || state == "damaged" {
                 accept(store, SideFileError::Marks { path: shown(&marks_path), state }, &mut notices)?;
             }
         }
         let files = SideFiles::write(store, &marks_path, state.is_ok(), &found);
         let files = files.map_err(|source| failed(&marks_path, source))?;
+        // Lies with the journal: should all the files be gone together, it tells that there were some.
+        let made = OpenOptions::new().create(true).append(true).mode(0o600).open(&witness);
+        made.map_err(|source| failed(&witness, source))?;
         let mut texts = found.into_iter().map(|file| file.lines.texts);
         let mut next = || texts.next().unwrap_or_default();
         let (labels, records, tokens) = (next(), next(), next());
@@ -143,11 +149,16 @@ impl SideFiles {
 
 /// The path of a file of a journal's session.
 fn path_of(store: &LabelStore, session: &str, name: &str) -> PathBuf {
+    let mut path = store.path.clone().into_os_string();
+    path.push(format!(".{}.{name}", plain(session)));
+    path.into()
+}
+
+/// A session's name as part of a file's name.
+fn plain(session: &str) -> String {
     let plain =
         |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '.' };
-    let mut path = store.path.clone().into_os_string();
-    path.push(format!(".{}.{name}", session.chars().map(plain).collect::<String>()));
-    path.into()
+    session.chars().map(plain).collect()
 }
 
 /// Reads one of the files and compares it with its mark.
@@ -262,8 +273,11 @@ mod tests {
         }
 
         fn open(&self) -> Result<(SideFiles, Kept), SideFileError> {
-            let path = self.folder.path().join("deribit-labels");
-            SideFiles::open(&LabelStore { path, is_synced: false, accepts_loss: self.accepts_loss }, "A/1")
+            let (path, journal) =
+                (self.folder.path().join("deribit-labels"), self.folder.path().join("journal"));
+            std::fs::create_dir_all(&journal).unwrap();
+            let accepts_loss = self.accepts_loss;
+            SideFiles::open(&LabelStore { path, journal, is_synced: false, accepts_loss }, "A/1")
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -278,6 +292,7 @@ mod tests {
             let files = std::fs::read_dir(self.folder.path()).unwrap();
             let mut all: Vec<_> = files
                 .map(|file| file.unwrap().path())
+                .filter(|path| path.is_file())
                 .map(|path| (path.clone(), std::fs::read(path).unwrap()))
                 .collect();
             all.sort();
@@ -410,6 +425,14 @@ mod tests {
         let kept = site.refuses("line 2");
         assert_eq!((kept.records.as_slice(), kept.labels.as_slice()), (&b"a\n"[..], &b"a\nb\nc\n"[..]));
         assert!(String::from_utf8(site.bytes("records")).unwrap().starts_with("4 "));
+    }
+
+    #[test]
+    fn files_that_are_gone_together_are_refused() {
+        let mut site = Site::new();
+        site.all().iter().for_each(|(path, _)| std::fs::remove_file(path).unwrap());
+        let kept = site.refuses("is missing");
+        assert!(kept.labels.is_empty() && kept.records.is_empty() && kept.tokens.is_empty());
     }
 
     #[test]

@@ -53,6 +53,7 @@ pub use context::Effort;
 pub use counted::run_counted;
 pub use days::{DayView, Simulated};
 pub use host::HostView;
+pub use record::check_recordable;
 pub use report::BenchReport;
 pub use row::{Goal, Row};
 pub use rows::{names_meant, row_names};

@@ -15,18 +15,27 @@ const DIRTY: &str = "-dirty";
 /// Reports of one second in one folder, at most.
 const SAME_TIME_MAX: usize = 100;
 
+/// Whether a run's report may be recorded; to be asked before minutes are spent on it.
+///
+/// # Errors
+/// It is no full run, or the code that it measures is no commit.
+pub fn check_recordable(effort: Effort, commit: Option<&str>) -> anyhow::Result<()> {
+    ensure!(effort == Effort::Full, "only full runs are recorded: leave --quick out");
+    let commit = commit.context("the commit is not known: build in a git repository")?;
+    ensure!(
+        !commit.ends_with(DIRTY),
+        "built with uncommitted changes ({commit}): commit them and build again"
+    );
+    Ok(())
+}
+
 impl BenchReport {
     /// Writes the report as JSON to a new file below `folder` and returns its path.
     ///
     /// # Errors
-    /// It was no full run, or the code that it measured is no commit; the file cannot be written.
+    /// As [`check_recordable`]; the file cannot be written.
     pub fn record(&self, folder: &Path) -> anyhow::Result<PathBuf> {
-        ensure!(self.effort == Effort::Full, "only full runs are recorded: leave --quick out");
-        let commit = self.commit.as_deref().context("the commit is not known: build in a git repository")?;
-        ensure!(
-            !commit.ends_with(DIRTY),
-            "built with uncommitted changes ({commit}): commit them and build again"
-        );
+        check_recordable(self.effort, self.commit.as_deref())?;
         let (date, time) = self
             .date()
             .split_once('T')

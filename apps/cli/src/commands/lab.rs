@@ -8,7 +8,8 @@ use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell};
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{
-    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, names_meant, row_names, run_counted,
+    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, names_meant,
+    row_names, run_counted,
 };
 use tickpath_types::Nanos;
 
@@ -74,8 +75,13 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     }
     anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
     json::check(args.json.as_deref())?;
+    let (effort, commit) =
+        (if args.quick { Effort::Quick } else { Effort::Full }, option_env!("TICKPATH_COMMIT"));
+    if args.record.is_some() {
+        check_recordable(effort, commit)?;
+    }
     let stop = StopSignal::on_signals()?;
-    let report = match measure(args, &stop) {
+    let report = match measure(args, effort, commit, &stop) {
         Err(error) if stop.is_stopped() => {
             tell(format_args!("tickpath: {error:#}"));
             return Ok(ExitCode::from(INTERRUPTED));
@@ -100,16 +106,21 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn measure(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<BenchReport> {
+fn measure(
+    args: &BenchArgs,
+    effort: Effort,
+    commit: Option<&str>,
+    stop: &StopSignal,
+) -> anyhow::Result<BenchReport> {
     let filter = names_meant(&args.filter, &DEMO_ROWS)?;
     let options = BenchOptions {
         filter: filter.clone(),
         external_rows: &DEMO_ROWS,
         rounds: args.rounds,
-        effort: if args.quick { Effort::Quick } else { Effort::Full },
+        effort,
         show_progress: true,
         counting_command: counting_command(),
-        commit: option_env!("TICKPATH_COMMIT").map(str::to_owned),
+        commit: commit.map(str::to_owned),
         stop: stop.clone(),
     };
     let mut report = bench(&options)?;

@@ -59,7 +59,13 @@ impl Running {
         let endpoints = venue.endpoints;
         let recovery = venue.market_recovery.map(|recovery| recovery.start(clock).unwrap());
         let journal = venue.journal.map(|journal| journal.start().unwrap());
-        let labels = LabelStore { path: folder.join("labels"), is_synced: false, accepts_loss: false };
+        let journal_folder = settings.journal.as_ref().unwrap().folder.clone();
+        let labels = LabelStore {
+            path: folder.join("labels"),
+            journal: journal_folder,
+            is_synced: false,
+            accepts_loss: false,
+        };
         let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
         let (address, faults) = (server.local_address(), server.faults().unwrap());
         let (fix_address, view) = (server.fix_address(), server.view());

@@ -27,6 +27,7 @@ pub fn open(
     path.push(".deribit-labels");
     let labels = LabelStore {
         path: path.into(),
+        journal: journal.folder.clone(),
         is_synced: journal.policy != Policy::Async,
         accepts_loss: args.accept_loss,
     };
