@@ -112,6 +112,7 @@ impl FileReport {
             "exported": exported(&self.exported),
             "trustworthy": self.is_trustworthy(),
             "reliability": self.reliability().name(),
+            "is_end_seen": self.is_end_seen,
             "contradictions": self.contradictions,
             "reservations": self.reservations,
             "schema": self.schema.map(DbnSchema::name),

@@ -225,7 +225,6 @@ fn a_wrong_command_line_is_told_in_one_line_with_the_way_out() {
         (&["demo", "--flow", "x", "--speed", "fast"], &["write max, 1x, 10x or 0.5x"]),
         (&["demo", "--speed", "1x"], &["--flow"]),
         (&["demo", "--flow", "/dev/null"], &["/dev/null is not a file", "read twice"]),
-        (&["lab", "bench", "--quick", "--record", "results"], &["only full runs are recorded"]),
     ] {
         assert_refused(args, words);
     }
