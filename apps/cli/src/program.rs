@@ -9,6 +9,7 @@ use crate::description;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
 use tickpath_config::tell;
+use tickpath_version::version;
 
 /// Exit code of a command line that cannot be read, as shells have it.
 const USAGE: u8 = 2;
@@ -66,14 +67,13 @@ pub const SEPARATE: [Separate; 8] = [
     },
 ];
 
-const VERSION: &str = env!("TICKPATH_VERSION");
 /// Tells a separate program the version of the `tickpath` that ran it.
 const CALLER: &str = "TICKPATH_CALLER";
 
 /// The root of a program's command line: `name` is what a user types, such as `tickpath shell`.
 #[must_use]
 pub fn root(name: &'static str) -> Command {
-    Command::new(name).bin_name(name).version(VERSION).max_term_width(HELP_WIDTH_MAX)
+    Command::new(name).bin_name(name).version(version()).max_term_width(HELP_WIDTH_MAX)
 }
 
 /// The program of one command whose arguments are `A`.
@@ -115,11 +115,12 @@ pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<Ex
         }
     };
     if let Ok(caller) = std::env::var(CALLER)
-        && caller != VERSION
+        && caller != version()
     {
         tell(format_args!(
-            "warning: tickpath is {caller}, and this program beside it {VERSION}: cargo build --release --features full \
-             builds all anew"
+            "warning: tickpath is {caller}, and this program beside it {}: cargo build --release --features full \
+             builds all anew",
+            version()
         ));
     }
     exit_code(run(&matches))
@@ -169,7 +170,7 @@ pub fn run_separate(
         Ok(this) => beside(&this, name),
         Err(error) => return anyhow::anyhow!("cannot find the folder of this program: {error}"),
     };
-    let error = std::process::Command::new(&path).args(args).env(CALLER, VERSION).exec();
+    let error = std::process::Command::new(&path).args(args).env(CALLER, version()).exec();
     match error.kind() {
         std::io::ErrorKind::NotFound => anyhow::anyhow!(
             "{task} takes the program tickpath-{name}, which is not beside {}; build it with: cargo build --release \

@@ -10,7 +10,7 @@ use tickpath_agent::Host;
 use crate::context::Effort;
 use crate::report::BenchReport;
 
-/// Suffix of the commit of a program built with uncommitted changes; `apps/cli/build.rs` writes it.
+/// Suffix of the commit of a program built with uncommitted changes; `apps/version/build.rs` writes it.
 const DIRTY: &str = "-dirty";
 /// Reports of one second in one folder, at most.
 const SAME_TIME_MAX: usize = 100;

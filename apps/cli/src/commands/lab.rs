@@ -76,7 +76,7 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
     json::check(args.json.as_deref())?;
     let (effort, commit) =
-        (if args.quick { Effort::Quick } else { Effort::Full }, option_env!("TICKPATH_COMMIT"));
+        (if args.quick { Effort::Quick } else { Effort::Full }, tickpath_version::commit());
     if args.record.is_some() {
         check_recordable(effort, commit)?;
     }

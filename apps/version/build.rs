@@ -1,4 +1,4 @@
-//! Tells the programs which commit they are built from, where there is one.
+//! Finds the commit that is built, where there is one.
 
 use std::path::Path;
 use std::process::Command;
