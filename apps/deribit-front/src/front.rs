@@ -41,6 +41,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use tickpath_admission::TrustedPeers;
 use tickpath_agent::Counter;
 use tickpath_deribit::envelope::ServerTime;
 use tickpath_deribit::error_code::ErrorCode;
@@ -196,6 +197,8 @@ pub struct Front {
     noted_ms: u64,
     /// Credits of who has not logged in.
     peers: peers::Peers,
+    /// Where the secret of each key was right: there it is looked at whatever others tried.
+    trusted: TrustedPeers<Ipv4Addr>,
     /// Fees and what accounts began with, as they hold now; none before they were first written down.
     terms: Option<MoneyTerms>,
     /// The same as the file has it.
@@ -290,6 +293,7 @@ impl Front {
             noted_commands: 0,
             noted_ms: 0,
             peers: peers::Peers::new(now),
+            trusted: TrustedPeers::new(settings.keys.len()),
             terms: None,
             new_terms: Front::file_terms(&settings),
             fund: BTreeMap::new(),

@@ -42,9 +42,31 @@ struct Record<P> {
     latest: Nanos,
 }
 
-/// Peers from which one user's password was right, the latest last.
-#[derive(Clone, Copy, Debug)]
-struct TrustedPeers<P>([Option<P>; TRUSTED_PEERS]);
+/// Peers from which users' passwords were right: of each user the latest 16, the latest last.
+#[derive(Clone, Debug)]
+pub struct TrustedPeers<P>(Box<[[Option<P>; TRUSTED_PEERS]]>);
+
+impl<P: Copy + Eq> TrustedPeers<P> {
+    /// For as many users as there may be.
+    #[must_use]
+    pub fn new(users: usize) -> TrustedPeers<P> {
+        TrustedPeers(vec![[None; TRUSTED_PEERS]; users].into_boxed_slice())
+    }
+
+    /// A right password of a user from a peer. Nothing where there is no such user.
+    pub fn record(&mut self, user: usize, peer: P) {
+        let Some(peers) = self.0.get_mut(user) else { return };
+        let place = peers.iter().position(|known| *known == Some(peer)).unwrap_or(0);
+        peers[place] = Some(peer);
+        peers[place..].rotate_left(1);
+    }
+
+    /// True where the user's password was right from there before, not long ago.
+    #[must_use]
+    pub fn contains(&self, user: usize, peer: P) -> bool {
+        self.0.get(user).is_some_and(|peers| peers.contains(&Some(peer)))
+    }
+}
 
 /// Counts attempts to log in.
 ///
@@ -54,7 +76,7 @@ pub struct LoginGuard<P> {
     policy: LoginPolicy,
     /// Never more than the policy's bound; searched when a client logs in.
     records: Vec<Record<P>>,
-    trusted: Box<[TrustedPeers<P>]>,
+    trusted: TrustedPeers<P>,
 }
 
 impl<P: Copy + Eq> LoginGuard<P> {
@@ -65,7 +87,7 @@ impl<P: Copy + Eq> LoginGuard<P> {
         LoginGuard {
             policy,
             records: Vec::with_capacity(policy.records_max),
-            trusted: vec![TrustedPeers([None; TRUSTED_PEERS]); users].into_boxed_slice(),
+            trusted: TrustedPeers::new(users),
         }
     }
 
@@ -89,10 +111,7 @@ impl<P: Copy + Eq> LoginGuard<P> {
     /// The right password: the attempts of this user from this peer are forgiven, and the peer is remembered.
     pub fn record_success(&mut self, user: usize, peer: P) {
         self.records.retain(|record| !(record.user == Some(user) && record.peer == peer));
-        let Some(TrustedPeers(peers)) = self.trusted.get_mut(user) else { return };
-        let place = peers.iter().position(|known| *known == Some(peer)).unwrap_or(0);
-        peers[place] = Some(peer);
-        peers[place..].rotate_left(1);
+        self.trusted.record(user, peer);
     }
 
     /// All attempts of a user are forgiven.
@@ -103,8 +122,7 @@ impl<P: Copy + Eq> LoginGuard<P> {
     /// True where the user's password was right from there before, not long ago.
     #[must_use]
     pub fn is_trusted(&self, user: Option<usize>, peer: P) -> bool {
-        let trusted = user.and_then(|user| self.trusted.get(user));
-        trusted.is_some_and(|TrustedPeers(peers)| peers.contains(&Some(peer)))
+        user.is_some_and(|user| self.trusted.contains(user, peer))
     }
 
     fn record_of(&mut self, now: Nanos, user: Option<usize>, peer: P) -> &mut Record<P> {

@@ -21,5 +21,5 @@
 mod guard;
 mod pre_login;
 
-pub use guard::{LoginGuard, LoginPolicy};
+pub use guard::{LoginGuard, LoginPolicy, TrustedPeers};
 pub use pre_login::{PreLogin, PreLoginLimits};

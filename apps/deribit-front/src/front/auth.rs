@@ -1,6 +1,7 @@
 //! Who clients are: keys, signatures, tokens.
 
 use tickpath_deribit::codes::GrantType;
+use tickpath_deribit::credits::CreditPool;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::List;
 use tickpath_deribit::messages::{Auth, AuthResult, ExchangeToken, ForkToken};
@@ -41,7 +42,13 @@ impl Front {
     }
 
     pub(super) fn authenticate(&mut self, number: u64, request: &Request<'_>) -> Answer {
-        let auth: Auth<'_> = request.params()?;
+        let auth: Auth<'_> = match request.params() {
+            Ok(auth) => auth,
+            Err(fault) => {
+                self.charge_refused(number, PublicPool::Any)?;
+                return Err(fault.into());
+            }
+        };
         let asked = auth.scope.map(|scope| Scope::parse(&scope.to_cow())).unwrap_or_default();
         // A token that renews is nothing that can be guessed.
         let is_renewal = auth.grant_type == GrantType::RefreshToken;
@@ -63,6 +70,12 @@ impl Front {
                 return Err(fault);
             }
         };
+        if !is_renewal {
+            self.trust(number, key);
+        }
+        // Nobody uses up what a right login costs but the account itself.
+        let account = self.settings.keys[key].account;
+        self.charge(number, Some(account), CreditPool::NonMatching)?;
         let allowed = &self.settings.keys[key].scope;
         let scope = match before {
             Some(before) => before,
@@ -71,12 +84,20 @@ impl Front {
         self.grant(number, key, scope, auth.state)
     }
 
-    /// Whether the address has not tried too often in vain as the key that is named, or without naming one: else secrets are not
-    /// looked at, and nothing is told of them.
+    /// Whether a secret is looked at: always where the one of the key that is named was right before, whoever else tries there;
+    /// elsewhere unless the address has tried too often in vain as that key, or without naming one.
     pub(super) fn may_log_on(&mut self, number: u64, named: Option<usize>) -> bool {
         let now = self.now();
-        let peer = self.connections.get(&number).map(|connection| connection.peer);
-        peer.is_none_or(|peer| self.peers.has_any(peer, PublicPool::RefusedLogin(named), now))
+        let Some(peer) = self.connections.get(&number).map(|connection| connection.peer) else { return true };
+        named.is_some_and(|key| self.trusted.contains(key, peer))
+            || self.peers.has_any(peer, PublicPool::RefusedLogin(named), now)
+    }
+
+    /// The secret of a key was right.
+    pub(super) fn trust(&mut self, number: u64, key: usize) {
+        if let Some(connection) = self.connections.get(&number) {
+            self.trusted.record(key, connection.peer);
+        }
     }
 
     /// Gives out tokens, and lets the connection act for the account.
@@ -451,6 +472,7 @@ impl Front {
             "basic" => {
                 let (_, secret) = basic.ok_or_else(unauthorized)?;
                 let key = named.filter(|key| self.is_secret(*key, &secret)).ok_or_else(unknown)?;
+                self.trust(number, key);
                 (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
             }
             "deri-hmac-sha256" => {
@@ -472,6 +494,7 @@ impl Front {
                 // A client's nonce may be the clock: what is sent again is known by its signature. Two equal requests within a
                 // millisecond come over one connection; a recorded request is replayed over another.
                 self.check_signature(key, is_good, timestamp, (expected.as_str(), Some(connection)))?;
+                self.trust(number, key);
                 (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
             }
             _ => return Err(unauthorized()),

@@ -71,7 +71,10 @@ impl Front {
             Method::CancelByLabel if !names_currency(request) => CreditPool::CancelAll,
             method => CreditPool::of(method),
         };
-        self.charge(number, caller, pool)?;
+        // A login is paid by the account, once it is known.
+        if method != Method::Auth {
+            self.charge(number, caller, pool)?;
+        }
         let Some(account) = caller.filter(|_| method.is_private()) else {
             return self.call_public(number, request);
         };

@@ -1,9 +1,12 @@
 //! What a login may do, and when it is over.
 
+use std::net::Ipv4Addr;
+
 use serde_json::{Value, json};
 
 use tickpath_deribit_front::{HttpCall, Transport};
 
+use crate::front::fix_client::Client;
 use crate::front::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
@@ -161,10 +164,30 @@ fn tokens_are_kept_in_bounded_room() {
     assert!(venue.tokens.len() < 10_000, "the expired are gone: {}", venue.tokens.len());
 }
 
+/// Error of a request over HTTP with anna's id and secret.
+fn basic(venue: &mut Venue) -> Value {
+    let number = venue.front.open(Transport::Http, venue.now_us);
+    let path = "/api/v2/private/get_positions";
+    let call = HttpCall {
+        connection: 1,
+        method: "GET",
+        target: path,
+        path,
+        query: Vec::new(),
+        authorization: Some("Basic YW5uYTphbm5hLXNlY3JldA=="),
+        body: b"",
+    };
+    venue.front.handle_http(number, &call, venue.now_us);
+    let reply = venue.frames(number).remove(0);
+    venue.front.close(number, venue.now_us);
+    reply["error"]["code"].clone()
+}
+
 #[test]
 fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
     let mut venue = Venue::new();
-    let known = venue.connect();
+    let elsewhere = Ipv4Addr::new(192, 0, 2, 1);
+    let known = venue.front.open_from(elsewhere, Transport::WebSocket, venue.now_us);
     let granted = login(&mut venue, known, "anna", "session:desk");
     let with = |secret: &str| json!({ "grant_type": "client_credentials", "client_id": "anna", "client_secret": secret });
     let guess = |venue: &mut Venue, secret: &str| {
@@ -176,33 +199,68 @@ fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
     assert_eq!(guess(&mut venue, "anna-secret"), 10_028, "the right one is told no more");
     // Keys of others on the same machine are looked at as ever, and so is theirs who have logged in.
     venue.login("bert");
-    assert!(crate::front::fix_client::Client::login(&mut venue, "bert").got.is_up);
-    assert!(!crate::front::fix_client::Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
-    let basic = |venue: &mut Venue| {
-        let number = venue.front.open(Transport::Http, venue.now_us);
-        let path = "/api/v2/private/get_positions";
-        let call = HttpCall {
-            connection: 1,
-            method: "GET",
-            target: path,
-            path,
-            query: Vec::new(),
-            authorization: Some("Basic YW5uYTphbm5hLXNlY3JldA=="),
-            body: b"",
-        };
-        venue.front.handle_http(number, &call, venue.now_us);
-        let reply = venue.frames(number).remove(0);
-        venue.front.close(number, venue.now_us);
-        reply["error"]["code"].clone()
-    };
+    assert!(Client::login(&mut venue, "bert").got.is_up);
+    assert!(!Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
     assert_eq!(basic(&mut venue), json!(10_028));
-    // Who has shown who he is goes on, and renews.
+    // Who has shown elsewhere who he is goes on, renews, and logs in again.
+    let again = venue.front.open_from(elsewhere, Transport::WebSocket, venue.now_us);
+    login(&mut venue, again, "anna", "");
     venue.ok(known, "private/get_positions", json!({}));
     let renewal = json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
     venue.ok(known, "public/auth", renewal);
     venue.wait(1_000_000);
     assert_eq!(basic(&mut venue), Value::Null);
     venue.login("anna");
+}
+
+#[test]
+fn where_a_secret_was_right_it_is_accepted_whatever_others_try() {
+    let mut venue = Venue::new();
+    venue.login("anna");
+    let wrong = json!({ "grant_type": "client_credentials", "client_id": "anna", "client_secret": "wrong" });
+    let guesses: Vec<i64> = (0..22)
+        .map(|_| {
+            let number = venue.connect();
+            venue.refused(number, "public/auth", wrong.clone())
+        })
+        .collect();
+    assert_eq!((&guesses[..20], &guesses[20..]), (&[13_004; 20][..], &[10_028; 2][..]));
+    assert_eq!(basic(&mut venue), Value::Null);
+    assert!(Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
+    venue.login("anna");
+}
+
+#[test]
+fn an_address_without_credits_logs_in() {
+    let mut venue = Venue::new();
+    let codes: Vec<Value> = (0..101)
+        .map(|_| {
+            let number = venue.connect();
+            venue.call(number, "public/test", json!({}))["error"]["code"].clone()
+        })
+        .collect();
+    assert_eq!((&codes[..100], &codes[100]), (&vec![Value::Null; 100][..], &json!(10_028)));
+    venue.login("anna");
+    assert_eq!(basic(&mut venue), Value::Null);
+    assert!(Client::login(&mut venue, "bert").got.is_up);
+    // What is no login at all costs the address as before.
+    let number = venue.connect();
+    assert_eq!(venue.refused(number, "public/auth", json!({ "grant_type": 1 })), 10_028);
+}
+
+#[test]
+fn logins_without_end_cost_the_account() {
+    let mut venue = Venue::new();
+    let with =
+        json!({ "grant_type": "client_credentials", "client_id": "anna", "client_secret": "anna-secret" });
+    let codes: Vec<Value> = (0..101)
+        .map(|_| {
+            let number = venue.connect();
+            venue.call(number, "public/auth", with.clone())["error"]["code"].clone()
+        })
+        .collect();
+    assert_eq!((&codes[..100], &codes[100]), (&vec![Value::Null; 100][..], &json!(10_028)));
+    venue.login("bert");
 }
 
 #[test]

@@ -71,6 +71,7 @@ impl Front {
                 return Err(why);
             }
         };
+        self.trust(number, key);
         if self.faults.happens(FaultKind::LogonRefused) {
             return Err("temporarily_unavailable");
         }
