@@ -247,7 +247,12 @@ impl LineFile {
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.to_owned().into_os_string();
     beside.push(".new");
-    let mut new = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    // What is left of an earlier attempt, or was put there by somebody else: it is not written through.
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     new.write_all(bytes)?;
     new.sync_data()?;
     std::fs::rename(&beside, path)?;
@@ -284,6 +289,23 @@ mod tests {
         assert_eq!(file.written.number, 5, "numbers go on where a file is replaced");
         (file.file, file.waiting) = (File::open(&path).unwrap(), vec![b'\n'; WAITING_MAX]);
         assert!(!file.append(b"4\n") && file.is_given_up, "no more than may wait");
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_new_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, beside, other) =
+            (folder.path().join("lines"), folder.path().join("lines.new"), folder.path().join("other"));
+        std::fs::write(&other, b"kept").unwrap();
+        std::os::unix::fs::symlink(&other, &beside).unwrap();
+        replace_file(&path, b"new").unwrap();
+        assert_eq!(
+            (std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap()),
+            (b"new".into(), b"kept".into())
+        );
+        std::fs::write(&beside, b"left of an earlier attempt").unwrap();
+        replace_file(&path, b"newer").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"newer");
     }
 
     /// Every change of a file shows, but for a cut at the end of a line, which the mark tells of.

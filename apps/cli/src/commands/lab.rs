@@ -141,7 +141,6 @@ fn push_demo_rows(
     let mut rows = [
         Row {
             goal: Some(Goal::ValueAtMost(600.0)),
-            reference: "Roq 9 us; Packt's trading ecosystem 135 us".to_owned(),
             note: "market data read to order ready to write, p50, in `demo` at its default rate".to_owned(),
             ..Row::new(DEMO_ROWS[0], "ns")
         },
