@@ -73,12 +73,16 @@ pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, 
     let mut problem = None;
     if outcome == Outcome::Refused {
         let again = start(log, copy.path(), false).err();
-        let is_named = words.contains(&name) || words.contains("record ") || words.contains("command ");
+        let is_named =
+            words.contains(&name) || has_number(&words, "record ") || has_number(&words, "command ");
         if again.is_none() || !is_named || verified.is_none() {
             problem = Some(format!("refused ({words}), then {again:?}; verify says {verified:?}"));
         }
         match start(log, copy.path(), true) {
-            Err(_) => outcome = Outcome::CopyNeeded,
+            Err(words) => {
+                outcome = Outcome::CopyNeeded;
+                problem = Some(format!("refused although the loss is accepted: {words}"));
+            }
             Ok(mut rig) => {
                 let accepted = log_in(&mut rig, USERS[0], 1).accepted.unwrap().0;
                 let known = log.told.iter().any(|(session, _)| *session == accepted);
@@ -92,7 +96,8 @@ pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, 
                 }
             }
         }
-    } else if matches!(outcome, Outcome::Lost | Outcome::Twice) {
+    } else if outcome != Outcome::Whole {
+        // No log here lost power: none has a reason to begin a session by itself.
         problem = Some(words);
     }
     let problem = problem.map(|words| {
@@ -100,6 +105,12 @@ pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, 
         format!("{}, {kind} of {name}, {}: {words}", log.name(), kept.display())
     });
     (target, kind, outcome, problem)
+}
+
+/// Whether a number follows a word: the place of what is damaged.
+fn has_number(text: &str, word: &str) -> bool {
+    text.match_indices(word)
+        .any(|(at, _)| text[at + word.len()..].starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// The first defect that `tickpath journal verify` reports.
