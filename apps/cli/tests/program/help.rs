@@ -150,7 +150,17 @@ fn the_version_is_told() {
     let printed = run(&["--version"]);
     assert_eq!(printed.code, Some(0));
     let commit = printed.out.trim().strip_prefix(concat!("tickpath ", env!("CARGO_PKG_VERSION"))).unwrap();
-    assert!(commit.is_empty() || commit.starts_with(" (") && commit.ends_with(')'), "{commit}");
+    let log = std::process::Command::new("git")
+        .args(["log", "-1", "--format=%h"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output();
+    match log.ok().filter(|log| log.status.success()) {
+        Some(log) => {
+            let hash = String::from_utf8(log.stdout).unwrap();
+            assert!(commit.starts_with(&format!(" ({}", hash.trim())) && commit.ends_with(')'), "{commit}");
+        }
+        None => assert_eq!(commit, "", "there is no repository to name a commit of"),
+    }
 }
 
 #[test]
