@@ -223,7 +223,10 @@ impl Listener for Got {
 
 impl FixClient {
     pub(crate) fn connect(address: SocketAddrV4, name: &str) -> FixClient {
-        let stream = TcpStream::connect(address).unwrap();
+        FixClient::over(TcpStream::connect(address).unwrap(), name)
+    }
+
+    pub(crate) fn over(stream: TcpStream, name: &str) -> FixClient {
         stream.set_nonblocking(true).unwrap();
         let session = FixSession::new(FixConfig::deribit_client(name), NoStore);
         FixClient { stream, session, received: Vec::new(), got: Got::default() }
@@ -243,6 +246,11 @@ impl FixClient {
     }
 
     pub(crate) fn wait(&mut self, what: &str, is_so: impl Fn(&Got) -> bool) {
+        assert!(self.is_open_until(what, is_so), "{what} does not come before the end");
+    }
+
+    /// False where the venue closes the connection before.
+    pub(crate) fn is_open_until(&mut self, what: &str, is_so: impl Fn(&Got) -> bool) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while !is_so(&self.got) {
             assert!(Instant::now() < deadline, "{what} does not come");
@@ -250,13 +258,19 @@ impl FixClient {
                 self.session.handle_sent(now(), count);
             }
             let mut buffer = [0; 4096];
-            if let Ok(count) = self.stream.read(&mut buffer) {
-                self.received.extend_from_slice(&buffer[..count]);
-                let done = self.session.handle_bytes(now(), &self.received, &mut self.got);
-                self.received.drain(..done);
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(count) => {
+                    self.received.extend_from_slice(&buffer[..count]);
+                    let done = self.session.handle_bytes(now(), &self.received, &mut self.got);
+                    self.received.drain(..done);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return false,
             }
             std::thread::yield_now();
         }
+        true
     }
 
     /// Whether the venue has closed the connection, which it does in time.
