@@ -263,20 +263,20 @@ struct Stopwatch {
 
 impl Stopwatch {
     fn start() -> Stopwatch {
-        Stopwatch { start: Instant::now(), cpu: cpu_of_children() }
+        Stopwatch { start: Instant::now(), cpu: cpu_time() }
     }
 
     fn read(&self) -> Took {
-        let cpu = self.cpu.zip(cpu_of_children()).map(|(start, end)| end - start);
+        let cpu = self.cpu.zip(cpu_time()).map(|(start, end)| end - start);
         Took { elapsed: self.start.elapsed(), cpu }
     }
 }
 
-/// CPU time of all processes that this program has waited for, and of theirs.
-fn cpu_of_children() -> Option<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+/// CPU time of this program, of all processes that it has waited for, and of theirs.
+fn cpu_time() -> Option<Duration> {
     let of = |time: TimeVal| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1_000);
-    Some(of(usage.user_time()) + of(usage.system_time()))
+    let used = |who| getrusage(who).ok().map(|usage| of(usage.user_time()) + of(usage.system_time()));
+    Some(used(UsageWho::RUSAGE_SELF)? + used(UsageWho::RUSAGE_CHILDREN)?)
 }
 
 impl Took {

@@ -160,6 +160,26 @@ fn a_trader_without_a_venue_says_what_is_missing() {
     assert_refused(&["trader", "--config", &config], &[&nobody, "is the other end running there?"]);
 }
 
+/// Without a list of senders whoever reaches the group can send it a market.
+#[test]
+fn a_trader_that_takes_market_data_from_everybody_warns_of_it() {
+    let site = Site::new();
+    let (venue, order_entry, retransmission) = site.start_venue();
+    let config = site.trader("TEST01", 1, &order_entry, &retransmission);
+    // The table of market data is the file's last.
+    let text = std::fs::read_to_string(&config).unwrap() + "\nsources = []\n";
+    std::fs::write(&config, text).unwrap();
+    let mut trader = Running::start(&["trader", "--config", &config]);
+    trader.hear("login", |line| line.starts_with("logged in").then_some(()));
+    trader.interrupt();
+    let printed = trader.join();
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let warning = "market data is taken from every address: name the venue's in market_data.sources";
+    assert_eq!(printed.err.lines().filter(|line| line.contains(warning)).count(), 1, "{}", printed.err);
+    venue.interrupt();
+    assert_eq!(venue.join().code, Some(0));
+}
+
 #[test]
 fn a_trader_that_is_not_let_in_says_why() {
     let site = Site::new();

@@ -81,6 +81,7 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     // However often it happened, and however the threads ran.
     let of_strangers = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
     assert_eq!(troubles.iter().filter(|line| *line == of_strangers).count(), 1, "{troubles:?}");
+    assert!(!troubles.iter().any(|line| is_of_unnamed_senders(line)), "of this machine alone: {troubles:?}");
     assert!(said.iter().any(|line| line.contains("channel 'one': itch, line A")), "{said:?}");
     let json = to_json(&report.channels, &report.books);
     assert_eq!(json["books"][0]["bid"], json!({"price": "100.0000", "qty": 7}));
@@ -92,10 +93,19 @@ fn a_running_handler_answers_and_reports_at_its_end() {
 fn messages_that_were_lost_for_good_are_a_fault_whatever_the_books_say() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("feed.sock");
-    let (config, group) = one_channel(&socket);
+    let (mut config, group) = one_channel(&socket);
+    config.channels[0].sources = Some(vec![]);
     let stop = StopSignal::new();
     let stopper = stop.clone();
-    let handler = std::thread::spawn(move || run(&config, None, &stop, None, |_| {}).unwrap());
+    let handler = std::thread::spawn(move || {
+        let mut troubles = vec![];
+        let report = run(&config, None, &stop, None, |notice| {
+            if let Notice::Trouble(line) = notice {
+                troubles.push(line);
+            }
+        });
+        (report.unwrap(), troubles)
+    });
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     let start = Instant::now();
     let lost = || ask(&socket, "status").map_or(0, |status| as_count(&status));
@@ -107,10 +117,15 @@ fn messages_that_were_lost_for_good_are_a_fault_whatever_the_books_say() {
         std::thread::sleep(Duration::from_millis(10));
     }
     stopper.stop();
-    let report = handler.join().unwrap();
+    let (report, troubles) = handler.join().unwrap();
+    assert!(is_of_unnamed_senders(&troubles[0]), "an empty list of senders names none: {troubles:?}");
     assert!(report.is_believable(), "no book is known");
     let fault = report.fault().unwrap();
     assert!(fault.starts_with("999 messages were lost for good"), "{fault}");
+}
+
+fn is_of_unnamed_senders(line: &str) -> bool {
+    line == "channel 'one': packets from every address are taken: name the publisher's in sources"
 }
 
 fn as_count(status: &serde_json::Value) -> u64 {
