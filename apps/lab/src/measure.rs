@@ -14,6 +14,7 @@ mod feed_heal;
 mod feed_live;
 mod gateway;
 mod history_cost;
+mod idle_venue;
 mod iex;
 mod instructions;
 mod instruments;
@@ -134,6 +135,7 @@ pub(crate) const MEASUREMENTS: &[Measurement] = &[
     Measurement::alone(&["decision_demo", "decision_trader", "decision_cold"], |lab| {
         ready(decisions::open(lab.context))
     }),
+    Measurement::alone(&["idle_cpu", "idle_memory", "idle_echo", "idle_answer"], idle_venue::open),
     Measurement::on_two_cores(
         &[
             "hundred_clients",

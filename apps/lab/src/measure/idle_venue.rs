@@ -1,84 +1,87 @@
-//! Measures what a venue without work costs, and how soon it answers after a pause:
+//! A venue without work: what it costs, and how soon it answers after a pause.
 //!
-//! ```sh
-//! cargo build --release && cargo run --release -p tickpath-exchange --example idle -- \
-//!     target/release/tickpath configs/exchange.toml TEST01
-//! ```
-//!
-//! Starts `PROGRAM exchange --config FILE`, leaves it alone for ten seconds, and prints the share of a core that all its
-//! threads took and its resident memory. With a test user it then asks for the account's next number a hundred times, each
-//! time after a second of silence: the request goes through the log like an order. An answer's time ends when it reaches
-//! the client's socket, so the client's own sleep is not in it.
-//!
-//! Two limits of this machine are measured in turn with it, each after a second of silence too: an echo by a thread that
-//! sleeps in `read`, and a write and fdatasync of one block, for which the policies `group` and `sync` wait.
+//! The venue is `tickpath-exchange` as a user starts it, with the defaults of its configuration: agents that sleep, and a
+//! journal under policy `group`. A client asks for the next number of an order, OUCH's shortest message, which goes through
+//! the log like an order. The time of an answer ends when it reaches the client's socket, so the client's own wake-up is
+//! not in it.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, IoSliceMut, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context as _, ensure};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
+use nix::unistd::Pid;
+use tickpath_net::free_multicast_group;
 
+use super::{Lab, Prepared, Round, Sample};
+use crate::context::Effort;
+use crate::statistics::median;
+
+/// Time without work over which processor time is counted in a full round.
 const IDLE: Duration = Duration::from_secs(10);
-const MESSAGES: usize = 100;
+/// Messages of a full round: a hundred in five rounds.
+const MESSAGES: usize = 20;
+/// Time without work before each message.
 const SILENCE: Duration = Duration::from_secs(1);
+/// Time from the venue's opening to the first look at it.
+const SETTLING: Duration = Duration::from_secs(2);
+/// The test user.
+const USER: &str = "LAB";
 
-fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [program, config, users @ ..] = &arguments[..] else {
-        anyhow::bail!("name the program and the venue's configuration: idle PROGRAM FILE [TEST_USER]");
+pub(super) fn open(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
+    let program = match lab.program_beside("exchange") {
+        Ok(program) => program,
+        Err(why) => return Ok(Prepared::Missing(why)),
     };
-    let venue = Venue::start(program, config)?;
+    let effort = lab.context.effort;
+    let round: Round = Box::new(move || measure(&program, effort));
+    Ok(Prepared::Ready(round))
+}
+
+fn measure(program: &OsString, effort: Effort) -> anyhow::Result<Vec<Sample>> {
+    let folder = tempfile::tempdir()?;
+    let venue = Venue::start(program, folder.path())?;
+    let idle = if effort == Effort::Full { IDLE } else { IDLE / 10 };
     let (start, before) = (Instant::now(), venue.cpu_time()?);
-    sleep(IDLE);
-    println!("idle cpu       {:.2}% of a core", share(venue.cpu_time()? - before, start.elapsed()));
-    println!("idle memory    {} MB resident", venue.resident_bytes()? / 1_000_000);
-    let Some(user) = users.first() else { return Ok(()) };
+    thread::sleep(idle);
+    let cpu = (venue.cpu_time()? - before).as_secs_f64() / start.elapsed().as_secs_f64();
+    let resident = venue.resident_bytes()?;
 
-    println!("answers        {MESSAGES} of each kind, each after 1 s of silence: {} s", 3 * MESSAGES);
-    let folder = Path::new(config).parent().context("the configuration is a file")?;
-    let mut client = Client::log_in(venue.order_entry, user)?;
+    let mut client = Client::log_in(venue.order_entry)?;
     let mut echo = Echo::start()?;
-    let disk = Disk::new(folder)?;
+    let disk = Disk::new(folder.path())?;
     let (mut answers, mut echoes, mut syncs) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..MESSAGES {
-        sleep(SILENCE);
-        answers.push(client.ask()?);
-        sleep(SILENCE);
-        echoes.push(echo.ask()?);
-        sleep(SILENCE);
-        syncs.push(disk.sync()?);
+    for _ in 0..effort.count(MESSAGES) {
+        thread::sleep(SILENCE);
+        echoes.push(micros(echo.ask()?));
+        thread::sleep(SILENCE);
+        syncs.push(micros(disk.sync()?));
+        thread::sleep(SILENCE);
+        answers.push(micros(client.ask()?));
     }
-    let answer = print("venue's answer", &mut answers);
-    let echo = print("bare echo", &mut echoes);
-    let sync = print("bare fdatasync", &mut syncs);
-    println!(
-        "ratio of p50   {:.2} to the echo, {:.2} to echo and fdatasync",
-        answer / echo,
-        answer / (echo + sync)
-    );
-    Ok(())
+    let p50 = |times: &[f64]| median(times).context("a round has messages");
+    let note = format!("a bare fdatasync after the same silence {:.0} us", p50(&syncs)?);
+    Ok(vec![
+        Sample::new("idle_cpu", 100.0 * cpu),
+        Sample::new("idle_memory", resident as f64 / 1e6),
+        Sample::new("idle_echo", p50(&echoes)?),
+        Sample { note: Some(note), ..Sample::new("idle_answer", p50(&answers)?) },
+    ])
 }
 
-/// Prints the percentiles and returns the median, in microseconds.
-fn print(name: &str, times: &mut [Duration]) -> f64 {
-    times.sort_unstable();
-    let [p50, p90, p99] =
-        [50, 90, 99].map(|part| times[times.len() * part / 100].as_nanos() as f64 / 1_000.0);
-    println!("{name:<15}p50 {p50:.1} us, p90 {p90:.1}, p99 {p99:.1}");
-    p50
-}
-
-fn share(part: Duration, of: Duration) -> f64 {
-    100.0 * part.as_secs_f64() / of.as_secs_f64()
+fn micros(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1_000.0
 }
 
 struct Venue {
@@ -87,35 +90,42 @@ struct Venue {
 }
 
 impl Venue {
-    fn start(program: &str, config: &str) -> anyhow::Result<Venue> {
+    /// Starts the program with a configuration that sets addresses and leaves the rest at its defaults.
+    fn start(program: &OsString, folder: &Path) -> anyhow::Result<Venue> {
+        fs::write(folder.join("instruments.toml"), instruments())?;
+        let config = folder.join("exchange.toml");
+        fs::write(&config, configuration()?)?;
         let mut process = Command::new(program)
-            .args(["exchange", "--config", config])
+            .arg("--config")
+            .arg(&config)
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
+            .context("cannot start the venue")?;
         let output = process.stdout.take().context("its output is piped")?;
+        let mut venue = Venue { process, order_entry: (Ipv4Addr::UNSPECIFIED, 0).into() };
         let mut lines = BufReader::new(output).lines();
         let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("order entry"));
         let address = line.as_deref().and_then(|line| line.split_whitespace().nth(2)).map(str::parse);
-        let order_entry = address.context("the venue did not open: see its message")??;
+        venue.order_entry = address.context("the venue did not open: see its message")??;
         // Later lines are read and dropped: a full pipe would stop the venue.
-        std::thread::spawn(move || lines.for_each(drop));
-        sleep(Duration::from_secs(2));
-        Ok(Venue { process, order_entry })
+        thread::spawn(move || lines.for_each(drop));
+        thread::sleep(SETTLING);
+        Ok(venue)
     }
 
-    /// Time on a core of all threads.
+    /// Processor time of all threads so far.
     fn cpu_time(&self) -> anyhow::Result<Duration> {
         let mut nanos = 0;
-        for task in std::fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
-            let schedule = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        for task in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            let schedule = fs::read_to_string(task?.path().join("schedstat"))?;
             nanos += schedule.split_whitespace().next().context("no schedstat")?.parse::<u64>()?;
         }
         Ok(Duration::from_nanos(nanos))
     }
 
     fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
         Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
     }
@@ -123,12 +133,41 @@ impl Venue {
 
 impl Drop for Venue {
     fn drop(&mut self) {
-        let stopped = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
-        let ended = stopped.and_then(|_| self.process.wait());
-        if let Err(error) = ended {
-            eprintln!("the venue was not stopped: {error}");
-        }
+        // A venue that ended by itself takes no signal.
+        let _ = kill(Pid::from_raw(self.process.id().cast_signed()), Signal::SIGINT);
+        let _ = self.process.wait();
     }
+}
+
+/// Eight instruments, as in the sample configuration.
+fn instruments() -> String {
+    (1..=8).fold(String::new(), |mut text, number| {
+        let entry = "reference_price = \"100.00\"\ntick_size = \"0.01\"\n";
+        writeln!(text, "[[instrument]]\nsymbol = \"LAB{number}\"\n{entry}").expect("a string takes any text");
+        text
+    })
+}
+
+fn configuration() -> anyhow::Result<String> {
+    let [line_a, line_b, snapshots]: [SocketAddrV4; 3] =
+        [free_multicast_group()?, free_multicast_group()?, free_multicast_group()?];
+    Ok(format!(
+        r#"instruments = "instruments.toml"
+[order_entry]
+address = "127.0.0.1:0"
+test_users = ["{USER}"]
+[market_data]
+line_a = "{line_a}"
+line_b = "{line_b}"
+retransmission = "127.0.0.1:0"
+[market_data.snapshots]
+glimpse = "127.0.0.1:0"
+group = "{snapshots}"
+[journal]
+policy = "group"
+folder = "journal"
+"#
+    ))
 }
 
 /// A connection that learns when the kernel had each answer.
@@ -168,10 +207,10 @@ impl Stamped {
 struct Client(Stamped);
 
 impl Client {
-    fn log_in(address: SocketAddr, user: &str) -> anyhow::Result<Client> {
+    fn log_in(address: SocketAddr) -> anyhow::Result<Client> {
         let mut client = Client(Stamped::connect(address)?);
-        client.send(b'L', format!("{user:<6}{:<10}{:10}{:>20}", "test", "", 0).as_bytes())?;
-        ensure!(client.next_of(b"AJ")? == b'A', "the venue refused the login of '{user}'");
+        client.send(b'L', format!("{USER:<6}{:<10}{:10}{:>20}", "test", "", 0).as_bytes())?;
+        ensure!(client.next_of(b"AJ")? == b'A', "the venue refused the login");
         Ok(client)
     }
 
@@ -223,7 +262,7 @@ impl Echo {
         let (mut stream, _) = listener.accept()?;
         stream.set_nodelay(true)?;
         // It ends with the connection.
-        std::thread::spawn(move || {
+        thread::spawn(move || {
             let mut byte = [0];
             while stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte)).is_ok() {}
         });
@@ -242,11 +281,9 @@ impl Echo {
 struct Disk(File);
 
 impl Disk {
-    /// One in `folder` that has no name.
+    /// A file without a name, on the disk of `folder`.
     fn new(folder: &Path) -> anyhow::Result<Disk> {
-        let path = folder.join(".idle-sync");
-        let file = File::create(&path)?;
-        std::fs::remove_file(path)?;
+        let file = tempfile::tempfile_in(folder)?;
         file.write_all_at(&[0; 4096], 0)?;
         file.sync_all()?;
         Ok(Disk(file))
