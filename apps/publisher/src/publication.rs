@@ -74,6 +74,11 @@ impl Publication {
             Some(options.line_a) != options.line_b,
             "lines A and B are the same group and port: give two"
         );
+        ensure!(
+            !options.file.exists() || options.file.is_file(),
+            "{} is not a file: a recording that is published is read twice, so a pipe will not do",
+            options.file.display()
+        );
         let survey = Survey::of(&options)?;
         ensure!(
             !survey.keys.is_empty(),

@@ -71,7 +71,9 @@ pub(crate) fn replay(
         let at_once = books.as_mut().filter(|_| !is_read_first);
         let is_applied = at_once.is_some();
         read(&mut recording, &mut block, &mut session, at_once);
-        let wanted = session.wanted(&block.events, &calendar)?;
+        let source =
+            Source { format, types, info, calendar, symbols: recording.symbols(), is_snapshot: false };
+        let wanted = session.wanted(&block.events, &source)?;
         let events = &block.events[..wanted];
         if !is_applied {
             session.decode.record(block.elapsed, block.events.len());
@@ -94,7 +96,6 @@ pub(crate) fn replay(
         if let Some(rows) = &mut rows {
             (first..).zip(events).for_each(|(number, event)| rows.message(number, event));
         }
-        let source = Source { format, types, info, calendar, symbols: recording.symbols() };
         let place = |index: usize| format!("message {} ({})", first + index as u64, block.positions[index]);
         if is_applied {
             session.see(events, source, books.as_ref().map(ApplyMessages::books), place)?;
@@ -110,7 +111,7 @@ pub(crate) fn replay(
     };
     let is_whole = session.ended.is_none() && session.tape.integrity.read_error.is_none();
     let rows = rows.map(|rows| rows.finish(is_whole));
-    let source = Source { format, types, info, calendar, symbols: recording.symbols() };
+    let source = Source { format, types, info, calendar, symbols: recording.symbols(), is_snapshot: false };
     session.tape.integrity.unreported = books.as_ref().map_or(0, EventBooks::unreported);
     let names = |instrument| session.tape.name(instrument);
     let twin = twin

@@ -37,7 +37,14 @@ pub(crate) fn replay(
     let mut blocks = ItchBlocks::of(file);
     let calendar = session.options.calendar(INFO.time_base, Zone::EASTERN);
     session.tape.exporter.count_from(&calendar);
-    let source = Source { format: Format::Itch, types: Types::Itch, info: INFO, calendar, symbols: &[] };
+    let source = Source {
+        format: Format::Itch,
+        types: Types::Itch,
+        info: INFO,
+        calendar,
+        symbols: &[],
+        is_snapshot: false,
+    };
     let mut books: Option<Books> = None;
     let mut twin: Option<Twin<Plain>> = None;
     while !session.is_over(&meter) {
@@ -53,7 +60,7 @@ pub(crate) fn replay(
         let begin = Instant::now();
         let block = blocks.block();
         let framing = begin.elapsed();
-        let wanted = session.wanted(&block.messages, &calendar)?;
+        let wanted = session.wanted(&block.messages, &source)?;
         let messages = &block.messages[..wanted];
         if books.is_none() && !session.options.decode_only {
             let size = match is_whole_file {

@@ -161,6 +161,8 @@ fn capture(capture: &CaptureReport) -> Value {
             "messages": channel.messages,
             "first_sequence": channel.first_sequence,
             "duplicates": channel.duplicates,
+            "uncompared": channel.uncompared,
+            "before_first": channel.before_first,
             "gaps_filled": channel.gaps_filled,
             "gaps": channel.gaps,
             "lost": channel.lost,

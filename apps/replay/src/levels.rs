@@ -74,7 +74,10 @@ pub(crate) fn replay(
         }
         let unpacking = Duration::from_nanos(meter.read_ns() - read_before);
         let elapsed = begin.elapsed().saturating_sub(unpacking);
-        let wanted = session.wanted(&records, &calendar)?;
+        let symbols = file.symbols();
+        let source =
+            Source { format: Format::Dbn, types: Types::Dbn, info, calendar, symbols, is_snapshot: false };
+        let wanted = session.wanted(&records, &source)?;
         session.decode.record(elapsed, records.len());
         if books.is_none() && wants_books {
             let named = file.symbols().len().max(INSTRUMENTS_MIN).min(usize::from(u16::MAX)) as u16;
@@ -86,13 +89,18 @@ pub(crate) fn replay(
             twin = every.map(|every| Twin::new(LevelBooks::new(size.empty()), every));
         }
         let first = session.number + 1;
-        let symbols = file.symbols();
-        let source = Source { format: Format::Dbn, types: Types::Dbn, info, calendar, symbols };
         let place = |index: usize| format!("message {}", first + index as u64);
         session.apply(&records[..wanted], source, &mut books, &mut twin, elapsed, place)?;
     }
     let judgement = Judgement { is_full_depth: false, is_ordered_by_time: false, has_books: books.is_some() };
-    let source = Source { format: Format::Dbn, types: Types::Dbn, info, calendar, symbols: file.symbols() };
+    let source = Source {
+        format: Format::Dbn,
+        types: Types::Dbn,
+        info,
+        calendar,
+        symbols: file.symbols(),
+        is_snapshot: false,
+    };
     let names = |instrument| session.tape.name(instrument);
     let twin = twin
         .zip(books.as_ref())

@@ -21,6 +21,15 @@ pub(crate) struct Source<'a> {
     pub(crate) calendar: Calendar,
     /// By index of instrument; ITCH tells its symbols in its messages.
     pub(crate) symbols: &'a [String],
+    /// True when all messages are part of a snapshot, whatever they say themselves.
+    pub(crate) is_snapshot: bool,
+}
+
+impl Source<'_> {
+    /// Whether a message is part of a snapshot.
+    pub(crate) fn is_snapshot<M: RecordedMessage>(&self, message: &M) -> bool {
+        self.is_snapshot || message.is_snapshot()
+    }
 }
 
 /// Types of messages, of formats and protocols.
@@ -91,7 +100,7 @@ impl RecordedMessage for &[u8] {
     fn see<'s>(&'s self, number: u64, _source: Source<'s>) -> Seen<'s> {
         let code = self.first().copied().unwrap_or_default();
         if is_end_of_snapshot(self) {
-            return Seen { ends_snapshot: true, ..blank(number, 0, 0, code) };
+            return Seen { is_snapshot: true, ..blank(number, 0, 0, code) };
         }
         if message_len(code) != Some(self.len()) {
             return Seen { is_malformed: true, ..blank(number, self.ts_ns(), 0, code) };
@@ -181,7 +190,6 @@ pub(crate) const fn blank<'s>(number: u64, ts_ns: u64, instrument: u16, code: u8
         stage: None,
         is_malformed: false,
         is_snapshot: false,
-        ends_snapshot: false,
         needs_order: false,
         order_price: None,
         is_add: false,
@@ -339,7 +347,14 @@ mod tests {
         let info = crate::itch::INFO;
         let (zone, midnight) = (Zone::EASTERN, Zone::EASTERN);
         let calendar = Calendar { base: info.time_base, zone, midnight, date: None };
-        let source = Source { format: Format::Lobster, types: Types::Lobster, info, calendar, symbols: &[] };
+        let source = Source {
+            format: Format::Lobster,
+            types: Types::Lobster,
+            info,
+            calendar,
+            symbols: &[],
+            is_snapshot: false,
+        };
         let seen = |kind| {
             let event = RecordedEvent { ts_ns: 1, kind, ..RecordedEvent::NOTHING };
             let seen = event.see(1, source);

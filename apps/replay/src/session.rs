@@ -15,7 +15,6 @@ use crate::exports::Exporter;
 use crate::fold::Fold;
 use crate::integrity::Integrity;
 use crate::message::{RecordedMessage, Source};
-use crate::moment::Calendar;
 use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions, Speed};
 use crate::pace::Pacer;
 use crate::run::{Progress, ReplayError};
@@ -211,12 +210,11 @@ impl<'a> Session<'a> {
     pub(crate) fn wanted<M: RecordedMessage>(
         &mut self,
         messages: &[M],
-        calendar: &Calendar,
+        source: &Source<'_>,
     ) -> Result<usize, ReplayError> {
-        if let (false, Some(first)) =
-            (self.has_window, messages.iter().find(|message| message.ts_ns() > 0 && !message.is_snapshot()))
-        {
-            self.tape.window = Window::resolve(self.options, calendar, first.ts_ns())?;
+        let is_live = |message: &M| message.ts_ns() > 0 && !source.is_snapshot(message);
+        if let (false, Some(first)) = (self.has_window, messages.iter().find(|message| is_live(message))) {
+            self.tape.window = Window::resolve(self.options, &source.calendar, first.ts_ns())?;
             self.has_window = true;
         }
         let mut len = messages.len();
@@ -229,7 +227,7 @@ impl<'a> Session<'a> {
         let to_ns = self.tape.window.to_ns;
         if to_ns < u64::MAX
             && let Some(end) =
-                messages[..len].iter().position(|message| message.ts_ns() >= to_ns && !message.is_snapshot())
+                messages[..len].iter().position(|message| message.ts_ns() >= to_ns && is_live(message))
         {
             (len, self.ended) = (end, Some(Ended::Window));
         }
@@ -256,7 +254,7 @@ impl<'a> Session<'a> {
         while start < messages.len() {
             let rest = &messages[start..];
             let from_ns = self.tape.window.from_ns;
-            let is_waited_for = |message: &&M| message.ts_ns() >= from_ns && !message.is_snapshot();
+            let is_waited_for = |message: &&M| message.ts_ns() >= from_ns && !source.is_snapshot(*message);
             let ts_of = |index: usize| Some(&rest[index]).filter(is_waited_for).map(M::ts_ns);
             let Some(due) = self.pacer.wait(rest.len(), ts_of, self.stop) else {
                 self.ended = Some(Ended::Stopped);
@@ -308,7 +306,8 @@ impl<'a> Session<'a> {
                     update = Some(next);
                 }
             }
-            let seen = message.see(number, source);
+            let mut seen = message.see(number, source);
+            seen.is_snapshot |= source.is_snapshot;
             self.tape.message(&seen, update, books.is_some(), || place(index))?;
             if let (Some(books), Some(_), true) = (books, update, self.tape.exporter.wants_depth()) {
                 let known = &self.tape.instruments[usize::from(seen.instrument)];

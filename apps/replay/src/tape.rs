@@ -33,8 +33,6 @@ pub(crate) struct Seen<'a> {
     pub(crate) is_malformed: bool,
     /// A part of a snapshot: it builds the book and is in no statistics.
     pub(crate) is_snapshot: bool,
-    /// All before it was a snapshot; it has no time.
-    pub(crate) ends_snapshot: bool,
     /// True when it is about an order that must rest.
     pub(crate) needs_order: bool,
     /// The price of an add or replacement, or what the prices of levels are multiples of: it shows the tick.
@@ -262,10 +260,6 @@ impl<'a> Tape<'a> {
     ) -> Result<(), ReplayError> {
         let is_counted = self.window.contains(seen.ts_ns);
         self.counts[usize::from(seen.code)] += u64::from(is_counted);
-        if seen.ends_snapshot {
-            self.end_snapshot();
-            return Ok(());
-        }
         let in_window = is_counted && !seen.is_snapshot;
         if in_window {
             self.span_ns = Some((self.span_ns.map_or(seen.ts_ns, |(first, _)| first), seen.ts_ns));
@@ -274,6 +268,7 @@ impl<'a> Tape<'a> {
             self.integrity.malformed.add(place);
             return Ok(());
         }
+        self.stage = seen.stage.or(self.stage);
         if seen.is_snapshot {
             return self.snapshot(seen, update, is_counted);
         }
@@ -286,7 +281,6 @@ impl<'a> Tape<'a> {
         if seen.needs_order && !is_applied && has_books {
             self.integrity.unknown_references.add(&place);
         }
-        self.stage = seen.stage.or(self.stage);
         let stage = self.stage;
         let instrument = self.instrument(seen.instrument, seen.symbol);
         instrument.trading = seen.state.or(instrument.trading);
@@ -308,16 +302,6 @@ impl<'a> Tape<'a> {
         Ok(())
     }
 
-    /// All messages so far were a snapshot: they are in no statistics.
-    fn end_snapshot(&mut self) {
-        self.snapshot_count = self.counts.iter().sum();
-        self.span_ns = None;
-        for instrument in &mut self.instruments {
-            let tick = instrument.statistics.tick;
-            instrument.statistics = SymbolStatistics { tick, ..SymbolStatistics::default() };
-        }
-    }
-
     /// A part of a snapshot: the book is that of the moment after it, and nothing happened.
     fn snapshot(
         &mut self,
@@ -327,6 +311,7 @@ impl<'a> Tape<'a> {
     ) -> Result<(), ReplayError> {
         self.snapshot_count += u64::from(is_counted);
         let instrument = self.instrument(seen.instrument, seen.symbol);
+        instrument.trading = seen.state.or(instrument.trading);
         if let Some(price) = seen.order_price {
             instrument.statistics.learn_tick(price);
         }

@@ -181,6 +181,8 @@ fn write_channel(channel: &ChannelReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
         (channel.heartbeats, "heartbeat(s)"),
         (channel.restarts, "restart(s) of the numbering"),
         (channel.unnumbered, "message(s) without a number"),
+        (channel.uncompared, "duplicate(s) compared with no copy"),
+        (channel.before_first, "message(s) from before the first, left out"),
         (channel.disagreements, "packet(s) that differ from line to line"),
         (channel.jumped_back, "packet(s) whose numbers jumped back"),
         (channel.skipped, "packet(s) outside the sequence"),

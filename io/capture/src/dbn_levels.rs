@@ -6,8 +6,8 @@
 use dbn::decode::dbn::fsm::{DbnFsm, ProcessResult};
 use dbn::record::BidAskPair;
 use dbn::{
-    FlagSet, InstrumentDefMsg, Mbp1Msg, Mbp10Msg, RecordHeader, RecordRef, Schema, TradeMsg, UNDEF_PRICE,
-    VersionUpgradePolicy,
+    FlagSet, InstrumentDefMsg, Mbp1Msg, Mbp10Msg, Record, RecordHeader, RecordRef, Schema, TradeMsg,
+    UNDEF_PRICE, UNDEF_TIMESTAMP, VersionUpgradePolicy,
 };
 use tickpath_types::{Price, Qty, ScaledPrice, Side};
 
@@ -211,7 +211,11 @@ impl DbnLevels {
             match self.decoder.process() {
                 ProcessResult::Record(()) => {
                     let Some(record) = self.decoder.last_record() else { continue };
-                    let found = record_of(record, &mut self.instruments, &mut self.definition);
+                    let mut found = record_of(record, &mut self.instruments, &mut self.definition);
+                    if found.ts_ns == UNDEF_TIMESTAMP {
+                        // Most schemas have the time of receipt too.
+                        found.ts_ns = record.raw_index_ts();
+                    }
                     return Ok(Some(found));
                 }
                 ProcessResult::ReadMore(_) => match read_some(&mut self.reader, self.decoder.space()) {

@@ -12,7 +12,10 @@ use std::io::Read;
 use std::mem::offset_of;
 
 use dbn::decode::dbn::fsm::{DbnFsm, ProcessResult};
-use dbn::{MboMsg, Metadata, RecordHeader, RecordHeaderKind, Schema, VersionUpgradePolicy, flags, rtype};
+use dbn::{
+    MboMsg, Metadata, RecordHeader, RecordHeaderKind, Schema, UNDEF_TIMESTAMP, VersionUpgradePolicy, flags,
+    rtype,
+};
 use rustc_hash::FxHashMap;
 use tickpath_types::{Price, Qty, Side};
 
@@ -69,7 +72,7 @@ impl<R: Read> DbnReader<R> {
     #[inline(always)]
     fn event(&mut self, record: &MboRecord) -> RecordedEvent {
         RecordedEvent {
-            ts_ns: record.ts_event,
+            ts_ns: record.ts_ns,
             instrument: self.instruments.index(record.instrument_id),
             // The adds of a snapshot are one message each, whatever their flags say.
             ends_transaction: record.flags & (flags::LAST | flags::SNAPSHOT) != 0,
@@ -270,7 +273,8 @@ const MBO_LEN: usize = size_of::<MboMsg>();
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MboRecord {
     instrument_id: u32,
-    ts_event: u64,
+    /// Of the event, or where that is undefined of its receipt.
+    ts_ns: u64,
     order_id: u64,
     price: i64,
     size: u32,
@@ -292,12 +296,16 @@ impl MboRecord {
     #[inline]
     fn of(record: &[u8; MBO_LEN]) -> MboRecord {
         const HEADER: usize = offset_of!(MboMsg, hd);
+        let ts_event = u64::from_le_bytes(field(record, HEADER + offset_of!(RecordHeader, ts_event)));
         MboRecord {
             instrument_id: u32::from_le_bytes(field(
                 record,
                 HEADER + offset_of!(RecordHeader, instrument_id),
             )),
-            ts_event: u64::from_le_bytes(field(record, HEADER + offset_of!(RecordHeader, ts_event))),
+            ts_ns: match ts_event {
+                UNDEF_TIMESTAMP => u64::from_le_bytes(field(record, offset_of!(MboMsg, ts_recv))),
+                ts_event => ts_event,
+            },
             order_id: u64::from_le_bytes(field(record, offset_of!(MboMsg, order_id))),
             price: i64::from_le_bytes(field(record, offset_of!(MboMsg, price))),
             size: u32::from_le_bytes(field(record, offset_of!(MboMsg, size))),

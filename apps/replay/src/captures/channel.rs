@@ -37,6 +37,10 @@ pub struct ChannelReport {
     pub first_sequence: u64,
     /// Messages that came once more.
     pub duplicates: u64,
+    /// Those among them that were compared with no copy: it came too long ago, or in packets cut differently.
+    pub uncompared: u64,
+    /// Messages from before the first, which came when it was their turn no more: they are left out.
+    pub before_first: u64,
     /// Times that messages were missing which then came, late or on another line.
     pub gaps_filled: u64,
     /// Times that messages were missing for good.
@@ -180,7 +184,13 @@ impl Channel {
                 }
                 self.report.jumped_back += 1;
             } else {
-                self.report.duplicates += count;
+                let before = match self.report.restarts {
+                    0 => self.report.first_sequence.saturating_sub(first).min(count),
+                    _ => 0,
+                };
+                self.report.before_first += before;
+                self.report.duplicates += count - before;
+                self.report.uncompared += if copy == Copy::Unknown { count - before } else { 0 };
             }
             return Verdict::Duplicate;
         }

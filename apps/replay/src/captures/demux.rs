@@ -364,16 +364,22 @@ impl<'s> Demux<'s> {
         messages: &Messages,
         run: &mut Run<'_>,
     ) -> Result<(), ReplayError> {
-        self.channels[channel].channel.count_packet(0);
-        let mut own = Run { market: self.channels[channel].market, ..Run::default() };
-        own.messages.extend(messages.slices());
-        if own.messages.is_empty() {
-            return Ok(());
+        let Numbered { channel, market, .. } = &mut self.channels[channel];
+        channel.count_packet(0);
+        let mut rest = messages.slices();
+        let mut snapshot = Run { market: *market, is_snapshot: true, ..Run::default() };
+        snapshot.messages.extend(rest.by_ref().take(messages.snapshot_len()));
+        let mut live = Run { market: *market, ..Run::default() };
+        live.messages.extend(rest);
+        channel.report.messages += (snapshot.messages.len() + live.messages.len()) as u64;
+        for mut part in [snapshot, live] {
+            if !part.messages.is_empty() {
+                part.packets.push(PacketMark { first: 0, number, ts_ns, origin: Origin::default() });
+                self.flush(run)?;
+                self.flush(&mut part)?;
+            }
         }
-        own.packets.push(PacketMark { first: 0, number, ts_ns, origin: Origin::default() });
-        self.channels[channel].channel.report.messages += own.messages.len() as u64;
-        self.flush(run)?;
-        self.flush(&mut own)
+        Ok(())
     }
 
     /// A packet that cannot be read.

@@ -40,6 +40,8 @@ pub(super) struct Run<'a> {
     pub(super) messages: Vec<&'a [u8]>,
     /// The packets that they came in.
     pub(super) packets: Vec<PacketMark>,
+    /// True when they are a snapshot.
+    pub(super) is_snapshot: bool,
 }
 
 /// A packet of a run.
@@ -350,7 +352,7 @@ impl Market {
         framing: Duration,
     ) -> Result<(), ReplayError> {
         let (number, rows) = (session.number, session.tape.exporter.rows());
-        let source = self.source();
+        let source = Source { is_snapshot: run.is_snapshot, ..self.source() };
         let size = || book_size(session, meter);
         let place = |index| run.place(index);
         match &mut self.books {
@@ -423,7 +425,14 @@ impl Market {
             _ => Depth::Full,
         };
         let info = RecordingInfo { time_base: self.calendar.base, depth, ..INFO };
-        Source { format: Format::Pcap, types, info, calendar: self.calendar, symbols: &[] }
+        Source {
+            format: Format::Pcap,
+            types,
+            info,
+            calendar: self.calendar,
+            symbols: &[],
+            is_snapshot: false,
+        }
     }
 
     /// What was found, when all is over.
@@ -485,7 +494,7 @@ where
     F: ApplyMessages<M>,
     P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
 {
-    let wanted = session.wanted(messages, &source.calendar)?;
+    let wanted = session.wanted(messages, &source)?;
     let messages = &messages[..wanted];
     let begin = Instant::now();
     decode(session, messages);

@@ -109,6 +109,11 @@ fn is_itch(message: &[u8]) -> bool {
         || message.first().is_some_and(|message_type| message_len(*message_type) == Some(message.len()))
 }
 
+/// Whether a message may be part of an instrument's snapshot: directory, state, auction and orders.
+pub(super) fn is_of_snapshot(message: &[u8]) -> bool {
+    matches!(message.first(), Some(b'R' | b'H' | b'J' | b'I' | b'A'))
+}
+
 /// True when some bytes of a TCP stream begin with SoupBinTCP packets of a server that sends ITCH: a login that is
 /// accepted and then, or at once, ITCH messages; any sequenced data when ITCH is `asked` for.
 pub(super) fn is_soup_of_itch(bytes: &[u8], is_asked: bool) -> bool {

@@ -3,7 +3,11 @@
 use tickpath_capture::{Segment, StreamData, StreamReader};
 use tickpath_nasdaq::soupbintcp::{self, Session};
 
-use super::protocol::is_soup_of_itch;
+use super::protocol::{is_of_snapshot, is_soup_of_itch};
+use crate::message::is_end_of_snapshot;
+
+/// Bytes of messages at the beginning of a stream that are kept until it is known whether they are a snapshot.
+const OPENING_BYTES_MAX: usize = 64 << 20;
 
 /// One direction of a connection: a server's messages.
 #[derive(Debug, Default)]
@@ -15,6 +19,8 @@ pub(super) struct SoupStream {
     is_joined: bool,
     /// Believe that it is ITCH.
     is_asked: bool,
+    /// The first messages, while a snapshot has the same; none once something else came.
+    opening: Option<Messages>,
     session: Option<Session>,
     malformed: u64,
 }
@@ -24,17 +30,24 @@ pub(super) struct SoupStream {
 pub(super) struct Messages {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    snapshot_len: usize,
 }
 
 impl Messages {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.snapshot_len = 0;
     }
 
     fn push(&mut self, message: &[u8]) {
         self.bytes.extend_from_slice(message);
         self.ends.push(self.bytes.len());
+    }
+
+    /// How many of the first messages are a snapshot.
+    pub(super) const fn snapshot_len(&self) -> usize {
+        self.snapshot_len
     }
 
     /// The messages in order.
@@ -46,7 +59,7 @@ impl Messages {
 
 impl SoupStream {
     pub(super) fn new(is_asked: bool) -> SoupStream {
-        SoupStream { is_asked, ..SoupStream::default() }
+        SoupStream { is_asked, opening: Some(Messages::default()), ..SoupStream::default() }
     }
 
     /// Takes a segment; `out` then has the messages that are complete with it.
@@ -57,12 +70,16 @@ impl SoupStream {
         self.stream = stream;
     }
 
-    /// Gives what is held behind a hole, at the end of the capture.
+    /// Gives what is held behind a hole or was not known to be a snapshot, at the end of the capture.
     pub(super) fn finish(&mut self, out: &mut Messages) {
         out.clear();
         let mut stream = std::mem::take(&mut self.stream);
         stream.finish(&mut |data| self.take(data, out));
         self.stream = stream;
+        // Without its end it is taken for what happened.
+        if let Some(opening) = self.opening.take() {
+            *out = opening;
+        }
     }
 
     /// The session that the server named, if its answer was captured.
@@ -102,7 +119,9 @@ impl SoupStream {
                 Ok(Some((packet, len))) => {
                     at += len;
                     match packet {
-                        soupbintcp::Packet::SequencedData(message) => out.push(message),
+                        soupbintcp::Packet::SequencedData(message) => {
+                            take_message(&mut self.opening, message, out);
+                        }
                         soupbintcp::Packet::LoginAccepted(accepted) => self.session = Some(accepted.session),
                         _ => {}
                     }
@@ -117,5 +136,22 @@ impl SoupStream {
             }
         }
         self.buffer.drain(..at);
+    }
+}
+
+/// Takes the next message of a stream to `out`, or to its opening while that may still be a snapshot.
+fn take_message(opening: &mut Option<Messages>, message: &[u8], out: &mut Messages) {
+    let Some(held) = opening else { return out.push(message) };
+    held.push(message);
+    let is_end = is_end_of_snapshot(message);
+    // GLIMPSE tells the stage of the session too.
+    let may_be_snapshot = is_of_snapshot(message) || message.first() == Some(&b'S');
+    if is_end {
+        held.snapshot_len = held.ends.len();
+    }
+    if is_end || !may_be_snapshot || held.bytes.len() > OPENING_BYTES_MAX {
+        // Nothing of the stream was given out before.
+        *out = std::mem::take(held);
+        *opening = None;
     }
 }

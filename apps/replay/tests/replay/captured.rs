@@ -472,25 +472,92 @@ fn a_line_of_adds_alone_is_known_by_a_packet_of_its_session() {
     assert_eq!(report.messages, adds.len() as u64);
 }
 
+/// Two instruments, each in the order of its own orders' times, the first with a crossed book: the market is before its
+/// opening auction.
+fn snapshot_of_two() -> Day {
+    let mut day = Day::default();
+    for locate in [1, 2] {
+        day.ns = 0;
+        day.state(locate, StockTradingState::TRADING);
+        day.add(locate, BuySell::BUY, 100, 1_000_000);
+        day.add(locate, BuySell::SELL, 100, if locate == 1 { 999_900 } else { 1_000_100 });
+    }
+    day.push(EndOfSnapshot::of(Sequence(42)).as_bytes());
+    day
+}
+
 #[test]
-fn a_snapshot_over_tcp_ends_with_its_own_message() {
+fn a_snapshot_over_tcp_is_known_by_its_end() {
+    const CLIENT: &str = "10.0.0.9:40000";
+    let folder = tempfile::tempdir().unwrap();
+    let [orders, bbo, depth] = ["o.csv", "b.csv", "d.csv"].map(|name| folder.path().join(name));
+    let exports = Exports {
+        orders: Some(orders.clone()),
+        bbo: Some(bbo.clone()),
+        depth: Some(depth.clone()),
+        ..Exports::default()
+    };
+    let options = ReplayOptions { exports, ..checked() };
+    let stream = soup(&snapshot_of_two());
+    // In one segment and in many: nothing of it is taken before its end.
+    for piece in [100, stream.len()] {
+        let mut capture = Capture::new();
+        capture.tcp(CLIENT, 999, 0x12, b"");
+        for (index, part) in stream.chunks(piece).enumerate() {
+            capture.tcp(CLIENT, 1_000 + (index * piece) as u32, 0x10, part);
+        }
+        let report = capture.run(&options);
+        assert_eq!(report.reliability(), Reliability::Complete, "{report}");
+        let last = report.by_type.iter().find(|entry| entry.code == "G").unwrap();
+        assert_eq!((last.name, last.count), ("End of Snapshot", 1));
+        // It is the book of one moment: nothing of it happened.
+        assert_eq!((report.messages, report.snapshot_messages), (7, 7));
+        assert_eq!((report.span.is_none(), report.statistics[0].1.adds), (true, 0));
+        assert_eq!(report.tops[0].sides[0][0].qty.0, 100);
+        let rows = |path: &std::path::Path| std::fs::read_to_string(path).unwrap().lines().count() - 1;
+        assert_eq!((rows(&orders), rows(&bbo), rows(&depth)), (4, 0, 0));
+        let events = std::fs::read_to_string(&orders).unwrap();
+        assert_eq!(events.matches(",snapshot,").count(), 4, "{events}");
+    }
+}
+
+#[test]
+fn a_stream_that_begins_as_a_snapshot_does_is_none_without_its_end() {
     const CLIENT: &str = "10.0.0.9:40000";
     let mut day = Day::default();
     day.state(1, StockTradingState::TRADING);
-    day.add(1, BuySell::BUY, 100, 1_000_000);
-    day.add(1, BuySell::SELL, 100, 1_000_100);
-    day.push(EndOfSnapshot::of(Sequence(42)).as_bytes());
+    let order = day.add(1, BuySell::BUY, 100, 1_000_000);
+    let (opening, opening_messages) = (soup(&day).len() - 6, 2);
+    day.delete(1, order);
+    let stream = soup(&day);
+    for (len, messages) in [(opening, opening_messages), (stream.len(), 3)] {
+        let mut capture = Capture::new();
+        capture.tcp(CLIENT, 999, 0x12, b"").tcp(CLIENT, 1_000, 0x10, &stream[..len]);
+        let report = capture.run(&checked());
+        assert!(report.is_trustworthy(), "{report}");
+        assert_eq!(
+            (report.messages, report.snapshot_messages, report.statistics[0].1.adds),
+            (messages, 0, 1)
+        );
+    }
+}
+
+#[test]
+fn messages_from_before_the_first_are_no_duplicates() {
+    const REQUESTED: &str = "10.0.0.9:5555";
+    let day = Day::small();
+    let messages = messages(&day);
     let mut capture = Capture::new();
-    capture.tcp(CLIENT, 999, 0x12, b"").tcp(CLIENT, 1_000, 0x10, &soup(&day));
+    capture.mold(LINE_A, "DAY1", 4, &messages[3..6]);
+    // Numbers 2 to 5: two from before the beginning, and two in other packets than those that came.
+    capture.mold(REQUESTED, "DAY1", 2, &messages[1..5]);
+    capture.mold(LINE_A, "DAY1", 7, &messages[6..]);
     let report = capture.run(&checked());
-    assert_eq!(report.reliability(), Reliability::Complete, "{report}");
-    let last = report.by_type.iter().find(|entry| entry.code == "G").unwrap();
-    assert_eq!((last.name, last.count), ("End of Snapshot", 1));
-    assert_eq!((report.integrity.malformed.count, report.integrity.time_backwards.count), (0, 0));
-    // It is the book of one moment: nothing of it happened.
-    assert_eq!((report.messages, report.snapshot_messages), (4, 4));
-    assert_eq!((report.span.is_none(), report.statistics[0].1.adds), (true, 0));
-    assert_eq!(report.tops[0].sides[0][0].qty.0, 100);
+    assert!(report.is_trustworthy(), "{report}");
+    let text = report.to_string();
+    let channel = &report.capture.as_ref().unwrap().channels[0];
+    assert_eq!((channel.before_first, channel.duplicates, channel.uncompared), (2, 2, 2));
+    assert!(text.contains("2 message(s) from before the first, left out"), "{text}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use dbn::encode::dbn::MetadataEncoder;
 use dbn::record::BidAskPair;
 use dbn::{
     FlagSet, HasRType, InstrumentDefMsg, MboMsg, Mbp1Msg, Mbp10Msg, MetadataBuilder, RecordHeader, SType,
-    Schema, UNDEF_PRICE, flags, rtype,
+    Schema, UNDEF_PRICE, UNDEF_TIMESTAMP, flags, rtype,
 };
 use tickpath_replay::{Exports, FileReport, Reliability, ReplayOptions};
 use tickpath_types::Side;
@@ -58,6 +58,23 @@ fn add(instrument: u32, ns: u64, order_id: u64, side: u8, price: i64, snapshot: 
 fn replayed(name: &str, schema: Schema, records: &[Vec<u8>], options: &ReplayOptions) -> FileReport {
     let (_folder, path) = file(name, &dbn(schema, records));
     run(&path, options)
+}
+
+#[test]
+fn a_record_without_a_time_of_its_event_has_that_of_its_receipt() {
+    let record = MboMsg {
+        hd: header::<MboMsg>(rtype::MBO, 1, UNDEF_TIMESTAMP),
+        action: b'A' as _,
+        side: b'B' as _,
+        price: 1_000_000_000,
+        size: 3,
+        order_id: 1,
+        ts_recv: OPENED_NS + 7,
+        ..MboMsg::default()
+    };
+    let report = replayed("t.dbn", Schema::Mbo, &[record.as_ref().to_vec()], &checked());
+    let span = report.span.expect("a message in the window");
+    assert_eq!((report.messages, span.0.to_string()), (1, "2024-01-02 14:30:00.000000007 UTC".to_owned()));
 }
 
 #[test]

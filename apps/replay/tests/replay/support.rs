@@ -58,7 +58,7 @@ pub fn checked() -> ReplayOptions {
 #[derive(Default)]
 pub struct Day {
     pub bytes: Vec<u8>,
-    ns: u64,
+    pub ns: u64,
     refs: u64,
 }
 

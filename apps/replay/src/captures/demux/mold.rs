@@ -9,6 +9,7 @@ use super::{
     session_name,
 };
 use crate::captures::market::{self, Origin, Run};
+use crate::captures::protocol::is_of_snapshot;
 use crate::message::is_end_of_snapshot;
 use crate::run::ReplayError;
 
@@ -52,8 +53,7 @@ impl Demux<'_> {
     /// Whether a packet shows that its flow is a line: it has a message that no snapshot has, or is one of its session.
     fn is_line(&self, payload: &[u8]) -> bool {
         let Ok(mold) = moldudp64::Packet::parse(payload) else { return false };
-        let in_snapshot = |message: &[u8]| matches!(message.first(), Some(b'R' | b'H' | b'J' | b'I' | b'A'));
-        if !mold.messages().all(|(_, message)| in_snapshot(message)) {
+        if !mold.messages().all(|(_, message)| is_of_snapshot(message)) {
             return true;
         }
         let (first, count) = (mold.sequence().0, u64::from(mold.message_count()));
