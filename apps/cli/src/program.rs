@@ -1,6 +1,7 @@
 //! Command lines of Tickpath's programs: parsing, errors, and the separate programs.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -126,11 +127,23 @@ pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<Ex
     exit_code(run(&matches))
 }
 
+/// The command line lacks an argument: the text names it and what to write.
+#[derive(Debug)]
+pub(crate) struct MissingArgument(pub(crate) &'static str);
+
+impl fmt::Display for MissingArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for MissingArgument {}
+
 /// The exit code of a program that ended so; an error is one line on standard error.
 pub fn exit_code(ended: anyhow::Result<ExitCode>) -> ExitCode {
     ended.unwrap_or_else(|error| {
         tell(format_args!("tickpath: {}", one_line(&error)));
-        ExitCode::FAILURE
+        if error.is::<MissingArgument>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
     })
 }
 

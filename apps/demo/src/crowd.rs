@@ -64,6 +64,9 @@ impl CrowdAgent {
 
     /// Asks the venue to cancel every open order.
     pub(crate) fn cancel_all(&mut self, now: Nanos) {
+        if let Some(action) = self.next.take() {
+            self.crowd.drop_unsent(&action);
+        }
         for (session, place) in self.sessions.iter_mut().zip(0..) {
             let Some(request) = self.crowd.cancel_all(place) else { continue };
             // A request that TCP has no room for goes with the next flush; a lost connection shows when it is read.

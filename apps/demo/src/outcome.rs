@@ -16,6 +16,7 @@ use tickpath_types::{BookHealth, InstrumentId, Nanos};
 use crate::flow::FlowResult;
 use crate::kept::Kept;
 use crate::market::Market;
+use crate::run::{endpoints, idle_note};
 use crate::settings::DemoSettings;
 use crate::watch::Watch;
 
@@ -111,6 +112,10 @@ pub struct Outcome {
     pub missed_updates: u64,
     /// The venue's journal.
     pub journal: Kept,
+    /// Where other clients could join, an address a line.
+    pub endpoints: Vec<String>,
+    /// Idle strategy of the threads, and what it costs.
+    pub idle: String,
     /// The settings that were used.
     pub settings: DemoSettings,
 }
@@ -134,6 +139,7 @@ impl Outcome {
         is_quiet: bool,
     ) -> anyhow::Result<Outcome> {
         let guests = market.guests();
+        let (endpoints, idle) = (endpoints(&market, settings), idle_note(settings)?);
         market.stop.stop();
         let threads = market.runner.join()?;
         let drift = market.clock.drift();
@@ -197,6 +203,8 @@ impl Outcome {
             stamp_ns,
             missed_updates: watch.lost_updates,
             journal: market.keeper.finish(&market.venue),
+            endpoints,
+            idle,
             settings: settings.clone(),
         })
     }
@@ -307,7 +315,7 @@ fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u
     if guests > 0 {
         // Nothing can be concluded from the positions of some participants.
         words =
-            format!("{guests} guests took part, whose positions are not known here, so no sum was checked");
+            format!("{guests} guest(s) took part, whose positions are not known here, so no sum was checked");
     } else if off > 0 {
         words.push_str(&format!("; they do not in {off}"));
     }

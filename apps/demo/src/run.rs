@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tickpath_agent::{Host, IdleStrategy, PinGuard, StopSignal, TscClock, measure_jitter};
-use tickpath_config::say;
+
 use tickpath_exchange::Endpoints;
 use tickpath_monitor::{Action, View};
 use tickpath_timing::{Hop, MarketId, Trace, Tracer};
@@ -69,8 +69,7 @@ fn trade(
         ViewMode::Monitor(mode) => Some(View::open(mode).context("cannot open the view")?),
     };
     let mut notes: Vec<String> = market.runner.warnings().map(str::to_owned).collect();
-    let endpoints = endpoint_notes(market, settings);
-    notes.extend(endpoints.iter().cloned());
+    notes.extend(endpoints(market, settings).into_iter().map(|endpoint| format!("join: {endpoint}")));
     notes.push(idle_note(settings)?);
 
     log_in(market)?;
@@ -78,10 +77,7 @@ fn trade(
     market.stage.enter(Phase::Trading);
     play(market, watch, view.as_mut(), settings, stop, began, notes)?;
     let elapsed = market.clock.now().since(began);
-    if view.take().is_some() {
-        // Behind the view, which has taken the screen with it.
-        say(endpoints.join("\n"))?;
-    }
+    drop(view);
     Ok((elapsed, drain(market, watch)?))
 }
 
@@ -109,7 +105,7 @@ fn stamp_cost(clock: &TscClock) -> f64 {
 }
 
 /// A demonstration shows what its agents can do: unlike a venue or a trader by themselves they do not sleep.
-fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
+pub(crate) fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
     let placement = settings.placement_on(&Host::describe().cores_allowed)?;
     let (idle, threads) = (IdleStrategy::from(placement.idle), placement.threads.len());
     Ok(match idle {
@@ -123,17 +119,17 @@ fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
 }
 
 /// The addresses for other clients, in lines short enough for the last row of a terminal of 80 columns.
-fn endpoint_notes(market: &Market, settings: &DemoSettings) -> Vec<String> {
+pub(crate) fn endpoints(market: &Market, settings: &DemoSettings) -> Vec<String> {
     let Endpoints { order_entry, line_a, line_b, retransmission, .. } = market.endpoints;
-    let mut notes = vec![
-        format!("join: orders {order_entry} OUCH 5.0"),
-        format!("join: {}", settings.guests.describe()),
-        format!("join: line A {line_a} ITCH 5.0"),
-        format!("join: line B {line_b} ITCH 5.0"),
-        format!("join: requests {retransmission} MoldUDP64"),
+    let mut endpoints = vec![
+        format!("orders {order_entry} OUCH 5.0"),
+        settings.guests.describe(),
+        format!("line A {line_a} ITCH 5.0"),
+        format!("line B {line_b} ITCH 5.0"),
+        format!("requests {retransmission} MoldUDP64"),
     ];
-    notes.extend(settings.admin.iter().map(|admin| format!("join: admin {}", admin.socket.display())));
-    notes
+    endpoints.extend(settings.admin.iter().map(|admin| format!("admin {}", admin.socket.display())));
+    endpoints
 }
 
 /// Waits until every participant is logged in and the feed has the venue's first messages.

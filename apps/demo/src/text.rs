@@ -30,6 +30,7 @@ impl fmt::Display for Outcome {
         self.write_flow(f)?;
         self.write_journal(f)?;
         self.write_measurement(f)?;
+        self.write_endpoints(f)?;
         self.write_proofs(f)
     }
 }
@@ -63,6 +64,7 @@ impl Outcome {
             writeln!(f)?;
         }
         writeln!(f, "  market data was read by {}", self.read_by)?;
+        writeln!(f, "  {}", self.idle)?;
         writeln!(f)
     }
 
@@ -196,6 +198,12 @@ impl Outcome {
         )?;
         let host = self.host.to_string();
         host.lines().try_for_each(|line| writeln!(f, "  {line}"))?;
+        writeln!(f)
+    }
+
+    fn write_endpoints(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Where other clients could join")?;
+        self.endpoints.iter().try_for_each(|endpoint| writeln!(f, "  {endpoint}"))?;
         writeln!(f)
     }
 

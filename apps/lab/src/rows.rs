@@ -331,7 +331,8 @@ pub(crate) const ROWS: &[RowSpec] = &[
         limit: Some("decision_demo"),
         goal: Some(Goal::RatioAtMost(1.25)),
         reference: "",
-        note: "the same of the same strategy as `tickpath trader --config` has it, by its name and behind a box, p50",
+        note: "the same of the same strategy as `tickpath trader --config` has it, by its name and behind a box, on a thread \
+               that is awake; one that sleeps, `idle = \"park\"`, does not warm up and decides as decision_cold does; p50",
     },
     RowSpec {
         name: "decision_cold",

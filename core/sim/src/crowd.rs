@@ -126,8 +126,21 @@ impl Crowd {
         self.live.number_from(session, first);
     }
 
-    /// A request to cancel everything that a session has open; `None` when no number is left for it.
+    /// Drops a request that is not sent, so that its order does not count as open.
+    pub fn drop_unsent(&mut self, action: &CrowdAction) {
+        if let OrderRequest::Enter(EnterOrder { user_ref, .. })
+        | OrderRequest::Replace(ReplaceOrder { user_ref, .. }) = action.request
+        {
+            self.live.remove(action.session, user_ref);
+        }
+    }
+
+    /// A request to cancel everything that a session has open, in place of the next action; `None` when no number is left
+    /// for it.
     pub fn cancel_all(&mut self, session: u16) -> Option<OrderRequest> {
+        if let Some(action) = self.waiting.take() {
+            self.drop_unsent(&action);
+        }
         let user_ref = self.live.take_user_ref(session)?;
         let (instrument, side) = (InstrumentId(0), None);
         Some(OrderRequest::MassCancel(MassCancel { user_ref, instrument, side, firm: *b"    " }))

@@ -451,7 +451,7 @@ mod tests {
             record.try_get::<MboMsg>().map_err(|_| "an MBO record shorter than 56 bytes".to_owned())?;
         let record = MboRecord {
             instrument_id: message.hd.instrument_id,
-            ts_event: message.hd.ts_event,
+            ts_ns: message.hd.ts_event,
             order_id: message.order_id,
             price: message.price,
             size: message.size,

@@ -231,8 +231,9 @@ pub enum OpenError {
     /// Restore the file from a copy, or open with `accept_loss`: records that had been acknowledged under
     /// [`Policy::Async`](crate::Policy::Async) are lost, as the loss of power may cause.
     #[error(
-        "{file} lacks record {sequence} at byte {offset} ({damage}), and {later_records} later ones are there: power \
-         was lost before they were synced; accept the loss, or restore the file"
+        "{file} lacks record {sequence} at byte {offset} ({damage}), and {later_records} later ones are there: power was \
+         lost before it was synced, or the file is damaged; put the file back from a copy, or copy the folder and accept by \
+         --accept-loss that this record and all after it are lost"
     )]
     Loss {
         /// The segment.

@@ -12,6 +12,7 @@ use tickpath_config::{FileKind, InstrumentConfig, Instruments, say, tell};
 use tickpath_exchange::hash_password;
 
 use super::{INTERRUPTED, json, password};
+use crate::program::MissingArgument;
 
 mod status;
 mod users;
@@ -247,7 +248,7 @@ fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
     let socket = args
         .socket
         .as_deref()
-        .context("name the venue's socket: --socket PATH, such as configs/exchange.sock")?;
+        .ok_or(MissingArgument("name the venue's socket: --socket PATH, such as configs/exchange.sock"))?;
     let answer = ask(socket, line).with_context(|| format!("the venue at {}", socket.display()))?;
     if let Some(path) = &args.json {
         json::write(path, &answer.to_string())?;

@@ -12,6 +12,7 @@ use tickpath_gateway::replay::{Difference, Replayed, replay};
 use tickpath_gateway::users::PASSWORD_LEN_MAX;
 
 use super::{INTERRUPTED, json, password};
+use crate::program::MissingArgument;
 
 mod flags;
 mod log;
@@ -153,7 +154,7 @@ fn socket_of(flags: &Flags, name: Option<&str>, socket: Option<&Path>) -> anyhow
     match name.or(flags.name()) {
         Some(name) if !flags.has_config() => Ok(admin_socket_of(name)),
         None if !flags.has_config() => {
-            anyhow::bail!("say which gateway: its NAME, --config FILE or --socket PATH")
+            Err(MissingArgument("say which gateway: its NAME, --config FILE or --socket PATH").into())
         }
         _ => {
             let (config, file) = flags.config()?;

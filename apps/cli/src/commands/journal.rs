@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, tell_part, thousands};
@@ -107,11 +107,23 @@ fn snapshots_in(folder: &ReadOnly) -> anyhow::Result<Vec<Sequence>> {
     Ok(session.map(list).transpose()?.unwrap_or_default())
 }
 
+/// The newest snapshot, where the log behind it is whole: a start reads nothing before.
+fn covered_by(folder: &ReadOnly) -> Option<Sequence> {
+    let session = session_of(folder).ok()??;
+    let newest = Snapshots::new(folder.clone(), session).newest(Sequence(u64::MAX)).ok()?.snapshot?;
+    look(folder, newest.sequence.next().0).ok().map(|_| newest.sequence)
+}
+
 fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     json::check(json)?;
     let started = Instant::now();
     let listed = snapshots_in(folder)?;
-    let found = look(folder, 0)?;
+    let found = look(folder, 0).map_err(|error| match covered_by(folder) {
+        Some(snapshot) => anyhow!(
+            "{error:#}; snapshot {snapshot} covers it: the venue starts without --accept-loss, only history is lost"
+        ),
+        None => error,
+    })?;
     let session = found.session.context("a log has a session")?;
     let generation = generation_of(folder, session)?;
     let (first, last) = (found.first_sequence(), found.last_sequence());

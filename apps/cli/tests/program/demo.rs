@@ -175,8 +175,8 @@ fn guests_join_a_market_that_is_commanded() {
     assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
     let printed = demo.join();
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
-    let (_, report) = printed.out.split_once("\njoin: orders ").unwrap();
-    assert!(report.contains("holds         books_equal"), "where to join stands before the report: {report}");
+    let (_, last) = printed.out.split_once("\nWhere other clients could join\n").unwrap();
+    assert!(last.starts_with("  orders 127.0.0.1:") && last.contains("holds         books_equal"), "{last}");
 
     for (text, says) in [
         ("order_entry.test_users = ['MAKER']", "one of the market's own participants"),

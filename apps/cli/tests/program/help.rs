@@ -255,3 +255,18 @@ fn a_missing_file_is_named() {
         assert_refused(args, &[&missing]);
     }
 }
+
+#[test]
+fn a_missing_argument_ends_with_exit_code_2() {
+    for (args, says) in [
+        (&["exchange"][..], "configs/exchange.toml"),
+        (&["feed"], "configs/feed.toml"),
+        (&["admin", "status"], "--socket PATH"),
+        (&["gateway"], "--config FILE"),
+        (&["gateway", "status"], "--config FILE or --socket PATH"),
+    ] {
+        let printed = run(args);
+        assert_eq!((printed.code, printed.out.as_str()), (Some(2), ""), "{args:?}: {}", printed.err);
+        assert!(printed.err.contains(says), "{args:?}: {}", printed.err);
+    }
+}

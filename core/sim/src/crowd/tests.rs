@@ -39,6 +39,19 @@ fn small() -> CrowdConfig {
     }
 }
 
+#[test]
+fn an_order_that_is_never_sent_is_not_open_after_a_mass_cancel() {
+    let open = |crowd: &Crowd| (1..=8).map(|id| crowd.live_count(InstrumentId(id))).sum::<usize>();
+    let mut crowd = crowd(CrowdConfig { sessions: 1, ..small() });
+    let mut sent = 0;
+    while crowd.poll(Nanos::from_micros(100)).is_some() {
+        sent += 1;
+    }
+    assert_eq!(open(&crowd), sent + 1, "the next is made and waits");
+    assert!(matches!(crowd.cancel_all(0), Some(OrderRequest::MassCancel(_))));
+    assert_eq!(open(&crowd), sent);
+}
+
 /// A venue for the crowd to trade on, which tells it what happened unless it is deaf.
 struct Venue {
     engine: Engine<FastBooks<Owner>>,

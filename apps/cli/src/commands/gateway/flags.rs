@@ -3,9 +3,10 @@
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use tickpath_config::Duration;
 use tickpath_gateway::config::{FixUri, GatewayConfig, Overrides, metrics_address};
+
+use crate::program::MissingArgument;
 
 #[derive(clap::Args)]
 pub struct Flags {
@@ -91,8 +92,9 @@ impl Flags {
         };
         let overrides = self.overrides().or(file);
         let path = overrides.config_file.clone();
-        let path =
-            path.context("name the gateway's configuration: --config FILE, e.g. configs/gateway.toml")?;
+        let path = path.ok_or(MissingArgument(
+            "name the gateway's configuration: --config FILE, such as configs/gateway.toml",
+        ))?;
         Ok((GatewayConfig::load_with(&path, &overrides)?, path))
     }
 
