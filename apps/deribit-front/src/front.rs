@@ -322,8 +322,7 @@ impl Front {
 
     /// The log was read to where it was at the start: from now on clients are told.
     pub fn go_live(&mut self) {
-        // A log that lost its end has fewer commands than were there.
-        self.recall_until(u64::MAX);
+        debug_assert!(self.recalled.is_empty(), "`recall` leaves no record behind the end of the log");
         // Without an earlier word nothing was to be settled before now.
         let since_ms = if self.recalled_ms > 0 { self.recalled_ms } else { self.now_ms() };
         self.settled_ms = self.settled_ms.max(settlement::settlement_before(since_ms));

@@ -63,6 +63,10 @@ pub(crate) enum Record {
     TokenEnds { digest: String },
     /// A key logged on by FIX with this timestamp: none that is as old or older is good any more.
     FixLogon { client_id: String, timestamp_ms: u64 },
+    /// Answered commands of the log may be lost, and their numbers in use again. This is the log's generation since then.
+    LogLost { generation: u32 },
+    /// A linked order is cancelled: the commands that made it wait are lost.
+    LinkLost { number: u64 },
 }
 
 /// Money as a text of its units of 10^-18, exactly.
@@ -127,6 +131,9 @@ pub(crate) struct WaitingOrder {
     /// The linked order that it is a part of, which has so much less to let go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) part_of: Option<u64>,
+    /// Its price had come, and what was entered for it is lost: it is entered with the next prices.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_overdue: bool,
 }
 
 /// What an order is linked with.
@@ -220,6 +227,13 @@ pub enum RecordError {
     },
 }
 
+impl Record {
+    /// Tokens have no place in the log.
+    pub(crate) const fn is_token(&self) -> bool {
+        matches!(self, Record::Token(_) | Record::TokenEnds { .. })
+    }
+}
+
 impl Stamped {
     /// The records of lines.
     pub(crate) fn read_all(lines: &[u8]) -> Result<Vec<Stamped>, RecordError> {
@@ -304,6 +318,8 @@ mod tests {
                 ..Transfer::default()
             }),
             Record::FixLogon { client_id: "anna".to_owned(), timestamp_ms: 7 },
+            Record::LogLost { generation: 2 },
+            Record::LinkLost { number: 1 << 63 },
         ];
         let written: Vec<Stamped> =
             (1..).zip(records).map(|(after, record)| Stamped { after, at_ms: 9, record }).collect();

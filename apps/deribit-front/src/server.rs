@@ -25,7 +25,8 @@ use crate::fix_door::{FixCounters, FixDoor};
 use crate::front::{Front, FrontCounters, HttpCall, MAINTENANCE};
 use crate::labels::Labels;
 use crate::line_file::LineFile;
-use crate::side_files::SideFiles;
+use crate::rebase::LogStart;
+use crate::side_files::{Kept, SideFiles};
 
 /// Where clients ask for a WebSocket.
 const WEBSOCKET_PATH: &str = "/ws/api/v2";
@@ -237,9 +238,9 @@ impl DeribitServer {
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
-        let (files, kept) = SideFiles::open(store, &door.log.session()).context("the Deribit front")?;
-        let of = |name| format!("the Deribit front's {name} beside {}", store.path.display());
-        let known = Labels::read(&kept.labels).with_context(|| of("labels"))?;
+        let (mut files, kept) = SideFiles::open(store, &door.log.session()).context("the Deribit front")?;
+        let known = Labels::read(&kept.labels)
+            .with_context(|| format!("the Deribit front's labels beside {}", store.path.display()))?;
         let max_connections = settings.max_connections;
         let (per_address, pre_login) = (settings.per_address, PreLogin::new(settings.pre_login));
         // One more than there may be, for the moment until another one has given way.
@@ -247,12 +248,16 @@ impl DeribitServer {
         let all = PreLoginLimits { connections: places, per_address: places, deadline: Nanos(u64::MAX) };
         let now_us = clock.now().0 / 1_000;
         let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
-        front.recall(&kept.records).with_context(|| of("records"))?;
-        front.recall_tokens(&kept.tokens).with_context(|| of("tokens"))?;
+        let ready_at = door.log.durable();
+        let log = LogStart { commands: ready_at.0, generation: door.log.generation() };
+        let lost = recall(&mut front, &mut files, &kept, log);
+        let lost =
+            lost.with_context(|| format!("the Deribit front's files beside {}", store.path.display()))?;
+        let notices = kept.notices.into_iter().chain(lost).collect();
 
         Ok(DeribitServer {
             front,
-            ready_at: Some(door.log.durable()),
+            ready_at: Some(ready_at),
             door,
             acceptor,
             fix,
@@ -265,7 +270,7 @@ impl DeribitServer {
             max_connections,
             per_address,
             files,
-            notices: kept.notices,
+            notices,
             next_timers: Nanos::ZERO,
             disk_at: Nanos::ZERO,
             awake_until: Nanos::ZERO,
@@ -750,6 +755,26 @@ impl DeribitThread {
         let Some(handle) = self.handle.take() else { return Ok(Ok(())) };
         handle.join()
     }
+}
+
+/// Gives the front what it wrote down before. Where the log may have lost commands the files are rewritten, and a message for
+/// the operator is returned.
+fn recall(
+    front: &mut Front,
+    files: &mut SideFiles,
+    kept: &Kept,
+    log: LogStart,
+) -> anyhow::Result<Option<String>> {
+    let Some(rebased) = front.recall(&kept.records, log).context("records")? else {
+        front.recall_tokens(&kept.tokens).context("tokens")?;
+        return Ok(None);
+    };
+    front.recall_tokens(&[]).context("tokens")?;
+    let (tokens, _) = front.poll_tokens().unwrap_or_default();
+    // Tokens first: once the records are rewritten, nothing shows that the tokens must be ended.
+    files.tokens.try_replace(&tokens).context("tokens")?;
+    files.records.try_replace(&rebased.lines).context("records")?;
+    Ok(rebased.notice)
 }
 
 /// Says that the front has failed where its thread ends by a panic.

@@ -3,9 +3,11 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::client::{Client, PATIENCE, PERPETUAL, now, start, start_with, start_with_tls};
+use crate::running::Running;
 use serde_json::Value;
 use tickpath_deribit::codes::{OrderType, Trigger};
 use tickpath_deribit::continuity::{BookStep, Continuity};
@@ -129,6 +131,120 @@ fn http(address: SocketAddrV4, request: &str) -> (u16, Value) {
     stream.read_to_string(&mut reply).unwrap();
     let (head, body) = reply.split_once("\r\n\r\n").unwrap();
     (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap())
+}
+
+/// Changes one bit of a journal, which ends there for who accepts the loss.
+fn damage(folder: &Path) {
+    let files = std::fs::read_dir(folder.join("deribit-journal")).unwrap().map(|file| file.unwrap().path());
+    let segments = files.filter(|path| path.extension().is_some_and(|name| name == "journal"));
+    let used = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+    let all = segments.map(|path| (std::fs::read(&path).unwrap(), path));
+    let (mut bytes, path) = all.max_by_key(|(bytes, _)| used(bytes)).unwrap();
+    let at = used(&bytes) - 400;
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The front's files beside a journal.
+fn side_files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let own = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("labels."));
+    own.map(|path| (path.clone(), std::fs::read(&path).unwrap())).collect()
+}
+
+#[test]
+fn a_journal_that_lost_its_end_takes_tokens_and_links_with_it() {
+    lose_the_end(false);
+}
+
+#[test]
+fn a_start_that_was_cut_short_after_a_loss_is_done_again() {
+    lose_the_end(true);
+}
+
+/// With `is_cut_short` the journal is shortened, and the start ends before the front has rewritten its files.
+fn lose_the_end(is_cut_short: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let venue = start(folder.path());
+    let mut anna = Client::connect(venue.address, "anna", &[]);
+    let token_of = |address: SocketAddrV4| {
+        let asked = "grant_type=client_credentials&client_id=anna&client_secret=test&scope=session:desk";
+        let request =
+            format!("GET /api/v2/public/auth?{asked} HTTP/1.1\r\nHost: venue\r\nConnection: close\r\n\r\n");
+        http(address, &request).1["result"]["access_token"].as_str().unwrap().to_owned()
+    };
+    let open_by = |address: SocketAddrV4, token: &str| {
+        let request = format!(
+            "GET /api/v2/private/get_open_orders HTTP/1.1\r\nHost: venue\r\nConnection: close\r\nAuthorization: bearer {token}\r\n\r\n"
+        );
+        http(address, &request)
+    };
+    let token = token_of(venue.address);
+    let config = r#"[{"amount":10,"direction":"sell","type":"limit","price":61000,"label":"child"}]"#;
+    for _ in 0..12 {
+        anna.order(Method::Buy, 10, "59000");
+        let linked = format!(
+            "instrument_name={PERPETUAL}&amount=10&price=59000&label=first&linked_order_type=one_triggers_other\
+             &trigger_fill_condition=first_hit&otoco_config={}",
+            config
+                .replace('"', "%22")
+                .replace('{', "%7B")
+                .replace('}', "%7D")
+                .replace('[', "%5B")
+                .replace(']', "%5D")
+        );
+        let request = format!(
+            "GET /api/v2/private/buy?{linked} HTTP/1.1\r\nHost: venue\r\nConnection: close\r\nAuthorization: bearer {token}\r\n\r\n"
+        );
+        let (status, reply) = http(venue.address, &request);
+        assert_eq!(status, 200, "{reply}");
+    }
+    let count =
+        |address: SocketAddrV4, token: &str| open_by(address, token).1["result"].as_array().unwrap().len();
+    assert_eq!(count(venue.address, &token), 36);
+    venue.stop();
+    damage(folder.path());
+
+    let files = side_files(folder.path());
+    let mut venue = Running::start_again(folder.path(), true);
+    if is_cut_short {
+        venue.stop();
+        files.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
+        venue = Running::start_again(folder.path(), false);
+    }
+    let mut anna = Client::connect(venue.address, "anna", &[]);
+    let (status, reply) = open_by(venue.address, &token);
+    assert_eq!((status, &reply["error"]["code"]), (401, &13_009.into()), "{reply}");
+    let token = token_of(venue.address);
+    let left = count(venue.address, &token);
+    assert!((3..36).contains(&left), "{left} orders are left");
+    // New orders get numbers of lost ones, and nothing waits for them.
+    (0..12).for_each(|_| drop(anna.order(Method::Buy, 10, "58000")));
+    let before = open_by(venue.address, &token).1["result"].clone();
+    assert_eq!(before.as_array().unwrap().len(), left + 12);
+    let linked = |orders: &Value| {
+        let orders = orders.as_array().unwrap().iter();
+        orders.filter(|order| order["price"] == 58_000 && order.get("oto_order_ids").is_some()).count()
+    };
+    assert_eq!(linked(&before), 0);
+    venue.stop();
+    for _ in 0..2 {
+        let venue = Running::start_again(folder.path(), false);
+        Client::connect(venue.address, "anna", &[]);
+        let after = open_by(venue.address, &token).1["result"].clone();
+        assert_eq!(after, before, "the token is from after the loss");
+        venue.stop();
+    }
+    let venue = Running::start_again(folder.path(), true);
+    assert_eq!(open_by(venue.address, &token).0, 401, "nothing is lost, and nobody knows");
+    venue.stop();
+    let files = side_files(folder.path());
+    let records = files.into_iter().find(|(path, _)| path.extension().is_some_and(|name| name == "records"));
+    let text = String::from_utf8(records.unwrap().1).unwrap();
+    let after = |line: &str| -> u64 {
+        serde_json::from_str::<Value>(line.splitn(3, ' ').nth(2).unwrap()).unwrap()["after"].as_u64().unwrap()
+    };
+    assert!(text.lines().map(after).is_sorted());
 }
 
 #[test]

@@ -32,7 +32,10 @@ pub enum LogFeedError {
 
 /// Every command of a venue's journal from the first on, as far as it is safe, with what it caused: one more reading of the
 /// log, by an engine of its own, which no duty cycle of the venue knows of.
-pub struct LogFeed(Box<dyn Feed>);
+pub struct LogFeed {
+    feed: Box<dyn Feed>,
+    generation: u32,
+}
 
 trait Feed: Send {
     fn run_once(&mut self, max: usize, listener: &mut dyn LogListener) -> Result<usize, LogFeedError>;
@@ -48,8 +51,8 @@ struct Following<S: Storage> {
 }
 
 impl LogFeed {
-    pub(crate) fn new<S: Storage>(source: Source<S>) -> LogFeed {
-        LogFeed(Box::new(Following { source, reading: None }))
+    pub(crate) fn new<S: Storage>(source: Source<S>, generation: u32) -> LogFeed {
+        LogFeed { feed: Box::new(Following { source, reading: None }), generation }
     }
 
     /// Tells of what is safe and not told yet, `max` commands at most; returns how many.
@@ -57,24 +60,31 @@ impl LogFeed {
     /// # Errors
     /// [`LogFeedError`] as it says.
     pub fn run_once(&mut self, max: usize, listener: &mut dyn LogListener) -> Result<usize, LogFeedError> {
-        self.0.run_once(max, listener)
+        self.feed.run_once(max, listener)
     }
 
     /// The last command that is safe now.
     #[must_use]
     pub fn durable(&self) -> Sequence {
-        self.0.durable()
+        self.feed.durable()
     }
 
     /// Has what becomes safe wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
-        self.0.wake_by(waker);
+        self.feed.wake_by(waker);
     }
 
     /// Name of the journal's session: with another one commands are numbered anew.
     #[must_use]
     pub fn session(&self) -> String {
-        self.0.session()
+        self.feed.session()
+    }
+
+    /// The session's generation: how many starts there were before which answered commands may have been lost. Numbers of
+    /// commands of an earlier generation may be in use again.
+    #[must_use]
+    pub const fn generation(&self) -> u32 {
+        self.generation
     }
 }
 

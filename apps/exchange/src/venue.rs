@@ -553,11 +553,10 @@ fn start_from<S: Storage, N: Network>(
         DropCopyDoor::open(drop_copy, network, wiring).context("drop copy")
     };
     let drop_copy = journal.drop_copy.as_ref().map(open_drop_copy).transpose()?;
-    let feed = settings
-        .users
-        .iter()
-        .any(|user| user.doors.deribit)
-        .then(|| LogFeed::new(Source { storage: storage.clone(), session, durable: durable.clone() }));
+    let feed = settings.users.iter().any(|user| user.doors.deribit).then(|| {
+        let source = Source { storage: storage.clone(), session, durable: durable.clone() };
+        LogFeed::new(source, recovery.generation)
+    });
     let archive = ArchiveSource::new(storage.clone(), session, durable.clone());
     Ok(Start {
         replica,

@@ -433,6 +433,16 @@ impl Front {
         }
     }
 
+    /// A linked order is cancelled, because the commands that made it wait are lost.
+    pub(super) fn take_link_lost(&mut self, number: u64, at_ms: u64) {
+        for known in &mut self.accounts {
+            let Some(mut order) = known.waiting.remove(&number) else { continue };
+            order.cancel_reason = Some(CancelReason::OtoPrimaryClosed);
+            (order.state, order.updated_ms) = (OrderState::Cancelled, at_ms);
+            known.keep_closed(order);
+        }
+    }
+
     /// Before the log is read to its end: an order that others are to be linked with is there, or none that stands.
     pub(super) fn see_links(&mut self, account: usize, command: &Command, entered: Option<u64>) {
         let user_ref = match command.kind {

@@ -7,6 +7,7 @@ use tickpath_types::{Price, Qty};
 
 use super::Front;
 use crate::market::FundingPaid;
+use crate::rebase::{LogStart, Rebased, rebase};
 use crate::record::{Exact, MarketPrices, Record, RecordError, Stamped};
 
 /// So long after the last note of prices there is another, though nothing is new: well below half a day.
@@ -14,22 +15,24 @@ const NOTE_MS: u64 = 3_600_000;
 
 impl Front {
     /// Takes what was written down before, the lines that [`poll_records`](Front::poll_records) gave; before the first command
-    /// of the log.
+    /// of the log. Where the log may have lost commands it returns what the lines are to be replaced by, before the venue
+    /// takes a command. The tokens that are kept must be deleted first: they are not recalled then.
     ///
     /// # Errors
     /// [`RecordError`] naming the line that is none, or the instrument that is another.
-    pub fn recall(&mut self, lines: &[u8]) -> Result<(), RecordError> {
-        self.recalled = Stamped::read_all(lines)?.into();
+    pub fn recall(&mut self, lines: &[u8], log: LogStart) -> Result<Option<Rebased>, RecordError> {
+        let mut records = Stamped::read_all(lines)?;
+        let rebased = rebase(&mut records, log, self.now_ms());
+        self.recalled = records.into();
         self.recall_terms()?;
         // Tokens have no place in the log.
-        let is_token =
-            |stamped: &Stamped| matches!(stamped.record, Record::Token(_) | Record::TokenEnds { .. });
-        let (tokens, others) = std::mem::take(&mut self.recalled).into_iter().partition(is_token);
+        let (tokens, others) =
+            std::mem::take(&mut self.recalled).into_iter().partition(|stamped| stamped.record.is_token());
         self.recalled = others;
         let tokens: VecDeque<Stamped> = tokens;
         tokens.iter().for_each(|stamped| self.carry_out(&stamped.record, stamped.at_ms));
         self.recall_until(0);
-        Ok(())
+        Ok(rebased)
     }
 
     /// Lines to be kept before anybody hears of what follows from them.
@@ -112,6 +115,8 @@ impl Front {
             Record::Token(token) => self.take_token(token),
             Record::TokenEnds { digest } => self.auth.end(digest),
             Record::FixLogon { client_id, timestamp_ms } => self.take_fix_logon(client_id, *timestamp_ms),
+            Record::LogLost { .. } => {}
+            Record::LinkLost { number } => self.take_link_lost(*number, at_ms),
         }
     }
 

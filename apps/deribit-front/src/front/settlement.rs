@@ -8,7 +8,7 @@ use tickpath_deribit::messages::EstimatedExpirationPrice;
 use tickpath_deribit::number::Number;
 use tickpath_derivatives::{Money, funding_rate_ppb};
 use tickpath_exchange::{DoorAsk, DoorRequest};
-use tickpath_types::{Nanos, Price, Qty, SessionId, Side};
+use tickpath_types::{Nanos, Price, Qty, SessionId, Side, TradingState};
 
 use super::{Delivery, Front};
 use crate::account::Changes;
@@ -209,25 +209,37 @@ impl Front {
         }
     }
 
-    /// Asks the venue to take what has expired out of trading; it is delivered once the log says so.
+    /// Asks the venue to take what has expired out of trading; it is delivered once the log says so. What was delivered and
+    /// is open, because the log lost that command, is taken out again.
     fn expire(&mut self) {
         for place in 0..self.settings.listings.len() {
             let is_due = self.settings.listings[place].expiration_ms.is_some_and(|end| end <= self.now_ms());
-            if !is_due || self.markets[place].life != Life::Listed {
-                continue;
+            let is_halted = self.markets[place].state == TradingState::Halted;
+            match self.markets[place].life {
+                Life::Listed if is_due => {
+                    self.markets[place].life = Life::Expired(self.estimated_delivery(place));
+                    self.suspend(place);
+                }
+                Life::Delivered(_) if !is_halted => self.suspend(place),
+                _ => {}
             }
-            self.markets[place].life = Life::Expired(self.estimated_delivery(place));
-            self.requests.push_back(DoorRequest {
-                session: SessionId::default(),
-                received_ns: Nanos::from_micros(self.now_us).0,
-                ask: DoorAsk::Suspend(self.settings.listings[place].id),
-            });
         }
+    }
+
+    fn suspend(&mut self, place: usize) {
+        self.requests.push_back(DoorRequest {
+            session: SessionId::default(),
+            received_ns: Nanos::from_micros(self.now_us).0,
+            ask: DoorAsk::Suspend(self.settings.listings[place].id),
+        });
     }
 
     /// The venue took an instrument out of trading.
     pub(super) fn note_suspended(&mut self, place: usize) {
-        let Life::Expired(price) = self.markets[place].life else { return };
+        let life = self.markets[place].life;
+        if !self.is_live || life == Life::Listed {
+            return;
+        }
         let waiting: Vec<(usize, u64)> = (0..self.accounts.len())
             .flat_map(|account| {
                 let waiting = self.accounts[account].waiting.values();
@@ -237,6 +249,7 @@ impl Front {
         for (account, number) in waiting {
             self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::Settlement));
         }
+        let Life::Expired(price) = life else { return };
         self.note_new_prices();
         let units = price.0 / 10_i128.pow(Money::DECIMALS - 4);
         let instrument = self.settings.listings[place].name.clone();

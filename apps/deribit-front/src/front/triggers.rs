@@ -107,6 +107,7 @@ impl Front {
             trigger: order.trigger.as_ref().map(trigger_record),
             link: order.extra.as_deref().map(link_record).map(Box::new),
             part_of: None,
+            is_overdue: self.accounts[account].overdue.contains(&order.number),
         }
     }
 
@@ -146,6 +147,9 @@ impl Front {
         self.next_trigger = self.next_trigger.max((record.number & !TRIGGER_BIT) + 1);
         let known = &mut self.accounts[account];
         known.handed.remove(&record.number);
+        if record.is_overdue {
+            known.overdue.insert(record.number);
+        }
         known.note_label(order.terms.label);
         // Its label is known by this number, although the log may never have it.
         self.labels.note(order.terms.label);

@@ -20,6 +20,7 @@ mod fix_settlement;
 mod hostile;
 mod in_order;
 mod linked;
+mod loss;
 mod margin;
 mod market;
 mod money_terms;

@@ -1,6 +1,7 @@
 //! Funding, settlement, delivery, liquidation; and the same after a restart.
 
 use serde_json::{Value, json};
+use tickpath_deribit_front::LogStart;
 
 use crate::front::support::{Venue, changed, settings};
 
@@ -416,8 +417,10 @@ fn what_clients_set_outlives_the_venue() {
 #[test]
 fn records_that_cannot_be_read_say_where() {
     let mut venue = Venue::new();
-    assert!(venue.front.recall(b"\n").is_ok());
-    let error = venue.front.recall(b"{\"after\":1,\"at_ms\":1,\"what\":\"settled\"}\n{}\n").unwrap_err();
+    let log = LogStart::default();
+    assert!(venue.front.recall(b"\n", log).is_ok());
+    let lines = b"{\"after\":1,\"at_ms\":1,\"what\":\"settled\"}\n{}\n";
+    let error = venue.front.recall(lines, log).unwrap_err();
     assert!(error.to_string().starts_with("line 2 is no record that "));
 }
 

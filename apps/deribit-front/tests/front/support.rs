@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tickpath_book::FastBooks;
 use tickpath_config::ConfigError;
-use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, RecordError, Transport};
+use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, LogStart, RecordError, Transport};
 use tickpath_exchange::{LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::{
@@ -25,6 +25,10 @@ pub struct Venue {
     pub records: Vec<u8>,
     /// The same of tokens.
     pub tokens: Vec<u8>,
+    /// Of the log.
+    generation: u32,
+    /// What the start said of a log that lost commands.
+    pub notice: Option<String>,
     settings: FrontSettings,
     next_id: i64,
     /// Notifications by connection that were not asked for yet.
@@ -122,6 +126,8 @@ impl Venue {
             now_us: START_US,
             records: Vec::new(),
             tokens: Vec::new(),
+            generation: 0,
+            notice: None,
             settings,
             next_id: 1,
             told: BTreeMap::new(),
@@ -151,7 +157,12 @@ impl Venue {
         self.records.extend(self.front.poll_records());
         self.keep_tokens();
         let mut front = Front::new(settings.clone(), Labels::restored(labels), [8; 32], self.now_us);
-        front.recall(&self.records)?;
+        let log = LogStart { commands: self.log.len() as u64, generation: self.generation };
+        let rebased = front.recall(&self.records, log)?;
+        if let Some(rebased) = &rebased {
+            self.records.clone_from(&rebased.lines);
+            self.tokens.clear();
+        }
         front.recall_tokens(&self.tokens)?;
         let mut venue = Venue {
             front,
@@ -160,6 +171,8 @@ impl Venue {
             now_us: self.now_us,
             records: self.records,
             tokens: self.tokens,
+            generation: self.generation,
+            notice: rebased.and_then(|rebased| rebased.notice),
             settings,
             next_id: 1,
             told: BTreeMap::new(),
@@ -170,6 +183,13 @@ impl Venue {
         venue.front.go_live();
         venue.keep_tokens();
         Ok(venue)
+    }
+
+    /// The same after the loss of all but the first commands of the log was accepted.
+    pub fn restarted_with(mut self, commands: usize, labels: Vec<String>) -> Venue {
+        self.log.truncate(commands);
+        self.generation += 1;
+        self.restarted(labels)
     }
 
     /// Keeps what the front writes of tokens.

@@ -50,7 +50,14 @@ impl Running {
                 .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string());
             std::fs::write(&path, change(text)).unwrap();
         }
-        let (config, settings) = ExchangeConfig::load(&path).unwrap();
+        Running::start_again(folder, false)
+    }
+
+    /// The venue that was started in a folder before; it may accept that its journal is damaged.
+    pub fn start_again(folder: &Path, accepts_loss: bool) -> Running {
+        let path = folder.join("venue.toml");
+        let (config, mut settings) = ExchangeConfig::load(&path).unwrap();
+        settings.journal.as_mut().unwrap().accept_loss = accepts_loss;
         let deribit = DeribitConfig::from_table(config.deribit.as_ref().unwrap()).unwrap();
         let deribit = deribit.settings(&settings, Some(&path)).unwrap();
         let clock = TscClock::shared();
@@ -64,7 +71,7 @@ impl Running {
             path: folder.join("labels"),
             journal: journal_folder,
             is_synced: false,
-            accepts_loss: false,
+            accepts_loss,
         };
         let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
         let (address, faults) = (server.local_address(), server.faults().unwrap());
