@@ -28,6 +28,8 @@ const ACCEPTS_PER_RUN: usize = 64;
 const KERNEL_BYTES_MAX: usize = 256 << 10;
 /// Room for the first bytes of a client: a logon, mostly.
 const FIRST_LEN: usize = 4_096;
+/// Time that a Logon may be put off.
+const PUT_OFF_MAX: Nanos = Nanos::from_secs(10);
 /// So long may a client whose session is over take to read what it was sent last.
 const LINGER: Nanos = Nanos::from_secs(1);
 
@@ -94,6 +96,8 @@ pub(crate) struct FixDoor {
     clients: BTreeMap<u64, Client>,
     /// Of these, those that have not logged on.
     pre_login: PreLogin<Ipv4Addr>,
+    /// Of these, those whose Logon was put off.
+    put_off: Vec<u64>,
     /// Clients of whom more may be there than was taken: TLS has it, and the poller does not see it.
     again: Vec<u64>,
     /// The latest run left something that a client did not take, or a connection to be closed.
@@ -118,6 +122,7 @@ impl FixDoor {
             poller,
             clients: BTreeMap::new(),
             pre_login: PreLogin::new(settings.pre_login),
+            put_off: Vec::new(),
             again: Vec::new(),
             has_unsent: false,
             next_key: 0,
@@ -162,6 +167,13 @@ impl FixDoor {
         if ready.contains(&ACCEPTOR_KEY) {
             work += self.accept(front, now);
         }
+        // Logons that were put off are decided without a word of their clients.
+        let mut put_off = std::mem::take(&mut self.put_off);
+        put_off.retain(|key| {
+            self.admit_if_logged_on(*key, front);
+            self.pre_login.contains(*key)
+        });
+        self.put_off = put_off;
         while let Some(key) = self.pre_login.expired(now) {
             self.evict(key, front, now);
         }
@@ -239,15 +251,28 @@ impl FixDoor {
                 *received_len -= done;
             }
         }
-        let (number, peer) = (client.number(), client.peer);
-        let is_logged_in = work > 0 && number.is_some_and(|number| front.is_logged_in(number));
-        if is_logged_in && self.pre_login.remove(key) && !self.may_stay(peer) {
+        if work > 0
+            && let Some(number) = client.number()
+        {
+            if front.is_login_waiting(number) && !self.put_off.contains(&key) {
+                self.pre_login.postpone(key, now + PUT_OFF_MAX);
+                self.put_off.push(key);
+            }
+            self.admit_if_logged_on(key, front);
+        }
+        work
+    }
+
+    /// A client that has logged on is not among those any more that have not, where there is capacity for it.
+    fn admit_if_logged_on(&mut self, key: u64, front: &Front) {
+        let Some(client) = self.clients.get(&key) else { return };
+        let is_logged_on = client.number().is_some_and(|number| front.is_logged_in(number));
+        if is_logged_on && self.pre_login.remove(key) && !self.may_stay(client.peer) {
             self.counters.refused.add(1);
             if let Some(client) = self.clients.get_mut(&key) {
                 client.is_lost = true;
             }
         }
-        work
     }
 
     /// Sends clients what waits for them as far as they take it, and ends those that are over; returns how much was

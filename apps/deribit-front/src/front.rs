@@ -35,6 +35,7 @@ mod statements;
 mod tokens;
 mod trading;
 mod triggers;
+mod waiting_logins;
 mod wallet;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -100,6 +101,8 @@ pub struct FrontCounters {
     pub logins: Counter,
     /// Logins refused: unknown keys, wrong secrets, forged or expired signatures, nonces used twice.
     pub logins_refused: Counter,
+    /// Logins checked later, because too many failed before from their address as their key.
+    pub logins_delayed: Counter,
     /// Requests over the rate limit; the connection is closed.
     pub over_rate: Counter,
     /// Messages by FIX that were longer than any may be: their clients were told so.
@@ -199,6 +202,7 @@ pub struct Front {
     peers: peers::Peers,
     /// Where the secret of each key was right: there it is looked at whatever others tried.
     trusted: TrustedPeers<Ipv4Addr>,
+    waiting_logins: waiting_logins::WaitingLogins,
     /// Fees and what accounts began with, as they hold now; none before they were first written down.
     terms: Option<MoneyTerms>,
     /// The same as the file has it.
@@ -294,6 +298,7 @@ impl Front {
             noted_ms: 0,
             peers: peers::Peers::new(now),
             trusted: TrustedPeers::new(settings.keys.len()),
+            waiting_logins: waiting_logins::WaitingLogins::default(),
             terms: None,
             new_terms: Front::file_terms(&settings),
             fund: BTreeMap::new(),
@@ -353,6 +358,7 @@ impl Front {
     pub fn close(&mut self, number: u64, now_us: u64) {
         self.now_us = now_us;
         let Some(connection) = self.connections.remove(&number) else { return };
+        self.waiting_logins.forget(number);
         self.channels.leave(number, &connection.topics);
         if connection.transport == Transport::WebSocket && !connection.login.is_empty() {
             self.auth.forget(number);
@@ -548,6 +554,7 @@ impl Front {
         if is_tenth {
             self.disturb_connections(now_us >= self.next_second_us);
             self.next_tenth_us = now_us + 100_000;
+            self.check_waiting_logins();
             self.flush_tenths();
             self.run_fix();
             self.run_heartbeats();

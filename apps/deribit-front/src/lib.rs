@@ -29,6 +29,7 @@ mod record;
 mod scope;
 mod server;
 mod side_files;
+mod trusted_file;
 
 pub use config::{
     AccountConfig, AccountSettings, BeyondBand, ConnectionsPerAddress, DeribitConfig, FaultsConfig,

@@ -27,6 +27,7 @@ use crate::labels::Labels;
 use crate::line_file::LineFile;
 use crate::rebase::LogStart;
 use crate::side_files::{Kept, SideFiles};
+use crate::trusted_file::TrustedFile;
 
 /// Where clients ask for a WebSocket.
 const WEBSOCKET_PATH: &str = "/ws/api/v2";
@@ -129,14 +130,15 @@ impl std::fmt::Display for DeribitView {
         let DeribitView { front, door, .. } = self;
         write!(
             f,
-            "Deribit: {} connections, {} turned away, {} evicted, {} broken | {} logins, {} refused | {} requests, {} refused, {} \
-             malformed, {} waited | {} over the rate, {} too slow, {} silent | {} notifications, {} too long",
+            "Deribit: {} connections, {} turned away, {} evicted, {} broken | {} logins, {} refused, {} delayed | {} requests, \
+             {} refused, {} malformed, {} waited | {} over the rate, {} too slow, {} silent | {} notifications, {} too long",
             front.connections.read(),
             door.refused.read(),
             door.evicted.read(),
             door.broken.read(),
             front.logins.read(),
             front.logins_refused.read(),
+            front.logins_delayed.read(),
             front.requests.read(),
             front.refused.read(),
             front.malformed.read(),
@@ -190,6 +192,7 @@ pub struct DeribitServer {
     max_connections: usize,
     per_address: ConnectionsPerAddress,
     files: SideFiles,
+    trusted: TrustedFile,
     notices: Vec<String>,
     /// Nobody is let in before the log was read up to here.
     ready_at: Option<Sequence>,
@@ -247,13 +250,15 @@ impl DeribitServer {
         let places = max_connections + 1;
         let all = PreLoginLimits { connections: places, per_address: places, deadline: Nanos(u64::MAX) };
         let now_us = clock.now().0 / 1_000;
+        let is_new = kept.labels.is_empty() && kept.records.is_empty();
         let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
         let ready_at = door.log.durable();
         let log = LogStart { commands: ready_at.0, generation: door.log.generation() };
         let lost = recall(&mut front, &mut files, &kept, log);
         let lost =
             lost.with_context(|| format!("the Deribit front's files beside {}", store.path.display()))?;
-        let notices = kept.notices.into_iter().chain(lost).collect();
+        let (trusted, notice) = TrustedFile::open(store, &mut front, is_new);
+        let notices = kept.notices.into_iter().chain(lost).chain(notice).collect();
 
         Ok(DeribitServer {
             front,
@@ -270,6 +275,7 @@ impl DeribitServer {
             max_connections,
             per_address,
             files,
+            trusted,
             notices,
             next_timers: Nanos::ZERO,
             disk_at: Nanos::ZERO,
@@ -363,6 +369,7 @@ impl DeribitServer {
         if now >= self.disk_at {
             self.disk_at = now + TIMER_INTERVAL;
             self.look_at_disk();
+            self.trusted.write_at(now, &mut self.front);
         }
         work += self.read(now);
         if let Some(fix) = &mut self.fix {
@@ -663,6 +670,11 @@ impl DeribitServer {
         }
         let Some(number) = client.number else { return 0 };
         let mut count = 0;
+        // A login that was put off is answered without a word of its client.
+        if client.stage == Stage::Anonymous && self.front.is_logged_in(number) {
+            client.stage = Stage::LoggedIn;
+            self.anonymous.remove(key);
+        }
         if client.web.is_websocket() {
             let mut is_full = false;
             while !client.is_closing
@@ -723,6 +735,7 @@ impl DeribitServer {
     fn close_all(&mut self, now: Nanos) {
         self.front.finish();
         self.keep_records();
+        self.trusted.finish(&mut self.front);
         for file in self.files.each() {
             // An error leaves the lines in the page cache, which survives the process.
             let _ = file.finish();

@@ -3,10 +3,12 @@
 
 use crate::client;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::client::{Client, PATIENCE, PERPETUAL, now, start, start_with, start_with_tls};
+use crate::loopback::FixClient;
 use crate::running::Running;
 use serde_json::Value;
 use tickpath_deribit::messages::CancelAll;
@@ -539,4 +541,46 @@ fn wrong_authorizations_are_refused_and_a_signature_is_good_on_one_connection() 
         let over = (0..1_000).map(|_| door.get(target, &guess)).find(|outcome| outcome.0 != 401);
         assert_eq!((over, view.front.over_rate.read()), (Some((429, Some(10_028))), 1));
     });
+}
+
+#[test]
+fn a_secret_waits_for_others_failures_unless_it_was_right_there_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("labels.trusted");
+    let open = || {
+        let fix = |text: String| text.replace("[deribit]\n", "[deribit]\nfix_address = '127.0.0.1:0'\n");
+        Door { venue: start_with(folder.path(), fix), trust: None }.opened()
+    };
+    // In base64: anna:test, anna:wrong.
+    let ask = |door: &Door, secret: &str| {
+        let header = format!("Authorization: Basic {secret}\r\n");
+        door.get("/api/v2/private/get_positions", &header)
+    };
+    let (right, wrong) = ("YW5uYTp0ZXN0", "YW5uYTp3cm9uZw==");
+    let door = open();
+    assert_eq!(ask(&door, right), (200, None));
+    door.venue.stop();
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\n127.0.0.1 anna\n"));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+
+    let door = open();
+    (0..25).for_each(|_| assert!([401, 429].contains(&ask(&door, wrong).0)));
+    assert_eq!(ask(&door, right), (200, None));
+    assert_eq!(door.venue.view.front.logins_delayed.read(), 0);
+    door.venue.stop();
+
+    std::fs::write(&file, "rubbish").unwrap();
+    let door = open();
+    let delayed = &door.venue.view.front.logins_delayed;
+    while delayed.read() == 0 {
+        assert_eq!(ask(&door, wrong), (401, Some(13_004)));
+    }
+    // By FIX, where nothing but the answer comes from the client.
+    let stream = TcpStream::connect(door.venue.fix_address.unwrap()).unwrap();
+    let mut fix = FixClient::over(stream, "LATE");
+    fix.log_on("anna");
+    assert!(fix.is_open_until("the Logon", |got| got.is_up));
+    assert_eq!(ask(&door, right), (200, None));
+    door.venue.stop();
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\n127.0.0.1 anna\n"), "it is written again");
 }

@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use tickpath_admission::{LoginGuard, LoginPolicy, PreLogin, PreLoginLimits};
+use tickpath_admission::{LoginGuard, PreLogin, PreLoginLimits};
 use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock, WaitSet, Waker};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_lockfree::spsc;
@@ -25,7 +25,7 @@ use crate::admin::AdminPort;
 use crate::answers::{append_event, append_query_answer};
 use crate::day::Day;
 use crate::journal::{JournalCounters, LogState};
-use crate::login::LoginChecker;
+use crate::login::{LoginChecker, TrustedLogin};
 use crate::matcher::Response;
 use crate::roster::Roster;
 use crate::sequencer::{Arrival, Sequencer};
@@ -127,7 +127,6 @@ pub(crate) struct OrderServerConfig {
     pub pre_login: PreLoginLimits,
     pub soup: ServerConfig,
     pub instruments: InstrumentTable,
-    pub login: LoginPolicy,
     pub cancel_at_shutdown: bool,
     /// The session goes on with the next start: its end is not said.
     pub is_session_kept: bool,
@@ -142,7 +141,10 @@ pub(crate) struct OrderServerLinks {
     pub sequencer: Sequencer,
     pub responses: spsc::Consumer<Response>,
     pub side_door: Option<DoorRequests>,
+    pub guard: LoginGuard<Ipv4Addr>,
     pub checker: LoginChecker,
+    /// Where logins are kept that are trusted over a restart.
+    pub trusted: Option<spsc::Producer<TrustedLogin>>,
     pub admin: AdminPort,
     pub counters: Arc<OrderServerCounters>,
     pub user_views: Roster,
@@ -183,6 +185,8 @@ pub struct OrderServer<T, N: Network = Kernel> {
     pub(crate) users: Users,
     guard: LoginGuard<Ipv4Addr>,
     checker: LoginChecker,
+    /// Where logins are kept that are trusted over a restart.
+    trusted: Option<spsc::Producer<TrustedLogin>>,
     pub(crate) sequencer: Sequencer,
     responses: spsc::Consumer<Response>,
     /// The front that runs beside the venue, if there is one.
@@ -232,7 +236,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             sequencer,
             responses,
             side_door,
+            guard,
             checker,
+            trusted,
             admin,
             counters,
             user_views,
@@ -250,9 +256,10 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             connections: (0..places).map(|_| None).collect(),
             pre_login: PreLogin::new(config.pre_login),
             clients: Vec::with_capacity(config.max_connections),
-            guard: LoginGuard::new(config.login, user_views.room()),
+            guard,
             users,
             checker,
+            trusted,
             sequencer,
             responses,
             side_door,

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
-use tickpath_admission::{LoginPolicy, PreLoginLimits};
+use tickpath_admission::{LoginGuard, LoginPolicy, PreLoginLimits};
 use tickpath_agent::{Agent, Counter, TscClock};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_journal::{Folder, SessionName, Storage};
@@ -15,7 +15,8 @@ use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_timing::{NoTrace, Trace, Tracer};
 use tickpath_types::{
-    AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
+    AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence,
+    SessionId,
 };
 
 use crate::admin::{self, AdminClient, UserBasis};
@@ -26,7 +27,7 @@ use crate::journal::{
     CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover, wire_name,
 };
 use crate::log_feed::LogFeed;
-use crate::login::LoginChecker;
+use crate::login::{LoginChecker, TrustedLogin, TrustedLogins};
 use crate::market_recovery::{
     ArchiveSource, MarketRecovery, MarketRecoverySettings, RecoveryBasis, RecoveryCounters,
 };
@@ -176,6 +177,7 @@ pub struct Venue {
 struct Start {
     replica: Replica,
     session: Session,
+    guard: LoginGuard<Ipv4Addr>,
     journal: Option<StartedJournal>,
     notices: Vec<String>,
 }
@@ -184,6 +186,7 @@ struct StartedJournal {
     log: Box<dyn CommandLog>,
     durable: tickpath_journal::DurableView,
     drop_copy: Option<SocketAddrV4>,
+    trusted: spsc::Producer<TrustedLogin>,
     archive: ArchiveSource,
     feed: Option<LogFeed>,
     rest: VenueJournal,
@@ -248,14 +251,16 @@ impl Venue {
         let start = match &settings.journal {
             None => {
                 let replica = Replica::new(definition(settings))?;
-                Start { replica, session: settings.session, journal: None, notices: Vec::new() }
+                let guard = LoginGuard::new(settings.login, view.users.room());
+                Start { replica, session: settings.session, guard, journal: None, notices: Vec::new() }
             }
             Some(journal) => Folder::new(&journal.folder)
                 .map_err(anyhow::Error::from)
                 .and_then(|folder| {
-                    let notices = mode_notice(&folder)?.into_iter().collect();
-                    let start = start_from(settings, journal, &folder, &Kernel, &view)?;
-                    Ok(Start { notices, ..start })
+                    let mode = mode_notice(&folder)?;
+                    let mut start = start_from(settings, journal, &folder, &Kernel, &view)?;
+                    start.notices.extend(mode);
+                    Ok(start)
                 })
                 .with_context(|| format!("journal {}", journal.folder.display()))?,
         };
@@ -301,7 +306,7 @@ impl Venue {
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
-        let Start { mut replica, session, journal, mut notices } = start;
+        let Start { mut replica, session, guard, journal, mut notices } = start;
         if settings.prefault {
             replica.prefault();
         }
@@ -338,11 +343,11 @@ impl Venue {
         }
         let opening = opening(settings, &replica, &standings, added, &mut day);
         let last_ts = replica.facts.last_ts;
-        let (journal, archive, feed) = match journal {
-            Some(StartedJournal { log, durable, drop_copy, archive, feed, rest }) => {
-                (Some((log, durable, drop_copy, rest)), Some(archive), feed)
+        let (journal, archive, feed, trusted) = match journal {
+            Some(StartedJournal { log, durable, drop_copy, trusted, archive, feed, rest }) => {
+                (Some((log, durable, drop_copy, rest)), Some(archive), feed, Some(trusted))
             }
-            None => (None, None, None),
+            None => (None, None, None, None),
         };
         let (side_door, door_requests) = feed.map(|feed| SideDoor::new(feed, instruments.clone())).unzip();
         let basis = RecoveryBasis {
@@ -376,7 +381,6 @@ impl Venue {
                 pre_login: settings.pre_login,
                 soup: ServerConfig::default(),
                 instruments: instruments.clone(),
-                login: settings.login,
                 cancel_at_shutdown: settings.cancel_at_shutdown,
                 is_session_kept: journal.is_some(),
                 opening,
@@ -396,7 +400,9 @@ impl Venue {
                 sequencer,
                 responses: responses_out,
                 side_door: door_requests,
+                guard,
                 checker,
+                trusted,
                 admin: admin_port,
                 counters: Arc::clone(&view.order_server),
                 user_views: view.users.clone(),
@@ -539,20 +545,25 @@ fn start_from<S: Storage, N: Network>(
     });
     let name = wire_name(session, recovery.generation)
         .with_context(|| format!("session {session} has more than 10 characters"))?;
-    let open_drop_copy = |drop_copy| {
+    let (mut trusted_logins, notice) =
+        TrustedLogins::open(storage.clone(), view.users.clone(), recovery.last > Sequence(0));
+    let guard = LoginGuard::with_trusted(settings.login, trusted_logins.known());
+    let trusted = trusted_logins.sink();
+    let mut open_drop_copy = |drop_copy| {
         let wiring = Wiring {
             storage: storage.clone(),
             log_session: session,
             durable: durable.clone(),
             session: name,
             users: view.users.clone(),
-            login: settings.login,
+            guard: guard.clone(),
+            trusted: trusted_logins.sink(),
             pre_login: settings.pre_login,
             counters: Arc::clone(&view.drop_copy),
         };
         DropCopyDoor::open(drop_copy, network, wiring).context("drop copy")
     };
-    let drop_copy = journal.drop_copy.as_ref().map(open_drop_copy).transpose()?;
+    let drop_copy = journal.drop_copy.as_ref().map(&mut open_drop_copy).transpose()?;
     let feed = settings.users.iter().any(|user| user.doors.deribit).then(|| {
         let source = Source { storage: storage.clone(), session, durable: durable.clone() };
         LogFeed::new(source, recovery.generation)
@@ -561,11 +572,15 @@ fn start_from<S: Storage, N: Network>(
     Ok(Start {
         replica,
         session: name,
-        notices: Vec::new(),
+        guard,
+        notices: notice.into_iter().collect(),
         journal: Some(StartedJournal {
             log: Box::new(log),
             drop_copy: drop_copy.as_ref().map(DropCopyDoor::local_address),
-            rest: VenueJournal::new(recovery, worker, follower, counters).with_drop_copy(drop_copy),
+            trusted,
+            rest: VenueJournal::new(recovery, worker, follower, counters)
+                .with_drop_copy(drop_copy)
+                .with_trusted_logins(trusted_logins),
             durable,
             archive,
             feed,

@@ -236,7 +236,7 @@ impl Doorway {
         let user = self.checker.user(login.hello.user.as_str()).map(usize::from);
         let at = now + self.guard.delay(now, user, login.peer.uid);
         let is_trusted = self.guard.is_trusted(user, login.peer.uid);
-        self.door.postpone(login.id, Nanos(at.0.saturating_sub(self.ahead_ns)), is_trusted);
+        self.door.postpone(login.id, user, Nanos(at.0.saturating_sub(self.ahead_ns)), is_trusted);
         // Callers that have left are dropped; the others are bounded by the socket.
         self.waiting.retain(|waiting| self.door.is_waiting(waiting.login.id));
         self.waiting.push(Waiting { login, at });

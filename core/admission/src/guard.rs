@@ -2,12 +2,12 @@
 
 use tickpath_types::Nanos;
 
+use crate::TrustedPeers;
+
 /// Attempts in a row that are checked at once: people mistype.
 const PROMPT_ATTEMPTS: u32 = 3;
 /// How often the delay doubles at most.
 const DOUBLINGS_MAX: u32 = 5;
-/// Peers remembered for each user from which its password was right; a further one replaces the oldest.
-const TRUSTED_PEERS: usize = 16;
 
 /// How wrong passwords are answered: later and later, and never by a refusal of the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,32 +42,6 @@ struct Record<P> {
     latest: Nanos,
 }
 
-/// Peers from which users' passwords were right: of each user the latest 16, the latest last.
-#[derive(Clone, Debug)]
-pub struct TrustedPeers<P>(Box<[[Option<P>; TRUSTED_PEERS]]>);
-
-impl<P: Copy + Eq> TrustedPeers<P> {
-    /// For as many users as there may be.
-    #[must_use]
-    pub fn new(users: usize) -> TrustedPeers<P> {
-        TrustedPeers(vec![[None; TRUSTED_PEERS]; users].into_boxed_slice())
-    }
-
-    /// A right password of a user from a peer. Nothing where there is no such user.
-    pub fn record(&mut self, user: usize, peer: P) {
-        let Some(peers) = self.0.get_mut(user) else { return };
-        let place = peers.iter().position(|known| *known == Some(peer)).unwrap_or(0);
-        peers[place] = Some(peer);
-        peers[place..].rotate_left(1);
-    }
-
-    /// True where the user's password was right from there before, not long ago.
-    #[must_use]
-    pub fn contains(&self, user: usize, peer: P) -> bool {
-        self.0.get(user).is_some_and(|peers| peers.contains(&Some(peer)))
-    }
-}
-
 /// Counts attempts to log in.
 ///
 /// An attempt counts when it [begins](LoginGuard::delay), so that many at once are no way around the delay.
@@ -83,12 +57,14 @@ impl<P: Copy + Eq> LoginGuard<P> {
     /// For as many users as there may be.
     #[must_use]
     pub fn new(policy: LoginPolicy, users: usize) -> LoginGuard<P> {
+        LoginGuard::with_trusted(policy, TrustedPeers::new(users))
+    }
+
+    /// The same, with the peers that were trusted before a restart.
+    #[must_use]
+    pub fn with_trusted(policy: LoginPolicy, trusted: TrustedPeers<P>) -> LoginGuard<P> {
         let policy = LoginPolicy { records_max: policy.records_max.max(1), ..policy };
-        LoginGuard {
-            policy,
-            records: Vec::with_capacity(policy.records_max),
-            trusted: TrustedPeers::new(users),
-        }
+        LoginGuard { policy, records: Vec::with_capacity(policy.records_max), trusted }
     }
 
     /// The delay of the check of a password, for a login of `user` or by a name that no user has.
@@ -108,10 +84,11 @@ impl<P: Copy + Eq> LoginGuard<P> {
         Nanos(delay.0.saturating_mul(1 << doublings.min(DOUBLINGS_MAX)))
     }
 
-    /// The right password: the attempts of this user from this peer are forgiven, and the peer is remembered.
-    pub fn record_success(&mut self, user: usize, peer: P) {
+    /// The right password: the attempts of this user from this peer are forgiven, and the peer is remembered. True when
+    /// the peer was not trusted before.
+    pub fn record_success(&mut self, user: usize, peer: P) -> bool {
         self.records.retain(|record| !(record.user == Some(user) && record.peer == peer));
-        self.trusted.record(user, peer);
+        self.trusted.record(user, peer)
     }
 
     /// All attempts of a user are forgiven.

@@ -1,9 +1,10 @@
 //! Admission control of listening endpoints: a client without credentials cannot block one.
 //!
 //! [`PreLogin`] bounds the connections that have not logged in, in all and by peer, and names the one to close for a
-//! newcomer. [`LoginGuard`] counts wrong passwords by user and peer together and says how long a check is put off. A peer
-//! is an address, or the process or user at the other end of a Unix socket. Both perform no IO and read no clock, and
-//! allocate nothing after they are made.
+//! newcomer. [`LoginGuard`] counts wrong passwords by user and peer together and says how long a check is put off.
+//! [`TrustedPeers`] are the pairs of user and peer that logged in before, and their text, which the program keeps over a
+//! restart. A peer is an address, or the process or user at the other end of a Unix socket. None performs IO or reads a
+//! clock, and none allocates after it is made, but for that text.
 //!
 //! ```
 //! use tickpath_admission::{PreLogin, PreLoginLimits};
@@ -20,6 +21,8 @@
 
 mod guard;
 mod pre_login;
+mod trusted;
 
-pub use guard::{LoginGuard, LoginPolicy, TrustedPeers};
+pub use guard::{LoginGuard, LoginPolicy};
 pub use pre_login::{PreLogin, PreLoginLimits};
+pub use trusted::{TRUSTED_TEXT_LEN_MAX, TrustedPeers, TrustedPeersDamaged};

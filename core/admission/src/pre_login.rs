@@ -6,7 +6,8 @@ use tickpath_types::Nanos;
 /// number of silent ones takes the place of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreLoginLimits {
-    /// Connections at a time; for a further one the oldest of the peer that has the most is closed.
+    /// Connections at a time; for a further one the oldest of the peer that has the most is closed, those whose login is
+    /// trusted aside.
     pub connections: usize,
     /// Connections of one peer at a time; for a further one its oldest is closed.
     pub per_address: usize,
@@ -30,8 +31,8 @@ pub struct PreLogin<P> {
     limits: PreLoginLimits,
     /// In the order of their arrival.
     waiting: Vec<Waiting<P>>,
-    /// The peers of those, and the connections of each.
-    peers: Vec<(P, usize)>,
+    /// The peers of those.
+    peers: Vec<Peer<P>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,16 @@ struct Waiting<P> {
     peer: P,
     deadline: Nanos,
     claim: Claim,
+    /// The user that its login names, which may be no user's name; `None` while no login has come.
+    user: Option<Option<usize>>,
+}
+
+/// A peer and its connections: all, and those that are trusted.
+#[derive(Clone, Copy, Debug)]
+struct Peer<P> {
+    peer: P,
+    count: usize,
+    trusted: usize,
 }
 
 /// Progress of a login; connections with the least are closed first.
@@ -48,7 +59,7 @@ enum Claim {
     Silent,
     /// Its login has come and has no answer yet.
     Asked,
-    /// Likewise, and the user's password was right from there before.
+    /// Likewise, and the user's password was right from there before. It gives way to its like alone.
     Trusted,
 }
 
@@ -68,19 +79,40 @@ impl<P: Copy + Eq> PreLogin<P> {
         }
     }
 
-    /// The connection that is to be closed before another one of `peer` is [admitted](PreLogin::admit): silent ones
-    /// before those whose login has come, and trusted ones last; of equal ones the oldest. `None` where there is capacity.
+    /// The connection that is to be closed before another one of `peer` is [admitted](PreLogin::admit). `None` where there
+    /// is capacity.
+    ///
+    /// It is one of `peer`, where that has as many as it may, or else of the peer that has the most. Trusted ones are not
+    /// closed while there are others. If more than half of what a peer may have are logins of one user, the newest of them
+    /// is closed: who floods with one user's logins takes the places of no others. Else silent connections go before those
+    /// whose login has come, and of equal ones the oldest.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         let crowd = if self.count_of(peer) >= self.limits.per_address {
             peer
-        } else if self.waiting.len() >= self.limits.connections {
-            self.crowd()?.0
+        } else if self.is_full() {
+            let untrusted = self.largest(|peer| peer.count - peer.trusted);
+            untrusted.filter(|(_, count)| *count > 0).or_else(|| self.largest(|peer| peer.count))?.0
         } else {
             return None;
         };
-        let candidates = self.waiting.iter().filter(|waiting| waiting.peer == crowd);
-        candidates.min_by_key(|waiting| waiting.claim).map(|waiting| waiting.key)
+        let of_crowd = || self.waiting.iter().filter(|waiting| waiting.peer == crowd);
+        let has_untrusted = of_crowd().any(|waiting| waiting.claim != Claim::Trusted);
+        let candidates = || of_crowd().filter(|waiting| !has_untrusted || waiting.claim != Claim::Trusted);
+        let is_flooded = |waiting: &&Waiting<P>| self.is_flooded(waiting);
+        let newest = candidates().rfind(is_flooded);
+        newest.or_else(|| candidates().min_by_key(|waiting| waiting.claim)).map(|waiting| waiting.key)
+    }
+
+    /// True when logins of this one's user and peer are more than half of what the peer may have.
+    fn is_flooded(&self, waiting: &Waiting<P>) -> bool {
+        waiting
+            .user
+            .is_some_and(|user| self.logins_of(user, waiting.peer).count() > self.limits.per_address / 2)
+    }
+
+    fn logins_of(&self, user: Option<usize>, peer: P) -> impl Iterator<Item = &Waiting<P>> {
+        self.waiting.iter().filter(move |waiting| waiting.peer == peer && waiting.user == Some(user))
     }
 
     /// At an endpoint that asks for no credentials, whose clients are counted by another one of these: the oldest client of
@@ -113,7 +145,12 @@ impl<P: Copy + Eq> PreLogin<P> {
 
     /// The peer that has the most connections, of equal ones the first.
     fn crowd(&self) -> Option<(P, usize)> {
-        self.peers.iter().rev().max_by_key(|(_, count)| *count).copied()
+        self.largest(|peer| peer.count)
+    }
+
+    /// The peer of the largest count, of equal ones the first.
+    fn largest(&self, count: impl Fn(&Peer<P>) -> usize) -> Option<(P, usize)> {
+        self.peers.iter().rev().map(|peer| (peer.peer, count(peer))).max_by_key(|(_, count)| *count)
     }
 
     /// Adds a connection that was accepted now.
@@ -123,29 +160,53 @@ impl<P: Copy + Eq> PreLogin<P> {
     pub fn admit(&mut self, now: Nanos, key: u64, peer: P) {
         assert!(self.waiting.len() < self.limits.connections, "the victim was removed before");
         let deadline = now + self.limits.deadline;
-        self.waiting.push(Waiting { key, peer, deadline, claim: Claim::Silent });
-        match self.peers.iter_mut().find(|(known, _)| *known == peer) {
-            Some((_, count)) => *count += 1,
-            None => self.peers.push((peer, 1)),
+        self.waiting.push(Waiting { key, peer, deadline, claim: Claim::Silent, user: None });
+        match self.peers.iter_mut().find(|known| known.peer == peer) {
+            Some(known) => known.count += 1,
+            None => self.peers.push(Peer { peer, count: 1, trusted: 0 }),
         }
     }
 
-    /// The login of a connection has come; its answer is put off until `answered_at`. Its deadline begins there. With
-    /// `is_trusted` the user's password was right from there before, and others' logins do not take its place.
-    pub fn postpone(&mut self, key: u64, answered_at: Nanos, is_trusted: bool) {
-        if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.key == key) {
-            waiting.claim = if is_trusted { Claim::Trusted } else { Claim::Asked };
-            waiting.deadline = answered_at + self.limits.deadline;
+    /// A connection is answered at `answered_at` and not before: its deadline begins there.
+    pub fn postpone(&mut self, key: u64, answered_at: Nanos) {
+        self.claim(key, Claim::Asked, None, answered_at);
+    }
+
+    /// The same, where the login of a user, or of a name that no user has, has come. With `is_trusted` the user's password
+    /// was right from there before, and others' logins do not take its place. This holds for as many logins of one user as
+    /// half of what the peer may have: most of more are guesses.
+    pub fn postpone_login(&mut self, key: u64, user: Option<usize>, answered_at: Nanos, is_trusted: bool) {
+        let Some(peer) = self.waiting.iter().find(|waiting| waiting.key == key).map(|waiting| waiting.peer)
+        else {
+            return;
+        };
+        let others = self.logins_of(user, peer).filter(|other| other.key != key);
+        let trusted = others.filter(|other| other.claim == Claim::Trusted).count();
+        let is_trusted = is_trusted && trusted < self.limits.per_address.div_ceil(2);
+        let claim = if is_trusted { Claim::Trusted } else { Claim::Asked };
+        self.claim(key, claim, Some(user), answered_at);
+    }
+
+    fn claim(&mut self, key: u64, claim: Claim, user: Option<Option<usize>>, answered_at: Nanos) {
+        let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.key == key) else { return };
+        if let Some(peer) = self.peers.iter_mut().find(|peer| peer.peer == waiting.peer) {
+            peer.trusted -= usize::from(waiting.claim == Claim::Trusted);
+            peer.trusted += usize::from(claim == Claim::Trusted);
         }
+        waiting.claim = claim;
+        waiting.user = user;
+        waiting.deadline = answered_at + self.limits.deadline;
     }
 
     /// The connection has logged in or is closed; true when it had not logged in before.
     pub fn remove(&mut self, key: u64) -> bool {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.key == key) else { return false };
-        let peer = self.waiting.remove(place).peer;
-        if let Some(place) = self.peers.iter().position(|(known, _)| *known == peer) {
-            self.peers[place].1 -= 1;
-            if self.peers[place].1 == 0 {
+        let Waiting { peer, claim, .. } = self.waiting.remove(place);
+        if let Some(place) = self.peers.iter().position(|known| known.peer == peer) {
+            let known = &mut self.peers[place];
+            known.count -= 1;
+            known.trusted -= usize::from(claim == Claim::Trusted);
+            if known.count == 0 {
                 self.peers.remove(place);
             }
         }
@@ -177,7 +238,7 @@ impl<P: Copy + Eq> PreLogin<P> {
     }
 
     fn count_of(&self, peer: P) -> usize {
-        self.peers.iter().find(|(known, _)| *known == peer).map_or(0, |(_, count)| *count)
+        self.peers.iter().find(|known| known.peer == peer).map_or(0, |known| known.count)
     }
 }
 
@@ -226,7 +287,7 @@ mod tests {
     fn a_login_that_came_stays_longer_than_silence() {
         let mut waiting = PreLogin::new(LIMITS);
         (0..4).for_each(|key| assert_eq!(arrive(&mut waiting, key, 'a'), None));
-        waiting.postpone(0, NOW + Nanos::from_secs(3), false);
+        waiting.postpone_login(0, None, NOW + Nanos::from_secs(3), false);
         assert_eq!(arrive(&mut waiting, 4, 'a'), Some(1));
         assert_eq!(waiting.expired(NOW + Nanos(4_999_999_999)), None);
         let end = NOW + LIMITS.deadline;
@@ -237,14 +298,65 @@ mod tests {
         }
         assert_eq!(expired, [2, 3, 4]);
         assert_eq!(waiting.expired(end + Nanos::from_secs(3)), Some(0));
-        waiting.postpone(1, NOW, false);
+        waiting.postpone(1, NOW);
         assert!(!waiting.remove(1), "it is closed");
         let mut asked = PreLogin::new(LIMITS);
         (0..4).for_each(|key| {
             arrive(&mut asked, key, 'a');
-            asked.postpone(key, NOW, key == 0);
+            asked.postpone_login(key, Some(key as usize), NOW, key == 0);
         });
         assert_eq!(asked.victim('a'), Some(1), "where all have asked the oldest that is not trusted");
+    }
+
+    #[test]
+    fn a_trusted_login_stays_while_there_are_others() {
+        let mut waiting = PreLogin::new(LIMITS);
+        arrive(&mut waiting, 1, 'a');
+        waiting.postpone_login(1, Some(0), NOW, true);
+        // One connection of each address, silent or with a login that is not trusted.
+        for (key, peer) in (2..500).zip(('b'..='z').cycle()) {
+            assert_ne!(arrive(&mut waiting, key, peer), Some(1));
+            if key % 2 == 0 {
+                waiting.postpone_login(key, Some(0), NOW, false);
+            }
+        }
+        // Nor for its own address.
+        let closed: Vec<_> = (500..520).filter_map(|key| arrive(&mut waiting, key, 'a')).collect();
+        assert!(waiting.contains(1) && !closed.contains(&1));
+        // Where there are none but trusted ones, the oldest of the address that has the most gives way.
+        let mut trusted = PreLogin::new(LIMITS);
+        for (key, peer) in [(1, 'a'), (2, 'a'), (3, 'b'), (4, 'b'), (5, 'b'), (6, 'c')] {
+            arrive(&mut trusted, key, peer);
+            trusted.postpone_login(key, Some(key as usize), NOW, true);
+        }
+        assert_eq!(arrive(&mut trusted, 7, 'd'), Some(3));
+        assert_eq!(arrive(&mut trusted, 8, 'e'), Some(7), "one that is not trusted");
+    }
+
+    /// A guesser at the client's own address.
+    #[test]
+    fn of_a_flood_of_one_users_logins_the_newest_give_way() {
+        for is_trusted in [false, true] {
+            let mut waiting = PreLogin::new(LIMITS);
+            arrive(&mut waiting, 1, 'a');
+            waiting.postpone_login(1, Some(0), NOW, is_trusted);
+            arrive(&mut waiting, 2, 'a');
+            for key in 3..100 {
+                let closed = arrive(&mut waiting, key, 'a');
+                waiting.postpone_login(key, Some(0), NOW, is_trusted);
+                assert!(closed.is_none_or(|closed| closed == key - 1), "{closed:?} for {key}");
+            }
+            assert!(waiting.contains(1) && waiting.contains(2), "the first login, and a silent client");
+            // Others' logins from there, and other addresses, find their places.
+            arrive(&mut waiting, 100, 'a');
+            waiting.postpone_login(100, Some(1), NOW, false);
+            arrive(&mut waiting, 101, 'a');
+            assert!(waiting.contains(100));
+            assert_eq!(
+                [(102, 'b'), (103, 'c')].map(|(key, peer)| arrive(&mut waiting, key, peer)),
+                [None; 2]
+            );
+        }
     }
 
     #[test]

@@ -338,8 +338,8 @@ impl Door {
 
     /// A caller is judged at this time and not before: its deadline begins there. With `is_trusted` its password was right
     /// before, and others' logins do not take its place.
-    pub fn postpone(&mut self, login: LoginId, at: Nanos, is_trusted: bool) {
-        self.handshakes.postpone(login, at, is_trusted);
+    pub fn postpone(&mut self, login: LoginId, user: Option<usize>, at: Nanos, is_trusted: bool) {
+        self.handshakes.postpone(login, user, at, is_trusted);
     }
 
     /// Does not let a caller in. `retry_after` is for a ban; otherwise zero.

@@ -50,13 +50,8 @@ impl Front {
             }
         };
         let asked = auth.scope.map(|scope| Scope::parse(&scope.to_cow())).unwrap_or_default();
-        // A token that renews is nothing that can be guessed.
         let is_renewal = auth.grant_type == GrantType::RefreshToken;
         let named = auth.client_id.filter(|_| !is_renewal).and_then(|id| self.key_named(&id.to_cow()));
-        if !is_renewal && !self.may_log_on(number, named) {
-            self.counters.logins_refused.add(1);
-            return Err(self.send_away(number));
-        }
         let found = match auth.grant_type {
             GrantType::ClientCredentials => self.by_credentials(&auth),
             GrantType::ClientSignature => self.by_signature(&auth),
@@ -82,22 +77,6 @@ impl Front {
             None => allowed.narrowed(&asked),
         };
         self.grant(number, key, scope, auth.state)
-    }
-
-    /// Whether a secret is looked at: always where the one of the key that is named was right before, whoever else tries there;
-    /// elsewhere unless the address has tried too often in vain as that key, or without naming one.
-    pub(super) fn may_log_on(&mut self, number: u64, named: Option<usize>) -> bool {
-        let now = self.now();
-        let Some(peer) = self.connections.get(&number).map(|connection| connection.peer) else { return true };
-        named.is_some_and(|key| self.trusted.contains(key, peer))
-            || self.peers.has_any(peer, PublicPool::RefusedLogin(named), now)
-    }
-
-    /// The secret of a key was right.
-    pub(super) fn trust(&mut self, number: u64, key: usize) {
-        if let Some(connection) = self.connections.get(&number) {
-            self.trusted.record(key, connection.peer);
-        }
     }
 
     /// Gives out tokens, and lets the connection act for the account.
@@ -424,6 +403,18 @@ impl Front {
         Ok(None)
     }
 
+    /// The key that an `Authorization` header of HTTP names, if it names one; `None` for a token, which is nothing that can be
+    /// guessed.
+    pub(super) fn key_of_header(&self, header: &str) -> Option<Option<usize>> {
+        let (kind, rest) = parts_of(header);
+        match kind.as_str() {
+            "bearer" => None,
+            "basic" => Some(basic_of(rest).and_then(|(id, _)| self.key_named(&id))),
+            "deri-hmac-sha256" => Some(part_of(rest, "id").and_then(|id| self.key_named(id))),
+            _ => Some(None),
+        }
+    }
+
     /// Whom an `Authorization` header of HTTP stands for. What is refused takes credits.
     pub(super) fn authorize_http(
         &mut self,
@@ -432,20 +423,9 @@ impl Front {
         connection: u64,
         signed: HttpRequest<'_>,
     ) -> Result<(), Fault> {
-        let (kind, rest) = header.split_once(' ').unwrap_or((header, ""));
-        let (kind, rest) = (kind.to_ascii_lowercase(), rest.trim());
-        let basic = if kind == "basic" { basic_of(rest) } else { None };
-        let named = match kind.as_str() {
-            "basic" => basic.as_ref().and_then(|(id, _)| self.key_named(id)),
-            "deri-hmac-sha256" => part_of(rest, "id").and_then(|id| self.key_named(id)),
-            _ => None,
-        };
-        // A token is nothing that can be guessed.
-        let outcome = match kind == "bearer" || self.may_log_on(number, named) {
-            true => self.act_for(number, (&kind, rest), basic, named, (signed, connection)),
-            false => Err(ErrorCode::TooManyRequests.into()),
-        };
-        outcome.map_err(|fault| {
+        let (kind, rest) = parts_of(header);
+        let named = self.key_of_header(header).flatten();
+        self.act_for(number, (&kind, rest), named, (signed, connection)).map_err(|fault| {
             let charged = self.charge_refused(number, PublicPool::RefusedLogin(named));
             charged.err().unwrap_or(fault)
         })
@@ -456,7 +436,6 @@ impl Front {
         &mut self,
         number: u64,
         (kind, rest): (&str, &str),
-        basic: Option<(String, String)>,
         named: Option<usize>,
         (signed, connection): (HttpRequest<'_>, u64),
     ) -> Result<(), Fault> {
@@ -470,7 +449,7 @@ impl Front {
                 (grant.account, grant.scope.clone())
             }
             "basic" => {
-                let (_, secret) = basic.ok_or_else(unauthorized)?;
+                let (_, secret) = basic_of(rest).ok_or_else(unauthorized)?;
                 let key = named.filter(|key| self.is_secret(*key, &secret)).ok_or_else(unknown)?;
                 self.trust(number, key);
                 (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
@@ -505,6 +484,12 @@ impl Front {
         }
         Ok(())
     }
+}
+
+/// Kind, in lower case, and the rest of an `Authorization` header.
+fn parts_of(header: &str) -> (String, &str) {
+    let (kind, rest) = header.split_once(' ').unwrap_or((header, ""));
+    (kind.to_ascii_lowercase(), rest.trim())
 }
 
 /// Id and secret as `Basic` has them.

@@ -74,6 +74,8 @@ impl Front {
         // A login is paid by the account, once it is known.
         if method != Method::Auth {
             self.charge(number, caller, pool)?;
+        } else if self.put_off_auth(request, frame, to)? {
+            return Ok(None);
         }
         let Some(account) = caller.filter(|_| method.is_private()) else {
             return self.call_public(number, request);

@@ -9,6 +9,7 @@ use tickpath_deribit::text::Text;
 
 use super::Front;
 use super::peers::PublicPool;
+use super::waiting_logins::Shown;
 use crate::connection::Frame;
 use crate::fault::Fault;
 use crate::json::Object;
@@ -34,10 +35,59 @@ pub struct HttpCall<'a> {
     pub body: &'a [u8],
 }
 
+/// The same, kept while its login waits.
+pub(super) struct KeptCall {
+    connection: u64,
+    query: Vec<(String, String)>,
+    authorization: Option<String>,
+    method: String,
+    target: String,
+    path: String,
+    body: Vec<u8>,
+}
+
+impl KeptCall {
+    fn of(call: &HttpCall<'_>) -> KeptCall {
+        KeptCall {
+            connection: call.connection,
+            query: call.query.clone(),
+            authorization: call.authorization.map(str::to_owned),
+            method: call.method.to_owned(),
+            target: call.target.to_owned(),
+            path: call.path.to_owned(),
+            body: call.body.to_vec(),
+        }
+    }
+
+    pub(super) fn as_call(&self) -> HttpCall<'_> {
+        HttpCall {
+            connection: self.connection,
+            method: &self.method,
+            target: &self.target,
+            path: &self.path,
+            query: self.query.clone(),
+            authorization: self.authorization.as_deref(),
+            body: &self.body,
+        }
+    }
+}
+
 impl Front {
     /// A request over HTTP on a connection of its own number; its reply is the next frame.
     pub fn handle_http(&mut self, number: u64, call: &HttpCall<'_>, now_us: u64) {
         self.now_us = now_us;
+        if let Some(named) = call.authorization.and_then(|header| self.key_of_header(header)) {
+            match self.put_off(number, named, || Shown::Http(KeptCall::of(call))) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(fault) => return self.refuse_http(number, fault),
+            }
+        }
+        self.do_http(number, call);
+    }
+
+    /// Does what a request asks whose login is not put off, or not any more.
+    pub(super) fn do_http(&mut self, number: u64, call: &HttpCall<'_>) {
         if let Some(header) = call.authorization {
             let signed = HttpRequest { method: call.method, uri: call.target, body: call.body };
             if let Err(fault) = self.authorize_http(number, header, call.connection, signed) {
@@ -57,7 +107,7 @@ impl Front {
                 && !call.body.is_empty()
                 && call.path.starts_with(BASE.trim_end_matches('/')) =>
             {
-                self.handle_frame(number, call.body, now_us);
+                self.handle_frame(number, call.body, self.now_us);
             }
             Some(method) => {
                 let frame = request_of(method, &call.query);

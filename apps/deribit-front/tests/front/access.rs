@@ -164,8 +164,8 @@ fn tokens_are_kept_in_bounded_room() {
     assert!(venue.tokens.len() < 10_000, "the expired are gone: {}", venue.tokens.len());
 }
 
-/// Error of a request over HTTP with anna's id and secret.
-fn basic(venue: &mut Venue) -> Value {
+/// A request over HTTP with anna's id and secret.
+fn send_basic(venue: &mut Venue) -> u64 {
     let number = venue.front.open(Transport::Http, venue.now_us);
     let path = "/api/v2/private/get_positions";
     let call = HttpCall {
@@ -178,39 +178,111 @@ fn basic(venue: &mut Venue) -> Value {
         body: b"",
     };
     venue.front.handle_http(number, &call, venue.now_us);
+    number
+}
+
+/// Its error.
+fn basic(venue: &mut Venue) -> Value {
+    let number = send_basic(venue);
     let reply = venue.frames(number).remove(0);
     venue.front.close(number, venue.now_us);
     reply["error"]["code"].clone()
 }
 
+fn credentials(id: &str, secret: &str) -> Value {
+    json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": secret })
+}
+
+/// A login from an address of this machine, and its reply; none where it waits.
+fn guess(venue: &mut Venue, id: &str, secret: &str) -> (u64, Value) {
+    let number = venue.connect();
+    let reply = venue.call(number, "public/auth", credentials(id, secret));
+    (number, reply["error"]["code"].clone())
+}
+
+/// So many logins of anna fail as do not wait.
+fn fail_20_times(venue: &mut Venue) {
+    for _ in 0..20 {
+        assert_eq!(guess(venue, "anna", "wrong").1, json!(13_004));
+    }
+}
+
+/// Time between two checks.
+const CHECK_US: u64 = 500_000;
+
 #[test]
-fn an_address_that_guesses_keys_is_not_told_of_the_right_one() {
+fn where_an_address_guesses_a_key_the_right_secret_waits_and_is_not_refused() {
     let mut venue = Venue::new();
     let elsewhere = Ipv4Addr::new(192, 0, 2, 1);
     let known = venue.front.open_from(elsewhere, Transport::WebSocket, venue.now_us);
     let granted = login(&mut venue, known, "anna", "session:desk");
-    let with = |secret: &str| json!({ "grant_type": "client_credentials", "client_id": "anna", "client_secret": secret });
-    let guess = |venue: &mut Venue, secret: &str| {
-        let number = venue.connect();
-        venue.refused(number, "public/auth", with(secret))
-    };
-    let wrong: Vec<i64> = (0..22).map(|_| guess(&mut venue, "wrong")).collect();
-    assert_eq!((&wrong[..20], &wrong[20..]), (&[13_004; 20][..], &[10_028; 2][..]));
-    assert_eq!(guess(&mut venue, "anna-secret"), 10_028, "the right one is told no more");
+    fail_20_times(&mut venue);
+    let late = ["wrong", "anna-secret", "wrong"].map(|secret| {
+        let (number, reply) = guess(&mut venue, "anna", secret);
+        assert_eq!(reply, Value::Null, "put off");
+        assert!(venue.front.is_login_waiting(number));
+        number
+    });
+    let mut fix = Client::login_as(&mut venue, "anna", "late", |_| {});
+    let http = send_basic(&mut venue);
+    assert!(!fix.got.is_up && fix.got.logout.is_none() && venue.frames(http).is_empty());
     // Keys of others on the same machine are looked at as ever, and so is theirs who have logged in.
     venue.login("bert");
     assert!(Client::login(&mut venue, "bert").got.is_up);
-    assert!(!Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
-    assert_eq!(basic(&mut venue), json!(10_028));
     // Who has shown elsewhere who he is goes on, renews, and logs in again.
     let again = venue.front.open_from(elsewhere, Transport::WebSocket, venue.now_us);
     login(&mut venue, again, "anna", "");
     venue.ok(known, "private/get_positions", json!({}));
     let renewal = json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
     venue.ok(known, "public/auth", renewal);
-    venue.wait(1_000_000);
-    assert_eq!(basic(&mut venue), Value::Null);
+    // In the order in which they came; behind the right one none waits.
+    venue.wait(CHECK_US);
+    assert_eq!(venue.frames(late[0])[0]["error"]["code"], 13_004);
+    assert!(venue.front.is_login_waiting(late[1]));
+    venue.wait(CHECK_US);
+    assert_eq!(venue.frames(late[1])[0]["result"]["token_type"], "bearer");
+    assert!(!venue.front.is_login_waiting(late[2]) && !venue.frames(late[2]).is_empty());
+    fix.pump(&mut venue);
+    assert!(fix.got.is_up);
+    let reply = venue.frames(http).remove(0);
+    assert!(reply.get("result").is_some(), "{reply}");
+    venue.ok(late[1], "private/get_positions", json!({}));
     venue.login("anna");
+}
+
+#[test]
+fn as_many_logins_wait_as_may_and_one_that_is_gone_gives_way() {
+    let mut venue = Venue::new();
+    fail_20_times(&mut venue);
+    let waiting: Vec<u64> = (0..16).map(|_| guess(&mut venue, "anna", "wrong").0).collect();
+    assert_eq!(guess(&mut venue, "anna", "anna-secret").1, json!(10_028));
+    let mut fix = Client::login_as(&mut venue, "anna", "late", |_| {});
+    fix.pump(&mut venue);
+    assert_eq!(fix.got.logout.as_deref(), Some("too_many_requests"));
+    for number in &waiting[1..] {
+        venue.front.close(*number, venue.now_us);
+    }
+    let (anna, reply) = guess(&mut venue, "anna", "anna-secret");
+    assert_eq!(reply, Value::Null);
+    venue.wait(CHECK_US);
+    venue.wait(CHECK_US);
+    venue.ok(anna, "private/get_positions", json!({}));
+    assert_eq!(venue.front.counters().logins_delayed.read(), 17);
+}
+
+#[test]
+fn a_secret_that_was_right_before_a_restart_does_not_wait_after_it() {
+    let mut venue = Venue::new();
+    venue.login("anna");
+    assert!(venue.front.poll_trusted().is_some() && venue.front.poll_trusted().is_none());
+    let mut venue = venue.restarted(Vec::new());
+    assert!(venue.front.poll_trusted().is_none(), "it is written");
+    fail_20_times(&mut venue);
+    assert_eq!(guess(&mut venue, "anna", "wrong").1, json!(10_028), "checked, and wrong");
+    venue.login("anna");
+    assert_eq!(basic(&mut venue), Value::Null);
+    assert!(Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
+    assert!(venue.front.recall_trusted(b"?").is_err());
 }
 
 #[test]
@@ -266,17 +338,13 @@ fn logins_without_end_cost_the_account() {
 #[test]
 fn names_that_no_key_has_are_guessed_at_nobodys_cost() {
     let mut venue = Venue::new();
-    let guess = |venue: &mut Venue, id: &str| {
-        let number = venue.connect();
-        let with = json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": "x" });
-        venue.refused(number, "public/auth", with)
-    };
     for number in 0..20 {
-        assert_eq!(guess(&mut venue, &format!("nobody-{number}")), 13_004);
+        assert_eq!(guess(&mut venue, &format!("nobody-{number}"), "x").1, json!(13_004));
     }
-    assert_eq!(guess(&mut venue, "another"), 10_028, "all of them together");
+    let (waiting, reply) = guess(&mut venue, "another", "x");
+    assert!(reply.is_null() && venue.front.is_login_waiting(waiting), "all of them together");
     venue.login("anna");
-    assert_eq!(guess(&mut venue, "bert"), 13_004);
+    assert_eq!(guess(&mut venue, "bert", "x").1, json!(13_004));
 }
 
 #[test]

@@ -208,7 +208,7 @@ impl AdminSocket {
         while !connection.is_waiting
             && let Some(line) = connection.take_line()
         {
-            self.places.postpone(connection.id, now + STAY_MAX, false);
+            self.places.postpone(connection.id, now + STAY_MAX);
             match parse(&line, &self.instruments, &self.view) {
                 Ok(Request::Status) => {
                     let mut status = protocol::status(&self.view, &self.instruments);

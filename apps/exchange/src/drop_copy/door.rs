@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use tickpath_admission::{LoginGuard, LoginPolicy, PreLogin, PreLoginLimits};
+use tickpath_admission::{LoginGuard, PreLogin, PreLoginLimits};
 use tickpath_agent::{WaitSet, Waker};
 use tickpath_journal::{OpenError, Storage};
+use tickpath_lockfree::spsc;
 use tickpath_matching::CodecError;
 use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, Copy};
 use tickpath_nasdaq::soupbintcp::{
@@ -19,7 +20,7 @@ use super::readers::{ReaderUser, enlist, find, nobody};
 use super::reading::{Reading, Source};
 use super::store::{CopyStore, Entry, Place, Watched, count};
 use super::{DropCopyCounters, DropCopySettings};
-use crate::login::Password;
+use crate::login::{Password, TrustedLogin};
 use crate::roster::Roster;
 use crate::soup_link::{Hangup, SoupLink};
 
@@ -75,7 +76,8 @@ pub(crate) struct Wiring<S: Storage> {
     pub(crate) durable: tickpath_journal::DurableView,
     pub(crate) session: Session,
     pub(crate) users: Roster,
-    pub(crate) login: LoginPolicy,
+    pub(crate) guard: LoginGuard<Ipv4Addr>,
+    pub(crate) trusted: spsc::Producer<TrustedLogin>,
     pub(crate) pre_login: PreLoginLimits,
     pub(crate) counters: Arc<DropCopyCounters>,
 }
@@ -97,6 +99,8 @@ pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
     /// What the password of a name that nobody has is checked against.
     nobody: Option<Password>,
     guard: LoginGuard<Ipv4Addr>,
+    /// Where logins are kept that are trusted over a restart.
+    trusted: spsc::Producer<TrustedLogin>,
     live: Option<Live<S>>,
     /// The log read again for one reader; others wait.
     rewind: Option<Rewind<S>>,
@@ -169,7 +173,8 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         network: &N,
         wiring: Wiring<S>,
     ) -> Result<Self, NetError> {
-        let Wiring { storage, log_session, durable, session, users, login, pre_login, counters } = wiring;
+        let Wiring { storage, log_session, durable, session, users, guard, trusted, pre_login, counters } =
+            wiring;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), settings.address, buffers)?;
         let places = settings.max_connections + pre_login.connections;
@@ -186,7 +191,8 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             readers_max: settings.max_connections,
             readers,
             nobody: nobody(&users),
-            guard: LoginGuard::new(login, users.room()),
+            guard,
+            trusted,
             users,
             live: None,
             rewind: None,
@@ -374,7 +380,8 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         let user = find(&self.readers, &request.username);
         let peer = *connection.link.tcp.peer_address().ip();
         let at = now + self.guard.delay(now, user, peer);
-        self.pre_login.postpone(place as u64, at, self.guard.is_trusted(user, peer));
+        let is_trusted = self.guard.is_trusted(user, peer);
+        self.pre_login.postpone_login(place as u64, user, at, is_trusted);
         connection.login = Some(PendingLogin { request, verdict: Verdict::PutOff(at) });
     }
 
@@ -386,7 +393,10 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
         let is_right = known.is_some_and(|known| known.is(&request.password));
         match user.filter(|_| is_right) {
             Some(user) => {
-                self.guard.record_success(user, peer);
+                if self.guard.record_success(user, peer) {
+                    // One that finds no room is trusted until the venue stops.
+                    let _ = self.trusted.try_push((user as u32, peer));
+                }
                 Verdict::Right(user)
             }
             None => {
@@ -412,7 +422,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
                 Some(outcome) => outcome,
                 None => {
                     // Its turn comes when the log has been read again for another one.
-                    self.pre_login.postpone(place as u64, now + REWIND_PATIENCE, true);
+                    self.pre_login.postpone_login(place as u64, Some(reader), now + REWIND_PATIENCE, true);
                     if let Some(connection) = self.connections[place].as_mut() {
                         connection.login = Some(login);
                     }

@@ -29,11 +29,14 @@ use tickpath_net::Network;
 use tickpath_types::Nanos;
 
 use crate::drop_copy::{DropCopyDoor, DropCopyError};
+use crate::login::TrustedLogins;
 
 /// How long the follower's thread rests when it has read all there is.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
 /// Rest of the drop copies' thread after its latest work.
 const COPY_INTERVAL: Nanos = Nanos::from_millis(1);
+/// How often trusted logins are written, where there are new ones.
+const TRUST_INTERVAL: Duration = Duration::from_secs(1);
 /// How long readers of drop copies have for what there is when the venue stops.
 const COPIES_TIMEOUT: Nanos = Nanos::from_secs(2);
 
@@ -67,14 +70,65 @@ pub struct VenueJournal {
     disk: Box<dyn Disk>,
     follower: Option<Box<dyn Follow>>,
     drop_copy: Option<Box<dyn CopyDoor>>,
+    trusted: Option<Box<dyn Trust>>,
     counters: Arc<JournalCounters>,
 }
 
 /// The threads of a venue's journal. Dropped, they end; what was answered is in the log by then.
 pub struct JournalThreads {
+    // In the order of their ends.
+    _follower: Option<Periodic>,
+    _trusted: Option<Periodic>,
     _disk: WorkerThread,
-    follower: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
     drop_copy: Option<(StopSignal, JoinHandle<()>)>,
+}
+
+/// A thread that works again and again, and once more after it was told to stop. Dropped, it ends.
+struct Periodic {
+    stop: Arc<AtomicBool>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Periodic {
+    /// `work` returns the time until the next one, and ends the thread by `None`.
+    fn start(
+        name: &str,
+        mut work: impl FnMut() -> Option<Duration> + Send + 'static,
+    ) -> io::Result<Periodic> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let handle = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            loop {
+                // Noted before the last work.
+                let is_last = stopped.load(Ordering::Acquire);
+                match work() {
+                    Some(rest) if !is_last => thread::park_timeout(rest),
+                    _ => return,
+                }
+            }
+        })?;
+        Ok(Periodic { stop, handle: Some(handle) })
+    }
+}
+
+impl Drop for Periodic {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(handle) = self.handle.take() {
+            handle.thread().unpark();
+            handle.join().ok(); // a panic there has been told there
+        }
+    }
+}
+
+trait Trust: Send {
+    fn run_once(&mut self) -> io::Result<usize>;
+}
+
+impl<S: Storage> Trust for TrustedLogins<S> {
+    fn run_once(&mut self) -> io::Result<usize> {
+        TrustedLogins::run_once(self)
+    }
 }
 
 trait Disk: Send {
@@ -158,7 +212,7 @@ impl VenueJournal {
         counters: Arc<JournalCounters>,
     ) -> VenueJournal {
         let follower = follower.map(|follower| -> Box<dyn Follow> { Box::new(follower) });
-        VenueJournal { recovery, disk: Box::new(worker), follower, drop_copy: None, counters }
+        VenueJournal { recovery, disk: Box::new(worker), follower, drop_copy: None, trusted: None, counters }
     }
 
     pub(crate) fn with_drop_copy<S: Storage, N: Network>(
@@ -169,6 +223,11 @@ impl VenueJournal {
         self
     }
 
+    pub(crate) fn with_trusted_logins<S: Storage>(mut self, trusted: TrustedLogins<S>) -> VenueJournal {
+        self.trusted = Some(Box::new(trusted));
+        self
+    }
+
     /// Starts the threads.
     ///
     /// # Errors
@@ -176,25 +235,25 @@ impl VenueJournal {
     pub fn start(self) -> io::Result<JournalThreads> {
         let disk = self.disk.start()?;
         let start = |mut follower: Box<dyn Follow>| {
-            let stop = Arc::new(AtomicBool::new(false));
-            let (stopped, counters) = (Arc::clone(&stop), self.counters);
-            let handle = thread::Builder::new().name("snapshots".to_owned()).spawn(move || {
-                while !stopped.load(Ordering::Acquire) {
-                    match follower.run_once() {
-                        Ok(0) => thread::park_timeout(FOLLOW_INTERVAL),
-                        Ok(_) => {}
-                        Err(error) => {
-                            counters.snapshot_errors.add(1);
-                            if error.is_final() {
-                                return;
-                            }
-                        }
-                    }
+            let counters = self.counters;
+            Periodic::start("snapshots", move || match follower.run_once() {
+                Ok(0) => Some(FOLLOW_INTERVAL),
+                Ok(_) => Some(Duration::ZERO),
+                Err(error) => {
+                    counters.snapshot_errors.add(1);
+                    (!error.is_final()).then_some(Duration::ZERO)
                 }
-            })?;
-            Ok::<_, io::Error>((stop, handle))
+            })
         };
         let follower = self.follower.map(start).transpose()?;
+        // What cannot be written now is tried again, and costs nothing but trust.
+        let start = |mut trusted: Box<dyn Trust>| {
+            Periodic::start("trusted-logins", move || {
+                trusted.run_once().ok();
+                Some(TRUST_INTERVAL)
+            })
+        };
+        let trusted = self.trusted.map(start).transpose()?;
         let start = |door: Box<dyn CopyDoor>| {
             let stop = StopSignal::new();
             let stopped = stop.clone();
@@ -204,7 +263,8 @@ impl VenueJournal {
             let copies = thread::Builder::new().name("drop-copy".to_owned());
             Ok::<_, io::Error>((stop, copies.spawn(move || serve_copies(door, rest, &stopped))?))
         };
-        Ok(JournalThreads { _disk: disk, follower, drop_copy: self.drop_copy.map(start).transpose()? })
+        let drop_copy = self.drop_copy.map(start).transpose()?;
+        Ok(JournalThreads { _disk: disk, _follower: follower, _trusted: trusted, drop_copy })
     }
 
     /// Does one piece of the disk's work in the caller's thread, in place of [`VenueJournal::start`]; 0 when there is
@@ -221,6 +281,14 @@ impl VenueJournal {
         self.follower.as_mut().map_or(Ok(0), |follower| follower.run_once())
     }
 
+    /// Writes which logins are trusted, in the caller's thread, where there are new ones; returns how many.
+    ///
+    /// # Errors
+    /// What the system says; the next call tries again.
+    pub fn keep_trusted_logins(&mut self) -> io::Result<usize> {
+        self.trusted.as_mut().map_or(Ok(0), |trusted| trusted.run_once())
+    }
+
     /// Does one run of the drop copies' work in the caller's thread; 0 when there is none.
     ///
     /// # Errors
@@ -232,14 +300,9 @@ impl VenueJournal {
 
 impl Drop for JournalThreads {
     fn drop(&mut self) {
-        if let Some((stop, handle)) = self.follower.take() {
-            stop.store(true, Ordering::Release);
-            handle.thread().unpark();
-            handle.join().ok(); // a panic there has been told there
-        }
         if let Some((stop, handle)) = self.drop_copy.take() {
             stop.stop();
-            handle.join().ok(); // as above
+            handle.join().ok(); // a panic there has been told there
         }
     }
 }

@@ -11,7 +11,7 @@ use tickpath_nasdaq::soupbintcp::Password;
 use super::password::{has_hash, hash_password};
 use crate::roster::Roster;
 
-/// Logins that may wait to be checked; a further one is put off until there is room.
+/// Logins that may wait to be checked, trusted ones and others each; a further one is put off until there is room.
 pub(crate) const QUEUE_CAPACITY: usize = 64;
 /// How long the thread sleeps at most when nobody wakes it.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
@@ -23,7 +23,17 @@ struct Check {
     place: u32,
     /// The user's place in the roster; `None` for one that there is not.
     user: Option<u32>,
+    queue: Queue,
     password: [u8; 10],
+}
+
+/// Where a login waits: trusted ones behind trusted ones alone, so that guesses do not delay them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// The user's password was right from there before.
+    Trusted,
+    /// All others.
+    Other,
 }
 
 /// What became of it.
@@ -33,6 +43,8 @@ pub(crate) struct CheckAnswer {
     pub(crate) id: u64,
     /// The connection, as submitted.
     pub(crate) place: usize,
+    /// Where it waited.
+    pub(crate) queue: Queue,
     /// Whether the password was the user's.
     pub(crate) is_right: bool,
 }
@@ -43,15 +55,16 @@ pub(crate) struct CheckAnswer {
 /// taking answers waits or allocates.
 pub(crate) struct LoginChecker {
     thread: Option<CheckerThread>,
-    waiting: usize,
+    /// In each queue.
+    waiting: [usize; 2],
     next_id: u64,
     /// Wakes the thread that takes the answers, where it sleeps.
     waker: Option<Waker>,
 }
 
-/// The thread, and the two rings to it and back. Where it never gets to a [`LoginChecker`] it ends by itself.
+/// The thread, the rings of both queues to it, and one back. Where it never gets to a [`LoginChecker`] it ends by itself.
 pub(crate) struct CheckerThread {
-    checks: spsc::Producer<Check>,
+    checks: [spsc::Producer<Check>; 2],
     answers: spsc::Consumer<CheckAnswer>,
     thread: Thread,
     handle: JoinHandle<()>,
@@ -64,7 +77,7 @@ impl LoginChecker {
     /// The system's, when there can be no thread.
     pub(crate) fn start(users: &Roster) -> std::io::Result<LoginChecker> {
         let thread = users.has_hashes().then(|| CheckerThread::start(users.clone())).transpose()?;
-        Ok(LoginChecker { thread, waiting: 0, next_id: 1, waker: None })
+        Ok(LoginChecker { thread, waiting: [0; 2], next_id: 1, waker: None })
     }
 
     /// Goes on with a thread, where there is none yet.
@@ -90,14 +103,21 @@ impl LoginChecker {
     }
 
     /// Has a password checked, against the hash of `user` or against none that anybody has; the number of the
-    /// check. `None` when as many wait as may.
-    pub(crate) fn submit(&mut self, place: usize, user: Option<usize>, password: &Password) -> Option<u64> {
-        let thread = self.thread.as_mut().filter(|_| self.waiting < QUEUE_CAPACITY)?;
-        let user = user.map(|user| user as u32);
-        let check = Check { id: self.next_id, place: place as u32, user, password: password.to_lowercase() };
-        thread.checks.try_push(check).ok()?;
+    /// check. `None` when as many wait in that queue as may.
+    pub(crate) fn submit(
+        &mut self,
+        place: usize,
+        user: Option<usize>,
+        queue: Queue,
+        password: &Password,
+    ) -> Option<u64> {
+        let waiting = &mut self.waiting[queue as usize];
+        let thread = self.thread.as_mut().filter(|_| *waiting < QUEUE_CAPACITY)?;
+        let (user, password) = (user.map(|user| user as u32), password.to_lowercase());
+        let check = Check { id: self.next_id, place: place as u32, user, queue, password };
+        thread.checks[queue as usize].try_push(check).ok()?;
         thread.thread.unpark();
-        self.waiting += 1;
+        *waiting += 1;
         self.next_id += 1;
         Some(check.id)
     }
@@ -105,13 +125,13 @@ impl LoginChecker {
     /// True while answers are to come.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
-        self.waiting > 0
+        self.waiting != [0; 2]
     }
 
     /// The next answer, if there is one.
     pub(crate) fn poll(&mut self) -> Option<CheckAnswer> {
         let answer = self.thread.as_mut()?.answers.try_pop()?;
-        self.waiting -= 1;
+        self.waiting[answer.queue as usize] -= 1;
         Some(answer)
     }
 }
@@ -132,8 +152,10 @@ impl CheckerThread {
     /// # Errors
     /// The system's, when there can be none.
     pub(crate) fn start(users: Roster) -> std::io::Result<CheckerThread> {
-        let (checks, to_check) = spsc::channel(QUEUE_CAPACITY);
-        let (answer, answers) = spsc::channel(QUEUE_CAPACITY);
+        let (trusted, trusted_checks) = spsc::channel(QUEUE_CAPACITY);
+        let (other, other_checks) = spsc::channel(QUEUE_CAPACITY);
+        let (answer, answers) = spsc::channel(2 * QUEUE_CAPACITY);
+        let (checks, to_check) = ([trusted, other], [trusted_checks, other_checks]);
         let handle = std::thread::Builder::new()
             .name("login-checker".to_owned())
             .spawn(move || check_all(&users, to_check, answer))?;
@@ -141,14 +163,23 @@ impl CheckerThread {
     }
 }
 
-fn check_all(users: &Roster, mut to_check: spsc::Consumer<Check>, mut answers: spsc::Producer<CheckAnswer>) {
+/// The next check: of the queue of trusted logins, where there is one.
+fn next_check([trusted, other]: &mut [spsc::Consumer<Check>; 2]) -> Option<Check> {
+    trusted.try_pop().or_else(|| other.try_pop())
+}
+
+fn check_all(
+    users: &Roster,
+    mut to_check: [spsc::Consumer<Check>; 2],
+    mut answers: spsc::Producer<CheckAnswer>,
+) {
     // A hash that no password can have, so long as it is, and that takes as long to check as a user's.
     let nobody = hash_password("*nobody*").and_then(|hash| PasswordHash::parse(&hash).ok());
     let nobody = nobody.expect("eight ASCII characters are a password");
     loop {
         // In this order: what came before the end of the ring is still there.
-        let has_ended = to_check.is_disconnected();
-        let Some(Check { id, place, user, password }) = to_check.try_pop() else {
+        let has_ended = to_check.iter().any(spsc::Consumer::is_disconnected);
+        let Some(Check { id, place, user, queue, password }) = next_check(&mut to_check) else {
             if has_ended {
                 return;
             }
@@ -161,7 +192,7 @@ fn check_all(users: &Roster, mut to_check: spsc::Consumer<Check>, mut answers: s
         }
         let hash = user.and_then(|user| users.get(user as usize)?.settings.password.hash());
         let is_right = has_hash(&password, hash.unwrap_or(&nobody)) && hash.is_some();
-        let answer = CheckAnswer { id, place: place as usize, is_right };
+        let answer = CheckAnswer { id, place: place as usize, queue, is_right };
         // As many as may wait fit, so it fails only when nobody reads any more.
         if answers.try_push(answer).is_err() {
             return;
@@ -214,13 +245,13 @@ mod tests {
         let password = |text| Password::new(text).unwrap();
         let ids: Vec<u64> = [(Some(1), "SECRET"), (Some(1), "wrong"), (None, "secret"), (None, "*nobody*")]
             .into_iter()
-            .map(|(user, text)| checker.submit(9, user, &password(text)).unwrap())
+            .map(|(user, text)| checker.submit(9, user, Queue::Other, &password(text)).unwrap())
             .collect();
         let expected = [true, false, false, false];
         let expected: Vec<CheckAnswer> = ids
             .into_iter()
             .zip(expected)
-            .map(|(id, is_right)| CheckAnswer { id, place: 9, is_right })
+            .map(|(id, is_right)| CheckAnswer { id, place: 9, queue: Queue::Other, is_right })
             .collect();
         assert_eq!(answers(&mut checker), expected);
     }
@@ -229,19 +260,35 @@ mod tests {
     fn as_many_wait_as_may_and_one_more_is_not_taken() {
         let mut checker = LoginChecker::start(&roster(&[Some(cheap_hash())])).unwrap();
         let password = Password::new("secret").unwrap();
-        for _ in 0..QUEUE_CAPACITY {
-            assert!(checker.submit(0, Some(0), &password).is_some());
+        for queue in [Queue::Other, Queue::Trusted] {
+            for _ in 0..QUEUE_CAPACITY {
+                assert!(checker.submit(0, Some(0), queue, &password).is_some());
+            }
+            assert_eq!(checker.submit(0, Some(0), queue, &password), None);
         }
-        assert_eq!(checker.submit(0, Some(0), &password), None);
-        assert_eq!(answers(&mut checker).len(), QUEUE_CAPACITY);
-        assert!(checker.submit(0, Some(0), &password).is_some());
+        assert_eq!(answers(&mut checker).len(), 2 * QUEUE_CAPACITY);
+        assert!(checker.submit(0, Some(0), Queue::Other, &password).is_some());
+    }
+
+    #[test]
+    fn trusted_logins_are_checked_before_others() {
+        let ((mut trusted, trusted_checks), (mut other, other_checks)) = (spsc::channel(8), spsc::channel(8));
+        let check = |id, queue| Check { id, place: 0, user: None, queue, password: [b' '; 10] };
+        for id in 1..=3 {
+            other.try_push(check(id, Queue::Other)).ok().unwrap();
+        }
+        trusted.try_push(check(4, Queue::Trusted)).ok().unwrap();
+        let mut to_check = [trusted_checks, other_checks];
+        let order: Vec<u64> =
+            std::iter::from_fn(|| next_check(&mut to_check)).map(|check| check.id).collect();
+        assert_eq!(order, [4, 1, 2, 3]);
     }
 
     #[test]
     fn without_hashes_there_is_no_thread() {
         let mut checker = LoginChecker::start(&roster(&[None])).unwrap();
         assert!(!checker.is_used());
-        assert_eq!(checker.submit(0, Some(0), &Password::new("x").unwrap()), None);
+        assert_eq!(checker.submit(0, Some(0), Queue::Other, &Password::new("x").unwrap()), None);
         assert_eq!(checker.poll(), None);
     }
 
@@ -255,8 +302,9 @@ mod tests {
         checker.engage(thread);
         assert!(checker.is_used());
         for (user, text, is_right) in [(1, "secret", true), (1, "wrong", false), (0, "secret", false)] {
-            let id = checker.submit(3, Some(user), &Password::new(text).unwrap()).unwrap();
-            assert_eq!(answers(&mut checker), [CheckAnswer { id, place: 3, is_right }]);
+            let queue = Queue::Trusted;
+            let id = checker.submit(3, Some(user), queue, &Password::new(text).unwrap()).unwrap();
+            assert_eq!(answers(&mut checker), [CheckAnswer { id, place: 3, queue, is_right }]);
         }
     }
 }

@@ -7,6 +7,7 @@ use tickpath_timing::Tracer;
 use tickpath_types::Nanos;
 
 use super::{OrderServer, REQUESTS_PER_READ_MAX};
+use crate::login::Queue;
 
 /// A login that has no answer yet.
 pub(super) struct PendingLogin {
@@ -52,7 +53,10 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         match verdict {
             Some(is_right) => self.settle_login(place, user, request, is_right, now),
             None => {
-                let stage = match self.checker.submit(place, user, &request.password) {
+                let Some(connection) = self.connections[place].as_ref() else { return };
+                let is_trusted = self.guard.is_trusted(user, *connection.link.tcp.peer_address().ip());
+                let queue = if is_trusted { Queue::Trusted } else { Queue::Other };
+                let stage = match self.checker.submit(place, user, queue, &request.password) {
                     Some(id) => Stage::Checked(id),
                     None => {
                         self.counters.logins_delayed.add(1);
@@ -75,7 +79,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(connection) = self.connections[place].as_mut() else { return };
         connection.login = Some(PendingLogin { request: *request, user, stage });
         let is_trusted = self.guard.is_trusted(user, *connection.link.tcp.peer_address().ip());
-        self.pre_login.postpone(place as u64, at, is_trusted);
+        self.pre_login.postpone_login(place as u64, user, at, is_trusted);
     }
 
     /// Continues with logins whose passwords were checked; returns how many.
@@ -133,7 +137,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(connection) = self.connections[place].as_ref() else { return };
         let peer = *connection.link.tcp.peer_address().ip();
         // The answer is still to be sent.
-        self.pre_login.postpone(place as u64, now, is_right);
+        self.pre_login.postpone_login(place as u64, user, now, is_right);
         let Some(known) = user.filter(|_| is_right) else {
             self.counters.wrong_passwords.add(1);
             if let Some(user) = user {
@@ -141,7 +145,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
             return self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
         };
-        self.guard.record_success(known, peer);
+        if self.guard.record_success(known, peer)
+            && let Some(trusted) = &mut self.trusted
+        {
+            // One that finds no room is trusted until the venue stops.
+            let _ = trusted.try_push((known as u32, peer));
+        }
         match self.users.admit(known, request, self.config.session) {
             Ok(_) if self.clients.len() >= self.config.max_connections => {
                 // Without an answer: a rejection is final to clients, and this is not.

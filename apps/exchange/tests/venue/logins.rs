@@ -3,10 +3,13 @@
 use std::net::Ipv4Addr;
 
 use tickpath_exchange::{Doors, Password, PreLoginLimits, VenueSettings, hash_password};
+use tickpath_journal::{FaultyDisk, Policy, Storage as _, StorageFile as _};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, Side};
 
-use crate::support::{Client, Heard, PASSWORD, Rig, enter, login, request_packet, settings};
+use crate::support::{
+    Client, Heard, PASSWORD, Rig, build_on, enter, journal, login, request_packet, settings,
+};
 
 const NOT_AUTHORIZED: Heard = Heard::LoginRejected(LoginRejectReason::NOT_AUTHORIZED);
 const NOT_AVAILABLE: Heard = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
@@ -255,4 +258,86 @@ fn a_login_that_is_put_off_ends_with_its_connection() {
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 4);
     rig.pass(Nanos::from_secs(1));
     rig.log_in("ANNA");
+}
+
+/// Floods of silent connections, one from each address, come while a login is put off.
+#[test]
+fn a_trusted_login_that_is_put_off_outlasts_a_flood_from_many_addresses() {
+    let mut settings = settings();
+    settings.pre_login.connections = 8;
+    let mut rig = Rig::with(&settings);
+    drop(rig.log_in("ANNA"));
+    rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
+    for _ in 0..3 {
+        assert_eq!(try_login(&mut rig, "ANNA", "guess").0, NOT_AUTHORIZED);
+    }
+    let mut anna = Client::connect(rig.endpoints.order_entry);
+    anna.send(&login("ANNA", PASSWORD, "", 1));
+    let server = rig.view.order_server.clone();
+    rig.until_true("the login", |_| server.logins_delayed.read() == 1);
+    let (mut silent, connected) = (Vec::new(), server.connections.read());
+    for last in 1..=100 {
+        silent.push(Client::connect_from(Ipv4Addr::new(127, 0, 1, last), rig.endpoints.order_entry));
+    }
+    rig.until_true("the flood", |_| server.connections.read() == connected + 100);
+    assert_eq!(server.pre_login_evicted.read(), 93);
+    rig.pass(settings.login.delay);
+    rig.pass(Nanos::from_millis(40));
+    let response = rig.hear(&mut anna);
+    assert!(is_accepted(&response), "{response:?}");
+}
+
+/// Guesses of ANNA's password from her own address, after a restart: her login is put off by the shortest delay, as
+/// before, and by longer ones where the file of trusted logins is missing or damaged.
+#[test]
+fn trusted_logins_outlast_a_restart() {
+    const FILE: &str = "trusted-logins";
+    let disk = FaultyDisk::new(1, Default::default());
+    let (settings, journal) = (settings(), journal(Policy::Async));
+    let start = || {
+        let venue = build_on(&settings, &journal, &disk).unwrap();
+        let notices: Vec<String> =
+            venue.notices.iter().filter(|notice| notice.contains(FILE)).cloned().collect();
+        (Rig::of(venue), notices)
+    };
+    let end = |mut rig: Rig| rig.close();
+    let is_prompt = |rig: &mut Rig| {
+        let server = rig.view.order_server.clone();
+        let mut guesses: Vec<Client> = (0..5).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
+        guesses.iter_mut().for_each(|client| client.send(&login("ANNA", "guess", "", 1)));
+        rig.until_true("two delayed guesses", |_| server.logins_delayed.read() == 2);
+        let mut anna = Client::connect(rig.endpoints.order_entry);
+        anna.send(&login("ANNA", PASSWORD, "", 0));
+        rig.until_true("the delayed login", |_| server.logins_delayed.read() == 3);
+        rig.pass(settings.login.delay);
+        rig.pass(Nanos::from_millis(40));
+        let has_answered = server.logins.read() == 1;
+        rig.pass(Nanos::from_millis(300));
+        rig.pass(Nanos::from_millis(40));
+        assert!(matches!(rig.hear(&mut anna), Heard::LoginAccepted { .. }));
+        has_answered
+    };
+    let (mut rig, notices) = start();
+    assert_eq!(notices, [""; 0], "a new journal has no file");
+    rig.log_in("ANNA");
+    end(rig);
+    let (mut rig, notices) = start();
+    assert_eq!(notices, [""; 0]);
+    assert!(is_prompt(&mut rig));
+    end(rig);
+    for (damage, state) in [(true, "is damaged"), (false, "is missing")] {
+        if damage {
+            disk.open(FILE).unwrap().write_all_at(b"X", 40).unwrap();
+        } else {
+            disk.remove(FILE).unwrap();
+        }
+        let (mut rig, notices) = start();
+        assert_eq!(notices.len(), 1);
+        assert!(notices[0].contains(state) && notices[0].lines().count() == 1, "{notices:?}");
+        assert!(!is_prompt(&mut rig), "{state}");
+        end(rig);
+        let (rig, notices) = start();
+        assert_eq!(notices, [""; 0], "it is written again");
+        end(rig);
+    }
 }

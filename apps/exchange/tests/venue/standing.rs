@@ -53,7 +53,8 @@ fn build(site: &Site) -> Venue {
 }
 
 /// The venue dies and is built again; what it says of its configuration.
-fn restart(site: &Site, rig: Rig) -> (Rig, Vec<String>) {
+fn restart(site: &Site, mut rig: Rig) -> (Rig, Vec<String>) {
+    rig.journal.as_mut().unwrap().keep_trusted_logins().unwrap();
     site.disk.kill();
     drop(rig);
     let venue = build(site);

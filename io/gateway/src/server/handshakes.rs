@@ -112,7 +112,7 @@ impl Handshakes {
         match step {
             Step::Wait => {}
             Step::Login(login) => {
-                self.pre_login.postpone(place as u64, now, false);
+                self.pre_login.postpone(place as u64, now);
                 return Some(login);
             }
             Step::End => drop(self.free(place)),
@@ -130,9 +130,9 @@ impl Handshakes {
         self.place_of(login).is_some()
     }
 
-    pub(super) fn postpone(&mut self, login: LoginId, at: Nanos, is_trusted: bool) {
+    pub(super) fn postpone(&mut self, login: LoginId, user: Option<usize>, at: Nanos, is_trusted: bool) {
         if let Some(place) = self.place_of(login) {
-            self.pre_login.postpone(place as u64, at, is_trusted);
+            self.pre_login.postpone_login(place as u64, user, at, is_trusted);
         }
     }
 

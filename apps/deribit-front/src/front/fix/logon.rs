@@ -12,6 +12,7 @@ use crate::config::FrontSettings;
 use crate::faults::FaultKind;
 use crate::front::MAINTENANCE;
 use crate::front::peers::PublicPool;
+use crate::front::waiting_logins::Shown;
 use crate::record::Record;
 
 const BAD_FIELD: &str = "a field of the Logon is wrong";
@@ -26,7 +27,7 @@ pub(super) fn clocks(settings: &FrontSettings, now_us: u64) -> Vec<LogonClock> {
 }
 
 /// What a client shows of itself.
-struct Shown {
+struct Signer {
     /// Place of its key.
     key: usize,
     timestamp: u64,
@@ -34,12 +35,17 @@ struct Shown {
 
 impl Front {
     pub(super) fn decide_fix_logon(&mut self, number: u64, message: &Message<'_>) {
-        let named = Credentials::decode(message).ok().and_then(|shown| self.key_named(shown.username?));
-        let outcome = match self.may_log_on(number, named) {
-            true => self.log_on_by_fix(number, message, named),
-            false => Err(self.send_away(number).code.message()),
-        };
-        let decision = match outcome {
+        let named = self.key_of_logon(message);
+        match self.put_off(number, named, || Shown::Fix(message.as_bytes().to_vec())) {
+            Ok(true) => {}
+            Ok(false) => self.check_fix_logon(number, message),
+            Err(fault) => self.answer_logon(number, LogonDecision::Refuse(fault.code.message())),
+        }
+    }
+
+    /// Checks a Logon that is not put off, or not any more.
+    pub(in crate::front) fn check_fix_logon(&mut self, number: u64, message: &Message<'_>) {
+        let decision = match self.log_on_by_fix(number, message, self.key_of_logon(message)) {
             Ok(()) => {
                 self.counters.logins.add(1);
                 LogonDecision::Accept
@@ -49,7 +55,15 @@ impl Front {
                 LogonDecision::Refuse(why)
             }
         };
+        self.answer_logon(number, decision);
+    }
+
+    fn answer_logon(&mut self, number: u64, decision: LogonDecision) {
         self.with_session(number, |session, now, inbox| session.decide_logon(now, decision, inbox));
+    }
+
+    fn key_of_logon(&self, message: &Message<'_>) -> Option<usize> {
+        Credentials::decode(message).ok().and_then(|shown| self.key_named(shown.username?))
     }
 
     /// Who the client is, if it shows it; the connection then acts for its account.
@@ -62,7 +76,7 @@ impl Front {
         if self.maintenance().is_some() {
             return Err(MAINTENANCE);
         }
-        let Shown { key, timestamp } = match self.shown_key(message) {
+        let Signer { key, timestamp } = match self.shown_key(message) {
             Ok(shown) => shown,
             Err(why) => {
                 // Nobody may try keys without end.
@@ -111,7 +125,7 @@ impl Front {
     }
 
     /// Whose key signed a Logon.
-    fn shown_key(&self, message: &Message<'_>) -> Result<Shown, &'static str> {
+    fn shown_key(&self, message: &Message<'_>) -> Result<Signer, &'static str> {
         let credentials = Credentials::decode(message).map_err(|_| BAD_FIELD)?;
         let username = credentials.username.ok_or("Username (553) is missing")?;
         let raw_data = credentials.raw_data.ok_or("RawData (96) is missing")?;
@@ -138,7 +152,7 @@ impl Front {
         if timestamp + SIGNATURE_VALID_MS < self.now_ms() {
             return Err("unauthorized: the timestamp of RawData (96) is more than a minute old");
         }
-        Ok(Shown { key, timestamp })
+        Ok(Signer { key, timestamp })
     }
 
     /// A client that logs on anew has lost its line, or does not want it any more: the session that it had is over, and

@@ -1,0 +1,201 @@
+//! Pairs of user and peer whose password was right.
+
+use std::fmt::{self, Display, Write as _};
+use std::str::FromStr;
+
+/// Peers remembered for each user; a further one replaces the oldest.
+const PEERS_PER_USER: usize = 16;
+/// Pairs in the text at most: the latest of each user before the second latest of any.
+const PAIRS_MAX: usize = 4_096;
+/// Bytes of a user's name in the text at most; longer names are left out.
+const NAME_LEN_MAX: usize = 64;
+/// Bytes of the text at most, with peers of up to 45 characters.
+pub const TRUSTED_TEXT_LEN_MAX: usize = PAIRS_MAX * (NAME_LEN_MAX + 48) + 128;
+/// The first line.
+const HEADING: &str = "tickpath trusted logins 1";
+/// Begins the last line; the CRC-32C of the lines before it follows.
+const CHECKSUM: &str = "checksum ";
+
+/// Peers from which users' passwords were right: of each user the latest 16, the latest last.
+#[derive(Clone, Debug)]
+pub struct TrustedPeers<P> {
+    users: Box<[[Option<P>; PEERS_PER_USER]]>,
+    is_changed: bool,
+}
+
+/// The text of trusted peers is not what was written: only trust is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrustedPeersDamaged;
+
+impl Display for TrustedPeersDamaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("damaged")
+    }
+}
+
+impl std::error::Error for TrustedPeersDamaged {}
+
+impl<P: Copy + Eq> TrustedPeers<P> {
+    /// For as many users as there may be.
+    #[must_use]
+    pub fn new(users: usize) -> TrustedPeers<P> {
+        TrustedPeers { users: vec![[None; PEERS_PER_USER]; users].into_boxed_slice(), is_changed: false }
+    }
+
+    /// A right password of a user from a peer; true when the pair is new. Nothing where there is no such user.
+    pub fn record(&mut self, user: usize, peer: P) -> bool {
+        let Some(peers) = self.users.get_mut(user) else { return false };
+        let known = peers.iter().position(|known| *known == Some(peer));
+        let place = known.unwrap_or(0);
+        peers[place] = Some(peer);
+        peers[place..].rotate_left(1);
+        self.is_changed |= known.is_none();
+        known.is_none()
+    }
+
+    /// True where the user's password was right from there before, not long ago.
+    #[must_use]
+    pub fn contains(&self, user: usize, peer: P) -> bool {
+        self.users.get(user).is_some_and(|peers| peers.contains(&Some(peer)))
+    }
+
+    /// True when there are pairs that were not there at the last call, or that a [text](TrustedPeers::text) lacks.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
+    }
+
+    /// All pairs: a line each between a heading and a checksum.
+    #[must_use]
+    pub fn text<'a>(&self, name: impl Fn(usize) -> Option<&'a str>) -> String
+    where
+        P: Display,
+    {
+        let mut text = format!("{HEADING}\n");
+        let is_kept = |name: &&str| name.len() <= NAME_LEN_MAX && !name.contains(char::is_control);
+        let latest_first = (0..PEERS_PER_USER).rev();
+        let pairs = latest_first.flat_map(|rank| {
+            let of_user =
+                move |(user, peers): (usize, &[Option<P>; PEERS_PER_USER])| Some((user, peers[rank]?));
+            self.users.iter().enumerate().filter_map(of_user)
+        });
+        let named = pairs.filter_map(|(user, peer)| Some((name(user).filter(is_kept)?, peer)));
+        for (name, peer) in named.take(PAIRS_MAX) {
+            let _ = writeln!(text, "{peer} {name}");
+        }
+        let checksum = crc32c::crc32c(text.as_bytes());
+        let _ = writeln!(text, "{CHECKSUM}{checksum:08x}");
+        text
+    }
+
+    /// Takes the pairs of a [text](TrustedPeers::text), as far as their users are there still.
+    ///
+    /// # Errors
+    /// [`TrustedPeersDamaged`] when it is not what was written; nothing is taken.
+    pub fn take_text(
+        &mut self,
+        text: &[u8],
+        user: impl Fn(&str) -> Option<usize>,
+    ) -> Result<(), TrustedPeersDamaged>
+    where
+        P: FromStr,
+    {
+        let pairs = read_pairs(text).ok_or(TrustedPeersDamaged)?;
+        // The latest come first in the text, and last here.
+        for (peer, name) in pairs.into_iter().rev() {
+            if let Some(user) = user(name) {
+                self.record(user, peer);
+            }
+        }
+        self.is_changed = false;
+        Ok(())
+    }
+}
+
+/// `None` for a text that was not written so.
+fn read_pairs<P: FromStr>(text: &[u8]) -> Option<Vec<(P, &str)>> {
+    let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= TRUSTED_TEXT_LEN_MAX)?;
+    let (lines, end) = text.strip_suffix('\n')?.rsplit_once('\n')?;
+    let lines_len = lines.len() + 1;
+    let checksum = crc32c::crc32c(&text.as_bytes()[..lines_len]);
+    if end != format!("{CHECKSUM}{checksum:08x}") {
+        return None;
+    }
+    let mut lines = lines.split('\n');
+    if lines.next() != Some(HEADING) {
+        return None;
+    }
+    let pair = |line| str::split_once(line, ' ').and_then(|(peer, name)| Some((peer.parse().ok()?, name)));
+    lines.map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 3] = ["ANNA", "BERT", "NEW\nLINE"];
+
+    fn place(name: &str) -> Option<usize> {
+        NAMES.iter().position(|known| *known == name)
+    }
+
+    fn text(trusted: &TrustedPeers<u32>) -> String {
+        trusted.text(|user| NAMES.get(user).copied())
+    }
+
+    /// ANNA at 1 to 20, of which 5 to 20 are left, BERT at 7, and a name that has no line.
+    fn trusted() -> TrustedPeers<u32> {
+        let mut trusted = TrustedPeers::new(4);
+        (1..=20).for_each(|peer| assert!(trusted.record(0, peer)));
+        assert!(trusted.record(1, 7) && trusted.record(2, 7) && trusted.record(3, 7));
+        assert!(!trusted.record(0, 5), "known, and the latest now");
+        trusted
+    }
+
+    #[test]
+    fn pairs_come_back_from_their_text_in_their_order() {
+        let before = trusted();
+        let mut after = TrustedPeers::new(2);
+        after.take_text(text(&before).as_bytes(), place).unwrap();
+        assert_eq!(text(&after), text(&before));
+        assert!(!after.take_changed(), "nothing to be written");
+        assert!(after.record(0, 21) && after.take_changed() && !after.take_changed());
+        assert_eq!([5, 6, 7].map(|peer| after.contains(0, peer)), [true, false, true], "the oldest gave way");
+        let mut other = TrustedPeers::<u32>::new(2);
+        other.take_text(text(&before).as_bytes(), |name| place(name).filter(|user| *user == 1)).unwrap();
+        assert!(other.contains(1, 7) && !other.contains(0, 5), "a user that has gone");
+    }
+
+    #[test]
+    fn every_change_of_the_text_shows() {
+        let good = text(&trusted()).into_bytes();
+        let is_damaged = |text: &[u8]| {
+            let mut trusted = TrustedPeers::<u32>::new(2);
+            let is_damaged = trusted.take_text(text, place) == Err(TrustedPeersDamaged);
+            assert!(!is_damaged || !trusted.contains(1, 7));
+            is_damaged
+        };
+        assert!(!is_damaged(&good));
+        assert!((0..good.len()).all(|len| is_damaged(&good[..len])));
+        assert!((0..8 * good.len()).all(|bit| {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            is_damaged(&bad)
+        }));
+        assert!(is_damaged(&[&good[..], b"x\n"].concat()));
+    }
+
+    #[test]
+    fn the_text_is_bounded_and_has_every_user_before_any_has_a_second_line() {
+        let mut trusted = TrustedPeers::new(PAIRS_MAX - 1);
+        (0..PAIRS_MAX - 1).for_each(|user| {
+            trusted.record(user, u128::MAX);
+            trusted.record(user, user as u128);
+        });
+        let name = "N".repeat(NAME_LEN_MAX);
+        let text = trusted.text(|_| Some(name.as_str()));
+        assert_eq!(text.lines().count(), PAIRS_MAX + 2);
+        assert_eq!(text.lines().filter(|line| line.starts_with(&u128::MAX.to_string())).count(), 1);
+        assert!(text.len() <= TRUSTED_TEXT_LEN_MAX);
+        assert_eq!(trusted.text(|_| Some(&*"N".repeat(65).leak())).lines().count(), 2);
+    }
+}
