@@ -45,11 +45,12 @@ struct Waiting<P> {
     user: Option<Option<usize>>,
 }
 
-/// A peer and its connections: all, and those that are trusted.
+/// A peer and its connections: all, those whose login has come, and of these the trusted ones.
 #[derive(Clone, Copy, Debug)]
 struct Peer<P> {
     peer: P,
     count: usize,
+    logins: usize,
     trusted: usize,
 }
 
@@ -96,11 +97,13 @@ impl<P: Copy + Eq> PreLogin<P> {
         } else {
             return None;
         };
-        let of_crowd = || self.waiting.iter().filter(|waiting| waiting.peer == crowd);
-        let has_untrusted = of_crowd().any(|waiting| waiting.claim != Claim::Trusted);
-        let candidates = || of_crowd().filter(|waiting| !has_untrusted || waiting.claim != Claim::Trusted);
-        let is_flooded = |waiting: &&Waiting<P>| self.is_flooded(waiting);
-        let newest = candidates().rfind(is_flooded);
+        let crowd = self.peers.iter().find(|known| known.peer == crowd)?;
+        let is_candidate = |waiting: &&Waiting<P>| {
+            waiting.peer == crowd.peer && (crowd.count == crowd.trusted || waiting.claim != Claim::Trusted)
+        };
+        let candidates = || self.waiting.iter().filter(is_candidate);
+        let may_be_flooded = crowd.logins > self.limits.per_address / 2;
+        let newest = may_be_flooded.then(|| candidates().rfind(|waiting| self.is_flooded(waiting))).flatten();
         newest.or_else(|| candidates().min_by_key(|waiting| waiting.claim)).map(|waiting| waiting.key)
     }
 
@@ -163,7 +166,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.push(Waiting { key, peer, deadline, claim: Claim::Silent, user: None });
         match self.peers.iter_mut().find(|known| known.peer == peer) {
             Some(known) => known.count += 1,
-            None => self.peers.push(Peer { peer, count: 1, trusted: 0 }),
+            None => self.peers.push(Peer { peer, count: 1, logins: 0, trusted: 0 }),
         }
     }
 
@@ -190,6 +193,8 @@ impl<P: Copy + Eq> PreLogin<P> {
     fn claim(&mut self, key: u64, claim: Claim, user: Option<Option<usize>>, answered_at: Nanos) {
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.key == key) else { return };
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.peer == waiting.peer) {
+            peer.logins -= usize::from(waiting.user.is_some());
+            peer.logins += usize::from(user.is_some());
             peer.trusted -= usize::from(waiting.claim == Claim::Trusted);
             peer.trusted += usize::from(claim == Claim::Trusted);
         }
@@ -201,10 +206,11 @@ impl<P: Copy + Eq> PreLogin<P> {
     /// The connection has logged in or is closed; true when it had not logged in before.
     pub fn remove(&mut self, key: u64) -> bool {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.key == key) else { return false };
-        let Waiting { peer, claim, .. } = self.waiting.remove(place);
+        let Waiting { peer, claim, user, .. } = self.waiting.remove(place);
         if let Some(place) = self.peers.iter().position(|known| known.peer == peer) {
             let known = &mut self.peers[place];
             known.count -= 1;
+            known.logins -= usize::from(user.is_some());
             known.trusted -= usize::from(claim == Claim::Trusted);
             if known.count == 0 {
                 self.peers.remove(place);
