@@ -270,11 +270,6 @@ impl Door {
     fn keep_house(&mut self, now: Nanos) -> Option<DoorEvent> {
         if self.turn == 0 {
             self.handshakes.expire(now, &mut self.counters);
-            self.clients.look_after(now, self.config.heartbeat, self.header_base());
-            if now >= self.next_sign_of_life {
-                self.next_sign_of_life = now + SIGN_OF_LIFE;
-                self.broadcast.heartbeat(unix_time());
-            }
         }
         while self.turn < self.handshakes.places() {
             self.turn += 1;
@@ -286,6 +281,12 @@ impl Door {
         // Behind the others: a hello that has come is read before its caller could be closed for a newcomer.
         if let Some(listener) = &self.listener {
             self.handshakes.accept(listener, now, &mut self.counters);
+        }
+        // Last: no system call stands between a ping and the look for its answer.
+        self.clients.look_after(now, self.config.heartbeat, self.header_base());
+        if now >= self.next_sign_of_life {
+            self.next_sign_of_life = now + SIGN_OF_LIFE;
+            self.broadcast.heartbeat(unix_time());
         }
         self.next_housekeeping = now + HOUSEKEEPING;
         None
