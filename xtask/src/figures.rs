@@ -1,8 +1,8 @@
 //! The figures in documents, made from the reports in `results/`.
 //!
 //! The figure of a row on a kind of host (CPU family, CPU model, cores) is the median over all runs at one commit: the newest
-//! commit with three runs, or the newest where none has three. A report without a commit is joined with no other. Runs that
-//! lost more than 3% of their time to the host count only where that kind of host has no other run of the row.
+//! commit with three runs, or the newest where none has three. Runs that lost more than 3% of their time to the host count
+//! only where that kind of host has no other run of the row.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -26,15 +26,6 @@ const END: &str = "<!-- figures: end -->\n";
 /// Rows whose limit or goal leaves out a part of the work; the laboratory has the same file.
 const NOT_JUDGED: &str = "apps/lab/data/not-judged.txt";
 
-/// Reports made before `lab bench` recorded a commit, a date and steal time; no other may lack them.
-const OLD_REPORTS: [&str; 5] = [
-    "results/2026-11-21-xeon-2vcpu/bench.json",
-    "results/2026-11-22-epyc-2vcpu/books.json",
-    "results/2026-11-22-epyc-2vcpu/feeds.json",
-    "results/2026-11-22-epyc-2vcpu/ticks.json",
-    "results/2026-11-23-epyc-2vcpu/deribit.json",
-];
-
 /// The rows that README quotes, in plain terms.
 const QUOTED: [(&str, &str); 8] = [
     ("stamp", "one hop stamp"),
@@ -51,9 +42,9 @@ const QUOTED: [(&str, &str); 8] = [
 struct Run {
     /// Relative path.
     file: String,
-    /// Date, with the time where the report has it.
+    /// Date and time.
     date: String,
-    commit: Option<String>,
+    commit: String,
     host: String,
     steal_percent: f64,
     rows: Vec<RunRow>,
@@ -82,7 +73,7 @@ struct Figure {
     goal: Option<String>,
     reached: Option<bool>,
     runs: usize,
-    commit: Option<String>,
+    commit: String,
     date: String,
     is_noisy: bool,
 }
@@ -128,7 +119,7 @@ pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
 /// Reports that do not say which code they measured, when, or what the host took meanwhile.
 fn unidentified(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
-    for path in reports(tree).filter(|path| !OLD_REPORTS.contains(path)) {
+    for path in reports(tree) {
         let report = read_report(tree, path)?;
         // A build with uncommitted changes has a suffix here.
         let is_commit = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -235,12 +226,12 @@ impl Results {
         let is_noisy = quiet.is_empty();
         let eligible = if is_noisy { all } else { quiet };
         let group = |wanted: &str| -> Vec<_> {
-            eligible.iter().copied().filter(|(run, _)| run.group() == wanted).collect()
+            eligible.iter().copied().filter(|(run, _)| run.commit == wanted).collect()
         };
         // The runs are sorted, so the first is the newest.
         let (newest, _) = *eligible.first()?;
-        let mut groups = eligible.iter().map(|(run, _)| group(run.group()));
-        let runs = groups.find(|runs| runs.len() >= RUNS_MIN).unwrap_or_else(|| group(newest.group()));
+        let mut groups = eligible.iter().map(|(run, _)| group(&run.commit));
+        let runs = groups.find(|runs| runs.len() >= RUNS_MIN).unwrap_or_else(|| group(&newest.commit));
         let (run, row) = runs[0];
         let of = |what: &dyn Fn(&RunRow) -> Option<f64>| {
             median(runs.iter().filter_map(|(_, row)| what(row)).collect())
@@ -260,7 +251,7 @@ impl Results {
             reached: is_judged.then_some(reached),
             runs: runs.len(),
             commit: run.commit.clone(),
-            date: run.date.get(..10).unwrap_or(&run.date).to_owned(),
+            date: run.date.clone(),
             is_noisy,
         })
     }
@@ -326,7 +317,7 @@ impl Results {
         text.push_str("\n## Runs\n\n| report | commit | host | steal time |\n|---|---|---|---|\n");
         for run in &self.runs {
             let host = self.hosts().iter().position(|host| *host == run.host).unwrap_or_default() + 1;
-            let commit = short(run.commit.as_deref());
+            let commit = short(&run.commit);
             let steal = format!("{:.2}%{}", run.steal_percent, mark(run.is_noisy()));
             text += &format!(
                 "| [{}](../{}) | {commit} | {host} | {steal} |\n",
@@ -365,30 +356,20 @@ cargo xtask figures
 - *reached* is what more than half of these runs say.
 - Steal time is the share of the time that the host took: the greater of what a spinning thread lost and what the kernel
   says. A run with more than 3% is marked †, and is used only where that host has no other run of the row.
-- A report without a commit is from before reports had one. It is joined with no other, and its steal time is only what a
-  spinning thread lost.
 ";
 
 impl Run {
     fn of(path: &str, report: &Value) -> Option<Run> {
         let host = &report["host"];
-        let folder = path.split('/').nth(1)?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         Some(Run {
             file: path.to_owned(),
-            date: text(&report["date"]).or_else(|| folder.get(..10).map(str::to_owned))?,
-            commit: text(&report["commit"]),
+            date: text(&report["date"])?,
+            commit: text(&report["commit"])?,
             host: host_kind(host["cpu_model"].as_str()?, host["cores_allowed"].as_array()?.len()),
-            steal_percent: report["steal_percent"]
-                .as_f64()
-                .or_else(|| host["jitter"]["lost_percent"].as_f64())?,
+            steal_percent: report["steal_percent"].as_f64()?,
             rows: report["rows"].as_array()?.iter().filter_map(RunRow::of).collect(),
         })
-    }
-
-    /// Runs of one group are runs of one commit; a run of an unknown one is alone.
-    fn group(&self) -> &str {
-        self.commit.as_deref().unwrap_or(&self.file)
     }
 
     fn is_noisy(&self) -> bool {
@@ -455,9 +436,7 @@ impl Figure {
             self.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
             self.goal.as_deref().unwrap_or_default(),
             self.runs,
-            self.commit
-                .as_deref()
-                .map_or_else(|| format!("{}, no commit", self.date), |commit| short(Some(commit))),
+            short(&self.commit),
         )
     }
 }
@@ -466,8 +445,8 @@ fn mark(is_noisy: bool) -> &'static str {
     if is_noisy { " †" } else { "" }
 }
 
-fn short(commit: Option<&str>) -> String {
-    commit.map_or_else(|| "not recorded".to_owned(), |commit| commit.chars().take(9).collect())
+fn short(commit: &str) -> &str {
+    commit.get(..9).unwrap_or(commit)
 }
 
 /// `AMD EPYC, family 25 model 17 stepping 1` on two cores is `AMD EPYC, family 25 model 17, 2 cores`.
@@ -515,34 +494,29 @@ mod tests {
     const EPYC: &str = "AMD EPYC, family 25 model 17, 2 cores";
 
     /// A report of one row.
-    fn report(commit: Option<&str>, steal: f64, value: f64) -> String {
+    fn report(date: &str, commit: &str, steal: f64, value: f64) -> String {
         let stepping = if value > 10.0 { 1 } else { 2 };
         serde_json::json!({
-            "commit": commit, "date": null, "effort": "full", "steal_percent": steal,
+            "commit": commit, "date": date, "effort": "full", "steal_percent": steal,
             "rows": [{
                 "name": "stamp", "value": value, "unit": "ns", "limit_name": "tsc_read", "limit": 10.0,
                 "ratio": value / 10.0, "goal": "ratio <= 1.6", "reached": value <= 16.0
             }],
             "host": {
                 "cpu_model": format!("AMD EPYC, family 25 model 17 stepping {stepping}"),
-                "cores_allowed": [0, 1], "jitter": { "lost_percent": 9.0 }
+                "cores_allowed": [0, 1]
             }
         })
         .to_string()
     }
 
-    /// The same with a date, as `lab bench --record` writes it.
-    fn whole_report(commit: Option<&str>) -> String {
-        report(commit, 0.5, 11.0).replace("\"date\":null", "\"date\":\"2026-01-01T12:00:00Z\"")
-    }
-
-    /// The figure of the row `stamp` on the one host of these reports: folder, commit, steal, value.
-    fn figure(runs: &[(&str, Option<&str>, f64, f64)]) -> Figure {
+    /// The figure of the row `stamp` on the one host of these reports: date, commit, steal, value.
+    fn figure(runs: &[(&str, &str, f64, f64)]) -> Figure {
         let texts: Vec<(String, String)> = runs
             .iter()
             .enumerate()
-            .map(|(place, (folder, commit, steal, value))| {
-                (format!("results/{folder}/{place}.json"), report(*commit, *steal, *value))
+            .map(|(place, (date, commit, steal, value))| {
+                (format!("results/{date}-x/{place}.json"), report(date, commit, *steal, *value))
             })
             .collect();
         let files: Vec<(&str, &str)> =
@@ -555,15 +529,15 @@ mod tests {
     #[test]
     fn a_figure_is_the_median_of_the_newest_commit_with_three_runs() {
         let figure = figure(&[
-            ("2026-01-01-x", Some("a"), 0.5, 50.0),
-            ("2026-01-01-x", Some("a"), 0.5, 51.0),
-            ("2026-01-01-x", Some("a"), 0.5, 52.0),
-            ("2026-01-02-x", Some("b"), 0.5, 17.0),
-            ("2026-01-02-x", Some("b"), 0.5, 9.0),
-            ("2026-01-03-x", Some("b"), 0.5, 15.0),
-            ("2026-01-04-x", Some("c"), 0.5, 1.0),
+            ("2026-01-01", "a", 0.5, 50.0),
+            ("2026-01-01", "a", 0.5, 51.0),
+            ("2026-01-01", "a", 0.5, 52.0),
+            ("2026-01-02", "b", 0.5, 17.0),
+            ("2026-01-02", "b", 0.5, 9.0),
+            ("2026-01-03", "b", 0.5, 15.0),
+            ("2026-01-04", "c", 0.5, 1.0),
         ]);
-        assert_eq!((figure.value, figure.runs, figure.commit.as_deref()), (15.0, 3, Some("b")));
+        assert_eq!((figure.value, figure.runs, figure.commit.as_str()), (15.0, 3, "b"));
         assert_eq!((figure.least, figure.greatest, figure.ratio), (9.0, 17.0, Some(1.5)));
         assert_eq!((figure.reached, figure.is_noisy), (Some(true), false));
     }
@@ -571,23 +545,17 @@ mod tests {
     #[test]
     fn without_three_runs_the_newest_commit_is_quoted_as_what_it_is() {
         let figure = figure(&[
-            ("2026-01-01-x", Some("a"), 0.5, 20.0),
-            ("2026-01-02-x", Some("b"), 0.5, 14.0),
-            ("2026-01-02-x", Some("b"), 0.5, 30.0),
+            ("2026-01-01", "a", 0.5, 20.0),
+            ("2026-01-02", "b", 0.5, 14.0),
+            ("2026-01-02", "b", 0.5, 30.0),
         ]);
-        assert_eq!((figure.value, figure.runs, figure.commit.as_deref()), (22.0, 2, Some("b")));
+        assert_eq!((figure.value, figure.runs, figure.commit.as_str()), (22.0, 2, "b"));
         assert_eq!(figure.reached, Some(false), "one of two is no majority");
     }
 
     #[test]
-    fn a_report_without_a_commit_is_joined_with_no_other() {
-        let figure = figure(&[20.0, 14.0, 30.0].map(|value| ("2026-01-02-x", None, 0.5, value)));
-        assert_eq!((figure.value, figure.runs, figure.commit), (30.0, 1, None));
-    }
-
-    #[test]
-    fn a_new_report_says_which_code_it_measured_and_when() {
-        let whole = whole_report(Some("0a1b"));
+    fn a_report_says_which_code_it_measured_and_when() {
+        let whole = report("2026-01-01", "0a1b", 0.5, 11.0);
         let lines = |path, report: &str| -> Vec<String> {
             let temp = TempTree::new(&[(path, report)]);
             unidentified(&temp.tree()).unwrap().iter().map(Problem::to_string).collect()
@@ -598,14 +566,13 @@ mod tests {
             format!("{path}: a report without a valid `{name}`: record it with lab bench --record")
         };
         assert_eq!(lines(path, "{}"), ["commit", "date", "steal_percent"].map(text));
-        assert_eq!(lines(OLD_REPORTS[0], "{}"), [""; 0]);
-        assert_eq!(lines(path, &whole_report(Some("0a1b-dirty"))), [text("commit")]);
+        assert_eq!(lines(path, &report("2026-01-01", "0a1b-dirty", 0.5, 11.0)), [text("commit")]);
     }
 
     #[test]
     fn a_run_that_the_host_disturbed_counts_only_where_there_is_no_other() {
-        let quiet = ("2026-01-01-x", Some("a"), 3.0, 12.0);
-        let noisy = ("2026-01-02-x", Some("b"), 3.1, 11.0);
+        let quiet = ("2026-01-01", "a", 3.0, 12.0);
+        let noisy = ("2026-01-02", "b", 3.1, 11.0);
         let both = figure(&[quiet, noisy]);
         assert_eq!((both.value, both.is_noisy), (12.0, false));
         let alone = figure(&[noisy]);
@@ -615,7 +582,7 @@ mod tests {
 
     #[test]
     fn a_row_whose_limit_leaves_something_out_has_no_verdict() {
-        let report = report(Some("a"), 0.5, 11.0);
+        let report = report("2026-01-01", "a", 0.5, 11.0);
         let files =
             [("results/2026-01-01-x/a.json", report.as_str()), (NOT_JUDGED, "# rows\nstamp: the ring\n")];
         let results = Results::read(&TempTree::new(&files).tree()).unwrap();
@@ -627,7 +594,7 @@ mod tests {
 
     #[test]
     fn a_figure_that_differs_from_the_results_is_found() {
-        let report = whole_report(Some("a"));
+        let report = report("2026-01-01", "a", 0.5, 11.0);
         let readme = format!("# Name\n\n{BEGIN}{END}\nIt takes 5 ns.\n");
         let temp = TempTree::new(&[("results/2026-01-01-x/a.json", &report), (README, &readme)]);
         let lines = || -> Vec<(String, Option<usize>)> {
