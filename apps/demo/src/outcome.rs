@@ -112,7 +112,7 @@ pub struct Outcome {
     pub missed_updates: u64,
     /// The venue's journal.
     pub journal: Kept,
-    /// Where other clients could join, an address a line.
+    /// Addresses for other clients, one a line.
     pub endpoints: Vec<String>,
     /// Idle strategy of the threads, and what it costs.
     pub idle: String,

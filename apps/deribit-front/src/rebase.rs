@@ -18,7 +18,7 @@ use crate::record::{Record, Stamped};
 pub struct LogStart {
     /// Commands that it has.
     pub commands: u64,
-    /// How many starts there were before which answered commands may have been lost.
+    /// Number of starts before which answered commands may have been lost.
     pub generation: u32,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct TrustedFile {
     path: PathBuf,
     /// Returns the text that it could not write.
     writer: Option<JoinHandle<Option<String>>>,
-    /// What is to be written.
+    /// The text to write next.
     text: Option<String>,
     next_at: Nanos,
 }
@@ -64,7 +64,7 @@ impl TrustedFile {
         let Some(text) = self.text.clone() else { return };
         let path = self.path.clone();
         let write = move || replace_file(&path, text.as_bytes()).is_err().then_some(text);
-        // Where there is no thread now the next time tries again.
+        // If the system refuses a thread, the next call tries again.
         self.writer = thread::Builder::new().name("trusted-logins".to_owned()).spawn(write).ok();
         self.text.take_if(|_| self.writer.is_some());
     }
@@ -72,11 +72,11 @@ impl TrustedFile {
     /// Writes what is new, before the end.
     pub(crate) fn finish(&mut self, front: &mut Front) {
         self.take_new(front);
-        // What cannot be written costs nothing but trust.
+        // A failed write only loses trust.
         let _ = self.text.take().map(|text| replace_file(&self.path, text.as_bytes()));
     }
 
-    /// What is to be written: what is new, or what could not be written before.
+    /// Collects the text to write: the new pairs, or the text of a failed write.
     fn take_new(&mut self, front: &mut Front) {
         let unwritten = self.writer.take().and_then(|writer| writer.join().ok().flatten());
         self.text = front.poll_trusted().or(self.text.take()).or(unwritten);

@@ -143,7 +143,7 @@ pub(crate) struct OrderServerLinks {
     pub side_door: Option<DoorRequests>,
     pub guard: LoginGuard<Ipv4Addr>,
     pub checker: LoginChecker,
-    /// Where logins are kept that are trusted over a restart.
+    /// New trusted logins, for the file that outlasts a restart.
     pub trusted: Option<spsc::Producer<TrustedLogin>>,
     pub admin: AdminPort,
     pub counters: Arc<OrderServerCounters>,
@@ -185,7 +185,7 @@ pub struct OrderServer<T, N: Network = Kernel> {
     pub(crate) users: Users,
     guard: LoginGuard<Ipv4Addr>,
     checker: LoginChecker,
-    /// Where logins are kept that are trusted over a restart.
+    /// New trusted logins, for the file that outlasts a restart.
     trusted: Option<spsc::Producer<TrustedLogin>>,
     pub(crate) sequencer: Sequencer,
     responses: spsc::Consumer<Response>,

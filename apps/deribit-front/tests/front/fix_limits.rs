@@ -180,7 +180,7 @@ fn keys_are_not_guessed_without_end() {
     assert!(refused[..20].iter().all(|answer| answer.contains("invalid_credentials")), "{refused:?}");
     assert!(refused[20..].iter().all(String::is_empty), "{refused:?}");
     assert_eq!(venue.front.counters().logins_delayed.read(), 5);
-    // Who guesses right then waits as well: nothing is told of keys.
+    // A right guess waits as well, so that the delay reveals nothing about keys.
     assert_eq!(log_on_from(&mut venue, address, ""), "");
     assert!(log_on_from(&mut venue, [10, 0, 0, 2], "").starts_with("A "), "another address may");
     venue.now_us += 1_000_000;

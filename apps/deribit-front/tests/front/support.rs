@@ -27,7 +27,7 @@ pub struct Venue {
     pub tokens: Vec<u8>,
     /// Of the log.
     generation: u32,
-    /// What the start said of a log that lost commands.
+    /// Notice of a start on a log that lost commands.
     pub notice: Option<String>,
     settings: FrontSettings,
     next_id: i64,

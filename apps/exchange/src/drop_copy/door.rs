@@ -99,7 +99,7 @@ pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
     /// What the password of a name that nobody has is checked against.
     nobody: Option<Password>,
     guard: LoginGuard<Ipv4Addr>,
-    /// Where logins are kept that are trusted over a restart.
+    /// New trusted logins, for the file that outlasts a restart.
     trusted: spsc::Producer<TrustedLogin>,
     live: Option<Live<S>>,
     /// The log read again for one reader; others wait.

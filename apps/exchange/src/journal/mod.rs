@@ -83,7 +83,7 @@ pub struct JournalThreads {
     drop_copy: Option<(StopSignal, JoinHandle<()>)>,
 }
 
-/// A thread that works again and again, and once more after it was told to stop. Dropped, it ends.
+/// A thread that repeats its work, once more after the stop flag is set. It ends when this is dropped.
 struct Periodic {
     stop: Arc<AtomicBool>,
     handle: Option<JoinHandle<()>>,
@@ -246,7 +246,7 @@ impl VenueJournal {
             })
         };
         let follower = self.follower.map(start).transpose()?;
-        // What cannot be written now is tried again, and costs nothing but trust.
+        // A failed write is repeated; it only loses trust.
         let start = |mut trusted: Box<dyn Trust>| {
             Periodic::start("trusted-logins", move || {
                 trusted.run_once().ok();

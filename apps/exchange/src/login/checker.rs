@@ -27,7 +27,7 @@ struct Check {
     password: [u8; 10],
 }
 
-/// Where a login waits: trusted ones behind trusted ones alone, so that guesses do not delay them.
+/// Queue of a login. Trusted logins have their own, so that guesses do not delay them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
     /// The user's password was right from there before.
@@ -43,7 +43,7 @@ pub(crate) struct CheckAnswer {
     pub(crate) id: u64,
     /// The connection, as submitted.
     pub(crate) place: usize,
-    /// Where it waited.
+    /// Its queue.
     pub(crate) queue: Queue,
     /// Whether the password was the user's.
     pub(crate) is_right: bool,

@@ -58,7 +58,7 @@ impl<S: Storage> TrustedLogins<S> {
         self.known.clone()
     }
 
-    /// Where an endpoint puts its new pairs.
+    /// Ring for the new pairs of an endpoint.
     pub(crate) fn sink(&mut self) -> spsc::Producer<TrustedLogin> {
         let (sink, new) = spsc::channel(RING_CAPACITY);
         self.new.push(new);
@@ -68,7 +68,7 @@ impl<S: Storage> TrustedLogins<S> {
     /// Takes what is new, and writes the file where it lacks something; returns how many pairs were new.
     ///
     /// # Errors
-    /// What the system says; the next call tries again.
+    /// The error of the system; the next call tries again.
     pub(crate) fn run_once(&mut self) -> io::Result<usize> {
         let mut count = 0;
         for new in &mut self.new {

@@ -45,7 +45,7 @@ impl Messages {
         self.ends.push(self.bytes.len());
     }
 
-    /// How many of the first messages are a snapshot.
+    /// Number of leading messages that are a snapshot.
     pub(super) const fn snapshot_len(&self) -> usize {
         self.snapshot_len
     }
