@@ -202,7 +202,7 @@ impl Outcome {
     }
 
     fn write_endpoints(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Where other clients could join")?;
+        writeln!(f, "Endpoints for other clients")?;
         self.endpoints.iter().try_for_each(|endpoint| writeln!(f, "  {endpoint}"))?;
         writeln!(f)
     }

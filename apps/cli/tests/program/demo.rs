@@ -175,7 +175,7 @@ fn guests_join_a_market_that_is_commanded() {
     assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
     let printed = demo.join();
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
-    let (_, last) = printed.out.split_once("\nWhere other clients could join\n").unwrap();
+    let (_, last) = printed.out.split_once("\nEndpoints for other clients\n").unwrap();
     assert!(last.starts_with("  orders 127.0.0.1:") && last.contains("holds         books_equal"), "{last}");
 
     for (text, says) in [
