@@ -236,7 +236,7 @@ fn lose_the_end(is_cut_short: bool) {
         venue.stop();
     }
     let venue = Running::start_again(folder.path(), true);
-    assert_eq!(open_by(venue.address, &token).0, 401, "nothing is lost, and nobody knows");
+    assert_eq!(open_by(venue.address, &token).0, 401, "no record is lost; the token is unknown");
     venue.stop();
     let files = side_files(folder.path());
     let records = files.into_iter().find(|(path, _)| path.extension().is_some_and(|name| name == "records"));

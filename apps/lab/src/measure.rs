@@ -27,6 +27,7 @@ mod matching;
 mod open_loop;
 mod orders;
 mod paced;
+mod process;
 mod recorded;
 mod shell_memory;
 mod stuck;

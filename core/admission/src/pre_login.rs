@@ -85,8 +85,8 @@ impl<P: Copy + Eq> PreLogin<P> {
     ///
     /// It is one of `peer`, where that has as many as it may, or else of the peer that has the most. Trusted ones are not
     /// closed while there are others. If more than half of what a peer may have are logins of one user, the newest of them
-    /// is closed: who floods with one user's logins takes the places of no others. Else silent connections go before those
-    /// whose login has come, and of equal ones the oldest.
+    /// is closed: a flood of one user's logins takes no place from other users. Otherwise a
+    /// connection that has sent nothing is closed before one whose login waits, and the oldest before newer ones.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         let crowd = if self.count_of(peer) >= self.limits.per_address {
@@ -329,7 +329,7 @@ mod tests {
         // Nor for its own address.
         let closed: Vec<_> = (500..520).filter_map(|key| arrive(&mut waiting, key, 'a')).collect();
         assert!(waiting.contains(1) && !closed.contains(&1));
-        // Where there are none but trusted ones, the oldest of the address that has the most gives way.
+        // If all of them are trusted, the oldest of the address that has the most gives way.
         let mut trusted = PreLogin::new(LIMITS);
         for (key, peer) in [(1, 'a'), (2, 'a'), (3, 'b'), (4, 'b'), (5, 'b'), (6, 'c')] {
             arrive(&mut trusted, key, peer);

@@ -359,7 +359,7 @@ impl Drop for WorkerThread {
         self.stop.store(true, Ordering::Release);
         if let Some(handle) = self.handle.take() {
             handle.thread().unpark();
-            handle.join().ok(); // a panic there has been told there
+            handle.join().ok(); // the panic hook has reported a panic there
         }
     }
 }

@@ -109,10 +109,19 @@ impl Running {
 
     /// True once Ctrl-C does not merely kill it.
     pub fn catches_interrupt(&self) -> bool {
+        self.has_interrupt_in("SigCgt:")
+    }
+
+    /// True where Ctrl-C has no effect because whatever started the tests ignores it, as shells do in the background.
+    pub fn ignores_interrupt(&self) -> bool {
+        self.has_interrupt_in("SigIgn:")
+    }
+
+    fn has_interrupt_in(&self, signals: &str) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        let set = status.lines().find_map(|line| line.strip_prefix(signals)).unwrap();
         // SIGINT is the second signal.
-        u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << 1 != 0
+        u64::from_str_radix(set.trim(), 16).unwrap() & 1 << 1 != 0
     }
 
     /// Ctrl-C.

@@ -200,7 +200,7 @@ fn guess(venue: &mut Venue, id: &str, secret: &str) -> (u64, Value) {
     (number, reply["error"]["code"].clone())
 }
 
-/// So many logins of anna fail as do not wait.
+/// Logins of anna that fail: all that are checked without a wait.
 fn fail_20_times(venue: &mut Venue) {
     for _ in 0..20 {
         assert_eq!(guess(venue, "anna", "wrong").1, json!(13_004));
@@ -339,7 +339,7 @@ fn logins_without_end_cost_the_account() {
 fn names_that_no_key_has_are_guessed_at_nobodys_cost() {
     let mut venue = Venue::new();
     for number in 0..20 {
-        assert_eq!(guess(&mut venue, &format!("nobody-{number}"), "x").1, json!(13_004));
+        assert_eq!(guess(&mut venue, &format!("absent-{number}"), "x").1, json!(13_004));
     }
     let (waiting, reply) = guess(&mut venue, "another", "x");
     assert!(reply.is_null() && venue.front.is_login_waiting(waiting), "all of them together");

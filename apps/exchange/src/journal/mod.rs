@@ -116,7 +116,7 @@ impl Drop for Periodic {
         self.stop.store(true, Ordering::Release);
         if let Some(handle) = self.handle.take() {
             handle.thread().unpark();
-            handle.join().ok(); // a panic there has been told there
+            handle.join().ok(); // the panic hook has reported a panic there
         }
     }
 }
@@ -284,7 +284,7 @@ impl VenueJournal {
     /// Writes which logins are trusted, in the caller's thread, where there are new ones; returns how many.
     ///
     /// # Errors
-    /// What the system says; the next call tries again.
+    /// The error of the system; the next call tries again.
     pub fn keep_trusted_logins(&mut self) -> io::Result<usize> {
         self.trusted.as_mut().map_or(Ok(0), |trusted| trusted.run_once())
     }
@@ -302,7 +302,7 @@ impl Drop for JournalThreads {
     fn drop(&mut self) {
         if let Some((stop, handle)) = self.drop_copy.take() {
             stop.stop();
-            handle.join().ok(); // a panic there has been told there
+            handle.join().ok(); // the panic hook has reported a panic there
         }
     }
 }

@@ -24,6 +24,7 @@ use nix::sys::time::TimeSpec;
 use nix::unistd::Pid;
 use tickpath_net::free_multicast_group;
 
+use super::process::{cpu_time, memory_bytes};
 use super::{Lab, Prepared, Round, Sample};
 use crate::context::Effort;
 use crate::statistics::median;
@@ -53,10 +54,11 @@ fn measure(program: &OsString, effort: Effort) -> anyhow::Result<Vec<Sample>> {
     let folder = tempfile::tempdir()?;
     let venue = Venue::start(program, folder.path())?;
     let idle = if effort == Effort::Full { IDLE } else { IDLE / 10 };
-    let (start, before) = (Instant::now(), venue.cpu_time()?);
+    let pid = venue.process.id();
+    let (start, before) = (Instant::now(), cpu_time(pid)?);
     thread::sleep(idle);
-    let cpu = (venue.cpu_time()? - before).as_secs_f64() / start.elapsed().as_secs_f64();
-    let resident = venue.resident_bytes()?;
+    let cpu = (cpu_time(pid)? - before).as_secs_f64() / start.elapsed().as_secs_f64();
+    let resident = memory_bytes(pid, "VmRSS")?;
 
     let mut client = Client::log_in(venue.order_entry)?;
     let mut echo = Echo::start()?;
@@ -112,22 +114,6 @@ impl Venue {
         thread::spawn(move || lines.for_each(drop));
         thread::sleep(SETTLING);
         Ok(venue)
-    }
-
-    /// Processor time of all threads so far.
-    fn cpu_time(&self) -> anyhow::Result<Duration> {
-        let mut nanos = 0;
-        for task in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
-            let schedule = fs::read_to_string(task?.path().join("schedstat"))?;
-            nanos += schedule.split_whitespace().next().context("no schedstat")?.parse::<u64>()?;
-        }
-        Ok(Duration::from_nanos(nanos))
-    }
-
-    fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
     }
 }
 

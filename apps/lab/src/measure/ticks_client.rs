@@ -24,6 +24,7 @@ use tickpath_ticks_app::view::{Canvas, TicksView};
 use tickpath_types::{InstrumentId, Nanos, Price, Symbol};
 use zerocopy::IntoBytes;
 
+use super::process::{cpu_time, memory_bytes};
 use super::{Lab, Prepared, Round, Sample};
 use crate::context::{Context, Effort};
 
@@ -214,9 +215,8 @@ pub(super) fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Prepared> {
 /// What a client took of the machine.
 struct Found {
     sent: u64,
-    resident_kb: u64,
-    /// User and system time in hundredths of a second.
-    cpu: u64,
+    resident_bytes: u64,
+    cpu: Duration,
 }
 
 impl Found {
@@ -228,13 +228,10 @@ impl Found {
         let seconds = sending.as_secs_f64();
         let note = format!(
             "{ticks} ticks in {seconds:.0} s: {:.1}% of a core, start included, {:.0} reads a second",
-            self.cpu as f64 / seconds,
+            100.0 * self.cpu.as_secs_f64() / seconds,
             count("reads") as f64 / seconds,
         );
-        Ok(Sample {
-            note: Some(note),
-            ..Sample::new("ticks_client_rss", self.resident_kb as f64 * 1_024.0 / 1e6)
-        })
+        Ok(Sample { note: Some(note), ..Sample::new("ticks_client_rss", self.resident_bytes as f64 / 1e6) })
     }
 }
 
@@ -256,7 +253,8 @@ fn serve_and_look(
         }
         thread::sleep(WRITE_INTERVAL);
     }
-    let found = look_at(child.id(), sent)?;
+    let pid = child.id();
+    let found = Found { sent, resident_bytes: memory_bytes(pid, "VmRSS")?, cpu: cpu_time(pid)? };
     while child.try_wait()?.is_none() {
         // A client that ends meanwhile does not read it.
         match stream.write_all(seal(Heartbeat::new(sent + 1, clock.now())).as_bytes()) {
@@ -288,16 +286,4 @@ fn accept(listener: &TcpListener, child: &mut Child) -> anyhow::Result<TcpStream
     let mut hello = [0; size_of::<Hello>()];
     stream.read_exact(&mut hello).context("the client said no hello")?;
     Ok(stream)
-}
-
-fn look_at(pid: u32, sent: u64) -> anyhow::Result<Found> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let resident_kb = line.trim().trim_end_matches(" kB").parse()?;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // Behind the name, which may hold anything: user and system time are the 12th and 13th field.
-    let (_, fields) = stat.rsplit_once(')').context("no name")?;
-    let times = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
-    let cpu = times.sum::<Result<u64, _>>()?;
-    Ok(Found { sent, resident_kb, cpu })
 }

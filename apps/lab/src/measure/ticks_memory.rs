@@ -16,6 +16,7 @@ use tickpath_ticks::seal::seal;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
+use super::process::{cpu_time, memory_bytes};
 use super::{Lab, Prepared, Sample};
 
 /// Clients of a full measurement.
@@ -138,18 +139,17 @@ impl Server {
         listen(&mut clients, stop, |client| client.counted.ticks >= TICKS_EACH)?;
         let lost: u64 = clients.iter().map(|client| client.parser.stats().lost).sum();
         ensure!(lost == 0, "{lost} ticks were lost");
-        self.status("VmHWM:").map(|kilobytes| kilobytes * 1_024)
+        memory_bytes(self.child.id(), "VmHWM")
     }
 
     /// Part of a core in percent; the client stays to the end.
     fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<f64> {
         let mut client = [self.connect()?];
         listen(&mut client, stop, |client| client.counted.ticks >= TICKS_EACH)?;
-        let (cpu, start) = (self.cpu_ticks()?, Instant::now());
+        let (before, start) = (cpu_time(self.child.id())?, Instant::now());
         listen(&mut client, stop, |_| start.elapsed() >= MEASURED)?;
-        let seconds = start.elapsed().as_secs_f64();
-        // The kernel counts a process's time in hundredths of a second.
-        let percent = (self.cpu_ticks()? - cpu) as f64 / seconds;
+        let cpu = cpu_time(self.child.id())? - before;
+        let percent = 100.0 * cpu.as_secs_f64() / start.elapsed().as_secs_f64();
         listen(&mut client, stop, |client| client.counted.has_ended)?;
         Ok(percent)
     }
@@ -163,23 +163,6 @@ impl Server {
         let calls: Option<f64> = calls.into_iter().sum();
         let seconds = report["elapsed_s"].as_f64();
         calls.zip(seconds).map(|(calls, seconds)| calls / seconds / 1e3).context("the report lacks a count")
-    }
-
-    fn status(&self, name: &str) -> anyhow::Result<u64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.and_then(|line| line.split_whitespace().next());
-        number
-            .and_then(|number| number.parse().ok())
-            .with_context(|| format!("the system does not say {name}"))
-    }
-
-    fn cpu_ticks(&self) -> anyhow::Result<u64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // Behind the name, which may have spaces: state is the first field, user and system time the 12th and 13th.
-        let fields = text.rsplit_once(')').context("no such line")?.1.split_whitespace();
-        let times = fields.skip(11).take(2).map(str::parse::<u64>);
-        Ok(times.collect::<Result<Vec<_>, _>>()?.iter().sum())
     }
 }
 

@@ -472,8 +472,8 @@ fn a_line_of_adds_alone_is_known_by_a_packet_of_its_session() {
     assert_eq!(report.messages, adds.len() as u64);
 }
 
-/// Two instruments, each in the order of its own orders' times, the first with a crossed book: the market is before its
-/// opening auction.
+/// Two instruments whose orders are each sorted by time. The first one's book is crossed, as before an opening
+/// auction.
 fn snapshot_of_two() -> Day {
     let mut day = Day::default();
     for locate in [1, 2] {
