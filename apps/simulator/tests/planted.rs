@@ -13,13 +13,49 @@ use tickpath_simulator::{Simulation, Weather, check};
 
 /// Seeds within which a fault must be found.
 const SEEDS: u64 = 300;
+/// Seeds that found a fault which the first ones do not show. They are tried before the others: that saves most of the
+/// search, and where a change of the system moved one, the search finds another.
+const FOUND_BY: &[(Fault, u64)] = &[
+    (Fault::ExpiryForgotten, 20),
+    (Fault::ExpiryLate, 13),
+    (Fault::DayOrderSurvives, 8),
+    (Fault::BandIgnored, 14),
+    (Fault::CrossAtLowest, 4),
+    (Fault::TradeBrokenTwice, 5),
+    (Fault::SuspensionKeepsOrders, 91),
+    (Fault::NumbersKeptOverDay, 8),
+    (Fault::KillKeepsOrders, 84),
+    (Fault::CancelOnDisconnectForgotten, 20),
+    (Fault::ArrivalsSortedBySession, 6),
+    (Fault::DayWaitsForClients, 4),
+    (Fault::NamesUnsynced, 7),
+    (Fault::TornTailKept, 5),
+    (Fault::ChecksumIgnored, 5),
+    (Fault::LossUnnamed, 8),
+    (Fault::RequestForgotten, 7),
+    (Fault::LossUntold, 4),
+    (Fault::AnswerAskedForAgain, 15),
+    (Fault::AnswersWhileAwayForgotten, 5),
+    (Fault::OrdersForgottenAtReconnect, 5),
+    (Fault::UnansweredWaitForEver, 34),
+    (Fault::NumbersFromOne, 20),
+    (Fault::PreventionUnheard, 33),
+    (Fault::BrokenTradeKept, 108),
+    (Fault::ReplacedOrderStays, 20),
+    (Fault::RiskNotReleased, 10),
+    (Fault::OpenOrdersUnrisked, 15),
+    (Fault::OrderCountUnlimited, 15),
+    (Fault::RehearsedRequestSent, 4),
+    (Fault::CostNotReleased, 4),
+];
 
 #[test]
 fn every_planted_fault_is_found() {
     let mut unseen = Vec::new();
     let mut clean = BTreeMap::new();
     for fault in Fault::ALL {
-        let found = (1..=SEEDS).find_map(|seed| {
+        let known = FOUND_BY.iter().filter(|(known, _)| known == fault).map(|(_, seed)| *seed);
+        let found = known.chain(1..=SEEDS).find_map(|seed| {
             let by = find(*fault, seed)?;
             // What is found without the fault says nothing of it.
             let is_clean = *clean
