@@ -1,5 +1,6 @@
 //! Checks of what the compiler does not see: layers, sizes, leftovers.
 
+mod cycles;
 mod layers;
 mod lockfile;
 mod purity;
@@ -66,6 +67,7 @@ pub fn run(root: &Path) -> Result<bool> {
 fn check(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = lockfile::check(tree)?;
     problems.extend(layers::check(tree)?);
+    problems.extend(cycles::check(tree)?);
     problems.extend(figures::check(tree)?);
     for path in tree.files() {
         problems.extend(text::check_size(path, tree.len(path)?));

@@ -1,282 +1,242 @@
-//! The first folder of a crate is its layer, and dependencies point down.
+//! Which crates of the project may depend on which: [`LAYERS`] and [`CRATES`] are the whole rule.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use super::Problem;
 use super::tree::Tree;
 
-/// What a layer's crates may depend on, in the project.
+/// The first folder of a crate's path, and what the crates in it may depend on: folders and crates.
 struct Layer {
-    name: &'static str,
-    /// Layers below it, and itself where its crates may use each other.
-    below: &'static [&'static str],
-    /// True when of `core` it may use only [`SMALL_CRATES`], except in tests.
-    only_small_core: bool,
+    folder: &'static str,
+    may_use: &'static [&'static str],
+    /// The same for tests and benches.
+    tests_may_use: &'static [&'static str],
 }
 
 const LAYERS: [Layer; 8] = [
-    Layer { name: "core", below: &["core", "protocols"], only_small_core: false },
-    Layer { name: "protocols", below: &["protocols", "core"], only_small_core: true },
-    Layer { name: "io", below: &["io", "protocols", "core"], only_small_core: true },
-    Layer { name: "apps", below: &["apps", "io", "protocols", "core"], only_small_core: false },
-    Layer { name: "bindings", below: &["apps", "io", "protocols", "core"], only_small_core: false },
-    Layer { name: "examples", below: &["apps", "io", "protocols", "core"], only_small_core: false },
-    Layer { name: "fuzz", below: &["fuzz", "apps", "io", "protocols", "core"], only_small_core: false },
-    Layer { name: "xtask", below: &[], only_small_core: false },
+    Layer { folder: "core", may_use: &["core", "protocols"], tests_may_use: &["core", "protocols"] },
+    Layer { folder: "protocols", may_use: &SMALL, tests_may_use: &["core", "protocols"] },
+    Layer {
+        folder: "io",
+        may_use: &["protocols", SMALL[0], SMALL[1], SMALL[2], SMALL[3], SMALL[4]],
+        tests_may_use: &["core", "protocols", "io"],
+    },
+    Layer {
+        folder: "apps",
+        may_use: &["core", "protocols", "io", "apps/config"],
+        tests_may_use: &["core", "protocols", "io", "apps"],
+    },
+    Layer {
+        folder: "bindings",
+        may_use: &["core", "protocols", "io"],
+        tests_may_use: &["core", "protocols", "io"],
+    },
+    Layer { folder: "examples", may_use: BELOW_EXAMPLES, tests_may_use: BELOW_EXAMPLES },
+    Layer { folder: "fuzz", may_use: BELOW_EXAMPLES, tests_may_use: BELOW_EXAMPLES },
+    Layer { folder: "xtask", may_use: &[], tests_may_use: &[] },
 ];
 
-/// Crates of `core` that every layer may use: words, rings, time, the switch of planted faults, who may connect.
-const SMALL_CRATES: [&str; 5] =
-    ["core/types", "core/timing", "core/lockfree", "core/faults", "core/admission"];
+/// Small crates that every layer may use: quantities, rings, stamps, planted faults, admission control, and the fields of
+/// binary messages.
+const SMALL: [&str; 6] =
+    ["core/types", "core/timing", "core/lockfree", "core/faults", "core/admission", "protocols/wire"];
+const BELOW_EXAMPLES: &[&str] = &["core", "protocols", "io", "apps"];
 
-/// One crate's manifest.
-struct Manifest {
-    path: String,
-    /// The crate's folder, which starts with its layer.
-    folder: String,
-    name: String,
-    dependencies: Vec<Dependency>,
-}
+/// What a crate may use beside what its layer may. A line that is not needed is to be removed.
+const CRATES: &[(&str, &[&str])] = &[
+    ("io/capture", &["io/agent"]),
+    ("io/gateway", &["io/shm"]),
+    ("io/web", &["io/net"]),
+    ("apps/cli", &["apps"]),
+    ("apps/demo", &["apps/exchange", "apps/feedhandler", "apps/monitor", "apps/trader"]),
+    ("apps/deribit-front", &["apps/exchange"]),
+    ("apps/gateway", &["apps/deribit-link"]),
+    (
+        "apps/lab",
+        &["apps/deribit-link", "apps/exchange", "apps/gateway", "apps/shell", "apps/ticks", "apps/trader"],
+    ),
+    ("apps/publisher", &["apps/exchange"]),
+    ("apps/shell", &["apps/deribit-link", "apps/feedhandler", "apps/trader"]),
+    ("apps/simulator", &["apps/exchange", "apps/feedhandler", "apps/trader"]),
+    ("apps/ticks", &["apps/monitor"]),
+    ("apps/trader", &["apps/feedhandler"]),
+];
 
-/// One line of a manifest that names a package.
-#[derive(Debug, PartialEq, Eq)]
+/// A dependency between two crates of the project, by their folders.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Dependency {
-    line: usize,
-    package: String,
+    from: String,
+    to: String,
     /// True for what only tests and benches use.
     is_dev: bool,
 }
 
-/// Checks every manifest below the root.
+/// Checks the dependencies of every crate of the workspace.
 pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
-    let mut manifests = Vec::new();
-    for path in tree.files() {
-        if let Some(folder) = path.strip_suffix("/Cargo.toml") {
-            manifests.push(parse(path, folder, &tree.read_text(path)?.unwrap_or_default()));
-        }
+    if !tree.files().iter().any(|path| path == "Cargo.toml") {
+        return Ok(Vec::new());
     }
-    let folders: BTreeMap<&str, &str> =
-        manifests.iter().map(|manifest| (manifest.name.as_str(), manifest.folder.as_str())).collect();
-    Ok(manifests.iter().flat_map(|manifest| check_manifest(manifest, &folders)).collect())
+    let (crates, dependencies) = read(&metadata(tree.root())?)?;
+    let mut problems: Vec<Problem> = crates.iter().filter_map(|folder| check_folder(folder)).collect();
+    problems.extend(dependencies.iter().filter_map(check_dependency));
+    problems.extend(unneeded(&dependencies));
+    Ok(problems)
 }
 
-fn check_manifest(manifest: &Manifest, folders: &BTreeMap<&str, &str>) -> Vec<Problem> {
-    let first = first_folder(&manifest.folder);
-    let Some(layer) = LAYERS.iter().find(|layer| layer.name == first) else {
-        let known: Vec<&str> = LAYERS.iter().map(|layer| layer.name).collect();
-        let text = format!("'{first}' is not a layer: a crate stands in one of {}", known.join(", "));
-        return vec![Problem::in_file(&manifest.path, text)];
+/// What cargo knows of the workspace.
+fn metadata(root: &Path) -> Result<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let args = ["metadata", "--no-deps", "--format-version", "1", "--offline"];
+    let output =
+        Command::new(cargo).args(args).current_dir(root).output().context("cannot run cargo metadata")?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")
+}
+
+/// Folders of the crates, and the dependencies between them.
+fn read(metadata: &Value) -> Result<(BTreeSet<String>, Vec<Dependency>)> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let root = metadata["workspace_root"].as_str().context("cargo metadata names no workspace")?;
+    let folder = |path: &str| {
+        let inside = path.strip_prefix(root)?.strip_prefix('/')?;
+        Some(inside.strip_suffix("/Cargo.toml").unwrap_or(inside).to_owned())
     };
-    let own = manifest.dependencies.iter().filter_map(|dependency| {
-        let folder = *folders.get(dependency.package.as_str())?;
-        Some((dependency, folder))
-    });
-    own.filter_map(|(dependency, folder)| {
-        let reason = refusal(layer, folder, dependency.is_dev)?;
-        Some(Problem::at(
-            &manifest.path,
-            dependency.line,
-            format!("{} -> {folder}: {reason}", manifest.folder),
-        ))
-    })
-    .collect()
-}
-
-/// Why a crate of `layer` may not depend on the crate in `folder`.
-fn refusal(layer: &Layer, folder: &str, is_dev: bool) -> Option<String> {
-    if !layer.below.contains(&first_folder(folder)) {
-        return Some(format!("dependencies of {} point down", layer.name));
+    let (mut crates, mut dependencies) = (BTreeSet::new(), Vec::new());
+    for package in list(&metadata["packages"]) {
+        let Some(from) = package["manifest_path"].as_str().and_then(folder) else { continue };
+        for dependency in list(&package["dependencies"]) {
+            // Only crates of the project have a path.
+            let Some(to) = dependency["path"].as_str().and_then(folder) else { continue };
+            let is_dev = dependency["kind"] == "dev";
+            dependencies.push(Dependency { from: from.clone(), to, is_dev });
+        }
+        crates.insert(from);
     }
-    let is_large = first_folder(folder) == "core" && !SMALL_CRATES.contains(&folder);
-    (layer.only_small_core && is_large && !is_dev)
-        .then(|| format!("{} uses of core only {}", layer.name, SMALL_CRATES.join(", ")))
+    Ok((crates, dependencies))
 }
 
-fn first_folder(path: &str) -> &str {
-    path.split('/').next().unwrap_or(path)
+fn check_folder(folder: &str) -> Option<Problem> {
+    let known: Vec<&str> = LAYERS.iter().map(|layer| layer.folder).collect();
+    let text = || format!("{folder} is in no layer: a crate stands in one of {}", known.join(", "));
+    layer_of(folder).is_none().then(|| Problem::in_file(&manifest(folder), text()))
 }
 
-/// Reads the package's name and its dependencies, in the forms that manifests of this project have.
-fn parse(path: &str, folder: &str, text: &str) -> Manifest {
-    let mut manifest = Manifest {
-        path: path.to_owned(),
-        folder: folder.to_owned(),
-        name: String::new(),
-        dependencies: Vec::new(),
+fn check_dependency(dependency: &Dependency) -> Option<Problem> {
+    let Dependency { from, to, is_dev } = dependency;
+    let layer = layer_of(from)?;
+    let is_allowed = if *is_dev { allows(layer.tests_may_use, to) } else { allows(layer.may_use, to) };
+    let text = || format!("{from} may not depend on {to}: see LAYERS and CRATES in xtask/src/tidy/layers.rs");
+    (!is_allowed && !allows(extra(from), to)).then(|| Problem::in_file(&manifest(from), text()))
+}
+
+/// Lines of [`CRATES`] without a dependency.
+fn unneeded(dependencies: &[Dependency]) -> Vec<Problem> {
+    let is_needed = |from: &str, to: &str| {
+        dependencies.iter().any(|it| !it.is_dev && it.from == from && allows(&[to], &it.to))
     };
-    let mut section = Section::Other;
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if let Some(header) = line.strip_prefix('[') {
-            section = Section::of(header.trim_start_matches('[').split(']').next().unwrap_or_default());
-            if let Section::Dependency { package, is_dev } = &section {
-                manifest.dependencies.push(Dependency {
-                    line: index + 1,
-                    package: package.clone(),
-                    is_dev: *is_dev,
-                });
-            }
-            continue;
-        }
-        let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
-        let (key, value) = (key.trim(), value.trim());
-        match &section {
-            Section::Package if key == "name" => manifest.name = unquoted(value).to_owned(),
-            Section::Dependencies { is_dev } => {
-                let name = unquoted(key.split('.').next().unwrap_or(key));
-                let package = renamed(value).unwrap_or(name).to_owned();
-                manifest.dependencies.push(Dependency { line: index + 1, package, is_dev: *is_dev });
-            }
-            Section::Dependency { .. } if key == "package" => {
-                if let Some(last) = manifest.dependencies.last_mut() {
-                    last.package = unquoted(value).to_owned();
-                }
-            }
-            _ => {}
-        }
-    }
-    manifest
+    let lines = CRATES.iter().flat_map(|(from, list)| list.iter().map(move |to| (from, to)));
+    let unneeded = lines.filter(|(from, to)| !is_needed(from, to));
+    let problem = |(from, to)| {
+        Problem::in_file("xtask/src/tidy/layers.rs", format!("{from} does not use {to}: remove it"))
+    };
+    unneeded.map(problem).collect()
 }
 
-enum Section {
-    Package,
-    /// `[dependencies]` and its kin, also below `[target.'...']`.
-    Dependencies {
-        is_dev: bool,
-    },
-    /// `[dependencies.name]`.
-    Dependency {
-        package: String,
-        is_dev: bool,
-    },
-    Other,
+fn manifest(folder: &str) -> String {
+    format!("{folder}/Cargo.toml")
 }
 
-impl Section {
-    fn of(header: &str) -> Section {
-        if header == "package" {
-            return Section::Package;
-        }
-        for (kind, is_dev) in
-            [("dev-dependencies", true), ("build-dependencies", false), ("dependencies", false)]
-        {
-            if header == kind || (header.starts_with("target.") && header.ends_with(&format!(".{kind}"))) {
-                return Section::Dependencies { is_dev };
-            }
-            if let Some(name) = header.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.')) {
-                return Section::Dependency { package: unquoted(name).to_owned(), is_dev };
-            }
-        }
-        Section::Other
-    }
+fn layer_of(folder: &str) -> Option<&'static Layer> {
+    let first = folder.split('/').next();
+    LAYERS.iter().find(|layer| Some(layer.folder) == first)
 }
 
-/// `tickpath-types` of `{ package = "tickpath-types", ... }`.
-fn renamed(value: &str) -> Option<&str> {
-    let after = value.split_once("package")?.1.trim_start().strip_prefix('=')?.trim_start();
-    after.strip_prefix('"')?.split('"').next()
+fn extra(folder: &str) -> &'static [&'static str] {
+    CRATES.iter().find(|(from, _)| *from == folder).map_or(&[], |(_, list)| list)
 }
 
-fn unquoted(text: &str) -> &str {
-    text.trim().trim_matches(['"', '\''])
+/// Whether a list has the crate or its folder.
+fn allows(list: &[&str], to: &str) -> bool {
+    list.iter()
+        .any(|allowed| to.strip_prefix(allowed).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::tidy::tree::temp::TempTree;
 
-    fn manifest(name: &str, rest: &str) -> String {
-        format!("[package]\nname = \"{name}\"\n{rest}\n")
+    fn is_refused(from: &str, to: &str, is_dev: bool) -> bool {
+        check_dependency(&Dependency { from: from.to_owned(), to: to.to_owned(), is_dev }).is_some()
     }
 
-    /// Checks a tree of types, book, nasdaq, net and exchange in which `folder` is written anew.
-    #[track_caller]
-    fn check_one(folder: &str, rest: &str, expected: &[&str]) {
-        let mut files = vec![
-            ("core/types".to_owned(), manifest("tickpath-types", "")),
-            ("core/book".to_owned(), manifest("tickpath-book", "")),
-            ("protocols/nasdaq".to_owned(), manifest("tickpath-nasdaq", "")),
-            ("io/net".to_owned(), manifest("tickpath-net", "")),
-            ("apps/exchange".to_owned(), manifest("tickpath-exchange", "")),
-        ];
-        files.retain(|(other, _)| other != folder);
-        files.push((folder.to_owned(), manifest("tickpath-new", rest)));
-        let temp = TempTree::new(&[("Cargo.toml", "[workspace]")]);
-        for (folder, text) in &files {
-            temp.write(&format!("{folder}/Cargo.toml"), text);
+    #[test]
+    fn dependencies_point_down() {
+        for from in ["core/feed", "io/capture", "apps/trader", "bindings/c", "examples/own", "fuzz"] {
+            assert!(!is_refused(from, "protocols/nasdaq", false), "{from}");
         }
-        let found: Vec<String> = check(&temp.tree()).unwrap().iter().map(ToString::to_string).collect();
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn arrows_point_down() {
-        let all = "[dependencies]\ntickpath-types.workspace = true\ntickpath-nasdaq.workspace = true\nanyhow = \"1\"";
-        for folder in
-            ["core/feed", "protocols/nyse", "io/capture", "apps/trader", "bindings/c", "examples/own", "fuzz"]
-        {
-            check_one(folder, all, &[]);
+        for (from, to) in [("core/feed", "io/net"), ("protocols/nyse", "io/net"), ("xtask", "core/types")] {
+            assert!(is_refused(from, to, false) && is_refused(from, to, true), "{from}");
         }
-        let net = "[dependencies]\ntickpath-net.workspace = true";
-        check_one(
-            "core/feed",
-            net,
-            &["core/feed/Cargo.toml:4: core/feed -> io/net: dependencies of core point down"],
-        );
-        check_one(
-            "protocols/nyse",
-            net,
-            &["protocols/nyse/Cargo.toml:4: protocols/nyse -> io/net: dependencies of protocols point down"],
-        );
-        let exchange = "[dev-dependencies]\ntickpath-exchange = { path = \"../../apps/exchange\" }";
-        check_one(
-            "io/shm",
-            exchange,
-            &["io/shm/Cargo.toml:4: io/shm -> apps/exchange: dependencies of io point down"],
-        );
-        check_one("apps/trader", exchange, &[]);
-        check_one(
-            "xtask",
-            "[dependencies]\ntickpath-types.workspace = true",
-            &["xtask/Cargo.toml:4: xtask -> core/types: dependencies of xtask point down"],
-        );
+        assert!(is_refused("io/shm", "apps/exchange", true));
     }
 
     #[test]
-    fn codecs_and_io_use_only_the_small_crates_of_core_except_in_tests() {
-        let reason = "uses of core only core/types, core/timing, core/lockfree, core/faults, core/admission";
-        for layer in ["protocols", "io"] {
-            let folder = format!("{layer}/new");
-            let expected = format!("{folder}/Cargo.toml:4: {folder} -> core/book: {layer} {reason}");
-            check_one(&folder, "[dependencies]\ntickpath-book.workspace = true", &[&expected]);
-            check_one(&folder, "[dev-dependencies]\ntickpath-book.workspace = true", &[]);
+    fn codecs_and_io_use_only_small_crates_of_core_except_in_tests() {
+        for from in ["protocols/new", "io/new"] {
+            assert!(is_refused(from, "core/book", false) && !is_refused(from, "core/book", true), "{from}");
+            assert!(
+                !is_refused(from, "core/types", false) && !is_refused(from, "protocols/wire", false),
+                "{from}"
+            );
         }
-        check_one("core/feed", "[dependencies]\ntickpath-book.workspace = true", &[]);
+        assert!(is_refused("protocols/nyse", "protocols/nasdaq", false));
     }
 
     #[test]
-    fn a_crate_stands_in_a_known_layer() {
-        check_one(
-            "tools/new",
-            "",
-            &[
-                "tools/new/Cargo.toml: 'tools' is not a layer: a crate stands in one of core, protocols, io, apps, \
-             bindings, examples, fuzz, xtask",
-            ],
+    fn one_program_uses_another_only_where_the_table_says_so() {
+        assert!(
+            is_refused("apps/replay", "apps/exchange", false)
+                && !is_refused("apps/replay", "apps/exchange", true)
         );
+        assert!(
+            !is_refused("apps/publisher", "apps/exchange", false)
+                && !is_refused("apps/replay", "apps/config", false)
+        );
+        assert!(is_refused("apps/publisher", "apps/exchange-more", false), "a name, not a beginning");
     }
 
     #[test]
-    fn every_form_of_a_dependency_is_read() {
-        let text = "[dependencies]\n\"a\" = \"1\"\nb.workspace = true\n# c = \"1\"\nd = { version = \"1\", package = \"e\" }\n\
-                    [target.'cfg(loom)'.dependencies]\nf = \"1\"\n[dependencies.g]\nversion = \"1\"\npackage = \"h\"\n\
-                    [dev-dependencies.i]\n[lints]\nworkspace = true\n";
-        let found = parse("x/Cargo.toml", "x", text).dependencies;
-        let found: Vec<_> = found.iter().map(|it| (it.line, it.package.as_str(), it.is_dev)).collect();
-        let expected = [(2, "a", false), (3, "b", false), (5, "e", false), (7, "f", false), (8, "h", false)];
-        assert_eq!(found, [expected.as_slice(), &[(11, "i", true)]].concat());
+    fn a_line_that_is_not_needed_and_a_folder_that_is_no_layer_are_found() {
+        let unneeded = unneeded(&[]);
+        assert_eq!(unneeded.len(), CRATES.iter().map(|(_, list)| list.len()).sum::<usize>());
+        assert!(check_folder("tools/new").is_some() && check_folder("core/new").is_none());
+    }
+
+    #[test]
+    fn folders_come_from_what_cargo_prints() {
+        let dependency =
+            |name: &str, kind: Value| json!({ "name": name, "kind": kind, "path": format!("/x/{name}") });
+        let packages = json!([
+            {
+                "manifest_path": "/x/apps/demo/Cargo.toml",
+                "dependencies": [
+                    dependency("io/net", Value::Null),
+                    dependency("core/sim", json!("dev")),
+                    { "name": "serde", "kind": null },
+                ],
+            },
+            { "manifest_path": "/x/fuzz/Cargo.toml", "dependencies": [] },
+        ]);
+        let (crates, dependencies) = read(&json!({ "workspace_root": "/x", "packages": packages })).unwrap();
+        assert_eq!(crates.into_iter().collect::<Vec<_>>(), ["apps/demo", "fuzz"]);
+        let to = |to: &str, is_dev| Dependency { from: "apps/demo".to_owned(), to: to.to_owned(), is_dev };
+        assert_eq!(dependencies, [to("io/net", false), to("core/sim", true)]);
     }
 }

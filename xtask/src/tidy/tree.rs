@@ -41,6 +41,11 @@ impl Tree {
         Ok(Tree { root: root.to_owned(), files: committed.iter().cloned().collect(), committed })
     }
 
+    /// The folder that all paths are relative to.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Relative paths, sorted.
     pub fn files(&self) -> &[String] {
         &self.files

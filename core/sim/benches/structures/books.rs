@@ -11,8 +11,6 @@ pub struct Limits {
     pub max_instrument: InstrumentId,
     /// Open orders, with some room.
     pub max_orders: u32,
-    /// Pages of an [`OrderIndex`], each of 1024 references: enough for every one that the day gives out.
-    pub max_pages: u32,
 }
 
 impl Limits {
@@ -24,12 +22,6 @@ impl Limits {
     /// For the crate's own books.
     pub fn books(self) -> tickpath_book::BookLimits {
         tickpath_book::BookLimits::new(self.max_instrument, self.max_orders)
-    }
-
-    /// For an index whose orders are all in its pages.
-    fn pages(self) -> IndexLimits {
-        let max_pages = self.max_pages;
-        IndexLimits { blocks: 1, max_pages, max_pages_per_block: max_pages, max_hashed: 0 }
     }
 
     /// For the index that a feed has, whose orders are all in its hash table.
@@ -121,17 +113,12 @@ pub trait IdMap {
     fn remove(&mut self, id: u64) -> Option<OrderHandle>;
 }
 
-/// The crate's own index, with orders in its hash table, or all of them in its pages.
-pub struct Index<const IS_PAGED: bool>(OrderIndex);
+/// The index that a feed has: all orders in its hash table.
+pub struct Hashed(OrderIndex);
 
-/// As a feed has it.
-pub type Hashed = Index<false>;
-/// As a matching engine has it.
-pub type Paged = Index<true>;
-
-impl<const IS_PAGED: bool> IdMap for Index<IS_PAGED> {
+impl IdMap for Hashed {
     fn new(limits: Limits) -> Self {
-        Index(OrderIndex::new(if IS_PAGED { limits.pages() } else { limits.hashed() }))
+        Hashed(OrderIndex::new(limits.hashed()))
     }
 
     #[inline]

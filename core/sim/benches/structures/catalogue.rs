@@ -2,12 +2,11 @@
 
 use tickpath_book::{DirectBooks, FastBooks, PlainBooks};
 
-use crate::books::{Hashed, Indexed, Limits, Paged, Tickpath};
+use crate::books::{Hashed, Indexed, Limits, Tickpath};
 use crate::dense_ladder::DenseLadder;
 use crate::driver::{LookAhead, Plain, Runner};
-use crate::id_maps::{Chained, Foldhash, RustcHash, Std};
+use crate::id_map::Std;
 use crate::ordered_sets::{BTrees, Copies, Handles, RedBlack};
-use crate::sorted_levels::SortedLevels;
 
 /// One structure.
 pub struct Entry {
@@ -43,17 +42,6 @@ pub const ALL: &[Entry] = &[
         "OrderIndex, hashed",
         Plain<Indexed<DenseLadder, Hashed>>
     ),
-    entry!(
-        "sorted-levels",
-        "sorted vector of levels",
-        "OrderIndex, hashed",
-        Plain<Indexed<SortedLevels, Hashed>>
-    ),
-    entry!("fast-std", "FastBooks", "std HashMap", Plain<Indexed<Tickpath, Std>>),
-    entry!("fast-rustc-hash", "FastBooks", "hashbrown, rustc-hash", Plain<Indexed<Tickpath, RustcHash>>),
-    entry!("fast-foldhash", "FastBooks", "hashbrown, foldhash", Plain<Indexed<Tickpath, Foldhash>>),
-    entry!("fast-intmap", "FastBooks", "intmap", Plain<Indexed<Tickpath, Chained>>),
-    entry!("fast-paged", "FastBooks", "OrderIndex, paged", Plain<Indexed<Tickpath, Paged>>),
     entry!("fast", "FastBooks", "OrderIndex, hashed", Plain<Indexed<Tickpath, Hashed>>),
     entry!(
         "fast-look-ahead",

@@ -1,15 +1,12 @@
 //! A standard day in memory, framed as its file is.
 
-use tickpath_nasdaq::itch50::{self, AddOrder, AddOrderMpid, Listener, OrderReplace};
 use tickpath_sim::{ItchDay, ItchDayConfig};
-use tickpath_types::{InstrumentId, OrderId};
+use tickpath_types::InstrumentId;
 
 use crate::books::Limits;
 
 /// Pieces of a day, after each of which the books are compared.
 pub const PIECES: usize = 8;
-/// References in a page of the order index.
-const PAGE_LEN: u64 = 1024;
 
 /// A day.
 pub struct Day {
@@ -46,7 +43,6 @@ impl Day {
             max_instrument: InstrumentId(config.symbols as u16),
             // Some room above what rests at a time.
             max_orders: counters.live_max + counters.live_max / 64 + 64,
-            max_pages: pages(&bytes),
         };
         let (messages, live_max, order_refs) = (counters.messages, counters.live_max, counters.order_refs);
         Day { name, bytes, ends, messages, live_max, order_refs, limits }
@@ -67,39 +63,6 @@ impl Day {
              references"
         )
     }
-}
-
-/// The least and the greatest reference that was given out.
-struct References(u64, u64);
-
-impl References {
-    fn note(&mut self, id: OrderId) {
-        *self = References(self.0.min(id.0), self.1.max(id.0));
-    }
-}
-
-impl Listener for References {
-    fn on_add_order(&mut self, message: &AddOrder) {
-        self.note(message.order_ref.get());
-    }
-
-    fn on_add_order_mpid(&mut self, message: &AddOrderMpid) {
-        self.note(message.order_ref.get());
-    }
-
-    fn on_order_replace(&mut self, message: &OrderReplace) {
-        self.note(message.new_order_ref.get());
-    }
-}
-
-/// Pages for every reference of a day, and for the directories that lead to them.
-fn pages(bytes: &[u8]) -> u32 {
-    let mut references = References(u64::MAX, 0);
-    for message in frames(bytes) {
-        itch50::decode(message, &mut references).expect("the day is ITCH 5.0");
-    }
-    let leaves = references.1 / PAGE_LEN - references.0 / PAGE_LEN + 1;
-    (leaves + leaves / PAGE_LEN + 2) as u32
 }
 
 /// The messages of a day.

@@ -19,7 +19,7 @@ mod day;
 mod dense_ladder;
 mod driver;
 mod host;
-mod id_maps;
+mod id_map;
 mod measure;
 mod memory;
 mod odd_day;
@@ -28,7 +28,6 @@ mod ordered_sets;
 mod queues;
 mod red_black;
 mod report;
-mod sorted_levels;
 
 use std::process::ExitCode;
 

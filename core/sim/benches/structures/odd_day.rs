@@ -49,7 +49,7 @@ pub fn make() -> Day {
         }
     }
     let (max_orders, order_refs) = (LIVE_MAX as u32 * 2, source.last_id);
-    let limits = Limits { max_instrument: InstrumentId(INSTRUMENTS), max_orders, max_pages: 64 };
+    let limits = Limits { max_instrument: InstrumentId(INSTRUMENTS), max_orders };
     Day { name: "odd", bytes, ends, messages: MESSAGES, live_max: max_orders, order_refs, limits }
 }
 

@@ -118,22 +118,22 @@ fn day(day: String) -> Result<String, String> {
 }
 
 fn parse_count(arguments: &[String]) -> Result<Command, String> {
-    let [structure, file, instruments, orders, pages] = arguments else {
+    let [structure, file, instruments, orders] = arguments else {
         return Err("--count is for the bench itself".to_owned());
     };
     let number = |text: &String| text.parse::<u32>().map_err(|_| format!("'{text}' is no number"));
     let max_instrument = InstrumentId(number(instruments)? as u16);
-    let limits = Limits { max_instrument, max_orders: number(orders)?, max_pages: number(pages)? };
+    let limits = Limits { max_instrument, max_orders: number(orders)? };
     Ok(Command::Count { structure: structure.clone(), file: file.clone(), limits })
 }
 
 /// The arguments that [`parse`] reads as [`Command::Count`].
 pub fn count_arguments(structure: &str, file: &str, limits: Limits) -> Vec<String> {
-    let Limits { max_instrument, max_orders, max_pages } = limits;
+    let Limits { max_instrument, max_orders } = limits;
     ["--count", structure, file]
         .map(str::to_owned)
         .into_iter()
-        .chain([u32::from(max_instrument.0), max_orders, max_pages].map(|number| number.to_string()))
+        .chain([u32::from(max_instrument.0), max_orders].map(|number| number.to_string()))
         .collect()
 }
 

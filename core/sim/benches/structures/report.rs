@@ -280,7 +280,7 @@ pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
          day; D1 48 KiB, LL 2 MiB (a core's own cache; the host shares the next one). The simulation knows no \
          prefetching, so the misses of those that look ahead are counted as if they had not.\n\
          - `peak MiB`: the most that a structure asked the allocator for at a time, all pools and maps that it is \
-         created with included. The paged index has a page for every 1024 references of the day, given out or skipped.\n\
+         created with included.\n\
          - `fast-look-ahead` and `direct-look-ahead` do more than the others: they check every message and make a market \
          update with both best levels of it.\n",
         conditions.days(),
