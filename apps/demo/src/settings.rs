@@ -8,7 +8,7 @@ use tickpath_config::{
     ConfigError, FileKind, Fraction, IdleConfig, InstrumentConfig, Instruments, Placement, Speed,
     TEST_PASSWORD, beside,
 };
-use tickpath_exchange::{AdminConfig, Doors, OrderEntryConfig, UserConfig, UserSettings};
+use tickpath_exchange::{AdminConfig, OrderEntryConfig, UserConfig, UserPorts, UserSettings};
 use tickpath_feedhandler::LineReader;
 use tickpath_monitor::Mode;
 use tickpath_sim::CrowdConfig;
@@ -116,7 +116,7 @@ impl GuestsConfig {
             ..OrderEntryConfig::default()
         };
         let users = entry.users(instruments, file)?;
-        let order_entry_alone = Doors::default();
+        let order_entry_alone = UserPorts::default();
         for user in &users {
             if OWN_USERS.iter().any(|own| own.eq_ignore_ascii_case(&user.name)) {
                 return Err(ConfigError::value(format!(
@@ -124,7 +124,7 @@ impl GuestsConfig {
                     user.name
                 )));
             }
-            if user.doors != order_entry_alone {
+            if user.ports != order_entry_alone {
                 return Err(ConfigError::value(format!(
                     "user '{}': a demo has no other port than order_entry",
                     user.name

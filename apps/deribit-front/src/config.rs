@@ -474,7 +474,7 @@ impl DeribitConfig {
 
     /// Every user of the venue who has this door.
     fn accounts(&self, venue: &VenueSettings) -> Result<Vec<AccountSettings>, ConfigError> {
-        let users = venue.users.iter().zip((1..).map(SessionId)).filter(|(user, _)| user.doors.deribit);
+        let users = venue.users.iter().zip((1..).map(SessionId)).filter(|(user, _)| user.ports.deribit);
         let mut accounts: Vec<AccountSettings> = users
             .map(|(user, session)| AccountSettings {
                 user: user.name.clone(),
@@ -529,7 +529,7 @@ impl DeribitConfig {
 }
 
 fn venue_names(venue: &VenueSettings) -> Vec<&str> {
-    venue.users.iter().filter(|user| user.doors.deribit).map(|user| user.name.as_str()).collect()
+    venue.users.iter().filter(|user| user.ports.deribit).map(|user| user.name.as_str()).collect()
 }
 
 fn find_user(name: &str, names: &[&str]) -> Result<usize, ConfigError> {

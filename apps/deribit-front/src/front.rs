@@ -48,7 +48,7 @@ use tickpath_deribit::envelope::ServerTime;
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::request::{Refusal, Request, write_refusal, write_refusal_with_limit, write_result};
 use tickpath_derivatives::{IndexWalk, Money, TimeMean};
-use tickpath_exchange::DoorRequest;
+use tickpath_exchange::FrontRequest;
 use tickpath_types::{MarketEvent, MatchId, Nanos, OrderEvent, Price};
 
 use crate::account::Account;
@@ -159,7 +159,7 @@ pub struct Front {
     labels: Labels,
     /// What further orders need to be kept beside the log has room.
     has_storage: bool,
-    requests: VecDeque<DoorRequest>,
+    requests: VecDeque<FrontRequest>,
     /// Cancels that wait for room among them.
     unsent: cancels::Unsent,
     /// Open orders that go because another of theirs is filled or over, by account and number.
@@ -447,13 +447,13 @@ impl Front {
     }
 
     /// The next request to the venue.
-    pub fn poll_request(&mut self) -> Option<DoorRequest> {
+    pub fn poll_request(&mut self) -> Option<FrontRequest> {
         self.send_unsent();
         self.requests.pop_front()
     }
 
     /// The request could not be handed over: it is the next again.
-    pub fn give_back(&mut self, request: DoorRequest) {
+    pub fn give_back(&mut self, request: FrontRequest) {
         self.requests.push_front(request);
     }
 

@@ -1,7 +1,7 @@
 //! The venue's Deribit front: clients that speak Deribit's API v2 trade on the same matching engine as everybody else.
 //!
 //! The front runs beside the venue, on a thread of its own. It hands its clients' orders to the order server by a
-//! [`SideDoor`](tickpath_exchange::SideDoor), and reads what becomes of them, and of the whole market, from the log. So
+//! [`FrontPort`](tickpath_exchange::FrontPort), and reads what becomes of them, and of the whole market, from the log. So
 //! everything that it knows of orders, trades, positions and money follows from the log, and is the same after a restart.
 //!
 //! [`Front`] has no sockets and no clock; [`DeribitServer`] gives it both.

@@ -11,7 +11,7 @@ use anyhow::Context;
 use nix::errno::Errno;
 use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::{Counter, Rest, StopSignal, TscClock, WaitSet};
-use tickpath_exchange::{LogFeedError, SideDoor};
+use tickpath_exchange::{FrontPort, LogFeedError};
 use tickpath_net::{Kernel, Poller, SendOutcome, SocketPoller};
 use tickpath_types::{Nanos, Sequence};
 use tickpath_web::{
@@ -177,7 +177,7 @@ impl std::fmt::Display for DeribitView {
 /// The Deribit front, ready to run.
 pub struct DeribitServer {
     front: Front,
-    door: SideDoor,
+    door: FrontPort,
     acceptor: WebAcceptor,
     fix: Option<FixDoor>,
     poller: Poller,
@@ -229,7 +229,7 @@ impl DeribitServer {
     /// An address that is in use or not this machine's, a file of labels that cannot be read or written.
     pub fn open(
         settings: FrontSettings,
-        door: SideDoor,
+        door: FrontPort,
         store: &LabelStore,
         clock: TscClock,
     ) -> anyhow::Result<DeribitServer> {

@@ -25,9 +25,9 @@ use tickpath_config::{
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
 use tickpath_types::{InstrumentTable, Nanos, SelfTradePrevention};
+use tickpath_venue::UserSettings;
 
 use crate::journal::JournalSettings;
-use crate::users::UserSettings;
 use crate::venue::VenueSettings;
 
 /// Connections at a time at most, of some 50 KiB each.
@@ -548,7 +548,7 @@ impl ExchangeConfig {
         users: &[UserSettings],
         journal: Option<&JournalSettings>,
     ) -> Result<(), ConfigError> {
-        let user = users.iter().find(|user| user.doors.deribit);
+        let user = users.iter().find(|user| user.ports.deribit);
         let problem = match (&self.deribit, user, journal) {
             (None, None, _) => return Ok(()),
             (None, Some(user), _) => {
@@ -688,7 +688,7 @@ mod tests {
         };
         let journal = "policy = 'async', snapshot_every = 0";
         let anna = settings(&text(journal, "'deribit'", "[deribit]")).unwrap().users[0].clone();
-        assert_eq!(anna.doors, crate::Doors { order_entry: false, drop_copy: false, deribit: true });
+        assert_eq!(anna.ports, crate::UserPorts { order_entry: false, drop_copy: false, deribit: true });
         assert_eq!(anna.cancel_on_disconnect, None, "the front knows who is there");
         for (journal, ports, rest, word) in [
             (journal, "'deribit'", "", "add [deribit]"),

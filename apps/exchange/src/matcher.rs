@@ -6,13 +6,10 @@ use arrayvec::ArrayVec;
 use tickpath_agent::{Agent, AgentError, Counter, WaitSet, Waker};
 use tickpath_book::FastBooks;
 use tickpath_lockfree::spsc;
-use tickpath_matching::{Command, CommandKind, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
+use tickpath_matching::{Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_timing::{CommandId, Function, Hop, MarketId, Tracer};
-use tickpath_types::{
-    MarketEvent, MarketEventKind, Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum,
-};
-
-use crate::late::{LateEvents, end_ring};
+use tickpath_types::{MarketEvent, MarketEventKind, Nanos, OrderEvent, SystemEventCode, UserRefNum};
+use tickpath_venue::{OverflowQueue, Response, end_ring, is_internal};
 
 /// One command in so many has its matching timed.
 const TIMED_EVERY: u64 = 16;
@@ -32,57 +29,6 @@ pub struct MatcherCounters {
     /// Events that waited because the ring to their agent was full.
     pub delayed_events: Counter,
 }
-
-/// What the matcher has for one session.
-#[derive(Clone, Copy, Debug)]
-pub enum Response {
-    /// Something happened to an order.
-    Order(OrderEvent),
-    /// The answer to an account query.
-    NextUserRef {
-        /// The command that asked.
-        command: Sequence,
-        /// Who asked.
-        session: SessionId,
-        /// When the query was sequenced, since midnight.
-        ts: Nanos,
-        /// The least number that it may use next.
-        next: UserRefNum,
-    },
-    /// A command of the venue's own was applied; behind everything that it caused.
-    Applied {
-        /// Which.
-        command: Sequence,
-        /// It had no effect: what it is about is not there.
-        is_ignored: bool,
-    },
-    /// The day reached a stage.
-    Stage {
-        /// The command that said so.
-        command: Sequence,
-        /// When it was sequenced, since midnight.
-        ts: Nanos,
-        /// Which stage.
-        stage: SystemEventCode,
-    },
-}
-
-impl Response {
-    /// The command that caused it.
-    #[inline]
-    #[must_use]
-    pub const fn command(&self) -> Sequence {
-        match self {
-            Response::Order(event) => event.command,
-            Response::NextUserRef { command, .. }
-            | Response::Applied { command, .. }
-            | Response::Stage { command, .. } => *command,
-        }
-    }
-}
-
-// The ring's slots are no longer than those of order events alone.
-const _: () = assert!(size_of::<Response>() == size_of::<OrderEvent>());
 
 /// The engine as the matcher left it, for comparison once the venue has stopped.
 pub type FinalEngine = Arc<Mutex<Option<Box<Engine<FastBooks<Owner>>>>>>;
@@ -105,9 +51,9 @@ struct Outbox<T> {
     tracer: T,
     counters: Arc<MatcherCounters>,
     responses: spsc::Producer<Response>,
-    late_responses: LateEvents<Response>,
+    late_responses: OverflowQueue<Response>,
     market: spsc::Producer<MarketEvent>,
-    late_market: LateEvents<MarketEvent>,
+    late_market: OverflowQueue<MarketEvent>,
     /// The code of each instrument's trading state, by its id.
     states: Arc<[Counter]>,
 }
@@ -129,9 +75,9 @@ impl<T: Tracer> Matcher<T> {
             tracer,
             counters,
             responses,
-            late_responses: LateEvents::new(events_max),
+            late_responses: OverflowQueue::new(events_max),
             market,
-            late_market: LateEvents::new(events_max),
+            late_market: OverflowQueue::new(events_max),
             states: Arc::default(),
         };
         Matcher {
@@ -174,7 +120,7 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
             let taken = self.outbox.tracer.stamp(Hop::T3, CommandId(command.sequence));
             let ignored = engine.counters().ignored;
             engine.apply(command, &mut self.outbox);
-            if is_of_venue(&command.kind) {
+            if is_internal(&command.kind) {
                 let is_ignored = engine.counters().ignored != ignored;
                 self.outbox.respond(Response::Applied { command: command.sequence, is_ignored });
             }
@@ -227,12 +173,6 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
     }
 }
 
-/// True for commands that no client sent.
-#[inline]
-fn is_of_venue(kind: &CommandKind) -> bool {
-    !matches!(kind, CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::AccountQuery)
-}
-
 impl<T: Tracer> Outbox<T> {
     /// True when both rings have taken everything.
     fn is_prompt(&self) -> bool {
@@ -241,8 +181,8 @@ impl<T: Tracer> Outbox<T> {
 
     /// Hands on what waited; true when nothing waits any more.
     fn send_late(&mut self) -> bool {
-        self.late_responses.hand_on(&mut self.responses);
-        self.late_market.hand_on(&mut self.market);
+        self.late_responses.flush(&mut self.responses);
+        self.late_market.flush(&mut self.market);
         self.is_prompt()
     }
 

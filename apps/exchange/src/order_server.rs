@@ -3,6 +3,7 @@
 mod closing;
 mod control;
 mod day;
+mod front;
 mod log;
 mod logins;
 mod reading;
@@ -20,19 +21,17 @@ use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, Session};
 use tickpath_net::{BufferSizes, Kernel, Network, SocketPoller, TcpAcceptor};
 use tickpath_timing::{CommandId, Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
+use tickpath_venue::day::Day;
+use tickpath_venue::{
+    Arrival, LogState, MAX_LOGGED_MESSAGE, Response, Sequencer, UserRegistry, Users, append_event,
+    append_query_answer,
+};
 
 use crate::admin::AdminPort;
-use crate::answers::{append_event, append_query_answer};
-use crate::day::Day;
-use crate::journal::{JournalCounters, LogState};
+use crate::front_port::FrontRequests;
+use crate::journal::JournalCounters;
 use crate::login::{LoginChecker, TrustedLogin};
-use crate::matcher::Response;
-use crate::roster::Roster;
-use crate::sequencer::{Arrival, Sequencer};
-use crate::session_log::MAX_LOGGED_MESSAGE;
-use crate::side_door::DoorRequests;
 use crate::soup_link::{Hangup, SoupLink};
-use crate::users::Users;
 
 /// Bytes received and not yet taken, for each connection.
 const RECEIVE_BUFFER: usize = 16 * 1024;
@@ -140,14 +139,14 @@ pub(crate) struct OrderServerLinks {
     pub day: Day,
     pub sequencer: Sequencer,
     pub responses: spsc::Consumer<Response>,
-    pub side_door: Option<DoorRequests>,
+    pub front_port: Option<FrontRequests>,
     pub guard: LoginGuard<Ipv4Addr>,
     pub checker: LoginChecker,
     /// New trusted logins, for the file that outlasts a restart.
     pub trusted: Option<spsc::Producer<TrustedLogin>>,
     pub admin: AdminPort,
     pub counters: Arc<OrderServerCounters>,
-    pub user_views: Roster,
+    pub registry: UserRegistry,
     pub journal: Arc<JournalCounters>,
 }
 
@@ -190,7 +189,7 @@ pub struct OrderServer<T, N: Network = Kernel> {
     pub(crate) sequencer: Sequencer,
     responses: spsc::Consumer<Response>,
     /// The front that runs beside the venue, if there is one.
-    pub(crate) side_door: Option<DoorRequests>,
+    pub(crate) front_port: Option<FrontRequests>,
     admin: AdminPort,
     /// The answer to the administrator whose command is not safe yet.
     held_answer: Option<control::HeldAnswer>,
@@ -217,7 +216,7 @@ pub struct OrderServer<T, N: Network = Kernel> {
     has_backlog: bool,
     send_buffer: Box<[u8]>,
     pub(crate) counters: Arc<OrderServerCounters>,
-    user_views: Roster,
+    registry: UserRegistry,
     journal: Arc<JournalCounters>,
     tracer: T,
 }
@@ -235,13 +234,13 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             day,
             sequencer,
             responses,
-            side_door,
+            front_port,
             guard,
             checker,
             trusted,
             admin,
             counters,
-            user_views,
+            registry,
             journal,
         } = links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
@@ -262,7 +261,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             trusted,
             sequencer,
             responses,
-            side_door,
+            front_port,
             admin,
             held_answer: None,
             given: None,
@@ -280,7 +279,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             has_backlog: false,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
             counters,
-            user_views,
+            registry,
             journal,
             tracer,
             config,
@@ -300,7 +299,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             if self.sequencer.room() == 0 {
                 self.sequencer.sequence(now, &mut self.tracer);
             }
-            self.sequencer.add(Arrival::of_venue(session, kind));
+            self.sequencer.add(Arrival::internal(session, kind));
         }
         self.opening = Some(day::Given::now(&self.sequencer));
         for user in self.users.iter_mut().filter(|user| user.log.next_sequence() > 1) {
@@ -387,7 +386,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     pub(crate) fn note_refused(&mut self, session: SessionId) {
         self.counters.requests_refused.add(1);
         let place = usize::from(session.0).checked_sub(1);
-        if let Some(user) = place.and_then(|place| self.user_views.get(place)) {
+        if let Some(user) = place.and_then(|place| self.registry.get(place)) {
             user.requests_refused.add(1);
         }
     }
@@ -485,8 +484,8 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
                 if self.checker.is_waiting() {
                     work += self.take_checked_logins(now);
                 }
-                if self.side_door.is_some() {
-                    work += self.take_side_door(now);
+                if self.front_port.is_some() {
+                    work += self.take_front_requests(now);
                 }
                 if now >= self.next_cancel {
                     work += self.cancel_for_absent_users(now);
@@ -513,8 +512,8 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         self.responses.wake_by(waker);
         self.sequencer.wake_by(waker);
         self.checker.wake_by(waker);
-        if let Some(side_door) = &self.side_door {
-            side_door.wake_by(waker);
+        if let Some(front_port) = &self.front_port {
+            front_port.wake_by(waker);
         }
     }
 

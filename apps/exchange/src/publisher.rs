@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, AgentError, Counter, WaitSet, Waker};
@@ -14,10 +14,10 @@ use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, PushError, Request, Sess
 use tickpath_net::{DatagramEndpoint, DatagramSender, Kernel, Network, SendStatus};
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
+use tickpath_venue::{MessageStore, RequestLimits};
 use zerocopy::IntoBytes;
 
-use crate::market_recovery::{ArchiveRequest, MarketRecoverySettings, PublisherLinks, RequestLimits};
-use crate::message_store::MessageStore;
+use crate::market_recovery::{ArchiveRequest, MarketRecoverySettings, PublisherLinks};
 
 /// Requests for retransmission that wait for their answer; further ones are dropped and counted.
 const PENDING_REQUESTS: usize = 64;
@@ -108,7 +108,7 @@ pub struct Publisher<T, N: Network = Kernel> {
     packet: PacketBuilder<Box<[u8]>>,
     requests: N::Endpoint,
     pending: VecDeque<Pending>,
-    limits: RequestLimits,
+    limits: RequestLimits<Ipv4Addr>,
     links: PublisherLinks,
     answer: Box<[u8]>,
     next_request_poll: Nanos,
@@ -382,7 +382,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
             self.last_sent = now;
         }
         if let Some(copies) = &mut self.links.copies {
-            copies.hand_on(&self.config.store, published == 0);
+            copies.forward(&self.config.store, published == 0);
         }
         if work > 0 {
             self.tracer.flush();
@@ -419,7 +419,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         let has_ended = self.events.is_disconnected();
         let work = self.publish(now)? + self.answer_requests();
         if let Some(copies) = &mut self.links.copies {
-            copies.hand_on(&self.config.store, true);
+            copies.forward(&self.config.store, true);
         }
         self.tracer.flush();
         Ok(has_ended && work == 0 && self.events.is_empty())

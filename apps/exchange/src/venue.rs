@@ -18,13 +18,17 @@ use tickpath_types::{
     AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence,
     SessionId,
 };
+use tickpath_venue::day::{Day, DaySettings, commands_max};
+use tickpath_venue::{
+    CommandLog, Definition, Entitlements, Replica, Sequencer, SessionLog, UserRegistry, UserSettings, Users,
+};
 
 use crate::admin::{self, AdminClient, UserBasis};
-use crate::day::{Day, DaySettings, commands_max};
 use crate::drop_copy::reading::Source;
 use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
+use crate::front_port::FrontPort;
 use crate::journal::{
-    CommandLog, Follower, JournalCounters, JournalSettings, Recovered, VenueJournal, recover, wire_name,
+    Follower, JournalCounters, JournalLog, JournalSettings, Recovered, VenueJournal, recover, wire_name,
 };
 use crate::log_feed::LogFeed;
 use crate::login::{LoginChecker, TrustedLogin, TrustedLogins};
@@ -37,13 +41,6 @@ use crate::order_server::{
     RESPONSES_PER_CYCLE,
 };
 use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
-use crate::replica::{Definition, Replica};
-use crate::roster::Roster;
-use crate::sequencer::Sequencer;
-use crate::session_log::SessionLog;
-use crate::side_door::SideDoor;
-use crate::standing::Standing;
-use crate::users::{UserSettings, Users};
 
 /// Slots of the rings between the agents: more than 4 ms of a million messages a second.
 const RING_CAPACITY: usize = 1 << 13;
@@ -124,7 +121,7 @@ pub struct VenueView {
     /// The publisher's counts.
     pub publisher: Arc<PublisherCounters>,
     /// Each user, in the order of the sessions.
-    pub users: Roster,
+    pub users: UserRegistry,
     /// A [`TradingState`](tickpath_types::TradingState)'s code for each instrument, at the place of its id.
     pub states: Arc<[Counter]>,
     /// How the journal stands.
@@ -170,7 +167,7 @@ pub struct Venue {
     /// Snapshots and old messages, for a thread of their own; without one nobody is served them.
     pub market_recovery: Option<MarketRecovery>,
     /// For the Deribit front, where a user has that door.
-    pub side_door: Option<SideDoor>,
+    pub front_port: Option<FrontPort>,
 }
 
 /// What a venue begins with.
@@ -315,41 +312,47 @@ impl Venue {
         let (responses_in, responses_out) = spsc::channel(RING_CAPACITY);
         let (market_in, market_out) = spsc::channel(RING_CAPACITY);
         view.resume(&replica);
-        let instruments = replica.told.table.clone();
+        let instruments = replica.streams.table.clone();
         let (admin, admin_port) = admin::channel(UserBasis {
-            roster: view.users.clone(),
+            registry: view.users.clone(),
             instruments: instruments.clone(),
             retained_responses: retained_responses(settings),
             prefault: settings.prefault,
         });
-        let mut day =
-            Day::new(settings.day.clone(), instruments.clone(), Arc::clone(&view.states), &replica.facts.day);
+        let mut day = Day::new(
+            settings.day.clone(),
+            instruments.clone(),
+            Arc::clone(&view.states),
+            &replica.replayed.day,
+        );
         let missed = match &settings.day.schedule {
-            Some(schedule) => schedule.missed(replica.facts.day.schedule, day.has_started(), clock.now()),
+            Some(schedule) => schedule.missed(replica.replayed.day.schedule, day.has_started(), clock.now()),
             None => Vec::new(),
         };
-        let standings: Vec<Standing> = settings
+        let entitlements: Vec<Entitlements> = settings
             .users
             .iter()
-            .zip(&replica.facts.users)
-            .map(|(user, facts)| Standing::new(user, facts))
+            .zip(&replica.replayed.users)
+            .map(|(user, replayed)| Entitlements::new(user, replayed))
             .collect();
-        for (user, standing) in view.users.iter().zip(&standings) {
-            user.limits.set(&standing.limits);
+        for (user, entitlements) in view.users.iter().zip(&entitlements) {
+            user.limits.set(&entitlements.limits);
         }
         let added = add_listed(settings, &instruments, &mut notices).context("instruments")?;
-        for ((user, standing), facts) in settings.users.iter().zip(&standings).zip(&replica.facts.users) {
-            notices.extend(standing.notices(&user.name, facts, &instruments));
+        for ((user, entitlements), replayed) in
+            settings.users.iter().zip(&entitlements).zip(&replica.replayed.users)
+        {
+            notices.extend(entitlements.notices(&user.name, replayed, &instruments));
         }
-        let opening = opening(settings, &replica, &standings, added, &mut day);
-        let last_ts = replica.facts.last_ts;
+        let opening = opening(settings, &replica, &entitlements, added, &mut day);
+        let last_ts = replica.replayed.last_ts;
         let (journal, archive, feed, trusted) = match journal {
             Some(StartedJournal { log, durable, drop_copy, trusted, archive, feed, rest }) => {
                 (Some((log, durable, drop_copy, rest)), Some(archive), feed, Some(trusted))
             }
             None => (None, None, None, None),
         };
-        let (side_door, door_requests) = feed.map(|feed| SideDoor::new(feed, instruments.clone())).unzip();
+        let (front_port, door_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
         let basis = RecoveryBasis {
             settings: &settings.market_recovery,
             replica: &replica,
@@ -360,7 +363,7 @@ impl Venue {
             counters: Arc::clone(&view.market_recovery),
         };
         let (market_recovery, publisher_links) = MarketRecovery::build(network, &basis, archive)?;
-        let Replica { engine, told, .. } = replica;
+        let Replica { engine, streams, .. } = replica;
         // What the venue commands at once is behind what one duty cycle may read.
         let batch = BATCH_CAPACITY + commands_max(instruments.max_id());
         let mut sequencer = Sequencer::new(commands_in, batch);
@@ -387,8 +390,8 @@ impl Venue {
             },
             Users::new(
                 &settings.users,
-                &standings,
-                told.users.into_iter().map(|user| match is_planted(Fault::UserLogForgottenAtStart) {
+                &entitlements,
+                streams.users.into_iter().map(|user| match is_planted(Fault::UserLogForgottenAtStart) {
                     true => SessionLog::new(user.messages.capacity()),
                     false => user.messages,
                 }),
@@ -399,13 +402,13 @@ impl Venue {
                 day,
                 sequencer,
                 responses: responses_out,
-                side_door: door_requests,
+                front_port: door_requests,
                 guard,
                 checker,
                 trusted,
                 admin: admin_port,
                 counters: Arc::clone(&view.order_server),
-                user_views: view.users.clone(),
+                registry: view.users.clone(),
                 journal: Arc::clone(&view.journal),
             },
             network,
@@ -440,7 +443,7 @@ impl Venue {
                 instruments: instruments.clone(),
                 packet_bytes: settings.packet_bytes,
                 heartbeat: settings.heartbeat,
-                store: told.market.messages,
+                store: streams.market.messages,
                 durable,
                 is_session_kept: journal.is_some(),
             },
@@ -462,7 +465,7 @@ impl Venue {
             notices,
             journal,
             market_recovery,
-            side_door,
+            front_port,
         })
     }
 }
@@ -472,7 +475,7 @@ impl VenueView {
         // Session 0 is nobody's.
         let users_max = usize::from(settings.limits.max_sessions.saturating_sub(1));
         VenueView {
-            users: Roster::new(&settings.users, users_max),
+            users: UserRegistry::new(&settings.users, users_max),
             engine: Arc::new(Mutex::new(None)),
             ..VenueView::default()
         }
@@ -480,19 +483,19 @@ impl VenueView {
 
     /// Counts that go on with the session, and the states of all instruments that it has and has room for.
     fn resume(&mut self, replica: &Replica) {
-        let max_id = replica.told.table.max_id();
+        let max_id = replica.streams.table.max_id();
         self.states = (0..=max_id.0).map(|_| Counter::default()).collect();
         let (_, published) = replica.message_counts();
         self.order_server.commands.set(replica.last_command().0);
-        self.order_server.is_killed.set(replica.facts.is_killed.into());
+        self.order_server.is_killed.set(replica.replayed.is_killed.into());
         self.matcher.market_events.set(published);
         self.publisher.messages.set(published);
         self.journal.durable.set(replica.last_command().0);
         for (id, state) in (0..).map(InstrumentId).zip(self.states.iter()) {
             state.set(replica.engine.trading_state(id).map_or(0, |state| state.code().into()));
         }
-        for (view, facts) in self.users.iter().zip(&replica.facts.users) {
-            view.is_killed.set(facts.is_killed.into());
+        for (view, replayed) in self.users.iter().zip(&replica.replayed.users) {
+            view.is_killed.set(replayed.is_killed.into());
         }
     }
 }
@@ -564,7 +567,7 @@ fn start_from<S: Storage, N: Network>(
         DropCopyDoor::open(drop_copy, network, wiring).context("drop copy")
     };
     let drop_copy = journal.drop_copy.as_ref().map(&mut open_drop_copy).transpose()?;
-    let feed = settings.users.iter().any(|user| user.doors.deribit).then(|| {
+    let feed = settings.users.iter().any(|user| user.ports.deribit).then(|| {
         let source = Source { storage: storage.clone(), session, durable: durable.clone() };
         LogFeed::new(source, recovery.generation)
     });
@@ -575,7 +578,7 @@ fn start_from<S: Storage, N: Network>(
         guard,
         notices: notice.into_iter().collect(),
         journal: Some(StartedJournal {
-            log: Box::new(log),
+            log: Box::new(JournalLog(log)),
             drop_copy: drop_copy.as_ref().map(DropCopyDoor::local_address),
             trusted,
             rest: VenueJournal::new(recovery, worker, follower, counters)
@@ -613,13 +616,13 @@ fn add_listed(
 fn opening(
     settings: &VenueSettings,
     replica: &Replica,
-    standings: &[Standing],
+    entitlements: &[Entitlements],
     added: Vec<Instrument>,
     day: &mut Day,
 ) -> Vec<(SessionId, CommandKind)> {
     let mut opening = Vec::new();
-    for ((standing, facts), session) in standings.iter().zip(&replica.facts.users).zip(1..) {
-        opening.extend(standing.commands(facts).map(|kind| (SessionId(session), kind)));
+    for ((entitlements, replayed), session) in entitlements.iter().zip(&replica.replayed.users).zip(1..) {
+        opening.extend(entitlements.commands(replayed).map(|kind| (SessionId(session), kind)));
     }
     let users = settings.users.iter().zip((1..).map(SessionId));
     opening.extend(users.filter_map(|(user, session)| {
@@ -627,7 +630,7 @@ fn opening(
         let set = replica.engine.self_trade_prevention(session);
         // Deribit's clients change it themselves: what they chose last stays.
         let is_set = set == Some((strategy, account))
-            || user.doors.deribit
+            || user.ports.deribit
                 && set.is_some_and(|(chosen, own)| chosen != SelfTradePrevention::None && own == account);
         (!is_set).then_some((session, CommandKind::SetSelfTradePrevention { strategy, account }))
     }));

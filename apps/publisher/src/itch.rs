@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use tickpath_book::BookLimits;
@@ -45,7 +45,7 @@ struct Pending {
 pub(crate) struct ItchService {
     session: Session,
     endpoint: UdpEndpoint,
-    limits: RequestLimits,
+    limits: RequestLimits<Ipv4Addr>,
     pending: VecDeque<Pending>,
     answer: Box<[u8]>,
     image: MarketImage,

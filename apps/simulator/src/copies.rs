@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use tickpath_exchange::{Doors, DropCopySettings, JournalSettings, Password, UserSettings};
+use tickpath_exchange::{DropCopySettings, JournalSettings, Password, UserPorts, UserSettings};
 use tickpath_journal::Policy;
 use tickpath_sim::{Draw, HostId};
 use tickpath_types::{Nanos, SessionId};
@@ -64,7 +64,7 @@ impl CopyProfile {
     pub(crate) fn user(&self, users: &[UserSettings]) -> UserSettings {
         let names = |places: &Vec<usize>| places.iter().map(|place| users[*place].name.clone()).collect();
         UserSettings {
-            doors: Doors { order_entry: false, drop_copy: true, deribit: false },
+            ports: UserPorts { order_entry: false, drop_copy: true, deribit: false },
             copies_of: self.copies_of.as_ref().map(names),
             ..UserSettings::new(NAME, Password::plain(PASSWORD))
         }

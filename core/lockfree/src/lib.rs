@@ -14,7 +14,8 @@
 //!
 //! [`broadcast`], [`table`] and [`shared_spsc`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
 //!
-//! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines of its own.
+//! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines that no other shares, and a [`Counter`] is a
+//! number that one thread writes and any other reads.
 //!
 //! All other memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
 //! makes a system call afterwards, except to wake a consumer that sleeps ([`wake`]). Capacities of rings are rounded up to a power of two.
@@ -34,6 +35,7 @@
 pub mod broadcast;
 mod cache_padded;
 mod capacity;
+mod counter;
 pub mod cpu;
 pub mod crc32c;
 mod full;
@@ -50,6 +52,7 @@ pub mod vectors;
 pub mod wake;
 
 pub use cache_padded::CachePadded;
+pub use counter::Counter;
 pub use full::Full;
 pub use lines::{LINE_LEN, Line, SharedLines, WrongMemory};
 pub use payload::Payload;

@@ -1,41 +1,8 @@
 //! What a running thread and its agents count, readable from outside at any time.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tickpath_lockfree::CachePadded;
-
-/// A number that one thread writes and any other reads: a plain store and a plain load.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// The number as last written.
-    #[must_use]
-    pub fn read(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Adds to the number. Only the one writer may call this: load and store are two steps.
-    #[inline]
-    pub fn add(&self, more: u64) {
-        self.set(self.read() + more);
-    }
-
-    /// Writes the number. Only the one writer may call this.
-    #[inline]
-    pub fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    /// Writes the number if it is greater. Only the one writer may call this.
-    #[inline]
-    pub fn raise_to(&self, value: u64) {
-        if value > self.read() {
-            self.set(value);
-        }
-    }
-}
+use tickpath_lockfree::{CachePadded, Counter};
 
 /// What one agent did.
 #[derive(Debug)]

@@ -51,7 +51,7 @@ mod stop;
 pub use agent::{Agent, AgentError, AgentFailure};
 pub use allocations::{CountingAllocator, counts_allocations, thread_allocations};
 pub use clock::{ClockSource, Drift, TscClock};
-pub use counters::{AgentCounters, Counter, ThreadCounters};
+pub use counters::{AgentCounters, ThreadCounters};
 pub use host::{Host, TscFacts};
 pub use idle::{IdleStrategy, ParseIdleError};
 pub use invoker::{Invoker, PlanError};
@@ -64,4 +64,5 @@ pub use runner::{
     FINISH_TIMEOUT, PinGuard, Runner, RunnerError, ThreadPlan, ThreadReport, pin_current_thread,
 };
 pub use stop::StopSignal;
+pub use tickpath_lockfree::Counter;
 pub use tickpath_lockfree::wake::Waker;

@@ -10,7 +10,7 @@ use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_config::{Console, TEST_PASSWORD, tell, thousands};
 use tickpath_demo::{BackgroundFlow, BackgroundSettings};
 use tickpath_exchange::{
-    AdminSocket, BackgroundFlowConfig, DrainWatch, Endpoints, ExchangeConfig, JournalThreads, SideDoor,
+    AdminSocket, BackgroundFlowConfig, DrainWatch, Endpoints, ExchangeConfig, FrontPort, JournalThreads,
     Venue, VenueJournal, VenueSettings, VenueTracers, VenueView, archive,
 };
 use tickpath_timing::{Joiner, JoinerConfig, Trace};
@@ -75,7 +75,7 @@ pub struct Front {
 pub type StartFront = Box<dyn FnOnce(&mut Console, TscClock) -> anyhow::Result<Front>>;
 
 /// Opens a front beside a venue of these settings.
-pub type OpenFront = fn(&Args, &VenueSettings, SideDoor, TscClock) -> anyhow::Result<StartFront>;
+pub type OpenFront = fn(&Args, &VenueSettings, FrontPort, TscClock) -> anyhow::Result<StartFront>;
 
 /// Runs a venue until it is stopped; one with a Deribit front by the program that has it.
 ///
@@ -115,7 +115,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     };
     let tracers = VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() };
     let venue = Venue::build(&settings, clock, tracers)?;
-    let front = match (venue.side_door, open_front) {
+    let front = match (venue.front_port, open_front) {
         (Some(door), Some(open)) => Some(open(args, &settings, door, clock)?),
         _ => None,
     };

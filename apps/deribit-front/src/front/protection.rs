@@ -9,7 +9,7 @@ use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Money, Style};
-use tickpath_exchange::{DoorAsk, DoorRequest};
+use tickpath_exchange::{FrontRequest, FrontRequestKind};
 use tickpath_types::SelfTradePrevention;
 
 use super::{Answer, Front, REQUESTS_MAX};
@@ -370,10 +370,10 @@ impl Front {
             return Err(ErrorCode::MatchingEngineQueueFull.into());
         }
         let known = &mut self.accounts[account];
-        self.requests.push_back(DoorRequest {
+        self.requests.push_back(FrontRequest {
             session: known.session,
             received_ns: self.now_us * 1_000,
-            ask: DoorAsk::PreventSelfTrades(strategy),
+            kind: FrontRequestKind::PreventSelfTrades(strategy),
         });
         known.mode_replies.push_back((to.clone(), strategy));
         Ok(None)

@@ -7,7 +7,7 @@ use tickpath_deribit::codes::{CancelReason, OrderState};
 use tickpath_deribit::messages::EstimatedExpirationPrice;
 use tickpath_deribit::number::Number;
 use tickpath_derivatives::{Money, funding_rate_ppb};
-use tickpath_exchange::{DoorAsk, DoorRequest};
+use tickpath_exchange::{FrontRequest, FrontRequestKind};
 use tickpath_types::{Nanos, Price, Qty, SessionId, Side, TradingState};
 
 use super::{Delivery, Front};
@@ -227,10 +227,10 @@ impl Front {
     }
 
     fn suspend(&mut self, place: usize) {
-        self.requests.push_back(DoorRequest {
+        self.requests.push_back(FrontRequest {
             session: SessionId::default(),
             received_ns: Nanos::from_micros(self.now_us).0,
-            ask: DoorAsk::Suspend(self.settings.listings[place].id),
+            kind: FrontRequestKind::Suspend(self.settings.listings[place].id),
         });
     }
 

@@ -5,7 +5,7 @@ use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::messages::{EditByLabel, EditOrder, PlaceOrder};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Request;
-use tickpath_exchange::{DoorAsk, DoorRequest};
+use tickpath_exchange::{FrontRequest, FrontRequestKind};
 use tickpath_types::{
     CancelOrder as EngineCancel, EnterOrder, OrderRequest, Price, Qty, Side, SpecialTerms,
     TimeInForce as EngineTime, UserRefNum,
@@ -289,8 +289,8 @@ impl Front {
             self.write_links_asked(account, order.user_ref.0, extra);
         }
         let ask = match is_forced {
-            true => DoorAsk::Force(order),
-            false => DoorAsk::Order(OrderRequest::Enter(order)),
+            true => FrontRequestKind::Force(order),
+            false => FrontRequestKind::Order(OrderRequest::Enter(order)),
         };
         self.send_as(
             account,
@@ -352,10 +352,10 @@ impl Front {
 
     /// Hands a user's request to the venue, and remembers it until the log has it.
     pub(super) fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
-        self.send_as(account, DoorAsk::Order(pending.request), pending)
+        self.send_as(account, FrontRequestKind::Order(pending.request), pending)
     }
 
-    fn send_as(&mut self, account: usize, ask: DoorAsk, mut pending: Pending) -> Result<(), Fault> {
+    fn send_as(&mut self, account: usize, kind: FrontRequestKind, mut pending: Pending) -> Result<(), Fault> {
         // Nobody fills the queue of all; what takes orders away has the room of all.
         let is_crowded = self.accounts[account].pending.len() >= ACCOUNT_REQUESTS_MAX
             && !matches!(pending.work, Work::Cancel { .. });
@@ -368,7 +368,7 @@ impl Front {
         }
         let known = &mut self.accounts[account];
         let (session, received_ns) = (known.session, self.now_us * 1_000);
-        self.requests.push_back(DoorRequest { session, received_ns, ask });
+        self.requests.push_back(FrontRequest { session, received_ns, kind });
         known.add_pending(pending);
         Ok(())
     }

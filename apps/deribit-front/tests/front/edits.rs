@@ -224,7 +224,7 @@ fn edit_behind_an_offer(venue: &mut Venue, connection: u64, edit: &Value, prices
         );
         venue.order(2, OrderRequest::Enter(offer));
         let asked = venue.front.poll_request().expect("the edit, or the order again");
-        venue.command(asked.session, asked.kind());
+        venue.command(asked.session, asked.command());
     }
     venue.settle();
     let frames = venue.frames(connection);
@@ -311,7 +311,7 @@ fn a_stop_of_the_venue_between_the_two_leaves_no_order_and_no_number() {
     let offer = EnterOrder::limit(UserRefNum(1), InstrumentId(1), Side::Sell, Qty(1), Price(594_000_000));
     venue.order(2, OrderRequest::Enter(offer));
     let asked = venue.front.poll_request().unwrap();
-    venue.command(asked.session, asked.kind());
+    venue.command(asked.session, asked.command());
     // The order again is written down and never comes into the log; the next has its number of the engine's.
     for _ in 0..2 {
         venue = venue.restarted(vec!["own".to_owned()]);
@@ -348,7 +348,7 @@ fn a_cancel_behind_a_change_on_its_way_finds_the_order() {
         "params": { "order_id": id, "amount": 3000 } });
     venue.front.handle_frame(anna, edit.to_string().as_bytes(), venue.now_us);
     venue.front.close(anna, venue.now_us);
-    let lost = venue.front.poll_request().unwrap().kind();
+    let lost = venue.front.poll_request().unwrap().command();
     assert!(matches!(lost, tickpath_matching::CommandKind::Order(OrderRequest::Replace(_))));
     venue.settle();
     venue.wait(31_000_000);

@@ -700,7 +700,7 @@ fn an_order_without_an_answer_is_not_called_refused() {
     let bytes = anna.next(&mut venue, MsgType::BUSINESS_MESSAGE_REJECT);
     let reject: BusinessReject<'_> = read(&bytes);
     assert_eq!((reject.ref_seq_num, reject.ref_id, reject.reason), (Some(sequence), Some("1"), 4));
-    venue.command(request.session, request.kind());
+    venue.command(request.session, request.command());
     let bytes = anna.report(&mut venue);
     let report: ExecutionReport<'_> = read(&bytes);
     assert_eq!((report.ord_status, report.orig_cl_ord_id), (OrdStatus::NEW, Some("1")));

@@ -287,7 +287,7 @@ fn what_was_due_as_the_venue_stopped_is_done_after_the_restart() {
     let request = venue.front.poll_request().unwrap();
     let mut records = venue.front.poll_records();
     venue.records.append(&mut records);
-    venue.command(request.session, request.kind());
+    venue.command(request.session, request.command());
     venue.front.poll_records();
     let (mut venue, anna, bert) = restarted(venue, &["take", "first", "second"]);
     assert_eq!(labels(&mut venue, anna), ["first", "take"]);

@@ -326,7 +326,7 @@ fn quotes_whose_cancel_found_no_room_go_later() {
     }
     while let Some(request) = venue.front.poll_request() {
         asked.push(request.session);
-        venue.command(request.session, request.kind());
+        venue.command(request.session, request.command());
         venue.now_us += 100;
         venue.front.handle_time(venue.now_us);
     }
@@ -451,7 +451,7 @@ fn a_quote_that_comes_late_takes_nobodys_place() {
     let late = venue.front.poll_request().unwrap();
     venue.wait(31_000_000);
     assert_eq!(venue.ok(anna, "private/mass_quote", quote(59_100))["orders_count"], 1);
-    venue.command(late.session, late.kind());
+    venue.command(late.session, late.command());
     venue.settle();
     let open = venue.ok(anna, "private/get_open_orders", json!({}));
     assert_eq!((open.as_array().unwrap().len(), &open[0]["price"]), (1, &json!(59_100)));

@@ -223,7 +223,7 @@ impl Venue {
     /// Carries out what the front asks for.
     pub fn settle(&mut self) {
         while let Some(request) = self.front.poll_request() {
-            self.command(request.session, request.kind());
+            self.command(request.session, request.command());
         }
     }
 
@@ -260,7 +260,7 @@ impl Venue {
         let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params }).to_string();
         self.front.handle_frame(connection, frame.as_bytes(), self.now_us);
         let request = self.front.poll_request().expect("an order");
-        self.command(request.session, request.kind());
+        self.command(request.session, request.command());
     }
 
     /// Sends a request and gives its reply; notifications are kept.

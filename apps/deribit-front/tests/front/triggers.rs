@@ -233,7 +233,7 @@ fn a_stop_that_must_not_take_is_not_lost_while_it_is_moved() {
     );
     venue.order(2, tickpath_types::OrderRequest::Enter(enter));
     let made = venue.front.poll_request().unwrap();
-    venue.command(made.session, made.kind());
+    venue.command(made.session, made.command());
     assert_eq!(venue.engine.open_order_count(), 1, "the bid alone");
     let mut venue = venue.restarted(vec!["wait".to_owned()]);
     venue.wait(1_000_001);

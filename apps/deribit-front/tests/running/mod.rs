@@ -73,7 +73,7 @@ impl Running {
             is_synced: false,
             accepts_loss,
         };
-        let server = DeribitServer::open(deribit, venue.side_door.unwrap(), &labels, clock).unwrap();
+        let server = DeribitServer::open(deribit, venue.front_port.unwrap(), &labels, clock).unwrap();
         let (address, faults) = (server.local_address(), server.faults().unwrap());
         let (fix_address, view) = (server.fix_address(), server.view());
         let stop = StopSignal::new();

@@ -3,105 +3,15 @@
 use std::sync::mpsc;
 
 use tickpath_lockfree::spsc;
-use tickpath_types::{
-    BrokenReason, Instrument, InstrumentId, InstrumentTable, MatchId, Price, SessionId, TradingState,
+use tickpath_types::{InstrumentTable, SessionId};
+use tickpath_venue::{
+    AdminCommand, AdminOutcome, NewUser, RegisterError, SessionLog, UserRegistry, UserSettings,
 };
 
-use super::{AdminRefusal, LimitsChange};
 use crate::login::CheckerThread;
-use crate::roster::{AddUserError, Roster};
-use crate::session_log::SessionLog;
-use crate::users::{NewUser, UserSettings};
-use crate::{BandWidth, Phase};
 
 /// Commands that may wait for the order server, which looks every 20 ms.
 const CAPACITY: usize = 64;
-
-/// What a running venue can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdminCommand {
-    /// An instrument halts, or trades again. Sequenced.
-    SetTradingState {
-        /// Which.
-        instrument: InstrumentId,
-        /// Its new state.
-        state: TradingState,
-    },
-    /// An instrument, or all, enters a phase of the day. Sequenced.
-    Phase {
-        /// Which phase.
-        phase: Phase,
-        /// Which instrument; all when `None`.
-        instrument: Option<InstrumentId>,
-    },
-    /// Trading pauses before a trade outside the band, from now on. Sequenced.
-    SetPriceBand {
-        /// Which instrument; all when `None`.
-        instrument: Option<InstrumentId>,
-        /// How far from the reference.
-        width: BandWidth,
-        /// The middle; the instrument's reference price when `None`.
-        reference: Option<Price>,
-    },
-    /// An execution is void. Sequenced.
-    BreakTrade {
-        /// Which.
-        match_id: MatchId,
-        /// Why.
-        reason: BrokenReason,
-    },
-    /// A new instrument, halted, whose definition was checked as that of a file is; it gets the next id, whatever id is
-    /// given. Sequenced.
-    AddInstrument(Instrument),
-    /// The instrument halts, and all orders in it are cancelled. Sequenced.
-    SuspendInstrument {
-        /// Which.
-        instrument: InstrumentId,
-    },
-    /// Other limits for a user, until the configuration's are changed. Sequenced.
-    SetLimits {
-        /// Which user.
-        session: SessionId,
-        /// What changes.
-        change: LimitsChange,
-    },
-    /// A user may enter orders in an instrument from now on, or no more; what is open stays. Until the configuration's
-    /// list of the user's instruments is changed. Sequenced.
-    AllowInstrument {
-        /// Which user.
-        session: SessionId,
-        /// Which instrument.
-        instrument: InstrumentId,
-        /// Whether the user may.
-        is_allowed: bool,
-    },
-    /// New orders of a user, or of everybody, are refused from now on, and the open ones cancelled. Sequenced.
-    Kill(Option<SessionId>),
-    /// New orders of a user are taken again, or of everybody who was not killed alone. Sequenced.
-    Unkill(Option<SessionId>),
-    /// The user's connection is closed; it may log in again.
-    Disconnect(SessionId),
-    /// Wrong passwords of the user, and of all addresses, are forgiven.
-    Unlock(SessionId),
-    /// New orders are refused from now on until the venue stops; cancels still work.
-    Drain,
-}
-
-/// What became of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdminOutcome {
-    /// It is done, by so many commands in the log.
-    Done {
-        /// How many commands were sequenced for it.
-        commands: u32,
-    },
-    /// There is no such user: see `users`.
-    UnknownUser,
-    /// The user is not connected: nothing to do.
-    NotConnected,
-    /// Nothing was changed, and why.
-    Refused(AdminRefusal),
-}
 
 /// The answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +20,28 @@ pub struct AdminAnswer {
     pub id: u64,
     /// What became of it.
     pub outcome: AdminOutcome,
+}
+
+/// A user was not added.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddUserError {
+    /// As it says.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// Try again when the venue has taken the commands before.
+    #[error("the venue is busy: try again")]
+    Busy,
+    /// See what the system lacks: hashed passwords are checked by a thread.
+    #[error("the thread that checks passwords: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// A new user on its way to the order server.
+pub(crate) struct NewUserRequest {
+    pub(crate) user: NewUser,
+    /// The thread that checks hashed passwords, if this is the first user who has one.
+    pub(crate) checker: Option<CheckerThread>,
 }
 
 /// A command on its way.
@@ -130,7 +62,7 @@ pub(crate) enum Work {
 /// The commanding end.
 pub struct AdminClient {
     requests: spsc::Producer<AdminRequest>,
-    new_users: mpsc::SyncSender<NewUser>,
+    new_users: mpsc::SyncSender<NewUserRequest>,
     answers: spsc::Consumer<AdminAnswer>,
     next_id: u64,
     basis: UserBasis,
@@ -139,7 +71,7 @@ pub struct AdminClient {
 /// What new users are made of.
 pub(crate) struct UserBasis {
     /// They are added to it here alone.
-    pub(crate) roster: Roster,
+    pub(crate) registry: UserRegistry,
     pub(crate) instruments: InstrumentTable,
     /// Messages kept for each user.
     pub(crate) retained_responses: usize,
@@ -151,7 +83,7 @@ pub(crate) struct UserBasis {
 pub(crate) struct AdminPort {
     pub(crate) requests: spsc::Consumer<AdminRequest>,
     /// Those of the requests to add one, in their order.
-    pub(crate) new_users: mpsc::Receiver<NewUser>,
+    pub(crate) new_users: mpsc::Receiver<NewUserRequest>,
     pub(crate) answers: spsc::Producer<AdminAnswer>,
 }
 
@@ -189,20 +121,20 @@ impl AdminClient {
         if self.room() == 0 {
             return Err(AddUserError::Busy);
         }
-        let UserBasis { roster, instruments, retained_responses, prefault } = &self.basis;
-        let name = roster.check(&settings.name)?;
-        let is_first_hash = settings.password.hash().is_some() && !roster.has_hashes();
-        let checker = is_first_hash.then(|| CheckerThread::start(roster.clone())).transpose()?;
-        let session = SessionId(roster.len() as u16 + 1);
+        let UserBasis { registry, instruments, retained_responses, prefault } = &self.basis;
+        let name = registry.check(&settings.name)?;
+        let is_first_hash = settings.password.hash().is_some() && !registry.has_hashes();
+        let checker = is_first_hash.then(|| CheckerThread::start(registry.clone())).transpose()?;
+        let session = SessionId(registry.len() as u16 + 1);
         let mut log = SessionLog::new(*retained_responses);
         if *prefault {
             log.prefault();
         }
-        let user = NewUser { checker, ..NewUser::new(settings, name, session, log, instruments) };
+        let user = NewUser::new(settings, name, session, log, instruments);
         // Before the log has it, so that whoever hears of it finds it.
-        roster.add(settings.clone())?;
+        registry.add(settings.clone())?;
         // There is room in both, unless the venue has gone.
-        self.new_users.try_send(user).map_err(|_| AddUserError::Busy)?;
+        self.new_users.try_send(NewUserRequest { user, checker }).map_err(|_| AddUserError::Busy)?;
         self.request(Work::AddUser).ok_or(AddUserError::Busy)
     }
 

@@ -6,11 +6,12 @@ use tickpath_config::{Fraction, InstrumentConfig, PriceText};
 use tickpath_types::{
     BrokenReason, InstrumentId, InstrumentTable, MatchId, Price, Qty, SessionId, Symbol, TradingState,
 };
+use tickpath_venue::day::{BandWidth, Phase};
+use tickpath_venue::{AdminCommand, LimitsChange, RateLimit};
 
 use super::protocol::Request;
-use super::{AdminCommand, LimitsChange};
+use crate::VenueView;
 use crate::config::{OPEN_ORDERS_MAX, RATE_MAX};
-use crate::{BandWidth, Phase, RateLimit, VenueView};
 
 /// The commands, as an unknown one is answered.
 const COMMANDS: &str = "status, users, reload-users, phase SYMBOL|all PHASE, halt SYMBOL, resume SYMBOL, \

@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 use tickpath_agent::Counter;
 use tickpath_types::{InstrumentTable, Price, TradingState};
 
-use super::{AdminCommand, AdminOutcome};
-use crate::{UserLimits, VenueView, state_of};
+use tickpath_venue::day::state_of;
+use tickpath_venue::{AdminCommand, AdminOutcome, UserLimits};
+
+use crate::VenueView;
 
 /// What a line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

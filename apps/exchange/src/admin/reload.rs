@@ -4,11 +4,10 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use tickpath_types::{InstrumentId, InstrumentTable};
+use tickpath_venue::{RegisterError, UserRegistry, UserSettings, UserView};
 
 use super::AdminClient;
 use crate::ExchangeConfig;
-use crate::roster::{AddUserError, Roster, UserView};
-use crate::users::UserSettings;
 use crate::venue::VenueSettings;
 
 /// Users on their way to the venue.
@@ -28,12 +27,12 @@ pub(super) struct Reloaded {
 pub(super) fn reload_users(
     config: Option<&Path>,
     client: &mut AdminClient,
-    roster: &Roster,
+    registry: &UserRegistry,
     instruments: &InstrumentTable,
 ) -> Result<Option<Reloaded>, String> {
     let config = config.ok_or("this venue was not started from a configuration file")?;
     let (_, listed) = ExchangeConfig::load(config).map_err(|error| error.to_string())?;
-    let new = new_users(listed, roster, instruments)?;
+    let new = new_users(listed, registry, instruments)?;
     if new.len() > client.room() {
         return Err(format!(
             "{} users are new and the venue takes {} at a time: try again, or name fewer",
@@ -53,25 +52,25 @@ pub(super) fn reload_users(
 /// Those behind the users that there are, as the venue numbers its instruments.
 fn new_users(
     listed: VenueSettings,
-    roster: &Roster,
+    registry: &UserRegistry,
     instruments: &InstrumentTable,
 ) -> Result<Vec<UserSettings>, String> {
     let VenueSettings { mut users, instruments: named, .. } = listed;
-    let known = roster.len();
-    let mut pairs = roster.iter().zip(&users);
+    let known = registry.len();
+    let mut pairs = registry.iter().zip(&users);
     if users.len() < known || !pairs.all(|(user, listed)| user.name().eq_ignore_ascii_case(&listed.name)) {
-        let names: Vec<&str> = roster.iter().map(UserView::name).collect();
+        let names: Vec<&str> = registry.iter().map(UserView::name).collect();
         return Err(format!(
             "the users of the venue are {}: keep them in this order, with new ones behind them",
             names.join(", ")
         ));
     }
     let mut new = users.split_off(known);
-    if known + new.len() > roster.room() {
-        return Err(AddUserError::Full { max: roster.room() }.to_string());
+    if known + new.len() > registry.room() {
+        return Err(RegisterError::Full { max: registry.room() }.to_string());
     }
     for user in &mut new {
-        roster.check(&user.name).map_err(|error| error.to_string())?;
+        registry.check(&user.name).map_err(|error| error.to_string())?;
         let name = &user.name;
         for id in user.instruments.iter_mut().flatten() {
             *id = as_numbered(*id, &named, instruments).map_err(|symbol| {

@@ -8,8 +8,7 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use tickpath_config::{ConfigError, Duration, Fraction, as_text};
 use tickpath_types::{InstrumentTable, Nanos, Symbol};
-
-use crate::day::{DaySettings, Phase, Schedule, ScheduleStep};
+use tickpath_venue::day::{DaySettings, Phase, Schedule, ScheduleStep};
 
 /// Steps of a day at most.
 const STEPS_MAX: usize = 256;

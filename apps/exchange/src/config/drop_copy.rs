@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::ConfigError;
+use tickpath_venue::UserSettings;
 
 use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;
-use crate::users::UserSettings;
 
 /// Connections at a time at most, of some 50 KiB each.
 const CONNECTIONS_MAX: usize = 256;
@@ -55,7 +55,7 @@ impl DropCopyConfig {
             }
         }
         for user in users.iter().filter(|user| user.copies_of.is_some()) {
-            if !user.doors.drop_copy {
+            if !user.ports.drop_copy {
                 return Err(ConfigError::value(format!(
                     "user '{}' has copies_of and may not log in for them: add \"drop_copy\" to its ports",
                     user.name

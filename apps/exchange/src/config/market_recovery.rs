@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use serde::{Deserialize, Serialize};
 use tickpath_config::{ConfigError, Duration};
 use tickpath_types::Nanos;
+use tickpath_venue::RateLimit;
 
 use super::MarketDataConfig;
 use crate::market_recovery::{MarketRecoverySettings, SnapshotSettings};
-use crate::token_bucket::RateLimit;
 
 /// GLIMPSE connections at a time at most, of some 66 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 10;

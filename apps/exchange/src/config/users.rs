@@ -6,14 +6,12 @@ use tickpath_admission::LoginPolicy;
 use tickpath_config::{ConfigError, TEST_PASSWORD};
 use tickpath_nasdaq::soupbintcp;
 use tickpath_types::{InstrumentId, InstrumentTable, Nanos, Qty, Symbol};
+use tickpath_venue::{Password, RateLimit, UserLimits, UserPorts, UserSettings};
 
 use super::{
     CancelConfig, LimitsConfig, LoginConfig, OPEN_ORDERS_MAX, OrderEntryConfig, PortConfig, UserConfig,
 };
-use crate::gate::UserLimits;
-use crate::login::Password;
-use crate::token_bucket::RateLimit;
-use crate::users::{Doors, UserSettings};
+use crate::login::hashed_password;
 
 /// Highest limit of messages a second and of a burst.
 pub(crate) const RATE_MAX: u32 = 10_000_000;
@@ -53,17 +51,17 @@ impl OrderEntryConfig {
         }
         for user in &self.users {
             let limits = self.limits.overridden_by(&user.limits);
-            let doors = user.doors()?;
+            let ports = user.user_ports()?;
             // The order server knows nothing of the connections of the Deribit front, which keeps to them itself.
-            let cancel_on_disconnect = cancel_on_disconnect.filter(|_| !doors.deribit);
+            let cancel_on_disconnect = cancel_on_disconnect.filter(|_| !ports.deribit);
             users.push(UserSettings {
                 name: user.name.clone(),
                 password: user.password(file)?,
-                doors,
+                ports,
                 instruments: user.allowed_instruments(instruments)?,
                 limits: limits.limits(&format!("the limits of user '{}'", user.name))?,
                 cancel_on_disconnect: match user.cancel_on_disconnect {
-                    Some(CancelConfig::After(grace)) => Some(grace.0).filter(|_| !doors.deribit),
+                    Some(CancelConfig::After(grace)) => Some(grace.0).filter(|_| !ports.deribit),
                     Some(CancelConfig::Never) => None,
                     None => cancel_on_disconnect,
                 },
@@ -106,7 +104,7 @@ impl UserConfig {
             }
             // Deribit's clients show keys, and no other door is open to it.
             (None, None) if self.ports == [PortConfig::Deribit] => Ok(Password::plain("")),
-            (None, Some(hash)) => Password::hashed(hash)
+            (None, Some(hash)) => hashed_password(hash)
                 .map_err(|error| ConfigError::value(format!("the password_hash of user '{name}': {error}"))),
             _ => Err(ConfigError::value(format!(
                 "user '{name}' needs a password or a password_hash, and not both"
@@ -114,7 +112,7 @@ impl UserConfig {
         }
     }
 
-    fn doors(&self) -> Result<Doors, ConfigError> {
+    fn user_ports(&self) -> Result<UserPorts, ConfigError> {
         if self.ports.is_empty() {
             let name = &self.name;
             return Err(ConfigError::value(format!(
@@ -129,7 +127,7 @@ impl UserConfig {
                 self.name
             )));
         }
-        Ok(Doors { order_entry, drop_copy: has(PortConfig::DropCopy), deribit })
+        Ok(UserPorts { order_entry, drop_copy: has(PortConfig::DropCopy), deribit })
     }
 
     fn allowed_instruments(&self, table: &InstrumentTable) -> Result<Option<Vec<InstrumentId>>, ConfigError> {
@@ -272,10 +270,10 @@ mod tests {
         assert_eq!((anna.limits, anna.cancel_on_disconnect), (limits, None));
         assert_eq!(anna.self_trade_prevention, SelfTradePrevention::CancelOldest);
         assert_eq!(bert.self_trade_prevention, SelfTradePrevention::None);
-        assert_eq!(anna.doors, Doors { order_entry: true, drop_copy: true, deribit: false });
+        assert_eq!(anna.ports, UserPorts { order_entry: true, drop_copy: true, deribit: false });
         assert_eq!(anna.instruments, Some(vec![InstrumentId(2)]));
         assert!(anna.password.hash().is_some() && bert.password.hash().is_none());
-        assert_eq!(bert.doors, Doors { order_entry: false, drop_copy: true, deribit: false });
+        assert_eq!(bert.ports, UserPorts { order_entry: false, drop_copy: true, deribit: false });
         assert_eq!((bert.limits, bert.cancel_on_disconnect), (all, Some(Nanos::ZERO)));
     }
 

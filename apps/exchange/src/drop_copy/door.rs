@@ -6,22 +6,20 @@ use std::sync::Arc;
 
 use tickpath_admission::{LoginGuard, PreLogin, PreLoginLimits};
 use tickpath_agent::{WaitSet, Waker};
-use tickpath_journal::{OpenError, Storage};
+use tickpath_journal::Storage;
 use tickpath_lockfree::spsc;
-use tickpath_matching::CodecError;
 use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, Copy};
 use tickpath_nasdaq::soupbintcp::{
     HEADER_LEN, LoginRejectReason, LoginRequest, SendError, ServerConfig, Session,
 };
 use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor};
 use tickpath_types::{Nanos, Sequence};
+use tickpath_venue::drop_copy::{CopyStore, Entry, Place, ReaderUser, Watched, count, enlist, find};
+use tickpath_venue::{Password, UserRegistry};
 
-use super::readers::{ReaderUser, enlist, find, nobody};
-use super::reading::{Reading, Source};
-use super::store::{CopyStore, Entry, Place, Watched, count};
+use super::reading::{DropCopyError, Reading, Source};
 use super::{DropCopyCounters, DropCopySettings};
-use crate::login::{Password, TrustedLogin};
-use crate::roster::Roster;
+use crate::login::{TrustedLogin, has_password, unknown_password};
 use crate::soup_link::{Hangup, SoupLink};
 
 /// Bytes received and not yet taken: readers send logins and heartbeats.
@@ -40,42 +38,13 @@ const REWOUND_MAX: usize = 1 << 10;
 /// How long a reader for whom the log is read again may take nothing: others wait for their turn.
 const REWIND_PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// There can be no drop copies until the venue is started again; the venue itself goes on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DropCopyError {
-    /// The log cannot be read: look at the file, or at the disk.
-    #[error(transparent)]
-    Journal(#[from] OpenError),
-    /// A record is no command: another version of the program wrote it.
-    #[error("record {sequence} of the journal is no command: {source}")]
-    Command {
-        /// Which.
-        sequence: Sequence,
-        /// Why.
-        source: CodecError,
-    },
-    /// No snapshot is there to begin with: restore one from a copy.
-    #[error("the journal has no snapshot that can be used")]
-    NoSnapshot,
-    /// Restore it from a copy.
-    #[error(
-        "the snapshot of command {sequence} cannot be used, and what follows it was decided by other users or bounds than what \
-         came before"
-    )]
-    DefinitionUnknown {
-        /// What it covers.
-        sequence: Sequence,
-    },
-}
-
 /// What the door is joined to.
 pub(crate) struct Wiring<S: Storage> {
     pub(crate) storage: S,
     pub(crate) log_session: tickpath_journal::SessionName,
     pub(crate) durable: tickpath_journal::DurableView,
     pub(crate) session: Session,
-    pub(crate) users: Roster,
+    pub(crate) users: UserRegistry,
     pub(crate) guard: LoginGuard<Ipv4Addr>,
     pub(crate) trusted: spsc::Producer<TrustedLogin>,
     pub(crate) pre_login: PreLoginLimits,
@@ -93,7 +62,7 @@ pub(crate) struct DropCopyDoor<S: Storage, N: Network> {
     pre_login: PreLogin<Ipv4Addr>,
     /// Readers that are logged in, at most.
     readers_max: usize,
-    users: Roster,
+    users: UserRegistry,
     /// The same users, by their places.
     readers: Vec<ReaderUser>,
     /// What the password of a name that nobody has is checked against.
@@ -190,7 +159,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
             pre_login: PreLogin::new(pre_login),
             readers_max: settings.max_connections,
             readers,
-            nobody: nobody(&users),
+            nobody: unknown_password(&users),
             guard,
             trusted,
             users,
@@ -253,7 +222,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     fn enlist_new_users(&mut self) {
         if self.users.get(self.readers.len()).is_some() {
             enlist(&mut self.readers, &self.users);
-            self.nobody = self.nobody.take().or_else(|| nobody(&self.users));
+            self.nobody = self.nobody.take().or_else(|| unknown_password(&self.users));
         }
     }
 
@@ -390,7 +359,7 @@ impl<S: Storage, N: Network> DropCopyDoor<S, N> {
     fn check_password(&mut self, request: &LoginRequest, peer: Ipv4Addr) -> Verdict {
         let user = find(&self.readers, &request.username);
         let known = user.map(|user| &self.readers[user].password).or(self.nobody.as_ref());
-        let is_right = known.is_some_and(|known| known.is(&request.password));
+        let is_right = known.is_some_and(|known| has_password(known, &request.password));
         match user.filter(|_| is_right) {
             Some(user) => {
                 if self.guard.record_success(user, peer) {

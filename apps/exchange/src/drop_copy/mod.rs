@@ -6,16 +6,14 @@
 //! in between. `docs/drop-copy.md` is the protocol.
 
 mod door;
-mod readers;
 pub(crate) mod reading;
-mod store;
 
 use std::net::SocketAddrV4;
 
 use tickpath_agent::Counter;
 
-pub use door::DropCopyError;
 pub(crate) use door::{DropCopyDoor, Wiring};
+pub use reading::DropCopyError;
 pub use tickpath_nasdaq::drop_copy::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};
 
 /// Where drop copies are sent, checked.

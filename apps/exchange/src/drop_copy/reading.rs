@@ -2,12 +2,39 @@
 
 use tickpath_faults::{Fault, is_planted};
 use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
-use tickpath_matching::Command;
+use tickpath_matching::{CodecError, Command};
 use tickpath_types::Sequence;
+use tickpath_venue::Replica;
+use tickpath_venue::drop_copy::{Watched, count};
 
-use super::DropCopyError;
-use super::store::{Watched, count};
-use crate::replica::Replica;
+/// There can be no drop copies until the venue is started again; the venue itself continues.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DropCopyError {
+    /// The log cannot be read: look at the file, or at the disk.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// A record is no command: another version of the program wrote it.
+    #[error("record {sequence} of the journal is no command: {source}")]
+    Command {
+        /// Which.
+        sequence: Sequence,
+        /// Why.
+        source: CodecError,
+    },
+    /// No snapshot is there to begin with: restore one from a copy.
+    #[error("the journal has no snapshot that can be used")]
+    NoSnapshot,
+    /// Restore it from a copy.
+    #[error(
+        "the snapshot of command {sequence} cannot be used, and what follows it was decided by other users or bounds than what \
+         came before"
+    )]
+    DefinitionUnknown {
+        /// The last command that it covers.
+        sequence: Sequence,
+    },
+}
 
 /// The log and its snapshots, while the venue writes them.
 #[derive(Clone)]
@@ -87,7 +114,7 @@ impl<S: Storage> Reading<S> {
         limit: Sequence,
         heard: impl FnMut(usize, u64, &[u8]),
     ) -> Result<bool, DropCopyError> {
-        self.advance(limit, |replica, command| replica.apply_heard(command, heard))
+        self.advance(limit, |replica, command| replica.apply_with_messages(command, heard))
     }
 
     /// Takes the next command likewise, and lets `apply` give it to the replica.

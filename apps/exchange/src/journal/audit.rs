@@ -2,9 +2,9 @@
 
 use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage};
 use tickpath_types::Sequence;
+use tickpath_venue::Replica;
 
 use super::recovery::{RecoveryError, check, replay, restore};
-use crate::replica::Replica;
 
 /// What a log led to.
 pub struct Audit {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
 use tickpath_matching::{CodecError, Command};
 use tickpath_types::Sequence;
+use tickpath_venue::{Replica, ReplicaError};
 
 use super::JournalCounters;
-use crate::replica::{Replica, ReplicaError};
 
 /// Commands taken at a time.
 const COMMANDS_PER_RUN: usize = 1 << 14;

@@ -15,7 +15,7 @@ pub(crate) use recovery::{Recovered, recover};
 pub use recovery::{Recovery, RecoveryError, ReplayError, replay};
 pub use settings::JournalSettings;
 pub(crate) use wire_name::wire_name;
-pub(crate) use writer::{CommandLog, LogState};
+pub(crate) use writer::JournalLog;
 
 use std::io;
 use std::sync::Arc;

@@ -10,9 +10,9 @@ use tickpath_journal::{
 };
 use tickpath_matching::{COMMAND_LEN_MAX, CodecError, Command, LOOK_AHEAD_LEN};
 use tickpath_types::Sequence;
+use tickpath_venue::{Definition, Replica, ReplicaError};
 
 use super::JournalSettings;
-use crate::replica::{Definition, Replica, ReplicaError};
 
 /// The remedy without a copy.
 const OTHERWISE: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
@@ -128,7 +128,7 @@ pub enum ReplayError {
         "command {sequence} caused an answer to a user that the snapshot before it does not name: a newer snapshot is \
          missing, put it back from a copy"
     )]
-    Unheard {
+    Undeliverable {
         /// Which.
         sequence: Sequence,
     },
@@ -136,7 +136,7 @@ pub enum ReplayError {
     #[error(
         "command {sequence} caused what market data cannot say: another version of the program wrote the journal"
     )]
-    Unsaid {
+    Unencodable {
         /// Which.
         sequence: Sequence,
     },
@@ -409,9 +409,9 @@ pub fn replay<S: Storage>(
             on_progress(end);
         }
     }
-    match (replica.unheard(), replica.unsaid()) {
-        (Some(sequence), _) => Err(ReplayError::Unheard { sequence }),
-        (None, Some(sequence)) => Err(ReplayError::Unsaid { sequence }),
+    match (replica.undeliverable(), replica.unencodable()) {
+        (Some(sequence), _) => Err(ReplayError::Undeliverable { sequence }),
+        (None, Some(sequence)) => Err(ReplayError::Unencodable { sequence }),
         (None, None) => Ok(()),
     }
 }

@@ -3,13 +3,12 @@
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
-use tickpath_config::PasswordHash;
 use tickpath_lockfree::spsc;
 use tickpath_lockfree::wake::Waker;
 use tickpath_nasdaq::soupbintcp::Password;
+use tickpath_venue::UserRegistry;
 
 use super::password::{has_hash, hash_password};
-use crate::roster::Roster;
 
 /// Logins that may wait to be checked, trusted ones and others each; a further one is put off until there is room.
 pub(crate) const QUEUE_CAPACITY: usize = 64;
@@ -75,7 +74,7 @@ impl LoginChecker {
     ///
     /// # Errors
     /// The system's, when there can be no thread.
-    pub(crate) fn start(users: &Roster) -> std::io::Result<LoginChecker> {
+    pub(crate) fn start(users: &UserRegistry) -> std::io::Result<LoginChecker> {
         let thread = users.has_hashes().then(|| CheckerThread::start(users.clone())).transpose()?;
         Ok(LoginChecker { thread, waiting: [0; 2], next_id: 1, waker: None })
     }
@@ -151,7 +150,7 @@ impl CheckerThread {
     ///
     /// # Errors
     /// The system's, when there can be none.
-    pub(crate) fn start(users: Roster) -> std::io::Result<CheckerThread> {
+    pub(crate) fn start(users: UserRegistry) -> std::io::Result<CheckerThread> {
         let (trusted, trusted_checks) = spsc::channel(QUEUE_CAPACITY);
         let (other, other_checks) = spsc::channel(QUEUE_CAPACITY);
         let (answer, answers) = spsc::channel(2 * QUEUE_CAPACITY);
@@ -169,13 +168,12 @@ fn next_check([trusted, other]: &mut [spsc::Consumer<Check>; 2]) -> Option<Check
 }
 
 fn check_all(
-    users: &Roster,
+    users: &UserRegistry,
     mut to_check: [spsc::Consumer<Check>; 2],
     mut answers: spsc::Producer<CheckAnswer>,
 ) {
     // A hash that no password can have, so long as it is, and that takes as long to check as a user's.
-    let nobody = hash_password("*nobody*").and_then(|hash| PasswordHash::parse(&hash).ok());
-    let nobody = nobody.expect("eight ASCII characters are a password");
+    let nobody = hash_password("*nobody*").expect("eight ASCII characters are a password");
     loop {
         // In this order: what came before the end of the ring is still there.
         let has_ended = to_check.iter().any(spsc::Consumer::is_disconnected);
@@ -204,8 +202,10 @@ fn check_all(
 mod tests {
     use std::time::Instant;
 
+    use tickpath_venue::UserSettings;
+
     use super::*;
-    use crate::users::UserSettings;
+    use crate::login::hashed_password;
 
     /// A hash that is quickly checked, of `secret`.
     fn cheap_hash() -> String {
@@ -216,14 +216,14 @@ mod tests {
     }
 
     /// Users with these hashes, with a password where there is none, and room for one more.
-    fn roster(hashes: &[Option<String>]) -> Roster {
+    fn registry(hashes: &[Option<String>]) -> UserRegistry {
         let password = |hash: &Option<String>| match hash {
-            Some(hash) => crate::login::Password::hashed(hash).unwrap(),
-            None => crate::login::Password::plain("secret"),
+            Some(hash) => hashed_password(hash).unwrap(),
+            None => tickpath_venue::Password::plain("secret"),
         };
         let user = |(place, hash)| UserSettings::new(format!("U{place}"), password(hash));
         let users: Vec<UserSettings> = hashes.iter().enumerate().map(user).collect();
-        Roster::new(&users, users.len() + 1)
+        UserRegistry::new(&users, users.len() + 1)
     }
 
     fn answers(checker: &mut LoginChecker) -> Vec<CheckAnswer> {
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn passwords_are_checked_in_order_against_the_user_s_hash() {
-        let mut checker = LoginChecker::start(&roster(&[None, Some(cheap_hash())])).unwrap();
+        let mut checker = LoginChecker::start(&registry(&[None, Some(cheap_hash())])).unwrap();
         let password = |text| Password::new(text).unwrap();
         let ids: Vec<u64> = [(Some(1), "SECRET"), (Some(1), "wrong"), (None, "secret"), (None, "*nobody*")]
             .into_iter()
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn as_many_wait_as_may_and_one_more_is_not_taken() {
-        let mut checker = LoginChecker::start(&roster(&[Some(cheap_hash())])).unwrap();
+        let mut checker = LoginChecker::start(&registry(&[Some(cheap_hash())])).unwrap();
         let password = Password::new("secret").unwrap();
         for queue in [Queue::Other, Queue::Trusted] {
             for _ in 0..QUEUE_CAPACITY {
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn without_hashes_there_is_no_thread() {
-        let mut checker = LoginChecker::start(&roster(&[None])).unwrap();
+        let mut checker = LoginChecker::start(&registry(&[None])).unwrap();
         assert!(!checker.is_used());
         assert_eq!(checker.submit(0, Some(0), Queue::Other, &Password::new("x").unwrap()), None);
         assert_eq!(checker.poll(), None);
@@ -294,10 +294,10 @@ mod tests {
 
     #[test]
     fn a_user_that_comes_later_brings_the_thread_and_is_checked_by_its_hash() {
-        let users = roster(&[None]);
+        let users = registry(&[None]);
         let mut checker = LoginChecker::start(&users).unwrap();
         let thread = CheckerThread::start(users.clone()).unwrap();
-        let hashed = crate::login::Password::hashed(&cheap_hash()).unwrap();
+        let hashed = hashed_password(&cheap_hash()).unwrap();
         users.add(UserSettings::new("LATER", hashed)).unwrap();
         checker.engage(thread);
         assert!(checker.is_used());

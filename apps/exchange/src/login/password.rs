@@ -1,69 +1,19 @@
-//! Passwords as the venue keeps them.
-
-use std::fmt;
+//! Passwords of which only the argon2 hash is known.
 
 use tickpath_config::PasswordHash;
 pub use tickpath_config::PasswordHashError;
 use tickpath_nasdaq::soupbintcp;
+use tickpath_venue::{Password, UserRegistry};
 
-/// The password of a user: itself, or its argon2 hash.
+/// A password of which only the hash is known, a PHC string as [`hash_password`] makes it.
 ///
-/// SoupBinTCP ignores the case of passwords, so what is hashed is the password in lower case. Never printed.
-#[derive(Clone)]
-pub struct Password(Kept);
-
-#[derive(Clone)]
-enum Kept {
-    Plain(String),
-    Hash(PasswordHash),
+/// # Errors
+/// [`PasswordHashError`] when it is none, or one that takes too long to check.
+pub fn hashed_password(hash: &str) -> Result<Password, PasswordHashError> {
+    PasswordHash::parse(hash).map(|hash| Password::of_hash(hash.as_str()))
 }
 
-impl Password {
-    /// A password that is kept as it is.
-    pub fn plain(password: impl Into<String>) -> Password {
-        Password(Kept::Plain(password.into()))
-    }
-
-    /// A password of which only the hash is known, a PHC string as [`hash_password`] makes it.
-    ///
-    /// # Errors
-    /// [`PasswordHashError`] when it is none, or one that takes too long to check.
-    pub fn hashed(hash: &str) -> Result<Password, PasswordHashError> {
-        PasswordHash::parse(hash).map(|hash| Password(Kept::Hash(hash)))
-    }
-
-    /// Whether this is it, where that takes no time to tell; `None` where it is to be hashed first.
-    pub(crate) fn matches_at_once(&self, password: &soupbintcp::Password) -> Option<bool> {
-        match &self.0 {
-            Kept::Plain(known) => Some(password.matches(known)),
-            Kept::Hash(_) => None,
-        }
-    }
-
-    /// Whether this is it; takes as long as a hash takes. Not for a duty cycle.
-    pub(crate) fn is(&self, password: &soupbintcp::Password) -> bool {
-        match &self.0 {
-            Kept::Plain(known) => password.matches(known),
-            Kept::Hash(hash) => has_hash(&password.to_lowercase(), hash),
-        }
-    }
-
-    /// The hash, where only that is known.
-    pub(crate) fn hash(&self) -> Option<&PasswordHash> {
-        match &self.0 {
-            Kept::Plain(_) => None,
-            Kept::Hash(hash) => Some(hash),
-        }
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Password(..)")
-    }
-}
-
-/// The argon2id hash of a password, with a salt of its own: `$argon2id$v=19$...`.
+/// The argon2id hash of a password, with a random salt: `$argon2id$v=19$...`.
 ///
 /// Takes some milliseconds and 19 MiB. `None` when the password is empty, longer than SoupBinTCP's 10
 /// characters or not ASCII.
@@ -74,21 +24,38 @@ pub fn hash_password(password: &str) -> Option<String> {
     PasswordHash::make(password.trim_ascii_end())
 }
 
+/// Whether `password` is the known one; takes as long as a hash takes. Not for a duty cycle.
+pub(crate) fn has_password(known: &Password, password: &soupbintcp::Password) -> bool {
+    match known.hash() {
+        Some(hash) => has_hash(&password.to_lowercase(), hash),
+        None => known.matches_at_once(password) == Some(true),
+    }
+}
+
 /// Whether a password, in lower case and padded, has this hash; takes as long as the hash says.
-pub(super) fn has_hash(password: &[u8; 10], hash: &PasswordHash) -> bool {
-    hash.is_of(password.trim_ascii_end())
+pub(super) fn has_hash(password: &[u8; 10], hash: &str) -> bool {
+    PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
+}
+
+/// The password that stands in for that of an unknown name, where users have hashes: it takes as long to refuse.
+pub(crate) fn unknown_password(registry: &UserRegistry) -> Option<Password> {
+    if !registry.has_hashes() {
+        return None;
+    }
+    hash_password("*nobody*").map(Password::of_hash)
 }
 
 #[cfg(test)]
 mod tests {
+    use tickpath_venue::UserSettings;
+
     use super::*;
 
     #[test]
     fn a_hash_knows_its_password_in_whatever_case() {
         let hash = hash_password("Secret").unwrap();
         assert!(hash.starts_with("$argon2id$v=19$"), "{hash}");
-        let parsed = PasswordHash::parse(&hash).unwrap();
-        let has = |text: &str| has_hash(&soupbintcp::Password::new(text).unwrap().to_lowercase(), &parsed);
+        let has = |text: &str| has_hash(&soupbintcp::Password::new(text).unwrap().to_lowercase(), &hash);
         assert!(has("secret") && has("SECRET"));
         assert!(!has("secre") && !has("secret1") && !has(""));
         assert_ne!(hash, hash_password("Secret").unwrap(), "the salt is another each time");
@@ -97,8 +64,18 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_shown() {
-        assert_eq!(format!("{:?}", Password::plain("hunter2")), "Password(..)");
-        assert!(Password::hashed("secret").is_err());
+    fn a_text_that_is_no_hash_is_refused() {
+        assert!(hashed_password("secret").is_err());
+    }
+
+    #[test]
+    fn an_unknown_name_costs_what_a_name_costs() {
+        let user = UserSettings::new("ANNA", Password::plain("secret"));
+        let registry = UserRegistry::new(&[user], 2);
+        assert!(unknown_password(&registry).is_none(), "no password takes time to check");
+        let hash = hash_password("secret").unwrap();
+        registry.add(UserSettings::new("BERT", hashed_password(&hash).unwrap())).unwrap();
+        let unknown = unknown_password(&registry).unwrap();
+        assert!(unknown.hash().is_some_and(|unknown| unknown.split('$').nth(3) == hash.split('$').nth(3)));
     }
 }

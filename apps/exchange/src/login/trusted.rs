@@ -8,8 +8,7 @@ use std::net::Ipv4Addr;
 use tickpath_admission::{TRUSTED_TEXT_LEN_MAX, TrustedPeers};
 use tickpath_journal::{Storage, StorageFile};
 use tickpath_lockfree::spsc;
-
-use crate::roster::Roster;
+use tickpath_venue::UserRegistry;
 
 /// Name of the file in the journal's folder.
 const FILE: &str = "trusted-logins";
@@ -24,7 +23,7 @@ pub(crate) type TrustedLogin = (u32, Ipv4Addr);
 /// Writes the file. None of its failures costs more than trust: a password is then checked as from a new address.
 pub(crate) struct TrustedLogins<S> {
     storage: S,
-    users: Roster,
+    users: UserRegistry,
     known: TrustedPeers<Ipv4Addr>,
     new: Vec<spsc::Consumer<TrustedLogin>>,
     is_written: bool,
@@ -32,7 +31,11 @@ pub(crate) struct TrustedLogins<S> {
 
 impl<S: Storage> TrustedLogins<S> {
     /// Reads the file. Where it is damaged, or missing though there `should_be` one, a line says so.
-    pub(crate) fn open(storage: S, users: Roster, should_be: bool) -> (TrustedLogins<S>, Option<String>) {
+    pub(crate) fn open(
+        storage: S,
+        users: UserRegistry,
+        should_be: bool,
+    ) -> (TrustedLogins<S>, Option<String>) {
         let mut known = TrustedPeers::new(users.room());
         let state = match read(&storage) {
             Ok(None) if should_be => Some("is missing".to_owned()),

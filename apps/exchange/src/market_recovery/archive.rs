@@ -9,11 +9,9 @@ use tickpath_lockfree::spsc;
 use tickpath_matching::Command;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::{Nanos, Sequence};
+use tickpath_venue::{Definition, MarketImage, MessageStore, Replica};
 
-use super::RecoveryCounters;
-use super::image::MarketImage;
-use crate::message_store::MessageStore;
-use crate::replica::{Definition, Replica};
+use super::counters::RecoveryCounters;
 
 /// Requests that wait for the archive, and answers that wait to be sent; further requests are dropped and counted.
 const RING_CAPACITY: usize = 16;
@@ -216,7 +214,7 @@ impl<S: Storage> JournalArchive<S> {
             };
             if store(&replica).oldest() <= first {
                 let until = first_that_differs(&newer, replica.definition());
-                let messages = &mut replica.told.market.messages;
+                let messages = &mut replica.streams.market.messages;
                 *messages = messages.resized(messages.capacity().max(MESSAGES_KEPT_MIN));
                 let reader = Reader::open(&self.storage, self.name, sequence.next()).ok()?;
                 let usable = newer.iter().rev().find(|(_, definition)| definition.is_some());
@@ -379,7 +377,7 @@ impl<S: Storage> State<S> {
 const MESSAGES_PER_PACKET: u64 = (DATAGRAM_LEN_MAX / 14) as u64;
 
 fn store(replica: &Replica) -> &MessageStore {
-    &replica.told.market.messages
+    &replica.streams.market.messages
 }
 
 #[cfg(test)]

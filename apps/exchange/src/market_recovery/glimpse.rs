@@ -9,9 +9,10 @@ use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, LoginRejectReason, LoginRequest, ServerConfig};
 use tickpath_net::{BufferSizes, NetError, Network, SendOutcome, TcpAcceptor};
 use tickpath_types::{Nanos, Sequence};
+use tickpath_venue::{MarketImage, next_message};
 
-use super::image::{MarketImage, next_message};
-use super::{RecoveryCounters, SnapshotSettings};
+use super::counters::RecoveryCounters;
+use super::settings::SnapshotSettings;
 use crate::soup_link::{Hangup, SoupLink};
 
 /// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all

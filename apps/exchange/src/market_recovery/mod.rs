@@ -3,10 +3,9 @@
 
 mod archive;
 mod channel;
-mod copies;
+mod counters;
 mod glimpse;
-mod image;
-mod limits;
+mod settings;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -15,25 +14,21 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
 use tickpath_admission::PreLoginLimits;
-use tickpath_agent::{Agent, AgentError, Counter, Rest, StopSignal, TscClock, WaitSet, Waker};
+use tickpath_agent::{Agent, AgentError, Rest, StopSignal, TscClock, WaitSet, Waker};
 use tickpath_journal::{DurableView, SessionName, Storage};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_net::Network;
 use tickpath_types::{Nanos, Sequence};
+use tickpath_venue::{MarketImage, MessageCopies, PublishedMessage, Replica};
 
 pub(crate) use archive::{ArchiveLink, ArchiveRequest};
-pub(crate) use copies::MessageCopies;
+pub use counters::RecoveryCounters;
 pub use glimpse::GlimpseServer;
-pub use image::MarketImage;
-pub use limits::RequestLimits;
+pub use settings::{MarketRecoverySettings, SnapshotSettings};
 
 use archive::{Archive, ArchivePort, CatchUp, JournalArchive};
 use channel::SnapshotChannel;
-use copies::PublishedMessage;
-
-use crate::replica::Replica;
-use crate::token_bucket::RateLimit;
 
 /// Messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
@@ -43,93 +38,6 @@ const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
 const REST: Nanos = Nanos::from_millis(1);
 /// The most that a published message waits for it in a quiet market.
 const COPIES_WAIT: Nanos = Nanos::from_millis(20);
-
-/// How market data can be recovered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MarketRecoverySettings {
-    /// Requests for retransmission that one address may make.
-    pub requests: RateLimit,
-    /// Snapshots over TCP and by multicast; none when absent.
-    pub snapshots: Option<SnapshotSettings>,
-}
-
-impl Default for MarketRecoverySettings {
-    /// 20,000 requests a second, 4,000 at once; no snapshots.
-    fn default() -> Self {
-        MarketRecoverySettings { requests: RateLimit { per_second: 20_000, burst: 4_000 }, snapshots: None }
-    }
-}
-
-/// How snapshots are offered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotSettings {
-    /// Where GLIMPSE clients connect; port 0 takes a free one.
-    pub glimpse: SocketAddrV4,
-    /// GLIMPSE clients that are sent a snapshot or wait for one, at a time; further logins are refused.
-    pub max_connections: usize,
-    /// How long a client may take from its connection to the end of its snapshot; then it is disconnected.
-    pub time_max: Nanos,
-    /// Group and port of the multicast snapshots.
-    pub group: SocketAddrV4,
-    /// From one instrument's multicast snapshot to the next one's.
-    pub interval: Nanos,
-}
-
-impl SnapshotSettings {
-    /// On a free port of the loopback interface and a group of its own.
-    #[must_use]
-    pub fn new(group: SocketAddrV4) -> SnapshotSettings {
-        SnapshotSettings {
-            glimpse: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0),
-            max_connections: 16,
-            time_max: Nanos::from_secs(30),
-            group,
-            interval: Nanos::from_millis(50),
-        }
-    }
-}
-
-/// What a [`MarketRecovery`] has done, readable from outside while it runs.
-#[derive(Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
-pub struct RecoveryCounters {
-    /// Number of the next message that the snapshots do not cover.
-    pub next_sequence: Counter,
-    /// 1 once a message was missed: no snapshot is taken until the state is made anew out of the journal or, without
-    /// one, until the venue starts anew.
-    pub is_behind: Counter,
-    /// Times that the state was made anew out of the journal.
-    pub renewals: Counter,
-    /// GLIMPSE connections at present.
-    pub glimpse_connections: Counter,
-    /// GLIMPSE logins.
-    pub glimpse_logins: Counter,
-    /// GLIMPSE logins beyond the bound, to another session, or while no snapshot can be taken.
-    pub glimpse_refused: Counter,
-    /// GLIMPSE connections closed before their login, because others came and there was no capacity, or it did not come in
-    /// time.
-    pub glimpse_evicted: Counter,
-    /// GLIMPSE clients that said what no client says.
-    pub glimpse_malformed: Counter,
-    /// GLIMPSE clients that were too slow, or silent.
-    pub glimpse_slow: Counter,
-    /// Snapshots taken for GLIMPSE clients.
-    pub glimpse_snapshots: Counter,
-    /// Snapshots sent by multicast, of one instrument each.
-    pub channel_snapshots: Counter,
-    /// Their packets.
-    pub channel_packets: Counter,
-    /// Times that the kernel did not take one; it is tried again.
-    pub channel_unsent: Counter,
-    /// Answers out of the journal.
-    pub archive_answers: Counter,
-    /// Requests for what the journal has no longer.
-    pub archive_too_old: Counter,
-    /// Snapshots of the journal that were read.
-    pub archive_rewinds: Counter,
-    /// Reads of the journal that failed.
-    pub archive_errors: Counter,
-}
 
 /// Makes snapshots of what is published and reads the journal for old messages, off the venue's duty cycles.
 ///

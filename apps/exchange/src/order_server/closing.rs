@@ -5,9 +5,9 @@ use tickpath_matching::CommandKind;
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::{CancelReason, Nanos};
+use tickpath_venue::Arrival;
 
 use super::{LINGER, NEVER, OrderServer};
-use crate::sequencer::Arrival;
 use crate::soup_link::Hangup;
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
@@ -29,7 +29,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.pre_login.remove(place as u64);
         if let Some(user) = connection.user {
             self.clients.retain(|client| *client != place);
-            self.user_views[user].is_connected.set(0);
+            self.registry[user].is_connected.set(0);
             let user = self.users.get_mut(user);
             user.connection = None;
             if let Some(grace) = user.cancel_on_disconnect
@@ -91,7 +91,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             }
             user.cancel_at = None;
             let cancel = CommandKind::CancelAll { reason: CancelReason::System };
-            self.sequencer.add(Arrival::of_venue(user.session, cancel));
+            self.sequencer.add(Arrival::internal(user.session, cancel));
             count += 1;
         }
         self.counters.cancels_on_disconnect.add(count as u64);
@@ -103,7 +103,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         for user in self.users.iter().filter(|user| user.cancel_on_disconnect.is_some()) {
             // There are fewer users than a batch, which is empty, has room for.
             let cancel = CommandKind::CancelAll { reason: CancelReason::System };
-            self.sequencer.add(Arrival::of_venue(user.session, cancel));
+            self.sequencer.add(Arrival::internal(user.session, cancel));
             self.counters.cancels_on_disconnect.add(1);
         }
     }

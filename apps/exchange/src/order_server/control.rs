@@ -4,15 +4,12 @@ use tickpath_matching::CommandKind;
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::{Instrument, InstrumentId, Nanos, Price, RejectReason, SessionId, TradingState};
+use tickpath_venue::day::{BandWidth, Day, Phase, Which};
+use tickpath_venue::{AdminCommand, AdminOutcome, AdminRefusal, Arrival, LimitsChange, LogState, NewUser};
 
 use super::OrderServer;
 use super::day::Given;
-use crate::admin::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, LimitsChange, Work};
-use crate::day::{BandWidth, Day, Phase, Which};
-use crate::journal::LogState;
-use crate::sequencer::Arrival;
-use crate::standing::rate_command;
-use crate::users::NewUser;
+use crate::admin::{AdminAnswer, NewUserRequest, Work};
 
 /// An answer that waits until its commands are safe in the log and applied.
 pub(super) struct HeldAnswer {
@@ -111,7 +108,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             AdminCommand::Unkill(None) => self.set_venue_killed(false),
             AdminCommand::Drain => {
                 self.counters.is_draining.set(1);
-                self.users.iter_mut().for_each(|user| user.gate.set_draining());
+                self.users.iter_mut().for_each(|user| user.filter.set_draining());
                 AdminOutcome::Done { commands: 0 }
             }
             AdminCommand::Kill(Some(session)) => self.set_killed(session, true),
@@ -182,7 +179,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let OrderServer { day, sequencer, .. } = self;
         let mut commands = 1;
         day.open_added(instrument.id, &mut |kind| {
-            sequencer.add(Arrival::of_venue(SessionId::default(), kind));
+            sequencer.add(Arrival::internal(SessionId::default(), kind));
             commands += 1;
         });
         Ok(AdminOutcome::Done { commands })
@@ -191,14 +188,15 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// The user is in the roster already, so whoever hears of it by the log finds it.
     #[cold]
     fn add_user(&mut self) -> AdminOutcome {
-        let Ok(NewUser { mut user, commands, checker }) = self.admin.new_users.try_recv() else {
+        let Ok(NewUserRequest { user, checker }) = self.admin.new_users.try_recv() else {
             return AdminOutcome::UnknownUser;
         };
+        let NewUser { mut user, commands } = user;
         if self.counters.is_draining.read() != 0 {
-            user.gate.set_draining();
+            user.filter.set_draining();
         }
         let is_full = self.log_state == LogState::Full;
-        user.gate.set_refusal(is_full.then_some(RejectReason::JournalFull));
+        user.filter.set_refusal(is_full.then_some(RejectReason::JournalFull));
         if let Some(thread) = checker {
             self.checker.engage(thread);
         }
@@ -216,11 +214,11 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             let before = user.limits;
             user.limits = change.applied_to(before);
             let limits = user.limits;
-            server.user_views[place].limits.set(&limits);
+            server.registry[place].limits.set(&limits);
             let mut commands = 0;
             if limits.rate != before.rate {
-                user.gate.set_rate(limits.rate);
-                server.sequence(session, rate_command(limits.rate));
+                user.filter.set_rate(limits.rate);
+                server.sequence(session, limits.rate_command());
                 commands += 1;
             }
             if limits.as_command() != before.as_command() {
@@ -238,7 +236,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         is_allowed: bool,
     ) -> AdminOutcome {
         self.of_user(session, |server, place| {
-            if server.users.get_mut(place).gate.allow(instrument, is_allowed) {
+            if server.users.get_mut(place).filter.allow(instrument, is_allowed) {
                 server.sequence(session, CommandKind::AllowInstrument { instrument, is_allowed })
             } else {
                 AdminOutcome::Done { commands: 0 }
@@ -251,7 +249,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         session: SessionId,
         obey: impl FnOnce(&mut Self, usize) -> AdminOutcome,
     ) -> AdminOutcome {
-        match usize::from(session.0).checked_sub(1).filter(|place| *place < self.users.len()) {
+        match self.users.place_of(session) {
             Some(place) => obey(self, place),
             None => AdminOutcome::UnknownUser,
         }
@@ -264,13 +262,13 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     fn set_killed(&mut self, session: SessionId, is_killed: bool) -> AdminOutcome {
         self.of_user(session, |server, place| {
-            server.user_views[place].is_killed.set(is_killed.into());
+            server.registry[place].is_killed.set(is_killed.into());
             server.sequence(session, CommandKind::KillSession { is_killed })
         })
     }
 
     fn sequence(&mut self, session: SessionId, kind: CommandKind) -> AdminOutcome {
-        self.sequencer.add(Arrival::of_venue(session, kind));
+        self.sequencer.add(Arrival::internal(session, kind));
         AdminOutcome::Done { commands: 1 }
     }
 }

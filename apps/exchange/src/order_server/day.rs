@@ -5,11 +5,10 @@ use tickpath_matching::CommandKind;
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::{Nanos, Sequence, SessionId, SystemEventCode};
+use tickpath_venue::day::{Phase, Which};
+use tickpath_venue::{Arrival, Sequencer, append_stage};
 
 use super::OrderServer;
-use crate::answers::append_stage;
-use crate::day::{Phase, Which};
-use crate::sequencer::{Arrival, Sequencer};
 
 /// How far the venue's own commands have come.
 #[derive(Debug, Default)]
@@ -41,7 +40,7 @@ impl Given {
             // Not the last command of all: one that a client sent is never said to be applied.
             self.last = Some(match is_planted(Fault::DayWaitsForClients) {
                 true => Sequence(sequencer.command_count()),
-                false => sequencer.last_of_venue(),
+                false => sequencer.last_internal(),
             });
         }
         let last = self.last?;
@@ -59,7 +58,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let count = self.sequencer.command_batch();
         let have_expired = self.sequencer.have_expired(now);
         let OrderServer { day, sequencer, .. } = self;
-        let mut emit = |kind| sequencer.add(Arrival::of_venue(SessionId::default(), kind));
+        let mut emit = |kind| sequencer.add(Arrival::internal(SessionId::default(), kind));
         if !day.step(now, &mut emit) {
             // Any other command is preceded by it; where none comes it does.
             if have_expired {
@@ -87,7 +86,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let OrderServer { day, sequencer, .. } = self;
         let mut count = 0;
         day.begin(phase, which, &mut |kind| {
-            sequencer.add(Arrival::of_venue(SessionId::default(), kind));
+            sequencer.add(Arrival::internal(SessionId::default(), kind));
             count += 1;
         });
         count
@@ -96,11 +95,11 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Ends the day of a session that ends with the venue.
     pub(super) fn end_day_with_session(&mut self) {
         let OrderServer { day, sequencer, .. } = self;
-        day.end_session(&mut |kind| sequencer.add(Arrival::of_venue(SessionId::default(), kind)));
+        day.end_session(&mut |kind| sequencer.add(Arrival::internal(SessionId::default(), kind)));
     }
 
     pub(super) fn sequence_for_venue(&mut self, kind: CommandKind) {
-        self.sequencer.add(Arrival::of_venue(SessionId::default(), kind));
+        self.sequencer.add(Arrival::internal(SessionId::default(), kind));
     }
 
     #[cold]

@@ -5,10 +5,9 @@ use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet};
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
 use tickpath_types::RejectReason;
+use tickpath_venue::{LogState, Sequencer};
 
 use super::OrderServer;
-use crate::journal::LogState;
-use crate::sequencer::Sequencer;
 
 /// What a client is told of a request that has no record.
 const UNLOGGED_REFUSAL: &[u8] = b"refused, and not logged: the journal is full, and cancels alone are taken";
@@ -62,11 +61,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let is_full = state == LogState::Full;
         self.journal.is_full.set(is_full.into());
         let refusal = is_full.then_some(RejectReason::JournalFull);
-        self.users.iter_mut().for_each(|user| user.gate.set_refusal(refusal));
+        self.users.iter_mut().for_each(|user| user.filter.set_refusal(refusal));
         match state {
             LogState::Running | LogState::Full => Ok(()),
-            LogState::Failed(failure) => {
+            LogState::Failed => {
                 self.journal.has_failed.set(1);
+                let failure = self.sequencer.log_failure().unwrap_or_default();
                 Err(AgentError::fatal(format!(
                     "{failure}: nothing more is answered; start the venue again once the disk works"
                 )))

@@ -141,7 +141,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(known) = user.filter(|_| is_right) else {
             self.counters.wrong_passwords.add(1);
             if let Some(user) = user {
-                self.user_views[user].wrong_passwords.add(1);
+                self.registry[user].wrong_passwords.add(1);
             }
             return self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
         };
@@ -165,8 +165,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     fn accept_login(&mut self, place: usize, user: usize, next: tickpath_types::Sequence) {
         let Some(connection) = self.connections[place].as_mut() else { return };
         self.counters.logins.add(1);
-        self.user_views[user].logins.add(1);
-        self.user_views[user].is_connected.set(1);
+        self.registry[user].logins.add(1);
+        self.registry[user].is_connected.set(1);
         connection.link.soup.accept(self.config.session, next);
         connection.user = Some(user);
         connection.is_behind = true;

@@ -11,13 +11,13 @@ use tickpath_nasdaq::soupbintcp::ServerEvent;
 use tickpath_net::{Fill, Network, SocketPoller};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, UserRefNum};
+use tickpath_venue::Arrival;
 
 use super::log::is_kept_for_cancels;
 use super::{
     ACCEPT_PAUSE, ACCEPTOR_KEY, ACCEPTS_PER_CYCLE, Connection, MALFORMED_MAX, OrderServer, READY_MAX,
     REQUESTS_PER_READ_MAX, TIMED_EVERY,
 };
-use crate::sequencer::Arrival;
 use crate::soup_link::{Hangup, SoupLink};
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
@@ -164,7 +164,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                         let ticks = self.tracer.now().wrapping_sub(started);
                         self.tracer.time(Function::OrderDecode, ticks);
                     }
-                    match admit(user.gate.filter(decoded, now)) {
+                    match admit(user.filter.check(decoded, now)) {
                         Admission::Query | Admission::Sequence { kind: CommandKind::Refuse { .. }, .. }
                             if is_kept_for_cancels(self.log_state, &self.sequencer) =>
                         {
@@ -178,7 +178,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                             self.counters.requests.add(1);
                             if matches!(kind, CommandKind::Refuse { .. }) {
                                 self.counters.requests_refused.add(1);
-                                self.user_views[place].requests_refused.add(1);
+                                self.registry[place].requests_refused.add(1);
                             }
                             let (session, token) = (user.session, Some(token));
                             if !is_planted_for(Fault::RequestDropped, self.counters.requests.read()) {

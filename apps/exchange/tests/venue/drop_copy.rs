@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use tickpath_exchange::{
-    AdminCommand, AdminOutcome, Copy, Doors, DropCopySettings, Password, PreLoginLimits, UserSettings,
+    AdminCommand, AdminOutcome, Copy, DropCopySettings, Password, PreLoginLimits, UserPorts, UserSettings,
 };
 use tickpath_journal::{Policy, Storage};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
@@ -34,8 +34,8 @@ const STARTS: usize = 5;
 /// A venue with a reader of everybody, `DESK`, and one of Anna alone, `CLERK`.
 fn site(policy: Policy, retained_messages: usize) -> Site {
     let mut site = Site::new(policy);
-    let doors = Doors { order_entry: false, drop_copy: true, deribit: false };
-    let reader = |name| UserSettings { doors, ..UserSettings::new(name, Password::plain(PASSWORD)) };
+    let ports = UserPorts { order_entry: false, drop_copy: true, deribit: false };
+    let reader = |name| UserSettings { ports, ..UserSettings::new(name, Password::plain(PASSWORD)) };
     let clerk = UserSettings { copies_of: Some(vec!["anna".to_owned()]), ..reader("CLERK") };
     site.settings.users.extend([reader("DESK"), clerk]);
     site.settings.limits.max_sessions = 8;

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use tickpath_exchange::{Password, PreLoginLimits, VenueSettings, hash_password};
+use tickpath_exchange::{PreLoginLimits, VenueSettings, hash_password, hashed_password};
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest, Side};
 
 use crate::support::{
@@ -46,7 +46,7 @@ fn a_packet_that_is_too_long_is_the_end_as_soon_as_it_says_so() {
 #[test]
 fn who_sends_much_behind_a_login_waits_for_its_answer() {
     let mut settings = settings();
-    settings.users[0].password = Password::hashed(&hash_password(PASSWORD).unwrap()).unwrap();
+    settings.users[0].password = hashed_password(&hash_password(PASSWORD).unwrap()).unwrap();
     let mut rig = Rig::with(&settings);
     let mut client = Client::connect(rig.endpoints.order_entry);
     // More than the venue reads at a time, while the password is checked.

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use tickpath_exchange::{Doors, Password, PreLoginLimits, VenueSettings, hash_password};
+use tickpath_exchange::{PreLoginLimits, UserPorts, VenueSettings, hash_password, hashed_password};
 use tickpath_journal::{FaultyDisk, Policy, Storage as _, StorageFile as _};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, Side};
@@ -19,7 +19,7 @@ const ACCEPTED: &str = "TODAY";
 fn hashed() -> VenueSettings {
     let mut settings = settings();
     for user in &mut settings.users[..2] {
-        user.password = Password::hashed(&hash_password(PASSWORD).unwrap()).unwrap();
+        user.password = hashed_password(&hash_password(PASSWORD).unwrap()).unwrap();
     }
     settings
 }
@@ -118,7 +118,7 @@ fn while_passwords_are_checked_the_others_are_served_and_nothing_is_allocated() 
 #[test]
 fn a_user_logs_in_by_its_doors_alone() {
     let mut settings = settings();
-    settings.users[0].doors = Doors { order_entry: false, drop_copy: true, deribit: false };
+    settings.users[0].ports = UserPorts { order_entry: false, drop_copy: true, deribit: false };
     let mut rig = Rig::with(&settings);
     assert_eq!(try_login(&mut rig, "ANNA", PASSWORD).0, NOT_AUTHORIZED);
     assert_eq!(rig.view.order_server.wrong_passwords.read(), 0);

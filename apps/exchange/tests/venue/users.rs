@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tickpath_agent::thread_allocations;
 use tickpath_exchange::{
-    AddUserError, AdminAnswer, AdminCommand, AdminOutcome, Doors, DropCopySettings, Password, Phase,
-    UserLimits, UserSettings, hash_password,
+    AddUserError, AdminAnswer, AdminCommand, AdminOutcome, DropCopySettings, Password, Phase, RegisterError,
+    UserLimits, UserPorts, UserSettings, hash_password, hashed_password,
 };
 use tickpath_journal::Policy;
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
@@ -31,7 +31,7 @@ fn dora() -> UserSettings {
     UserSettings {
         limits: limits(),
         self_trade_prevention: SelfTradePrevention::CancelNewest,
-        ..UserSettings::new("DORA", Password::hashed(&hash_password(PASSWORD).unwrap()).unwrap())
+        ..UserSettings::new("DORA", hashed_password(&hash_password(PASSWORD).unwrap()).unwrap())
     }
 }
 
@@ -197,16 +197,16 @@ fn who_cannot_be_added_is_refused_and_nothing_is_changed() {
         let user = UserSettings::new(name, Password::plain(PASSWORD));
         rig.admin.as_mut().unwrap().submit_user(&user).unwrap_err()
     };
-    assert!(matches!(refused("anna"), AddUserError::Taken { .. }));
+    assert!(matches!(refused("anna"), AddUserError::Register(RegisterError::Taken { .. })));
     for name in ["", "SEVENCH", " DORA", "\u{d6}"] {
-        assert!(matches!(refused(name), AddUserError::Name { .. }), "{name}");
+        assert!(matches!(refused(name), AddUserError::Register(RegisterError::Name { .. })), "{name}");
     }
     assert_eq!(rig.view.users.len(), 3);
     // The one that there is room for, and one more.
     assert_eq!(add(&mut rig, &dora()), AdminOutcome::Done { commands: COMMANDS });
     let emil = UserSettings::new("EMIL", Password::plain(PASSWORD));
     let full = rig.admin.as_mut().unwrap().submit_user(&emil).unwrap_err();
-    assert!(matches!(full, AddUserError::Full { max: 4 }), "{full}");
+    assert!(matches!(full, AddUserError::Register(RegisterError::Full { max: 4 })), "{full}");
     let mut client = log_in(&mut rig, "DORA");
     rig.assert_serves(&mut client, 1);
 }
@@ -270,8 +270,8 @@ fn copies(rig: &mut Rig, reader: &str, from: u64) -> Vec<Vec<u8>> {
 fn drop_copies_are_of_users_who_come_later_and_for_them() {
     let mut site = site(Policy::Group);
     site.settings.limits.max_sessions = 8;
-    let doors = Doors { order_entry: false, drop_copy: true, deribit: false };
-    let reader = |name: &str| UserSettings { doors, ..UserSettings::new(name, dora().password) };
+    let ports = UserPorts { order_entry: false, drop_copy: true, deribit: false };
+    let reader = |name: &str| UserSettings { ports, ..UserSettings::new(name, dora().password) };
     site.settings.users.push(reader("DESK"));
     site.journal.drop_copy = Some(DropCopySettings {
         address: "127.0.0.1:0".parse().unwrap(),

@@ -1,7 +1,7 @@
 //! Gap fill: messages again, by request.
 
 use std::collections::VecDeque;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_exchange::{RateLimit, RequestLimits};
 use tickpath_iex::gap_fill::{Range, Request, RequestError, UDP_MESSAGES_MAX};
@@ -38,7 +38,7 @@ fn is_ours(stream: &Stream, request: &Request<'_>) -> bool {
 /// Gap fill over UDP: 1000 messages a request, and nothing for what is no request.
 pub(super) struct UdpGapFill {
     endpoint: UdpEndpoint,
-    limits: RequestLimits,
+    limits: RequestLimits<Ipv4Addr>,
     pending: VecDeque<(SocketAddrV4, u64, u64)>,
     buffer: Box<[u8]>,
     requests: u64,

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use tickpath_agent::TscClock;
 use tickpath_deribit_front::{DeribitConfig, DeribitServer, LabelStore};
-use tickpath_exchange::{SideDoor, VenueSettings};
+use tickpath_exchange::{FrontPort, VenueSettings};
 use tickpath_journal::Policy;
 
 use super::{Args, Front, StartFront};
@@ -15,7 +15,7 @@ use super::{Args, Front, StartFront};
 pub fn open(
     args: &Args,
     venue: &VenueSettings,
-    port: SideDoor,
+    port: FrontPort,
     clock: TscClock,
 ) -> anyhow::Result<StartFront> {
     let deribit = DeribitConfig::load(&args.config)?.context("deribit: the table is missing")?;

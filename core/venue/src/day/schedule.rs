@@ -74,7 +74,8 @@ impl Schedule {
 
     /// The steps that are due, in words: what a venue does at its start that it missed while it was down. Where no day
     /// goes on, what does not start one is left out.
-    pub(crate) fn missed(&self, done: Option<(u32, u32)>, mut has_started: bool, now: Nanos) -> Vec<String> {
+    #[must_use]
+    pub fn missed(&self, done: Option<(u32, u32)>, mut has_started: bool, now: Nanos) -> Vec<String> {
         let mut place = self.place_after(done, now);
         let mut missed = Vec::new();
         while let Some((step, next)) = self.due(place, now) {

@@ -1,4 +1,4 @@
-//! Who may log in, and what was sent to them.
+//! The users' sessions of order entry.
 
 use arrayvec::ArrayVec;
 use tickpath_faults::{Fault, is_planted};
@@ -9,183 +9,133 @@ use tickpath_types::{
 };
 
 use crate::day::commands_max;
-use crate::gate::{Gate, UserLimits};
-use crate::login::{CheckerThread, Password};
+use crate::entitlements::{Entitlements, ReplayedUser};
+use crate::password::Password;
+use crate::request_filter::RequestFilter;
 use crate::session_log::SessionLog;
-use crate::standing::{Standing, UserFacts};
+use crate::user_limits::UserLimits;
+use crate::user_settings::UserSettings;
 
 /// One user of the venue: one session of order entry.
-pub(crate) struct User {
-    pub(crate) name: String,
-    pub(crate) password: Password,
+pub struct User {
+    /// The name, in the configuration's case.
+    pub name: String,
+    /// The password.
+    pub password: Password,
     may_enter_orders: bool,
     /// The session that the log knows the user by.
-    pub(crate) session: SessionId,
+    pub session: SessionId,
     /// Everything sent to the user.
-    pub(crate) log: SessionLog,
+    pub log: SessionLog,
     /// The connection that is logged in.
-    pub(crate) connection: Option<usize>,
-    /// What the user may do at most, at present.
-    pub(crate) limits: UserLimits,
-    /// What of the user's requests is refused before the log.
-    pub(crate) gate: Gate,
-    /// How long after the connection is gone the user's open orders are cancelled, if they are.
-    pub(crate) cancel_on_disconnect: Option<Nanos>,
-    /// When they are, while the connection is gone.
-    pub(crate) cancel_at: Option<Nanos>,
-}
-
-/// Which doors a user may come in by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Doors {
-    /// Order entry.
-    pub order_entry: bool,
-    /// The executions of users, as copies.
-    pub drop_copy: bool,
-    /// The Deribit front, and no other door that takes orders: their numbers would be used twice.
-    pub deribit: bool,
-}
-
-impl Default for Doors {
-    /// Order entry alone.
-    fn default() -> Self {
-        Doors { order_entry: true, drop_copy: false, deribit: false }
-    }
-}
-
-/// A user as the configuration describes it.
-#[derive(Clone, Debug)]
-pub struct UserSettings {
-    /// At most 6 characters.
-    pub name: String,
-    /// At most 10 characters, or the hash of those.
-    pub password: Password,
-    /// Where the user may log in.
-    pub doors: Doors,
-    /// What the user may trade; everything when `None`.
-    pub instruments: Option<Vec<InstrumentId>>,
-    /// What the user may do at most.
+    pub connection: Option<usize>,
+    /// The limits at present.
     pub limits: UserLimits,
-    /// What happens when an order of the user would trade with another of its own.
-    pub self_trade_prevention: SelfTradePrevention,
-    /// The open orders are cancelled so long after the connection is gone, unless the user is back by then; they
-    /// stay when `None`.
+    /// Checks the requests before the log.
+    pub filter: RequestFilter,
+    /// The time after the end of the connection until the open orders are cancelled, if they are.
     pub cancel_on_disconnect: Option<Nanos>,
-    /// Names of the users whose drop copies this one gets; everybody's when `None`.
-    pub copies_of: Option<Vec<String>>,
+    /// When they are cancelled, while there is no connection.
+    pub cancel_at: Option<Nanos>,
 }
 
-impl UserSettings {
-    /// A user that may trade everything without limits of its own.
-    pub fn new(name: impl Into<String>, password: Password) -> UserSettings {
-        UserSettings {
-            name: name.into(),
-            password,
-            doors: Doors::default(),
-            instruments: None,
-            limits: UserLimits::default(),
-            self_trade_prevention: SelfTradePrevention::None,
-            cancel_on_disconnect: None,
-            copies_of: None,
-        }
-    }
-}
-
-/// Commands that tell the log of a user at most.
+/// The most commands that add a user.
 const NEW_USER_COMMANDS_MAX: usize = 5;
 
-// What whoever runs the venue commands at once has that much room at least.
+// There is room for the commands of one phase, and so for these.
 const _: () = assert!(NEW_USER_COMMANDS_MAX <= commands_max(InstrumentId(0)));
 
 /// A user on its way to the order server, which adds it without an allocation of its own.
-pub(crate) struct NewUser {
-    pub(crate) user: User,
-    /// What the log is told of it.
-    pub(crate) commands: ArrayVec<CommandKind, NEW_USER_COMMANDS_MAX>,
-    /// The thread that checks hashed passwords, if this is the first user who has one.
-    pub(crate) checker: Option<CheckerThread>,
+pub struct NewUser {
+    /// The user.
+    pub user: User,
+    /// The commands that add it to the log.
+    pub commands: ArrayVec<CommandKind, NEW_USER_COMMANDS_MAX>,
 }
 
 impl NewUser {
     /// The user of a session that had none, under the name of its settings.
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         settings: &UserSettings,
         name: UserName,
         session: SessionId,
         log: SessionLog,
         instruments: &InstrumentTable,
     ) -> NewUser {
-        let before = UserFacts::default();
-        let standing = Standing::new(settings, &before);
+        let before = ReplayedUser::default();
+        let entitlements = Entitlements::new(settings, &before);
         let strategy = settings.self_trade_prevention;
         let prevention = (strategy != SelfTradePrevention::None)
             .then_some(CommandKind::SetSelfTradePrevention { strategy, account: session });
         NewUser {
-            user: User::new(settings, session, &standing, log, instruments),
+            user: User::new(settings, session, &entitlements, log, instruments),
             commands: std::iter::once(CommandKind::AddUser { name })
-                .chain(standing.commands(&before))
+                .chain(entitlements.commands(&before))
                 .chain(prevention)
                 .collect(),
-            checker: None,
         }
     }
 }
 
 impl User {
-    /// What it may do at first is in `standing`.
+    /// A user that begins with these entitlements.
     fn new(
         settings: &UserSettings,
         session: SessionId,
-        standing: &Standing,
+        entitlements: &Entitlements,
         log: SessionLog,
         instruments: &InstrumentTable,
     ) -> User {
         User {
             name: settings.name.clone(),
             password: settings.password.clone(),
-            may_enter_orders: settings.doors.order_entry,
+            may_enter_orders: settings.ports.order_entry,
             session,
             log,
             connection: None,
-            limits: standing.limits,
-            gate: standing.gate(settings.instruments.as_deref(), instruments),
+            limits: entitlements.limits,
+            filter: entitlements.filter(settings.instruments.as_deref(), instruments),
             cancel_on_disconnect: settings.cancel_on_disconnect,
             cancel_at: None,
         }
     }
 }
 
-pub(crate) struct Users {
+/// All users, in the order of their sessions.
+pub struct Users {
     /// With room for all that there may be.
     users: Vec<User>,
 }
 
 impl Users {
-    /// Users get the sessions 1, 2, 3 ... in order, and each its log; what they may do at first is in `standings`. There may
+    /// Users get the sessions 1, 2, 3 ... in order, and each its log; they begin with `entitlements`. There may
     /// be `max` of them.
-    pub(crate) fn new(
+    pub fn new(
         settings: &[UserSettings],
-        standings: &[Standing],
+        entitlements: &[Entitlements],
         logs: impl IntoIterator<Item = SessionLog>,
         instruments: &InstrumentTable,
         max: usize,
     ) -> Users {
         let mut users = Vec::with_capacity(max.max(settings.len()));
         let sessions = (1..).map(SessionId);
-        for (((user, standing), log), session) in settings.iter().zip(standings).zip(logs).zip(sessions) {
-            users.push(User::new(user, session, standing, log, instruments));
+        for (((user, entitlements), log), session) in
+            settings.iter().zip(entitlements).zip(logs).zip(sessions)
+        {
+            users.push(User::new(user, session, entitlements, log, instruments));
         }
         Users { users }
     }
 
     /// Adds the user of the next session, for which there is room.
-    pub(crate) fn add(&mut self, user: User) {
-        debug_assert!(self.users.len() < self.users.capacity(), "the roster has no more room than this");
+    pub fn add(&mut self, user: User) {
+        debug_assert!(self.users.len() < self.users.capacity(), "the registry has no more room than this");
         self.users.push(user);
     }
 
     /// The place of the user of this name.
-    pub(crate) fn find(&self, name: &Username) -> Option<usize> {
+    pub fn find(&self, name: &Username) -> Option<usize> {
         self.users.iter().position(|user| name.matches(&user.name))
     }
 
@@ -193,7 +143,7 @@ impl Users {
     ///
     /// A session is not available when its user is logged in already, when it is not today's, and when the messages
     /// asked for are no longer kept.
-    pub(crate) fn admit(
+    pub fn admit(
         &self,
         place: usize,
         login: &LoginRequest,
@@ -218,30 +168,44 @@ impl Users {
         }
     }
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.users.len()
+    /// The place of the user of a session.
+    #[must_use]
+    pub fn place_of(&self, session: SessionId) -> Option<usize> {
+        usize::from(session.0).checked_sub(1).filter(|place| *place < self.users.len())
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &User> {
+    /// All users.
+    pub fn iter(&self) -> impl Iterator<Item = &User> {
         self.users.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut User> {
+    /// All users, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut User> {
         self.users.iter_mut()
     }
 
-    pub(crate) fn get(&self, place: usize) -> &User {
+    /// The user of a place.
+    ///
+    /// # Panics
+    /// When there is no such user.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, place: usize) -> &User {
         &self.users[place]
     }
 
-    pub(crate) fn get_mut(&mut self, place: usize) -> &mut User {
+    /// The user of a place, to be changed.
+    ///
+    /// # Panics
+    /// When there is no such user.
+    #[inline]
+    pub fn get_mut(&mut self, place: usize) -> &mut User {
         &mut self.users[place]
     }
 
     /// The user of a session, and its place.
     #[inline]
-    pub(crate) fn of_session(&mut self, session: SessionId) -> Option<&mut User> {
+    pub fn of_session(&mut self, session: SessionId) -> Option<&mut User> {
         self.users.get_mut(usize::from(session.0).checked_sub(1)?)
     }
 }
@@ -251,6 +215,7 @@ mod tests {
     use tickpath_nasdaq::soupbintcp;
 
     use super::*;
+    use crate::user_settings::UserPorts;
 
     fn login(session: &str, sequence: u64) -> LoginRequest {
         LoginRequest {
@@ -266,13 +231,13 @@ mod tests {
     fn users_are_let_in_or_told_why_not() {
         let maker = UserSettings::new("MAKER", Password::plain("secret"));
         let clerk = UserSettings {
-            doors: Doors { order_entry: false, drop_copy: true, deribit: false },
+            ports: UserPorts { order_entry: false, drop_copy: true, deribit: false },
             ..UserSettings::new("CLERK", Password::plain("secret"))
         };
         let settings = [maker, clerk];
-        let standings = settings.each_ref().map(|user| Standing::new(user, &UserFacts::default()));
+        let entitlements = settings.each_ref().map(|user| Entitlements::new(user, &ReplayedUser::default()));
         let table = InstrumentTable::new(&[]);
-        let mut users = Users::new(&settings, &standings, [2, 2].map(SessionLog::new), &table, 2);
+        let mut users = Users::new(&settings, &entitlements, [2, 2].map(SessionLog::new), &table, 2);
         let found = |name| users.find(&Username::new(name).unwrap());
         assert_eq!([found("maker"), found("CLERK"), found("OTHER")], [Some(0), Some(1), None]);
         for byte in 1..=3 {

@@ -8,13 +8,13 @@
 use tickpath_matching::{CommandKind, Engine, EngineError, EngineLimits, SnapshotError};
 use tickpath_types::{CrossKind, Instrument, InstrumentId, Nanos, Price, Qty, Symbol, SystemEventCode};
 
-use super::{Definition, Facts, Replica, Stream, Told, table_of};
-use crate::day::DayFacts;
-use crate::gate::UserLimits;
+use super::{Definition, OutboundStreams, ReplayedState, Replica, Stream, table_of};
+use crate::day::ReplayedDay;
+use crate::entitlements::{Configured, ReplayedUser};
 use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
 use crate::session_log::{MAX_LOGGED_MESSAGE, SessionLog};
-use crate::standing::{Configured, UserFacts};
 use crate::token_bucket::RateLimit;
+use crate::user_limits::UserLimits;
 
 /// First bytes of a snapshot, before its version.
 const MAGIC: [u8; 7] = *b"TPVENUE";
@@ -112,21 +112,21 @@ const fn damaged(field: &'static str) -> ReplicaError {
 impl Replica {
     /// Appends everything to `out`. Walks all books and copies all messages that are kept: off the hot path.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let Replica { definition, engine, told, facts } = self;
+        let Replica { definition, engine, streams, replayed } = self;
         out.extend(MAGIC);
         out.push(VERSION);
         put_definition(out, definition);
-        put_facts(out, facts);
+        put_facts(out, replayed);
         let at = out.len();
         put(out, 0);
         engine.snapshot(out);
         let len = (out.len() - at - 8) as u64;
         out[at..at + 8].copy_from_slice(&len.to_le_bytes());
-        for Stream { messages, digest } in &told.users {
+        for Stream { messages, digest } in &streams.users {
             let range = [messages.oldest(), messages.next_sequence()];
             put_stream(out, range, *digest, |sequence| messages.message(sequence));
         }
-        let Stream { messages, digest } = &told.market;
+        let Stream { messages, digest } = &streams.market;
         let range = [messages.oldest(), messages.next_sequence()];
         put_stream(out, range, *digest, |sequence| messages.message(sequence));
     }
@@ -145,7 +145,7 @@ impl Replica {
             return Err(ReplicaError::Version { version });
         }
         let definition = fields.definition()?;
-        let facts = fields.facts(definition.users.len(), version)?;
+        let replayed = fields.replayed(definition.users.len(), version)?;
         let len = fields.u64("engine")?;
         let state = usize::try_from(len).ok().and_then(|len| fields.slice(len)).ok_or(damaged("engine"))?;
         let engine = Engine::restore(&definition.instruments, definition.limits, state)?;
@@ -171,8 +171,14 @@ impl Replica {
         if !fields.bytes.is_empty() {
             return Err(damaged("length"));
         }
-        let told = Told { table: table_of(&definition, &engine), users, market, unsaid: None, unheard: None };
-        Ok(Replica { definition, engine: Box::new(engine), told, facts })
+        let streams = OutboundStreams {
+            table: table_of(&definition, &engine),
+            users,
+            market,
+            unencodable: None,
+            undeliverable: None,
+        };
+        Ok(Replica { definition, engine: Box::new(engine), streams, replayed })
     }
 }
 
@@ -225,9 +231,9 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) {
     }
 }
 
-fn put_facts(out: &mut Vec<u8>, facts: &Facts) {
-    let Facts { last_ts, is_killed, day, users } = facts;
-    let DayFacts { stages, opened, crosses, schedule } = day;
+fn put_facts(out: &mut Vec<u8>, replayed: &ReplayedState) {
+    let ReplayedState { last_ts, is_killed, day, users } = replayed;
+    let ReplayedDay { stages, opened, crosses, schedule } = day;
     put(out, last_ts.0);
     out.push((*is_killed).into());
     put(out, stages.len() as u64);
@@ -244,7 +250,7 @@ fn put_facts(out: &mut Vec<u8>, facts: &Facts) {
         put(out, (*day).into());
         put(out, (*second).into());
     }
-    for UserFacts { is_killed, limits, configured, commanded } in users {
+    for ReplayedUser { is_killed, limits, configured, commanded } in users {
         out.push((*is_killed).into());
         put_limits(out, limits);
         out.push(configured.is_some().into());
@@ -365,7 +371,7 @@ impl<'a> Fields<'a> {
         Ok(Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high })
     }
 
-    fn facts(&mut self, user_count: usize, version: u8) -> Result<Facts, ReplicaError> {
+    fn replayed(&mut self, user_count: usize, version: u8) -> Result<ReplayedState, ReplicaError> {
         let last_ts = Nanos(self.u64("time")?);
         let is_killed = self.flag("is_killed")?;
         let mut stages = Vec::new();
@@ -391,11 +397,11 @@ impl<'a> Fields<'a> {
         for _ in 0..user_count {
             users.push(if version > 2 { self.user()? } else { self.user_without_notes()? });
         }
-        let day = DayFacts { stages, opened, crosses, schedule };
-        Ok(Facts { last_ts, is_killed, day, users })
+        let day = ReplayedDay { stages, opened, crosses, schedule };
+        Ok(ReplayedState { last_ts, is_killed, day, users })
     }
 
-    fn user(&mut self) -> Result<UserFacts, ReplicaError> {
+    fn user(&mut self) -> Result<ReplayedUser, ReplicaError> {
         let field = "user limits";
         let (is_killed, limits) = (self.flag("is_killed")?, self.limits()?);
         let configured = match self.flag(field)? {
@@ -406,7 +412,7 @@ impl<'a> Fields<'a> {
         for _ in 0..self.count(field)? {
             commanded.push((InstrumentId(self.small(field)?), self.flag(field)?));
         }
-        Ok(UserFacts { is_killed, limits, configured, commanded })
+        Ok(ReplayedUser { is_killed, limits, configured, commanded })
     }
 
     fn limits(&mut self) -> Result<UserLimits, ReplicaError> {
@@ -426,14 +432,14 @@ impl<'a> Fields<'a> {
     }
 
     /// As versions 1 and 2 have it.
-    fn user_without_notes(&mut self) -> Result<UserFacts, ReplicaError> {
-        let mut user = UserFacts { is_killed: self.flag("is_killed")?, ..UserFacts::default() };
+    fn user_without_notes(&mut self) -> Result<ReplayedUser, ReplicaError> {
+        let mut user = ReplayedUser { is_killed: self.flag("is_killed")?, ..ReplayedUser::default() };
         if self.flag("user limits")? {
             let (open_orders, order_qty) = (self.small("user limits")?, Qty(self.u64("user limits")?));
             let order_notional = self.u64("user limits")?;
             user.note(&CommandKind::SetLimits { open_orders, order_qty, order_notional });
         }
-        Ok(UserFacts { configured: None, ..user })
+        Ok(ReplayedUser { configured: None, ..user })
     }
 
     /// First and next sequence, and the digest.
@@ -457,9 +463,10 @@ mod tests {
 
     /// What versions 1 and 2 wrote of the facts, of a venue without a schedule and one user.
     fn put_facts_before(out: &mut Vec<u8>, version: u8, limits: Option<[u64; 3]>) {
-        let facts = Facts { last_ts: Nanos(7), is_killed: false, day: DayFacts::default(), users: vec![] };
+        let replayed =
+            ReplayedState { last_ts: Nanos(7), is_killed: false, day: ReplayedDay::default(), users: vec![] };
         let at = out.len();
-        put_facts(out, &facts);
+        put_facts(out, &replayed);
         if version == 1 {
             // Behind the stages and the opened instruments.
             out.truncate(at + 8 + 1 + 8 + 8);
@@ -478,36 +485,36 @@ mod tests {
             retained_messages: 4,
         };
         let mut replica = Replica::new(definition).unwrap();
-        replica.facts.users[0]
+        replica.replayed.users[0]
             .note(&CommandKind::AllowInstrument { instrument: InstrumentId(3), is_allowed: true });
-        replica.facts.users[0].note(&CommandKind::SetMessageRate { per_second: 10, burst: 20 });
+        replica.replayed.users[0].note(&CommandKind::SetMessageRate { per_second: 10, burst: 20 });
         let mut now = Vec::new();
         replica.encode(&mut now);
-        assert_eq!(Replica::decode(&now).unwrap().facts, replica.facts);
+        assert_eq!(Replica::decode(&now).unwrap().replayed, replica.replayed);
 
-        let (mut head, mut facts) = (Vec::new(), Vec::new());
+        let (mut head, mut replayed) = (Vec::new(), Vec::new());
         put_definition(&mut head, &replica.definition);
-        put_facts(&mut facts, &replica.facts);
-        let rest = &now[8 + head.len() + facts.len()..];
+        put_facts(&mut replayed, &replica.replayed);
+        let rest = &now[8 + head.len() + replayed.len()..];
         for version in [1, 2] {
             for limits in [None, Some([5, 6, 7])] {
                 let mut before = [&b"TPVENUE"[..], &[version], &head].concat();
                 put_facts_before(&mut before, version, limits);
                 before.extend(rest);
-                let facts = Replica::decode(&before).unwrap().facts;
+                let replayed = Replica::decode(&before).unwrap().replayed;
                 let engine = UserLimits {
                     rate: None,
                     open_orders: Some(5),
                     order_qty: Some(Qty(6)),
                     order_notional: Some(7),
                 };
-                let user = UserFacts {
+                let user = ReplayedUser {
                     is_killed: true,
                     limits: limits.map_or(UserLimits::default(), |_| engine),
                     configured: None,
                     commanded: Vec::new(),
                 };
-                assert_eq!((facts.users, facts.last_ts), (vec![user], Nanos(7)), "{version}");
+                assert_eq!((replayed.users, replayed.last_ts), (vec![user], Nanos(7)), "{version}");
             }
         }
         for version in [0, VERSION + 1] {

@@ -1,19 +1,19 @@
-//! The users that there are, and what can be read of each while the venue runs.
+//! The registry of users, and the counters and limits of each that can be read while the venue runs.
 
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
 
-use tickpath_agent::Counter;
+use tickpath_lockfree::Counter;
 use tickpath_types::{Qty, UserName};
 
-use crate::gate::UserLimits;
 use crate::token_bucket::RateLimit;
-use crate::users::UserSettings;
+use crate::user_limits::UserLimits;
+use crate::user_settings::UserSettings;
 
-/// A user was not added.
+/// A user cannot be registered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AddUserError {
+pub enum RegisterError {
     /// Choose a name of 1 to 6 ASCII characters.
     #[error("user '{name}' must have 1 to 6 ASCII characters, without spaces around them")]
     Name {
@@ -31,51 +31,52 @@ pub enum AddUserError {
         "there is room for {max} users and no more while the session lasts: begin another by --new-session"
     )]
     Full {
-        /// How many there may be.
+        /// The number of users that there may be.
         max: usize,
     },
-    /// Try again when the venue has taken the commands before.
-    #[error("the venue is busy: try again")]
-    Busy,
-    /// See what the system lacks: hashed passwords are checked by a thread.
-    #[error("the thread that checks passwords: {0}")]
-    Thread(#[from] std::io::Error),
 }
 
 /// The users in the order of their sessions, which are 1, 2, 3 ...; cheap to clone, and all clones are one roster.
 ///
-/// Users may be added up to a bound while others read it: neither waits. Whoever hears of a user by way of the one that
+/// Users may be added up to a bound while others read it: neither waits. A reader that learns of a user from the one that
 /// added it, as by a ring or by the log, finds it here.
 #[derive(Clone, Debug, Default)]
-pub struct Roster {
+pub struct UserRegistry {
     /// Those behind the last user are empty.
     places: Arc<[OnceLock<UserView>]>,
 }
 
-impl Roster {
+impl UserRegistry {
     /// These users, with room for `max` in all.
-    pub(crate) fn new(users: &[UserSettings], max: usize) -> Roster {
+    #[must_use]
+    pub fn new(users: &[UserSettings], max: usize) -> UserRegistry {
         let first = users.iter().map(|user| OnceLock::from(UserView::new(user.clone())));
         let room = (users.len()..max).map(|_| OnceLock::new());
-        Roster { places: first.chain(room).collect() }
+        UserRegistry { places: first.chain(room).collect() }
     }
 
-    /// Whether a user of this name may be added.
-    pub(crate) fn check(&self, name: &str) -> Result<UserName, AddUserError> {
-        let checked = UserName::new(name).ok_or_else(|| AddUserError::Name { name: name.to_owned() })?;
+    /// Checks that a user of this name may be added.
+    ///
+    /// # Errors
+    /// [`RegisterError`] when the name is no user's name or taken, or there is no room.
+    pub fn check(&self, name: &str) -> Result<UserName, RegisterError> {
+        let checked = UserName::new(name).ok_or_else(|| RegisterError::Name { name: name.to_owned() })?;
         if self.find(name).is_some() {
-            return Err(AddUserError::Taken { name: name.to_owned() });
+            return Err(RegisterError::Taken { name: name.to_owned() });
         }
         if self.len() == self.room() {
-            return Err(AddUserError::Full { max: self.room() });
+            return Err(RegisterError::Full { max: self.room() });
         }
         Ok(checked)
     }
 
-    /// Adds a user behind the others, in all clones. There may be only one who adds.
-    pub(crate) fn add(&self, user: UserSettings) -> Result<(), AddUserError> {
+    /// Adds a user behind the others, in all clones. There may be only one caller who adds.
+    ///
+    /// # Errors
+    /// As [`UserRegistry::check`].
+    pub fn add(&self, user: UserSettings) -> Result<(), RegisterError> {
         self.check(&user.name)?;
-        let full = AddUserError::Full { max: self.room() };
+        let full = RegisterError::Full { max: self.room() };
         self.places[self.len()].set(UserView::new(user)).map_err(|_| full)
     }
 
@@ -96,7 +97,7 @@ impl Roster {
         self.places.iter().map_while(OnceLock::get)
     }
 
-    /// How many there are.
+    /// The number of users.
     #[must_use]
     pub fn len(&self) -> usize {
         self.iter().count()
@@ -108,19 +109,20 @@ impl Roster {
         self.get(0).is_none()
     }
 
-    /// How many there may be.
+    /// The number of users that there may be.
     #[must_use]
     pub fn room(&self) -> usize {
         self.places.len()
     }
 
-    /// True when somebody's password is known by its hash alone.
-    pub(crate) fn has_hashes(&self) -> bool {
+    /// True when the password of a user is known by its hash alone.
+    #[must_use]
+    pub fn has_hashes(&self) -> bool {
         self.iter().any(|user| user.settings.password.hash().is_some())
     }
 }
 
-impl Index<usize> for Roster {
+impl Index<usize> for UserRegistry {
     type Output = UserView;
 
     /// # Panics
@@ -130,11 +132,11 @@ impl Index<usize> for Roster {
     }
 }
 
-/// What can be read of one user while the venue runs.
+/// The counters and limits of one user, readable while the venue runs.
 #[derive(Debug)]
 pub struct UserView {
-    /// As the configuration had it when the user came.
-    pub(crate) settings: UserSettings,
+    /// The settings that the user was added with.
+    pub settings: UserSettings,
     /// 1 while the user is logged in.
     pub is_connected: Counter,
     /// 1 while the user's new orders are refused by a kill of this user alone.
@@ -143,9 +145,9 @@ pub struct UserView {
     pub logins: Counter,
     /// Wrong passwords.
     pub wrong_passwords: Counter,
-    /// Requests that the door refused.
+    /// Requests refused before the log.
     pub requests_refused: Counter,
-    /// What the user may do at most, at present.
+    /// The limits at present.
     pub limits: LimitsView,
 }
 
@@ -182,7 +184,8 @@ pub struct LimitsView {
 }
 
 impl LimitsView {
-    pub(crate) fn set(&self, limits: &UserLimits) {
+    /// Changes them.
+    pub fn set(&self, limits: &UserLimits) {
         let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
         let rate = rate.map(|rate| u64::from(rate.per_second) << 32 | u64::from(rate.burst));
         self.rate.set(rate.unwrap_or(0));
@@ -208,7 +211,7 @@ impl LimitsView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::login::Password;
+    use crate::password::Password;
 
     fn user(name: &str) -> UserSettings {
         UserSettings::new(name, Password::plain("secret"))
@@ -216,10 +219,10 @@ mod tests {
 
     #[test]
     fn users_are_added_for_all_who_have_the_roster_up_to_its_room() {
-        let roster = Roster::new(&[user("ANNA")], 3);
-        let reader = roster.clone();
+        let registry = UserRegistry::new(&[user("ANNA")], 3);
+        let reader = registry.clone();
         assert_eq!((reader.len(), reader.room(), reader.is_empty()), (1, 3, false));
-        roster.add(user("Bert")).unwrap();
+        registry.add(user("Bert")).unwrap();
         assert_eq!((reader.find("BERT"), reader[1].name(), reader.len()), (Some(1), "Bert", 2));
         for (name, says) in [
             ("", "1 to 6 ASCII"),
@@ -228,13 +231,13 @@ mod tests {
             ("CLEO ", "without spaces around"),
             ("bert", "a user 'bert' already"),
         ] {
-            let error = roster.add(user(name)).unwrap_err().to_string();
+            let error = registry.add(user(name)).unwrap_err().to_string();
             assert!(error.contains(says), "{name}: {error}");
         }
-        roster.add(user("CLEO")).unwrap();
-        let error = roster.add(user("DORA")).unwrap_err();
-        assert!(matches!(error, AddUserError::Full { max: 3 }), "{error}");
-        assert!(Roster::default().is_empty() && reader.get(3).is_none());
+        registry.add(user("CLEO")).unwrap();
+        let error = registry.add(user("DORA")).unwrap_err();
+        assert!(matches!(error, RegisterError::Full { max: 3 }), "{error}");
+        assert!(UserRegistry::default().is_empty() && reader.get(3).is_none());
         assert_eq!(reader.iter().map(UserView::name).collect::<Vec<_>>(), ["ANNA", "Bert", "CLEO"]);
     }
 

@@ -1,4 +1,4 @@
-//! What a session is told, in OUCH, appended to its log.
+//! Messages to a session, in OUCH, appended to its log.
 
 use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SystemEventCode, UserRefNum};
@@ -6,9 +6,9 @@ use zerocopy::IntoBytes;
 
 use crate::session_log::SessionLog;
 
-/// Appends what happened to an order.
+/// Appends an event of an order.
 #[inline]
-pub(crate) fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments: &InstrumentTable) {
+pub fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments: &InstrumentTable) {
     log.append(|out| {
         ouch50::encode_event(event, |id| instruments.symbol(id), out)
             .expect("the engine's events fit OUCH: its instruments and quantities were checked at start")
@@ -16,7 +16,7 @@ pub(crate) fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments
 }
 
 /// Appends the answer to an account query.
-pub(crate) fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRefNum) {
+pub fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRefNum) {
     let answer = QueryResponse::new(ts, next);
     let bytes = answer.as_bytes();
     log.append(|out| {
@@ -25,8 +25,8 @@ pub(crate) fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRef
     });
 }
 
-/// Appends that the day starts or ends; of the other stages OUCH says nothing.
-pub(crate) fn append_stage(log: &mut SessionLog, ts: Nanos, stage: SystemEventCode) {
+/// Appends that the day starts or ends; OUCH has no message for the other stages.
+pub fn append_stage(log: &mut SessionLog, ts: Nanos, stage: SystemEventCode) {
     let code = match stage {
         SystemEventCode::StartOfSystemHours => EventCode::START_OF_DAY,
         SystemEventCode::EndOfSystemHours => EventCode::END_OF_DAY,

@@ -1,4 +1,4 @@
-//! What follows from the log: the engine, and everything that anybody was told.
+//! The state that follows from the log: the engine, and everything that was sent and published.
 
 mod layout;
 
@@ -14,11 +14,11 @@ use tickpath_types::{
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-use crate::answers::{append_event, append_query_answer, append_stage};
-use crate::day::DayFacts;
+use crate::day::ReplayedDay;
+use crate::entitlements::ReplayedUser;
 use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
 use crate::session_log::SessionLog;
-use crate::standing::UserFacts;
+use crate::session_messages::{append_event, append_query_answer, append_stage};
 
 pub use tickpath_matching::EngineLimits;
 
@@ -45,39 +45,46 @@ pub struct Definition {
 /// is touched as it comes into use.
 pub struct Replica {
     definition: Definition,
-    pub(crate) engine: Box<Engine<FastBooks<Owner>>>,
-    pub(crate) told: Told,
-    pub(crate) facts: Facts,
+    /// The engine.
+    pub engine: Box<Engine<FastBooks<Owner>>>,
+    /// The messages to users and the market data.
+    pub streams: OutboundStreams,
+    /// The state of the day and of the users.
+    pub replayed: ReplayedState,
 }
 
-/// What anybody was told.
-pub(crate) struct Told {
-    pub(crate) table: InstrumentTable,
-    pub(crate) users: Vec<Stream<SessionLog>>,
-    pub(crate) market: Stream<MessageStore>,
+/// The messages to users and the market data, as the log led to them.
+pub struct OutboundStreams {
+    /// The instruments, those that were added included.
+    pub table: InstrumentTable,
+    /// The messages to each user.
+    pub users: Vec<Stream<SessionLog>>,
+    /// The market data.
+    pub market: Stream<MessageStore>,
     /// The first command that caused what the market data protocol cannot say.
-    unsaid: Option<Sequence>,
+    unencodable: Option<Sequence>,
     /// The first command that caused an answer to a user that is not named.
-    unheard: Option<Sequence>,
+    undeliverable: Option<Sequence>,
 }
 
 /// Numbered messages, and the digest of all that there ever were.
-pub(crate) struct Stream<M> {
-    pub(crate) messages: M,
+pub struct Stream<M> {
+    /// The newest messages.
+    pub messages: M,
     digest: u64,
 }
 
-/// What the doors must know of the commands that there were.
+/// The state, beside the engine's, that the commands in the log led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub struct ReplayedState {
     /// When the last one was sequenced, since midnight.
-    pub(crate) last_ts: Nanos,
-    /// Everybody's new orders are refused.
-    pub(crate) is_killed: bool,
-    /// Of the day.
-    pub(crate) day: DayFacts,
-    /// Of each user.
-    pub(crate) users: Vec<UserFacts>,
+    pub last_ts: Nanos,
+    /// True while the new orders of all users are refused.
+    pub is_killed: bool,
+    /// The state of the day.
+    pub day: ReplayedDay,
+    /// The state of each user.
+    pub users: Vec<ReplayedUser>,
 }
 
 impl Replica {
@@ -88,27 +95,27 @@ impl Replica {
     pub fn new(definition: Definition) -> Result<Replica, ReplicaError> {
         let engine = Engine::untouched(&definition.instruments, definition.limits)?;
         let user = |_| Stream { messages: SessionLog::new(definition.retained_responses), digest: 0 };
-        let told = Told {
+        let streams = OutboundStreams {
             table: table_of(&definition, &engine),
             users: (0..definition.users.len()).map(user).collect(),
             market: Stream { messages: MessageStore::new(definition.retained_messages), digest: 0 },
-            unsaid: None,
-            unheard: None,
+            unencodable: None,
+            undeliverable: None,
         };
-        let facts = Facts {
+        let replayed = ReplayedState {
             last_ts: Nanos::ZERO,
             is_killed: false,
-            day: DayFacts::default(),
-            users: vec![UserFacts::default(); definition.users.len()],
+            day: ReplayedDay::default(),
+            users: vec![ReplayedUser::default(); definition.users.len()],
         };
-        Ok(Replica { engine: Box::new(engine), told, facts, definition })
+        Ok(Replica { engine: Box::new(engine), streams, replayed, definition })
     }
 
     /// Touches all memory that is not yet: a venue's duty cycles have no page faults then.
-    pub(crate) fn prefault(&mut self) {
+    pub fn prefault(&mut self) {
         self.engine.prefault();
-        self.told.users.iter_mut().for_each(|user| user.messages.prefault());
-        self.told.market.messages.prefault();
+        self.streams.users.iter_mut().for_each(|user| user.messages.prefault());
+        self.streams.market.messages.prefault();
     }
 
     /// What it is read by.
@@ -120,28 +127,28 @@ impl Replica {
     /// Does what the next command asks for.
     pub fn apply(&mut self, command: &Command) {
         self.note(command);
-        self.engine.apply(command, &mut self.told);
+        self.engine.apply(command, &mut self.streams);
     }
 
-    /// As [`Replica::apply`]; `heard` is given each message that a user is sent by it, in order: the user's place, the
+    /// As [`Replica::apply`]; `on_message` is given each message that a user is sent by it, in order: the user's place, the
     /// message's number and its bytes.
-    pub(crate) fn apply_heard(&mut self, command: &Command, heard: impl FnMut(usize, u64, &[u8])) {
+    pub fn apply_with_messages(&mut self, command: &Command, on_message: impl FnMut(usize, u64, &[u8])) {
         self.note(command);
-        self.engine.apply(command, &mut Hearing { told: &mut self.told, heard });
+        self.engine.apply(command, &mut MessageTap { streams: &mut self.streams, on_message });
     }
 
     /// As [`Replica::apply`], with the events given to `out` alone: what users are sent is not kept.
-    pub(crate) fn apply_to(&mut self, command: &Command, out: &mut impl EventListener) {
+    pub fn apply_to(&mut self, command: &Command, out: &mut impl EventListener) {
         self.note(command);
         self.engine.apply(command, out);
     }
 
     /// What must be known before the command's events are told.
     fn note(&mut self, command: &Command) {
-        self.facts.note(command);
+        self.replayed.note(command);
         match &command.kind {
             // What the table refuses the engine ignores.
-            CommandKind::AddInstrument(instrument) => _ = self.told.table.add(*instrument),
+            CommandKind::AddInstrument(instrument) => _ = self.streams.table.add(*instrument),
             CommandKind::AddUser { name } => self.add_user(command.session, *name),
             _ => {}
         }
@@ -156,13 +163,13 @@ impl Replica {
             return;
         }
         users.push(name.to_string());
-        self.told.users.push(Stream { messages: SessionLog::new(*retained_responses), digest: 0 });
-        self.facts.users.push(UserFacts::default());
+        self.streams.users.push(Stream { messages: SessionLog::new(*retained_responses), digest: 0 });
+        self.replayed.users.push(ReplayedUser::default());
     }
 
     /// The number of each user's next message.
-    pub(crate) fn next_numbers(&self) -> impl Iterator<Item = u64> {
-        self.told.users.iter().map(|user| user.messages.next_sequence())
+    pub fn next_numbers(&self) -> impl Iterator<Item = u64> {
+        self.streams.users.iter().map(|user| user.messages.next_sequence())
     }
 
     /// Has the memory that these commands will need fetched.
@@ -178,15 +185,15 @@ impl Replica {
 
     /// The first command that caused what the market data protocol cannot say, if there was one.
     #[must_use]
-    pub fn unsaid(&self) -> Option<Sequence> {
-        self.told.unsaid
+    pub fn unencodable(&self) -> Option<Sequence> {
+        self.streams.unencodable
     }
 
     /// The first command that caused an answer to a user that the definition does not name, if there was one: another one
     /// decided it.
     #[must_use]
-    pub fn unheard(&self) -> Option<Sequence> {
-        self.told.unheard
+    pub fn undeliverable(&self) -> Option<Sequence> {
+        self.streams.undeliverable
     }
 
     /// Digest (XXH3, 64 bits) of the engine's state, and of every byte that was sent to users and published.
@@ -194,8 +201,8 @@ impl Replica {
     pub fn state_hash(&self) -> u64 {
         let mut hasher = Xxh3::new();
         hasher.update(&self.engine.state_hash().to_le_bytes());
-        let users = self.told.users.iter().map(|user| (user.messages.next_sequence(), user.digest));
-        let market = (self.told.market.messages.next_sequence(), self.told.market.digest);
+        let users = self.streams.users.iter().map(|user| (user.messages.next_sequence(), user.digest));
+        let market = (self.streams.market.messages.next_sequence(), self.streams.market.digest);
         for (next, digest) in users.chain([market]) {
             hasher.update(&next.to_le_bytes());
             hasher.update(&digest.to_le_bytes());
@@ -212,8 +219,8 @@ impl Replica {
     /// Messages sent to users, and published, since the session began.
     #[must_use]
     pub fn message_counts(&self) -> (u64, u64) {
-        let users = self.told.users.iter().map(|user| user.messages.next_sequence() - 1);
-        (users.sum(), self.told.market.messages.next_sequence() - 1)
+        let users = self.streams.users.iter().map(|user| user.messages.next_sequence() - 1);
+        (users.sum(), self.streams.market.messages.next_sequence() - 1)
     }
 
     /// Goes on under another definition: with other bounds, with more users behind those that there are. There is room
@@ -227,7 +234,7 @@ impl Replica {
     pub fn redefine(&mut self, mut wanted: Definition) -> Result<bool, ReplicaError> {
         self.check_instruments(&wanted.instruments)?;
         // Those that were added need their room, whatever is kept for others.
-        let needed = self.told.table.iter().count().max(wanted.instruments.len());
+        let needed = self.streams.table.iter().count().max(wanted.instruments.len());
         if needed > self.definition.instruments.len() {
             wanted.limits.max_instruments = wanted.limits.max_instruments.max(needed as u16);
         }
@@ -248,15 +255,15 @@ impl Replica {
             let mut state = Vec::new();
             self.engine.snapshot(&mut state);
             *self.engine = Engine::restore(&wanted.instruments, wanted.limits, &state)?;
-            self.told.table = table_of(&wanted, &self.engine);
+            self.streams.table = table_of(&wanted, &self.engine);
         }
-        let Told { users, market, .. } = &mut self.told;
+        let OutboundStreams { users, market, .. } = &mut self.streams;
         for user in users.iter_mut() {
             user.messages = user.messages.resized(wanted.retained_responses);
         }
         let new_user = || Stream { messages: SessionLog::new(wanted.retained_responses), digest: 0 };
         users.resize_with(wanted.users.len(), new_user);
-        self.facts.users.resize(wanted.users.len(), UserFacts::default());
+        self.replayed.users.resize(wanted.users.len(), ReplayedUser::default());
         market.messages = market.messages.resized(wanted.retained_messages);
         self.definition = wanted;
         Ok(true)
@@ -272,13 +279,13 @@ impl Replica {
         if !gone.is_empty() {
             return Err(ReplicaError::InstrumentsGone { symbols: gone.join(", ") });
         }
-        for known in self.told.table.iter() {
+        for known in self.streams.table.iter() {
             if let Some(field) = listed(known).and_then(|wanted| difference(known, wanted)) {
                 return Err(ReplicaError::InstrumentChanged { symbol: known.symbol, field });
             }
         }
         for Instrument { id, symbol, .. } in wanted {
-            if let Some(known) = self.told.table.symbol(*id).filter(|known| known != symbol) {
+            if let Some(known) = self.streams.table.symbol(*id).filter(|known| known != symbol) {
                 return Err(ReplicaError::InstrumentMisplaced { symbol: *symbol, id: *id, known });
             }
         }
@@ -314,7 +321,7 @@ fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> Instr
     table
 }
 
-impl Facts {
+impl ReplayedState {
     #[inline]
     fn note(&mut self, command: &Command) {
         self.last_ts = command.ts;
@@ -364,10 +371,10 @@ impl Stream<SessionLog> {
     }
 }
 
-impl EventListener for Told {
+impl EventListener for OutboundStreams {
     #[inline]
     fn on_order_event(&mut self, event: &OrderEvent) {
-        let Told { users, table, unheard, .. } = self;
+        let OutboundStreams { users, table, undeliverable, .. } = self;
         let Some(place) = user_place(event.session) else { return };
         if let Some(user) = users.get_mut(place) {
             user.append(|log| append_event(log, event, table));
@@ -376,7 +383,7 @@ impl EventListener for Told {
                 user.append(|log| append_event(log, event, table));
             }
         } else {
-            unheard.get_or_insert(event.command);
+            undeliverable.get_or_insert(event.command);
         }
     }
 
@@ -388,7 +395,7 @@ impl EventListener for Told {
                 self.market.messages.append(&message[..len]);
                 self.market.digest(&message[..len]);
             }
-            Err(_) => _ = self.unsaid.get_or_insert(event.command),
+            Err(_) => _ = self.unencodable.get_or_insert(event.command),
         }
     }
 
@@ -401,54 +408,54 @@ impl EventListener for Told {
 
     #[cold]
     fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
-        (0..self.users.len()).for_each(|place| self.tell_stage(place, command, stage));
+        (0..self.users.len()).for_each(|place| self.append_stage(place, command, stage));
     }
 }
 
-impl Told {
-    fn tell_stage(&mut self, place: usize, command: &Command, stage: SystemEventCode) {
+impl OutboundStreams {
+    fn append_stage(&mut self, place: usize, command: &Command, stage: SystemEventCode) {
         self.users[place].append(|log| append_stage(log, command.ts, stage));
     }
 }
 
-/// What anybody is told, with somebody who hears what users are sent.
-struct Hearing<'a, F> {
-    told: &'a mut Told,
-    heard: F,
+/// The outbound streams, with a function that is given each message to a user.
+struct MessageTap<'a, F> {
+    streams: &'a mut OutboundStreams,
+    on_message: F,
 }
 
-impl<F: FnMut(usize, u64, &[u8])> Hearing<'_, F> {
-    fn hear(&mut self, session: SessionId, tell: impl FnOnce(&mut Told)) {
-        let newest = |told: &Told| {
+impl<F: FnMut(usize, u64, &[u8])> MessageTap<'_, F> {
+    fn tap(&mut self, session: SessionId, append: impl FnOnce(&mut OutboundStreams)) {
+        let newest = |streams: &OutboundStreams| {
             let place = user_place(session)?;
-            Some((place, told.users.get(place)?.messages.next_sequence()))
+            Some((place, streams.users.get(place)?.messages.next_sequence()))
         };
-        let before = newest(self.told);
-        tell(self.told);
+        let before = newest(self.streams);
+        append(self.streams);
         if let Some((place, number)) = before
-            && let Some(message) = self.told.users[place].messages.message(number)
+            && let Some(message) = self.streams.users[place].messages.message(number)
         {
-            (self.heard)(place, number, message);
+            (self.on_message)(place, number, message);
         }
     }
 }
 
-impl<F: FnMut(usize, u64, &[u8])> EventListener for Hearing<'_, F> {
+impl<F: FnMut(usize, u64, &[u8])> EventListener for MessageTap<'_, F> {
     fn on_order_event(&mut self, event: &OrderEvent) {
-        self.hear(event.session, |told| told.on_order_event(event));
+        self.tap(event.session, |streams| streams.on_order_event(event));
     }
 
     fn on_market_event(&mut self, event: &MarketEvent) {
-        self.told.on_market_event(event);
+        self.streams.on_market_event(event);
     }
 
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
-        self.hear(query.session, |told| told.on_query_answer(query, next));
+        self.tap(query.session, |streams| streams.on_query_answer(query, next));
     }
 
     fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
-        for place in 0..self.told.users.len() {
-            self.hear(SessionId(place as u16 + 1), |told| told.tell_stage(place, command, stage));
+        for place in 0..self.streams.users.len() {
+            self.tap(SessionId(place as u16 + 1), |streams| streams.append_stage(place, command, stage));
         }
     }
 }

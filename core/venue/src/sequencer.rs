@@ -7,16 +7,16 @@ use tickpath_matching::{Command, CommandKind};
 use tickpath_timing::{CommandId, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, Sequence, SessionId, SpecialTerms};
 
+use crate::command_log::{CommandLog, LogState};
 use crate::day::Expiries;
-use crate::journal::{CommandLog, LogState};
-use crate::late::end_ring;
+use crate::overflow_queue::end_ring;
 
 /// In place of a receive time: behind all that have one.
-const OF_VENUE: u64 = u64::MAX;
+const INTERNAL: u64 = u64::MAX;
 
 /// A request on its way into the log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+pub struct Arrival {
     /// When the kernel received it, in nanoseconds of its clock; 0 when not known.
     pub kernel_ns: u64,
     /// Whose it is.
@@ -28,9 +28,10 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// A command of the venue's own: behind everything that was drained with it.
-    pub(crate) fn of_venue(session: SessionId, kind: CommandKind) -> Arrival {
-        Arrival { kernel_ns: OF_VENUE, session, token: None, kind }
+    /// An internal command of the venue: behind everything that was drained with it.
+    #[must_use]
+    pub fn internal(session: SessionId, kind: CommandKind) -> Arrival {
+        Arrival { kernel_ns: INTERNAL, session, token: None, kind }
     }
 }
 
@@ -44,7 +45,7 @@ impl Arrival {
 ///
 /// Orders whose time has come leave before whatever comes at that time or later: the venue's command that they expire is
 /// put before it, so that nothing trades with them any more.
-pub(crate) struct Sequencer {
+pub struct Sequencer {
     next: Sequence,
     /// Time of day of the last command before the start, until the first one after it.
     resumed_after: Option<Nanos>,
@@ -54,7 +55,7 @@ pub(crate) struct Sequencer {
     batch: Vec<(u64, SessionId, u32, Arrival)>,
     sequenced: usize,
     /// The last of the venue's own commands, of batches that are in the log.
-    last_of_venue: Sequence,
+    last_internal: Sequence,
     commands: spsc::Producer<Command>,
     journal: Option<Box<dyn CommandLog>>,
     /// The last command that may be answered.
@@ -68,7 +69,7 @@ const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
 
 impl Sequencer {
     /// Numbers from 1, without a journal; `capacity` requests at most may be drained in one duty cycle.
-    pub(crate) fn new(commands: spsc::Producer<Command>, capacity: usize) -> Sequencer {
+    pub fn new(commands: spsc::Producer<Command>, capacity: usize) -> Sequencer {
         let batch = Vec::with_capacity(capacity);
         Sequencer {
             next: Sequence(1),
@@ -77,7 +78,7 @@ impl Sequencer {
             expiries: Expiries::none(),
             batch,
             sequenced: 0,
-            last_of_venue: Sequence(0),
+            last_internal: Sequence(0),
             commands,
             journal: None,
             durable: Sequence(u64::MAX),
@@ -86,33 +87,31 @@ impl Sequencer {
     }
 
     /// The same with a journal, after the command `last`, which was sequenced at `last_ts`.
-    pub(crate) fn with_journal(
-        self,
-        journal: Box<dyn CommandLog>,
-        last: Sequence,
-        last_ts: Nanos,
-    ) -> Sequencer {
+    pub fn with_journal(self, journal: Box<dyn CommandLog>, last: Sequence, last_ts: Nanos) -> Sequencer {
         let resumed_after = (last > Sequence(0)).then_some(last_ts);
         Sequencer { next: last.next(), resumed_after, durable: last, journal: Some(journal), ..self }
     }
 
     /// Takes note of a second of the day at which an order of the log expires.
-    pub(crate) fn note_expiry(&mut self, second: u32) {
+    pub fn note_expiry(&mut self, second: u32) {
         self.expiries.note(second);
     }
 
     /// True when orders have expired that the log does not say it of.
-    pub(crate) fn have_expired(&self, now: Nanos) -> bool {
+    pub fn have_expired(&self, now: Nanos) -> bool {
         self.expiries.are_due(now.time_of_day())
     }
 
     /// Requests that may still be added to the batch.
-    pub(crate) fn room(&self) -> usize {
+    #[inline]
+    #[must_use]
+    pub fn room(&self) -> usize {
         self.batch.capacity() - self.batch.len()
     }
 
     /// Adds a request to the batch, which must have [`room`](Sequencer::room).
-    pub(crate) fn add(&mut self, arrival: Arrival) {
+    #[inline]
+    pub fn add(&mut self, arrival: Arrival) {
         debug_assert!(self.room() > 0, "the batch is bounded by its capacity");
         let order = self.batch.len() as u32;
         let heard = if is_planted(Fault::ArrivalsSortedBySession) { 0 } else { arrival.kernel_ns };
@@ -120,7 +119,7 @@ impl Sequencer {
     }
 
     /// Sorts the batch and writes as much of it to the log as there is room for; returns how much.
-    pub(crate) fn sequence(&mut self, now: Nanos, tracer: &mut impl Tracer) -> usize {
+    pub fn sequence(&mut self, now: Nanos, tracer: &mut impl Tracer) -> usize {
         if self.sequenced == 0 && self.batch.len() > 1 && !is_planted(Fault::ArrivalsUnsorted) {
             self.batch.sort_unstable_by_key(|(kernel_ns, session, order, _)| (*kernel_ns, *session, *order));
         }
@@ -164,8 +163,8 @@ impl Sequencer {
             self.sequenced += usize::from(!is_again && !must_wait);
         }
         // The venue's own commands are the last of their batch.
-        if let Some((OF_VENUE, ..)) = self.batch.last() {
-            self.last_of_venue = Sequence(self.next.0 - 1);
+        if let Some((INTERNAL, ..)) = self.batch.last() {
+            self.last_internal = Sequence(self.next.0 - 1);
         }
         self.batch.clear();
         let count = self.sequenced - start;
@@ -203,7 +202,7 @@ impl Sequencer {
 
     /// Moves the journal on, in every duty cycle after what it was given; returns how much there was to do.
     #[inline]
-    pub(crate) fn poll_journal(&mut self) -> usize {
+    pub fn poll_journal(&mut self) -> usize {
         let Some(journal) = &mut self.journal else { return 0 };
         let work = journal.poll();
         self.durable = journal.durable();
@@ -211,65 +210,82 @@ impl Sequencer {
     }
 
     /// Has the thread behind `waker` woken when the journal has moved on.
-    pub(crate) fn wake_by(&self, waker: &Waker) {
+    pub fn wake_by(&self, waker: &Waker) {
         if let Some(journal) = &self.journal {
             journal.wake_by(waker);
         }
     }
 
-    /// How the journal stands.
-    pub(crate) fn log_state(&self) -> LogState {
+    /// The state of the journal.
+    #[must_use]
+    pub fn log_state(&self) -> LogState {
         self.journal.as_ref().map_or(LogState::Running, |journal| journal.state())
     }
 
+    /// The reason of the journal's failure, if it has failed.
+    #[must_use]
+    pub fn log_failure(&self) -> Option<String> {
+        self.journal.as_ref().and_then(|journal| journal.failure())
+    }
+
     /// False when what room the log has is kept for what takes orders away.
-    pub(crate) fn has_room_for_refusals(&self) -> bool {
+    pub fn has_room_for_refusals(&self) -> bool {
         self.journal.as_ref().is_none_or(|journal| journal.has_room_for_refusals())
     }
 
     /// True when what this command caused may be told.
     #[inline]
-    pub(crate) fn is_durable(&self, command: Sequence) -> bool {
+    pub fn is_durable(&self, command: Sequence) -> bool {
         command <= self.durable || is_planted(Fault::AnswerBeforeSafe)
     }
 
     /// The last command that may be answered.
-    pub(crate) fn durable(&self) -> Sequence {
+    #[inline]
+    #[must_use]
+    pub fn durable(&self) -> Sequence {
         self.durable
     }
 
     /// Times that the journal had no room for a command.
-    pub(crate) fn delayed(&self) -> u64 {
+    #[inline]
+    #[must_use]
+    pub fn delayed(&self) -> u64 {
         self.delayed
     }
 
     /// True when everything that was sequenced may be told.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         self.durable >= Sequence(self.next.0 - 1)
     }
 
     /// True when everything that was added is in the log.
-    pub(crate) fn is_drained(&self) -> bool {
+    #[inline]
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
         self.batch.is_empty()
     }
 
     /// The last of the venue's own commands, of what is in the log.
-    pub(crate) fn last_of_venue(&self) -> Sequence {
-        self.last_of_venue
+    pub fn last_internal(&self) -> Sequence {
+        self.last_internal
     }
 
     /// No command follows: the matcher learns that the log has ended.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         end_ring(&mut self.commands);
     }
 
     /// Requests in the batch, numbered or not.
-    pub(crate) fn command_batch(&self) -> usize {
+    #[inline]
+    #[must_use]
+    pub fn command_batch(&self) -> usize {
         self.batch.len()
     }
 
     /// Number of commands in the log.
-    pub(crate) fn command_count(&self) -> u64 {
+    #[inline]
+    #[must_use]
+    pub fn command_count(&self) -> u64 {
         self.next.0 - 1
     }
 }
@@ -392,7 +408,7 @@ mod tests {
         // The first one's time comes without anybody who wants anything.
         let now = Nanos(Nanos::DAY.0 + 9 * second);
         assert!(sequencer.have_expired(now));
-        sequencer.add(Arrival::of_venue(SessionId(0), CommandKind::ExpireOrders));
+        sequencer.add(Arrival::internal(SessionId(0), CommandKind::ExpireOrders));
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 1);
         assert_eq!(taken(&mut commands), [(0, 9 * second)]);
         assert!(!sequencer.have_expired(now));

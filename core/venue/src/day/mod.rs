@@ -5,8 +5,7 @@ mod phases;
 mod schedule;
 
 pub(crate) use expiry::Expiries;
-pub use phases::BandWidth;
-pub(crate) use phases::{Day, DayFacts, Which, commands_max, state_of};
+pub use phases::{BandWidth, Day, ReplayedDay, Which, commands_max, state_of};
 pub use schedule::{Schedule, ScheduleStep};
 
 use tickpath_types::Nanos;

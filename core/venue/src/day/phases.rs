@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use tickpath_agent::Counter;
+use tickpath_lockfree::Counter;
 use tickpath_matching::CommandKind;
 use tickpath_types::{
     CrossKind, Instrument, InstrumentId, InstrumentTable, Nanos, Price, SystemEventCode, TradingState,
@@ -23,25 +23,27 @@ const STAGES: usize = 6;
 const RESUMING: Nanos = Nanos(u64::MAX);
 
 /// The most commands that one phase of so many instruments needs.
-pub(crate) const fn commands_max(max_id: InstrumentId) -> usize {
+#[must_use]
+pub const fn commands_max(max_id: InstrumentId) -> usize {
     COMMANDS_PER_INSTRUMENT * max_id.0 as usize + COMMANDS_OF_VENUE
 }
 
-/// What the log says of the day so far.
+/// The state of the day as it follows from the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DayFacts {
+pub struct ReplayedDay {
     /// Stages that were reached.
-    pub(crate) stages: Vec<SystemEventCode>,
+    pub stages: Vec<SystemEventCode>,
     /// Instruments that were opened.
-    pub(crate) opened: Vec<InstrumentId>,
+    pub opened: Vec<InstrumentId>,
     /// The last cross that was announced for each instrument that had one.
-    pub(crate) crosses: Vec<(InstrumentId, CrossKind)>,
+    pub crosses: Vec<(InstrumentId, CrossKind)>,
     /// Day and second of the last step of the schedule that was carried out.
-    pub(crate) schedule: Option<(u32, u32)>,
+    pub schedule: Option<(u32, u32)>,
 }
 
-impl DayFacts {
-    pub(crate) fn note(&mut self, kind: &CommandKind) {
+impl ReplayedDay {
+    /// Takes note of a command of the log.
+    pub fn note(&mut self, kind: &CommandKind) {
         match *kind {
             CommandKind::System(stage) => {
                 if stage == SystemEventCode::StartOfMessages {
@@ -75,8 +77,9 @@ impl DayFacts {
 /// The venue's day while it goes on: turns phases into commands, and says which are due.
 ///
 /// Reads no clock and allocates nothing after creation.
-pub(crate) struct Day {
-    pub(crate) settings: DaySettings,
+pub struct Day {
+    /// The settings that it was made with.
+    pub settings: DaySettings,
     instruments: InstrumentTable,
     /// A [`TradingState`]'s code for each instrument id, as the matcher left it.
     states: Arc<[Counter]>,
@@ -101,20 +104,22 @@ struct Listing {
 }
 
 impl Day {
-    pub(crate) fn new(
+    /// The day as far as the log has led it.
+    #[must_use]
+    pub fn new(
         settings: DaySettings,
         instruments: InstrumentTable,
         states: Arc<[Counter]>,
-        facts: &DayFacts,
+        replayed: &ReplayedDay,
     ) -> Day {
         let listing = Listing { is_opened: false, cross: CrossKind::Opening, paused_since: Nanos::ZERO };
         let mut listings = vec![listing; usize::from(instruments.max_id().0) + 1].into_boxed_slice();
-        for id in &facts.opened {
+        for id in &replayed.opened {
             if let Some(listing) = listings.get_mut(usize::from(id.0)) {
                 listing.is_opened = true;
             }
         }
-        for (id, cross) in &facts.crosses {
+        for (id, cross) in &replayed.crosses {
             if let Some(listing) = listings.get_mut(usize::from(id.0)) {
                 listing.cross = *cross;
             }
@@ -123,21 +128,21 @@ impl Day {
             settings,
             instruments,
             states,
-            stages: facts.stages.iter().copied().take(STAGES).collect(),
+            stages: replayed.stages.iter().copied().take(STAGES).collect(),
             listings,
             next_imbalance: Nanos::ZERO,
             place: None,
-            done: facts.schedule,
+            done: replayed.schedule,
         }
     }
 
     /// The most commands that one phase needs at present.
-    pub(crate) fn commands_max(&self) -> usize {
+    pub fn commands_max(&self) -> usize {
         commands_max(InstrumentId(self.instruments.next_id().0 - 1))
     }
 
     /// Gives `emit` the commands of a phase, for one instrument, for those listed, or for all.
-    pub(crate) fn begin(&mut self, phase: Phase, which: Which<'_>, emit: &mut impl FnMut(CommandKind)) {
+    pub fn begin(&mut self, phase: Phase, which: Which<'_>, emit: &mut impl FnMut(CommandKind)) {
         match phase {
             Phase::Start => self.start(emit),
             Phase::EndOfDay => self.end(emit),
@@ -174,7 +179,7 @@ impl Day {
     }
 
     /// A band around `reference`, or around the instrument's reference price; `width` of zero ends it.
-    pub(crate) fn band(instrument: &Instrument, width: BandWidth, reference: Option<Price>) -> CommandKind {
+    pub fn band(instrument: &Instrument, width: BandWidth, reference: Option<Price>) -> CommandKind {
         let reference = reference.unwrap_or(instrument.reference_price);
         let width = match width {
             BandWidth::Off => Price(0),
@@ -189,19 +194,19 @@ impl Day {
     }
 
     /// What opens an instrument that was not there before.
-    pub(crate) fn open_added(&mut self, id: InstrumentId, emit: &mut impl FnMut(CommandKind)) {
+    pub fn open_added(&mut self, id: InstrumentId, emit: &mut impl FnMut(CommandKind)) {
         self.open_listing(id, TradingState::Halted, emit);
     }
 
     /// What opens the instruments that came while the venue was down, if its day goes on.
-    pub(crate) fn open_more(&mut self, emit: &mut impl FnMut(CommandKind)) {
+    pub fn open_more(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_started() {
             self.open_listings(TradingState::Halted, emit);
         }
     }
 
     /// The venue's first commands without a schedule, as far as the log has not got them: all instruments trade.
-    pub(crate) fn open_at_once(&mut self, emit: &mut impl FnMut(CommandKind)) {
+    pub fn open_at_once(&mut self, emit: &mut impl FnMut(CommandKind)) {
         self.reach(SystemEventCode::StartOfMessages, emit);
         self.reach(SystemEventCode::StartOfSystemHours, emit);
         self.open_listings(TradingState::Trading, emit);
@@ -209,7 +214,7 @@ impl Day {
     }
 
     /// The last commands of a session that does not go on.
-    pub(crate) fn end_session(&mut self, emit: &mut impl FnMut(CommandKind)) {
+    pub fn end_session(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_reached(SystemEventCode::StartOfMessages) {
             for stage in [
                 SystemEventCode::EndOfMarketHours,
@@ -222,7 +227,7 @@ impl Day {
     }
 
     /// What is due by the clock alone, beside orders that expire: pauses that are over, and imbalances.
-    pub(crate) fn tick(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) {
+    pub fn tick(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) {
         // An auction publishes its first imbalance as it begins.
         let is_published = self.next_imbalance != Nanos::ZERO && now >= self.next_imbalance;
         if is_published || self.next_imbalance == Nanos::ZERO {
@@ -253,7 +258,7 @@ impl Day {
     }
 
     /// Begins the step of the schedule that is due, if one is; true when one was.
-    pub(crate) fn step(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) -> bool {
+    pub fn step(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) -> bool {
         let Some(schedule) = self.settings.schedule.take() else { return false };
         let place = *self.place.get_or_insert_with(|| schedule.place_after(self.done, now));
         let due = schedule.due(place, now);
@@ -275,11 +280,13 @@ impl Day {
     }
 
     /// True between the start and the end of the day.
-    pub(crate) fn has_started(&self) -> bool {
+    pub fn has_started(&self) -> bool {
         self.has_reached(SystemEventCode::StartOfMessages)
     }
 
-    pub(crate) fn state(&self, id: InstrumentId) -> TradingState {
+    /// The state of an instrument, as far as the matcher has come.
+    #[must_use]
+    pub fn state(&self, id: InstrumentId) -> TradingState {
         state_of(&self.states, id)
     }
 
@@ -364,11 +371,14 @@ impl Day {
     }
 }
 
-/// Which instruments a phase is for.
+/// The instruments that a phase is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Which<'a> {
+pub enum Which<'a> {
+    /// One instrument.
     One(InstrumentId),
+    /// These instruments.
     Listed(&'a [InstrumentId]),
+    /// All instruments.
     All,
 }
 
@@ -384,7 +394,8 @@ pub enum BandWidth {
 }
 
 /// The state that an instrument is in, as far as the matcher has come.
-pub(crate) fn state_of(states: &[Counter], id: InstrumentId) -> TradingState {
+#[must_use]
+pub fn state_of(states: &[Counter], id: InstrumentId) -> TradingState {
     let code = states.get(usize::from(id.0)).map_or(0, Counter::read) as u8;
     TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }

@@ -50,12 +50,14 @@ impl MessageStore {
     }
 
     /// Messages that it keeps at most.
+    #[inline]
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.slots.len() / SLOT_LEN
     }
 
     /// Lowest sequence that is kept, or the next one when none is.
+    #[inline]
     #[must_use]
     pub fn oldest(&self) -> u64 {
         self.next.saturating_sub(self.capacity() as u64).max(self.first)
@@ -75,6 +77,7 @@ impl MessageStore {
     }
 
     /// The message of `sequence`, unless it is overwritten or not published yet.
+    #[inline]
     #[must_use]
     pub fn message(&self, sequence: u64) -> Option<&[u8]> {
         if sequence < self.oldest() || sequence >= self.next {
@@ -86,11 +89,13 @@ impl MessageStore {
     }
 
     /// Sequence of the next message to be appended.
+    #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.next
     }
 
+    #[inline]
     fn index(&self, sequence: u64) -> usize {
         sequence as usize & (self.capacity() - 1)
     }

@@ -6,39 +6,43 @@ use crate::session_log::MAX_LOGGED_MESSAGE;
 
 /// A message of a user.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub struct Entry {
     /// The user's place.
-    pub(super) user: u16,
+    pub user: u16,
     len: u16,
     /// Its number in the user's session.
-    pub(super) number: u64,
+    pub number: u64,
     bytes: [u8; MAX_LOGGED_MESSAGE],
 }
 
 impl Entry {
-    pub(super) fn new(user: usize, number: u64, message: &[u8]) -> Entry {
+    /// A message of the user at a place, at most [`MAX_LOGGED_MESSAGE`] bytes long.
+    #[must_use]
+    pub fn new(user: usize, number: u64, message: &[u8]) -> Entry {
         let mut bytes = [0; MAX_LOGGED_MESSAGE];
         bytes[..message.len()].copy_from_slice(message);
         Entry { user: user as u16, len: message.len() as u16, number, bytes }
     }
 
-    pub(super) fn message(&self) -> &[u8] {
+    /// Its bytes.
+    #[must_use]
+    pub fn message(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
 
-/// Whose messages a reader gets, by the users' places.
-pub(super) type Watched = [bool];
+/// True for each user whose messages a reader gets, by the users' places.
+pub type Watched = [bool];
 
-/// How many messages the watched users were sent, where each user's next number is this.
-pub(super) fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 {
+/// The number of messages to the watched users, given the number of each user's next one.
+pub fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 {
     watched.iter().zip(next_numbers).map(|(is_watched, next)| u64::from(*is_watched) * (next - 1)).sum()
 }
 
-/// Where a number of a reader's is.
+/// The place of a reader's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It is kept here, or comes next.
+pub enum Place {
+    /// It is kept at this place, or comes next there.
     At(u64),
     /// It is kept no longer.
     Before,
@@ -47,7 +51,7 @@ pub(super) enum Place {
 }
 
 /// A fixed number of the newest messages; older ones are overwritten.
-pub(super) struct CopyStore {
+pub struct CopyStore {
     slots: Box<[Entry]>,
     /// Place of the next message, counted from the first that was ever put here.
     next: u64,
@@ -57,12 +61,13 @@ pub(super) struct CopyStore {
 
 impl CopyStore {
     /// Room for `capacity` messages, rounded up to a power of two, after those before `next_numbers`.
-    pub(super) fn new(capacity: usize, next_numbers: Vec<u64>) -> CopyStore {
+    pub fn new(capacity: usize, next_numbers: Vec<u64>) -> CopyStore {
         let slots = vec![Entry::new(0, 0, &[]); capacity.next_power_of_two()].into_boxed_slice();
         CopyStore { slots, next: 0, next_numbers }
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
+    /// Puts a message behind the others.
+    pub fn push(&mut self, entry: Entry) {
         let user = usize::from(entry.user);
         if user >= self.next_numbers.len() {
             // Of users who came later, to whom nothing was sent before.
@@ -75,12 +80,13 @@ impl CopyStore {
     }
 
     /// Messages that are kept at most.
-    pub(super) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.slots.len()
     }
 
     /// Place of the next message.
-    pub(super) fn next(&self) -> u64 {
+    #[must_use]
+    pub fn next(&self) -> u64 {
         self.next
     }
 
@@ -89,17 +95,17 @@ impl CopyStore {
     }
 
     /// The message at a place, unless it is overwritten.
-    pub(super) fn entry(&self, at: u64) -> Option<&Entry> {
+    pub fn entry(&self, at: u64) -> Option<&Entry> {
         (at >= self.oldest() && at < self.next).then(|| &self.slots[self.index(at)])
     }
 
     /// The number of a reader's next message.
-    pub(super) fn next_number(&self, watched: &Watched) -> u64 {
+    pub fn next_number(&self, watched: &Watched) -> u64 {
         1 + count(watched, self.next_numbers.iter().copied())
     }
 
     /// Where a reader's message of this number is. Looks through what is kept, from its end.
-    pub(super) fn find(&self, watched: &Watched, number: u64) -> Place {
+    pub fn find(&self, watched: &Watched, number: u64) -> Place {
         let mut at = self.next;
         let mut there = self.next_number(watched);
         if number > there {

@@ -1,6 +1,4 @@
-//! How often one requester may ask for messages again.
-
-use std::net::Ipv4Addr;
+//! The rate at which one requester may ask for messages again.
 
 use tickpath_types::Nanos;
 
@@ -9,33 +7,33 @@ use crate::token_bucket::{RateLimit, TokenBucket};
 /// Requesters that are remembered; the one that was silent for longest gives way to a new one.
 pub(crate) const REQUESTERS_MAX: usize = 256;
 
-/// A bucket of tokens for each address that asks. Ports are not told apart: whoever asks chooses them.
-pub struct RequestLimits {
+/// A bucket of tokens for each address that asks. Its ports share it: a requester chooses them.
+pub struct RequestLimits<P> {
     limit: RateLimit,
-    requesters: Vec<Requester>,
+    requesters: Vec<Requester<P>>,
 }
 
-struct Requester {
-    address: Ipv4Addr,
+struct Requester<P> {
+    address: P,
     latest: Nanos,
     bucket: TokenBucket,
 }
 
-impl RequestLimits {
+impl<P: Copy + PartialEq> RequestLimits<P> {
     /// With this limit for each address.
     #[must_use]
-    pub fn new(limit: RateLimit) -> RequestLimits {
+    pub fn new(limit: RateLimit) -> RequestLimits<P> {
         RequestLimits { limit, requesters: Vec::with_capacity(REQUESTERS_MAX) }
     }
 
     /// True when a request that came now from `address` may be answered.
-    pub fn allow(&mut self, now: Nanos, address: Ipv4Addr) -> bool {
+    pub fn allow(&mut self, now: Nanos, address: P) -> bool {
         let requester = self.requester(now, address);
         requester.latest = now;
         requester.bucket.take(now)
     }
 
-    fn requester(&mut self, now: Nanos, address: Ipv4Addr) -> &mut Requester {
+    fn requester(&mut self, now: Nanos, address: P) -> &mut Requester<P> {
         let known = self.requesters.iter().position(|requester| requester.address == address);
         let index = known.unwrap_or_else(|| {
             let new = Requester { address, latest: now, bucket: TokenBucket::new(self.limit) };
@@ -54,6 +52,8 @@ impl RequestLimits {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     const LIMIT: RateLimit = RateLimit { per_second: 1_000, burst: 3 };

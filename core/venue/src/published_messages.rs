@@ -1,4 +1,4 @@
-//! What was published, on its way to whoever makes snapshots of it.
+//! Published messages on their way from the publisher to the snapshots of the market.
 
 use tickpath_lockfree::spsc;
 
@@ -13,14 +13,17 @@ const BACKLOG_MAX: u64 = 1 << 12;
 
 /// A published message with its number.
 #[derive(Clone, Copy)]
-pub(crate) struct PublishedMessage {
-    pub(crate) sequence: u64,
+pub struct PublishedMessage {
+    /// Its number in the market data session.
+    pub sequence: u64,
     len: u16,
     bytes: [u8; MAX_STORED_MESSAGE],
 }
 
 impl PublishedMessage {
-    pub(crate) fn message(&self) -> &[u8] {
+    /// Its bytes.
+    #[must_use]
+    pub fn message(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
@@ -29,33 +32,33 @@ impl PublishedMessage {
 ///
 /// The store is the queue. A reader that stands still costs nothing; one that falls behind by more than the store
 /// keeps finds that numbers are missing.
-pub(crate) struct MessageCopies {
+pub struct MessageCopies {
     ring: spsc::Producer<PublishedMessage>,
     next: u64,
 }
 
 impl MessageCopies {
     /// Both ends, of messages from the number `next` on.
-    pub(crate) fn from(next: u64) -> (MessageCopies, spsc::Consumer<PublishedMessage>) {
+    pub fn from(next: u64) -> (MessageCopies, spsc::Consumer<PublishedMessage>) {
         let (ring, reader) = spsc::channel(RING_CAPACITY);
         (MessageCopies { ring, next }, reader)
     }
 
     /// Copies some of what the reader has room for, while the publisher is idle or when too much waits.
     #[inline]
-    pub(crate) fn hand_on(&mut self, store: &MessageStore, is_idle: bool) {
+    pub fn forward(&mut self, store: &MessageStore, is_idle: bool) {
         if is_idle || store.next_sequence() - self.next > BACKLOG_MAX {
             self.copy(store);
         }
     }
 
     /// True when everything published is copied.
-    pub(crate) fn is_done(&self, store: &MessageStore) -> bool {
+    pub fn is_done(&self, store: &MessageStore) -> bool {
         self.next == store.next_sequence()
     }
 
     /// Copies everything that the reader has room for.
-    pub(crate) fn finish(&mut self, store: &MessageStore) {
+    pub fn finish(&mut self, store: &MessageStore) {
         (0..RING_CAPACITY / COPIES_PER_CYCLE).for_each(|_| self.copy(store));
     }
 
@@ -115,14 +118,14 @@ mod tests {
         let mut store = MessageStore::new(1 << 14);
         let (mut copies, mut reader) = MessageCopies::from(1);
         append(&mut store, BACKLOG_MAX);
-        copies.hand_on(&store, false);
+        copies.forward(&store, false);
         assert!(read(&mut reader).is_empty(), "at the bound");
         append(&mut store, 1);
-        copies.hand_on(&store, false);
+        copies.forward(&store, false);
         assert_eq!(read(&mut reader).len(), COPIES_PER_CYCLE, "one beyond");
-        copies.hand_on(&store, false);
+        copies.forward(&store, false);
         assert!(read(&mut reader).is_empty());
-        copies.hand_on(&store, true);
+        copies.forward(&store, true);
         assert_eq!(read(&mut reader).first(), Some(&(COPIES_PER_CYCLE as u64 + 1)));
     }
 
@@ -131,7 +134,7 @@ mod tests {
         let mut store = MessageStore::new(16);
         let (mut copies, mut reader) = MessageCopies::from(1);
         append(&mut store, 17);
-        copies.hand_on(&store, true);
+        copies.forward(&store, true);
         assert_eq!(read(&mut reader), (2..=17).collect::<Vec<_>>());
     }
 }

@@ -58,6 +58,7 @@ impl SessionLog {
     }
 
     /// Messages that it keeps at most.
+    #[inline]
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.slots.len() / SLOT_LEN
@@ -74,6 +75,7 @@ impl SessionLog {
     }
 
     /// The message of `sequence`, unless it is overwritten or not there yet.
+    #[inline]
     #[must_use]
     pub fn message(&self, sequence: u64) -> Option<&[u8]> {
         if !self.holds(sequence) {
@@ -85,23 +87,27 @@ impl SessionLog {
     }
 
     /// True when `sequence` is kept.
+    #[inline]
     #[must_use]
     pub fn holds(&self, sequence: u64) -> bool {
         sequence < self.next && sequence >= self.oldest()
     }
 
     /// Sequence of the next message to be appended.
+    #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.next
     }
 
     /// Lowest sequence that is kept, or the next one when none is.
+    #[inline]
     #[must_use]
     pub fn oldest(&self) -> u64 {
         self.next.saturating_sub(self.capacity() as u64).max(self.first)
     }
 
+    #[inline]
     fn index(&self, sequence: u64) -> usize {
         sequence as usize & (self.capacity() - 1)
     }

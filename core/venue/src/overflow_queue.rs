@@ -1,4 +1,4 @@
-//! Events that wait because the ring to their agent is full.
+//! The queue of events whose ring is full.
 
 use tickpath_lockfree::spsc;
 
@@ -9,20 +9,22 @@ use tickpath_lockfree::spsc;
 /// command before it is empty, and there is never one more. Room for all is allocated at the start. It is filled from
 /// its beginning each time, so that sweeps use the same pages again; the system gives those that only a larger one
 /// needs when that comes.
-pub(crate) struct LateEvents<E> {
+pub struct OverflowQueue<E> {
     events: Vec<E>,
-    /// How many of them were handed on.
-    handed_on: usize,
+    /// The number of them that are in the ring already.
+    flushed: usize,
 }
 
-impl<E: Copy + Send> LateEvents<E> {
+impl<E: Copy + Send> OverflowQueue<E> {
     /// Room for `capacity` events.
-    pub(crate) fn new(capacity: usize) -> LateEvents<E> {
-        LateEvents { events: Vec::with_capacity(capacity), handed_on: 0 }
+    pub fn new(capacity: usize) -> OverflowQueue<E> {
+        OverflowQueue { events: Vec::with_capacity(capacity), flushed: 0 }
     }
 
+    /// True when nothing waits.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
@@ -31,7 +33,7 @@ impl<E: Copy + Send> LateEvents<E> {
     /// # Panics
     /// When there are as many as there is room for: the bound is that of the engine, which no peer can move.
     #[cold]
-    pub(crate) fn push(&mut self, event: E) {
+    pub fn push(&mut self, event: E) {
         assert!(
             self.events.len() < self.events.capacity(),
             "one command causes no more events than its bound"
@@ -39,29 +41,29 @@ impl<E: Copy + Send> LateEvents<E> {
         self.events.push(event);
     }
 
-    /// Hands on as many as the ring takes.
+    /// Moves as many as the ring takes into it.
     #[inline]
-    pub(crate) fn hand_on(&mut self, ring: &mut spsc::Producer<E>) {
+    pub fn flush(&mut self, ring: &mut spsc::Producer<E>) {
         if !self.is_empty() {
-            self.hand_on_waiting(ring);
+            self.flush_waiting(ring);
         }
     }
 
     #[cold]
-    fn hand_on_waiting(&mut self, ring: &mut spsc::Producer<E>) {
-        while let Some(event) = self.events.get(self.handed_on) {
+    fn flush_waiting(&mut self, ring: &mut spsc::Producer<E>) {
+        while let Some(event) = self.events.get(self.flushed) {
             if ring.try_push(*event).is_err() {
                 return;
             }
-            self.handed_on += 1;
+            self.flushed += 1;
         }
         self.events.clear();
-        self.handed_on = 0;
+        self.flushed = 0;
     }
 }
 
 /// Ends a ring: its reader finds that the producer is gone, once it has read what is in it.
-pub(crate) fn end_ring<E: Copy + Send>(ring: &mut spsc::Producer<E>) {
+pub fn end_ring<E: Copy + Send>(ring: &mut spsc::Producer<E>) {
     // One that has no reader has nobody to tell, and may be ended already.
     if !ring.is_abandoned() {
         *ring = spsc::channel(1).0;
@@ -75,13 +77,13 @@ mod tests {
     #[test]
     fn events_wait_in_order_up_to_the_bound_and_again_from_the_start() {
         let (mut ring, mut read) = spsc::channel(2);
-        let mut late = LateEvents::new(5);
+        let mut late = OverflowQueue::new(5);
         let bound = late.events.capacity() as u32;
         for round in 0..3 {
             (0..bound).for_each(|event| late.push(round * 100 + event));
             let mut heard = vec![];
             while !late.is_empty() {
-                late.hand_on(&mut ring);
+                late.flush(&mut ring);
                 heard.extend(std::iter::from_fn(|| read.try_pop()));
             }
             assert_eq!(heard, (0..bound).map(|event| round * 100 + event).collect::<Vec<_>>());
@@ -91,7 +93,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "no more events than its bound")]
     fn one_more_than_the_bound_is_a_defect() {
-        let mut late = LateEvents::new(5);
+        let mut late = OverflowQueue::new(5);
         (0..=late.events.capacity()).for_each(|event| late.push(event));
     }
 

@@ -67,15 +67,15 @@ impl MarketImage {
     }
 
     /// What subscribers know before the first message that `replica` has not published.
-    pub(crate) fn of(replica: &Replica) -> MarketImage {
-        let (engine, store) = (&replica.engine, &replica.told.market.messages);
+    pub fn of(replica: &Replica) -> MarketImage {
+        let (engine, store) = (&replica.engine, &replica.streams.market.messages);
         let books = engine.books();
         let mut image = MarketImage::new(books.limits(), Sequence(store.next_sequence()));
-        image.last_ts = replica.facts.last_ts;
-        for stage in &replica.facts.day.stages {
+        image.last_ts = replica.replayed.last_ts;
+        for stage in &replica.replayed.day.stages {
             image.begin_with(InstrumentId(0), None, MarketEventKind::System(*stage));
         }
-        for id in &replica.facts.day.opened {
+        for id in &replica.replayed.day.opened {
             let instrument = engine.instrument(*id);
             image.begin_with(*id, instrument, MarketEventKind::Directory);
             if let Some(state) = engine.trading_state(*id) {
@@ -174,14 +174,14 @@ impl MarketImage {
     }
 
     /// Instruments that the directory has named.
-    pub(crate) fn instruments(&self) -> impl Iterator<Item = InstrumentId> {
+    pub fn instruments(&self) -> impl Iterator<Item = InstrumentId> {
         (1..self.notes.len())
             .filter(|id| !self.notes[*id].directory.is_empty())
             .map(|id| InstrumentId(id as u16))
     }
 
     /// Appends everything, up to the message that says where to go on.
-    pub(crate) fn write_all(&self, out: &mut Vec<u8>) {
+    pub fn write_all(&self, out: &mut Vec<u8>) {
         self.stages.iter().for_each(|stage| put(out, stage));
         self.instruments().for_each(|id| self.write_instrument(id, out));
         self.write_end(out);
@@ -189,7 +189,7 @@ impl MarketImage {
 
     /// Appends what is known of one instrument: its directory and state, its auction while there is one, its orders in
     /// price-time priority, bids first.
-    pub(crate) fn write_instrument(&self, id: InstrumentId, out: &mut Vec<u8>) {
+    pub fn write_instrument(&self, id: InstrumentId, out: &mut Vec<u8>) {
         let notes = &self.notes[usize::from(id.0)];
         put(out, &notes.directory);
         put(out, &notes.trading);
@@ -212,7 +212,7 @@ impl MarketImage {
     }
 
     /// Appends the message that says where to go on.
-    pub(crate) fn write_end(&self, out: &mut Vec<u8>) {
+    pub fn write_end(&self, out: &mut Vec<u8>) {
         put(out, EndOfSnapshot::of(self.next).as_bytes());
     }
 }
@@ -226,7 +226,7 @@ fn put(out: &mut Vec<u8>, message: &[u8]) {
 }
 
 /// The messages of a snapshot that [`MarketImage`] wrote, from a place in it on.
-pub(crate) fn next_message(snapshot: &[u8], place: usize) -> Option<&[u8]> {
+pub fn next_message(snapshot: &[u8], place: usize) -> Option<&[u8]> {
     let len = usize::from(*snapshot.get(place)?);
     snapshot.get(place + 1..)?.get(..len)
 }

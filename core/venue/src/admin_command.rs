@@ -1,0 +1,156 @@
+//! Commands of the administrator to a running venue, and their outcomes.
+
+use tickpath_types::{
+    AddInstrumentError, BrokenReason, Instrument, InstrumentId, MatchId, Price, SessionId, TradingState,
+};
+
+use crate::day::{BandWidth, Phase};
+use crate::user_limits::LimitsChange;
+
+/// A command of the administrator to a running venue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminCommand {
+    /// An instrument halts, or trades again. Sequenced.
+    SetTradingState {
+        /// Its id.
+        instrument: InstrumentId,
+        /// Its new state.
+        state: TradingState,
+    },
+    /// An instrument, or all, enters a phase of the day. Sequenced.
+    Phase {
+        /// The phase.
+        phase: Phase,
+        /// The instrument; all when `None`.
+        instrument: Option<InstrumentId>,
+    },
+    /// Trading pauses before a trade outside the band, from now on. Sequenced.
+    SetPriceBand {
+        /// The instrument; all when `None`.
+        instrument: Option<InstrumentId>,
+        /// The distance from the reference.
+        width: BandWidth,
+        /// The middle; the instrument's reference price when `None`.
+        reference: Option<Price>,
+    },
+    /// An execution is void. Sequenced.
+    BreakTrade {
+        /// Its id.
+        match_id: MatchId,
+        /// Why.
+        reason: BrokenReason,
+    },
+    /// A new instrument, halted, whose definition was checked as that of a file is; it gets the next id, whatever id is
+    /// given. Sequenced.
+    AddInstrument(Instrument),
+    /// The instrument halts, and all orders in it are cancelled. Sequenced.
+    SuspendInstrument {
+        /// Its id.
+        instrument: InstrumentId,
+    },
+    /// Other limits for a user, until the configuration's are changed. Sequenced.
+    SetLimits {
+        /// The user.
+        session: SessionId,
+        /// The change.
+        change: LimitsChange,
+    },
+    /// A user may enter orders in an instrument from now on, or no more; what is open stays. Until the configuration's
+    /// list of the user's instruments is changed. Sequenced.
+    AllowInstrument {
+        /// The user.
+        session: SessionId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// True when the user may.
+        is_allowed: bool,
+    },
+    /// New orders of a user, or of all users, are refused from now on, and the open ones cancelled. Sequenced.
+    Kill(Option<SessionId>),
+    /// New orders of a user are taken again, or of all users that were not killed alone. Sequenced.
+    Unkill(Option<SessionId>),
+    /// The user's connection is closed; it may log in again.
+    Disconnect(SessionId),
+    /// Wrong passwords of the user, and of all addresses, are forgiven.
+    Unlock(SessionId),
+    /// New orders are refused from now on until the venue stops; cancels still work.
+    Drain,
+}
+
+/// The outcome of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminOutcome {
+    /// It is done.
+    Done {
+        /// The number of commands that were sequenced for it.
+        commands: u32,
+    },
+    /// There is no such user: see `users`.
+    UnknownUser,
+    /// The user is not connected: nothing to do.
+    NotConnected,
+    /// Nothing was changed, and why.
+    Refused(AdminRefusal),
+}
+
+/// Why a command was not carried out; nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminRefusal {
+    /// End the day first.
+    #[error("the day has started already: 'phase all end-of-day' ends it")]
+    DayStarted,
+    /// Start the day first.
+    #[error("no day goes on: 'phase all start' starts one, 'phase all open' lets everything trade at once")]
+    DayNotStarted,
+    /// There is nothing to open.
+    #[error("the instrument trades already: 'phase SYMBOL auction' collects orders for another cross")]
+    Trading,
+    /// There is nothing to close.
+    #[error("the instrument is halted: 'phase SYMBOL pre-close' collects orders for a closing cross")]
+    Halted,
+    /// Give an instrument that there is.
+    #[error("there is no such instrument: 'status' shows those that there are")]
+    NoInstrument,
+    /// Give the number of an execution of today.
+    #[error(
+        "no such execution: it is of another day, older than those that are kept, a cross as a whole, or void already"
+    )]
+    NoExecution,
+    /// Give a reference price that orders may have.
+    #[error("the reference price lies outside the instrument's collar, where nothing trades")]
+    OutsideCollar,
+    /// As the error says.
+    #[error(transparent)]
+    Instrument(#[from] AddInstrumentError),
+    /// Look at the definition: sizes, prices and quantities.
+    #[error("the venue could not use the instrument: it is in no book")]
+    Unusable,
+}
+
+impl AdminCommand {
+    /// The instrument that must be there for it, if it is about one.
+    #[must_use]
+    pub fn instrument(&self) -> Option<InstrumentId> {
+        match *self {
+            AdminCommand::SetTradingState { instrument, .. }
+            | AdminCommand::SuspendInstrument { instrument }
+            | AdminCommand::AllowInstrument { instrument, .. } => Some(instrument),
+            AdminCommand::Phase { instrument, .. } | AdminCommand::SetPriceBand { instrument, .. } => {
+                instrument
+            }
+            _ => None,
+        }
+    }
+
+    /// The refusal that it means when its commands in the log had no effect.
+    #[must_use]
+    pub fn without_effect(&self) -> Option<AdminRefusal> {
+        match self {
+            AdminCommand::BreakTrade { .. } => Some(AdminRefusal::NoExecution),
+            AdminCommand::SetPriceBand { .. } => Some(AdminRefusal::OutsideCollar),
+            AdminCommand::AddInstrument(_) => Some(AdminRefusal::Unusable),
+            _ => None,
+        }
+    }
+}

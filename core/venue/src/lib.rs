@@ -1,0 +1,84 @@
+//! The venue without sockets, files, threads and clocks.
+//!
+//! Requests of users become commands in one order, the log. Everything that the venue sends follows from the log: the
+//! messages to users, market data, drop copies, snapshots.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `user_settings`, `user_limits`, `password` | users as the configuration describes them |
+//! | `user_registry` | the users that there are, readable from every thread |
+//! | `users` | the users' sessions: logins, and the end of connections |
+//! | `entitlements` | what each user may do, by the configuration and by commands |
+//! | `request_filter`, `token_bucket` | checks of requests before the log |
+//! | `admin_command`, `front_request` | commands of the administrator, requests of a front beside the venue |
+//! | [`day`] | the trading day: schedule, phases, orders that expire |
+//! | `sequencer`, `command_log` | the one order of all commands, and the log that they are written to |
+//! | `response`, `overflow_queue` | what the matcher answers, and the queue behind a full ring |
+//! | `session_log`, `session_messages` | numbered messages to each user |
+//! | `message_store`, `published_messages`, `retransmission_limits` | market data that was published |
+//! | `replica` | the whole state that follows from a log, and its bytes in a snapshot |
+//! | `market_image` | the state of the market as subscribers know it, and snapshots of it |
+//! | [`drop_copy`] | copies of the messages to users, for those who may read them |
+//!
+//! ```
+//! use tickpath_lockfree::spsc;
+//! use tickpath_matching::CommandKind;
+//! use tickpath_timing::NoTrace;
+//! use tickpath_types::{Nanos, Sequence, SessionId};
+//! use tickpath_venue::{Arrival, Sequencer};
+//!
+//! let (commands, mut sequenced) = spsc::channel(16);
+//! let mut sequencer = Sequencer::new(commands, 16);
+//! let is_killed = true;
+//! sequencer.add(Arrival::internal(SessionId(3), CommandKind::KillSession { is_killed }));
+//! assert_eq!(sequencer.sequence(Nanos(5), &mut NoTrace), 1);
+//! let command = sequenced.try_pop().ok_or("sequenced")?;
+//! assert_eq!((command.sequence, command.session, command.ts), (Sequence(1), SessionId(3), Nanos(5)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod admin_command;
+mod command_log;
+pub mod day;
+pub mod drop_copy;
+mod entitlements;
+mod front_request;
+mod market_image;
+mod message_store;
+mod overflow_queue;
+mod password;
+mod published_messages;
+mod replica;
+mod request_filter;
+mod response;
+mod retransmission_limits;
+mod sequencer;
+mod session_log;
+mod session_messages;
+mod token_bucket;
+mod user_limits;
+mod user_registry;
+mod user_settings;
+mod users;
+
+pub use admin_command::{AdminCommand, AdminOutcome, AdminRefusal};
+pub use command_log::{CommandLog, LogState};
+pub use entitlements::{Configured, Entitlements, ReplayedUser};
+pub use front_request::{FrontRequest, FrontRequestKind};
+pub use market_image::{MarketImage, next_message};
+pub use message_store::{MAX_STORED_MESSAGE, MessageStore};
+pub use overflow_queue::{OverflowQueue, end_ring};
+pub use password::Password;
+pub use published_messages::{MessageCopies, PublishedMessage};
+pub use replica::{Definition, OutboundStreams, ReplayedState, Replica, ReplicaError, Stream};
+pub use request_filter::RequestFilter;
+pub use response::{Response, is_internal};
+pub use retransmission_limits::RequestLimits;
+pub use sequencer::{Arrival, Sequencer};
+pub use session_log::{MAX_LOGGED_MESSAGE, SessionLog};
+pub use session_messages::{append_event, append_query_answer, append_stage};
+pub use token_bucket::RateLimit;
+pub use user_limits::{LimitsChange, UserLimits};
+pub use user_registry::{LimitsView, RegisterError, UserRegistry, UserView};
+pub use user_settings::{UserPorts, UserSettings};
+pub use users::{NewUser, User, Users};

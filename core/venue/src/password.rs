@@ -1,0 +1,66 @@
+//! Passwords of users.
+
+use std::fmt;
+
+use tickpath_nasdaq::soupbintcp;
+
+/// The password of a user: itself, or its argon2 hash.
+///
+/// SoupBinTCP ignores the case of passwords, so a hash is that of the password in lower case. Never printed.
+#[derive(Clone)]
+pub struct Password(Kept);
+
+#[derive(Clone)]
+enum Kept {
+    Plain(String),
+    Hash(String),
+}
+
+impl Password {
+    /// A password that is kept as it is.
+    pub fn plain(password: impl Into<String>) -> Password {
+        Password(Kept::Plain(password.into()))
+    }
+
+    /// A password of which only the hash is known: a PHC string that the caller has checked to be one. Checking a password
+    /// against it takes milliseconds, so that is done outside of this crate.
+    pub fn of_hash(hash: impl Into<String>) -> Password {
+        Password(Kept::Hash(hash.into()))
+    }
+
+    /// Whether `password` is this one; `None` where `password` must be hashed first.
+    #[must_use]
+    pub fn matches_at_once(&self, password: &soupbintcp::Password) -> Option<bool> {
+        match &self.0 {
+            Kept::Plain(known) => Some(password.matches(known)),
+            Kept::Hash(_) => None,
+        }
+    }
+
+    /// The hash, where only that is known.
+    #[must_use]
+    pub fn hash(&self) -> Option<&str> {
+        match &self.0 {
+            Kept::Plain(_) => None,
+            Kept::Hash(hash) => Some(hash),
+        }
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for password in [Password::plain("hunter2"), Password::of_hash("$argon2id$")] {
+            assert_eq!(format!("{password:?}"), "Password(..)");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The limits of one user, and changes of them.
+
+use tickpath_matching::CommandKind;
+use tickpath_types::Qty;
+
+use crate::token_bucket::RateLimit;
+
+/// The limits of one user; `None` where there is none beside the engine's.
+///
+/// The [`RequestFilter`](crate::RequestFilter) checks the rate before the log. The engine checks all others: a command in
+/// the log sets them, so they hold exactly, also for requests that are on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserLimits {
+    /// Messages a second. At the bound new orders and replacements are rejected with `RateAboveLimit`; cancels,
+    /// modifications and queries pass, and count.
+    pub rate: Option<RateLimit>,
+    /// Open orders; a further one that may rest is rejected with `OpenOrdersAboveLimit`.
+    pub open_orders: Option<u32>,
+    /// Quantity of one order; a larger one is rejected with `QtyAboveLimit`.
+    pub order_qty: Option<Qty>,
+    /// Price times quantity of one order, in units of 10^-4; a larger one is rejected with `NotionalAboveLimit`.
+    pub order_notional: Option<u64>,
+}
+
+/// The log's notation for no rate.
+const NO_RATE: RateLimit = RateLimit { per_second: 0, burst: 0 };
+
+impl UserLimits {
+    /// The engine's limits of a command in the log, where the highest numbers stand for no limit. Without a rate, which
+    /// the engine does not know.
+    pub(crate) fn of_engine(open_orders: u32, order_qty: Qty, order_notional: u64) -> UserLimits {
+        UserLimits {
+            rate: None,
+            open_orders: Some(open_orders).filter(|limit| *limit != u32::MAX),
+            order_qty: Some(order_qty).filter(|limit| *limit != Qty(u64::MAX)),
+            order_notional: Some(order_notional).filter(|limit| *limit != u64::MAX),
+        }
+    }
+
+    /// The engine's limits, and the same for the log: open orders, quantity and notional of one order.
+    pub(crate) fn engine_numbers(&self) -> (u32, Qty, u64) {
+        let open_orders = self.open_orders.unwrap_or(u32::MAX);
+        let order_qty = self.order_qty.unwrap_or(Qty(u64::MAX));
+        (open_orders, order_qty, self.order_notional.unwrap_or(u64::MAX))
+    }
+
+    /// The command that sets the engine's part of them.
+    #[must_use]
+    pub fn as_command(&self) -> CommandKind {
+        let (open_orders, order_qty, order_notional) = self.engine_numbers();
+        CommandKind::SetLimits { open_orders, order_qty, order_notional }
+    }
+
+    /// The command that keeps the rate in the log.
+    #[must_use]
+    pub fn rate_command(&self) -> CommandKind {
+        let (per_second, burst) = self.rate_numbers();
+        CommandKind::SetMessageRate { per_second, burst }
+    }
+
+    /// Messages a second and burst, as the log has them.
+    pub(crate) fn rate_numbers(&self) -> (u32, u32) {
+        let RateLimit { per_second, burst } = self.rate.unwrap_or(NO_RATE);
+        (per_second, burst)
+    }
+}
+
+/// A rate as the log has it.
+pub(crate) fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {
+    (per_second > 0).then_some(RateLimit { per_second, burst })
+}
+
+/// A change of a user's limits: those that are `None` stay, `Some(None)` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitsChange {
+    /// Messages a second.
+    pub rate: Option<Option<RateLimit>>,
+    /// Open orders.
+    pub open_orders: Option<Option<u32>>,
+    /// Quantity of one order.
+    pub order_qty: Option<Option<Qty>>,
+    /// Price times quantity of one order, in units of 10^-4.
+    pub order_notional: Option<Option<u64>>,
+}
+
+impl LimitsChange {
+    /// The limits after the change.
+    #[must_use]
+    pub fn applied_to(&self, limits: UserLimits) -> UserLimits {
+        UserLimits {
+            rate: self.rate.unwrap_or(limits.rate),
+            open_orders: self.open_orders.unwrap_or(limits.open_orders),
+            order_qty: self.order_qty.unwrap_or(limits.order_qty),
+            order_notional: self.order_notional.unwrap_or(limits.order_notional),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_is_given_all_limits_but_the_rate() {
+        let rate = Some(RateLimit { per_second: 1, burst: 1 });
+        let rate_alone = UserLimits { rate, ..UserLimits::default() };
+        assert_eq!(
+            rate_alone.as_command(),
+            UserLimits::default().as_command(),
+            "the engine does not know the rate"
+        );
+        let limits =
+            UserLimits { rate: None, open_orders: Some(5), order_qty: None, order_notional: Some(7) };
+        let command = CommandKind::SetLimits { open_orders: 5, order_qty: Qty(u64::MAX), order_notional: 7 };
+        assert_eq!(limits.as_command(), command);
+    }
+}
