@@ -2,7 +2,6 @@
 
 use tickpath_types::Nanos;
 
-use crate::joiner::Joiner;
 use crate::series::Series;
 use crate::{Calibration, Counters, Span};
 
@@ -60,17 +59,20 @@ impl LiveState {
     pub(crate) fn record(&mut self, span: Span, ticks: i64, calibration: &Calibration) {
         self.spans[span.index()].record(ticks, calibration);
     }
-}
 
-impl Joiner {
-    /// The figures since the last look, at `now` in ticks; the next look starts from here. Does not
-    /// allocate; takes some tens of microseconds.
-    pub fn live(&mut self, now: u64) -> Live {
-        let (last_now, last) = self.live.last.replace((now, self.counters)).unwrap_or((now, self.counters));
-        let elapsed = self.calibration.nanos(now.saturating_sub(last_now));
+    /// The figures since the last look, at `now` in ticks. `totals` has each span since the start, in the order of
+    /// [`Span::ALL`].
+    pub(crate) fn look(
+        &mut self,
+        now: u64,
+        counters: Counters,
+        totals: &[Series],
+        calibration: &Calibration,
+    ) -> Live {
+        let (last_now, last) = self.last.replace((now, counters)).unwrap_or((now, counters));
+        let elapsed = calibration.nanos(now.saturating_sub(last_now));
         let per_s = |count: u64| if elapsed.0 == 0 { 0.0 } else { count as f64 / elapsed.as_secs_f64() };
-        let counters = self.counters;
-        let spans = Span::ALL.map(|span| self.live_span(span));
+        let spans = Span::ALL.map(|span| self.look_at_span(span, &totals[span.index()], calibration));
         Live {
             elapsed,
             markets_per_s: per_s(counters.markets.settled() - last.markets.settled()),
@@ -82,17 +84,17 @@ impl Joiner {
         }
     }
 
-    fn live_span(&mut self, span: Span) -> LiveSpan {
-        let (latest, total) = (&mut self.live.spans[span.index()], &self.spans[span.index()]);
+    fn look_at_span(&mut self, span: Span, total: &Series, calibration: &Calibration) -> LiveSpan {
+        let latest = &mut self.spans[span.index()];
         let live = LiveSpan {
             span,
             count: latest.count(),
-            p50_ns: latest.quantile_ns(0.5, &self.calibration),
-            p99_ns: latest.quantile_ns(0.99, &self.calibration),
+            p50_ns: latest.quantile_ns(0.5, calibration),
+            p99_ns: latest.quantile_ns(0.99, calibration),
             total_count: total.count(),
-            total_p50_ns: total.quantile_ns(0.5, &self.calibration),
-            total_p99_ns: total.quantile_ns(0.99, &self.calibration),
-            total_max_ns: total.max_ns(&self.calibration),
+            total_p50_ns: total.quantile_ns(0.5, calibration),
+            total_p99_ns: total.quantile_ns(0.99, calibration),
+            total_max_ns: total.max_ns(calibration),
         };
         if live.count > 0 {
             latest.reset();
