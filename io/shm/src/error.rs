@@ -3,46 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why the bytes of a file are no segment that this version can read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Damage {
-    /// Shorter than a header.
-    #[error("it ends after {len} bytes, within its header")]
-    Short {
-        /// Its length.
-        len: u64,
-    },
-    /// It begins otherwise: it is something else, or from a host with the other byte order.
-    #[error("it does not begin as a segment does")]
-    Magic,
-    /// Another version wrote it; use the same version of the program on both sides.
-    #[error("its layout has version {version}, this program reads version {}", crate::VERSION)]
-    Version {
-        /// Its version.
-        version: u32,
-    },
-    /// The header was changed after it was written.
-    #[error("its header's checksum is wrong")]
-    Checksum,
-    /// It is for another purpose.
-    #[error("its kind is {kind}, which this program does not know")]
-    Kind {
-        /// Its kind.
-        kind: u32,
-    },
-    /// It was cut short or made longer.
-    #[error("it has {found} bytes and says {said}")]
-    Length {
-        /// As its header says.
-        said: u64,
-        /// As the file system says.
-        found: u64,
-    },
-    /// Its sections do not lie where they must.
-    #[error("its sections do not lie where they must")]
-    Layout,
-}
+use crate::header::{Damage, KIND_EVENTS, KIND_MARKET_DATA};
 
 /// Why a folder or a segment in it was refused.
 #[derive(Debug, thiserror::Error)]
@@ -128,8 +89,8 @@ pub enum ShmError {
 /// What a segment of this kind holds.
 const fn held(kind: u32) -> &'static str {
     match kind {
-        crate::KIND_MARKET_DATA => "market data, and no events",
-        crate::KIND_EVENTS => "a gateway's events, and no quotes",
+        KIND_MARKET_DATA => "market data, and no events",
+        KIND_EVENTS => "a gateway's events, and no quotes",
         _ => "something else",
     }
 }

@@ -6,7 +6,6 @@ use tickpath_lockfree::{LINE_LEN, broadcast};
 use tickpath_types::{MarketUpdate, Price};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-use crate::Damage;
 use crate::process::WriterId;
 
 /// `TICKPSHM`, read as a little-endian number: a host of the other byte order finds another.
@@ -32,6 +31,47 @@ pub const STREAM_CAPACITY_MAX: u64 = 1 << 22;
 pub const EVENT_LEN_MAX: u64 = 4_096;
 /// What the numbers of events are units of: 10^-8.
 const EVENT_PRICE_SCALE: u64 = 100_000_000;
+
+/// Why the bytes of a file are no segment that this version can read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// Shorter than a header.
+    #[error("it ends after {len} bytes, within its header")]
+    Short {
+        /// Its length.
+        len: u64,
+    },
+    /// It begins otherwise: it is something else, or from a host with the other byte order.
+    #[error("it does not begin as a segment does")]
+    Magic,
+    /// Another version wrote it; use the same version of the program on both sides.
+    #[error("its layout has version {version}, this program reads version {}", VERSION)]
+    Version {
+        /// Its version.
+        version: u32,
+    },
+    /// The header was changed after it was written.
+    #[error("its header's checksum is wrong")]
+    Checksum,
+    /// It is for another purpose.
+    #[error("its kind is {kind}, which this program does not know")]
+    Kind {
+        /// Its kind.
+        kind: u32,
+    },
+    /// It was cut short or made longer.
+    #[error("it has {found} bytes and says {said}")]
+    Length {
+        /// As its header says.
+        said: u64,
+        /// As the file system says.
+        found: u64,
+    },
+    /// Its sections do not lie where they must.
+    #[error("its sections do not lie where they must")]
+    Layout,
+}
 
 /// What the times of a segment count from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

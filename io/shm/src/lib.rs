@@ -58,15 +58,15 @@ mod reader;
 mod symbol;
 mod writer;
 
-pub use error::{Damage, NameError, ShmError};
+pub use error::{NameError, ShmError};
 pub use events::{EventsReader, EventsWriter, Segment};
 pub use folder::{Folder, SegmentName};
 pub use header::{
-    EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, KIND_MARKET_DATA, ROWS_MAX, STREAM_CAPACITY_MAX,
+    Damage, EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, KIND_MARKET_DATA, ROWS_MAX, STREAM_CAPACITY_MAX,
     SegmentConfig, TimeBase, VERSION,
 };
 pub use inspect::{Reclaimed, Verified, reclaim, reclaim_unfinished, verify, verify_events};
-pub use process::WriterId;
-pub use reader::{SegmentReader, WriterState};
+pub use process::{WriterId, WriterState};
+pub use reader::SegmentReader;
 pub use symbol::{SYMBOL_LEN_MAX, SymbolName};
 pub use writer::SegmentWriter;

@@ -47,6 +47,17 @@ impl WriterId {
     }
 }
 
+/// State of a segment's writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriterState {
+    /// It runs.
+    Alive,
+    /// It went in good order; nothing more comes.
+    Closed,
+    /// Its process is gone without a word; the last values may be old, and an entry may have stayed half written.
+    Gone,
+}
+
 fn boot_id() -> io::Result<[u8; 16]> {
     let text = fs::read_to_string(BOOT_ID)?;
     let no_id = || io::Error::other(format!("{BOOT_ID} holds no number"));

@@ -11,19 +11,9 @@ use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
 use crate::header::{Header, KIND_MARKET_DATA};
 use crate::live::LiveWord;
 use crate::opened::Opened;
+use crate::process::WriterState;
 use crate::writer::Sections;
 use crate::{Folder, SegmentName, ShmError, SymbolName};
-
-/// What is known of a segment's writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriterState {
-    /// It runs.
-    Alive,
-    /// It went in good order; nothing more comes.
-    Closed,
-    /// Its process is gone without a word; the last values may be old, and an entry may have stayed half written.
-    Gone,
-}
 
 /// Reads a segment, which it maps for reading alone.
 ///
