@@ -35,7 +35,7 @@ use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
 use crate::checksum::checksum;
-use crate::{HeaderDamage, Policy, RecordDamage};
+use crate::{HeaderDamage, Policy, RecordDamage, SessionName};
 
 /// First bytes of a segment.
 const MAGIC: [u8; 8] = *b"TPJOURNL";
@@ -56,54 +56,6 @@ const ALIGNMENT: usize = 8;
 pub const PAYLOAD_LEN_MAX: usize = 64 * 1024;
 /// The longest record with what goes with it.
 pub(crate) const RECORD_LEN_MAX: usize = RECORD_HEADER_LEN + PAYLOAD_LEN_MAX;
-
-/// Name of the session that a log belongs to: at most 16 printable ASCII characters, padded with spaces.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SessionName([u8; 16]);
-
-/// The text is not the name of a session: use 1 to 16 printable ASCII characters without spaces.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a session's name: use 1 to 16 printable ASCII characters without spaces")]
-pub struct SessionNameError {
-    text: String,
-}
-
-impl SessionName {
-    /// Makes a name of text.
-    ///
-    /// # Errors
-    /// [`SessionNameError`] when the text is empty, longer than 16, or has a character outside `!`..`~`.
-    pub fn new(text: &str) -> Result<SessionName, SessionNameError> {
-        let bytes = text.as_bytes();
-        if bytes.is_empty() || bytes.len() > 16 || !bytes.iter().all(u8::is_ascii_graphic) {
-            return Err(SessionNameError { text: text.to_owned() });
-        }
-        let mut padded = [b' '; 16];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        Ok(SessionName(padded))
-    }
-
-    /// As it stands in a header.
-    pub(crate) const fn from_bytes(bytes: [u8; 16]) -> SessionName {
-        SessionName(bytes)
-    }
-
-    pub(crate) const fn bytes(&self) -> [u8; 16] {
-        self.0
-    }
-}
-
-impl std::fmt::Display for SessionName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0.trim_ascii_end().escape_ascii())
-    }
-}
-
-impl std::fmt::Debug for SessionName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "\"{self}\"")
-    }
-}
 
 /// What a segment says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,11 +18,9 @@
 
 use std::io;
 
-use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
-use crate::acknowledged::Promise;
-use crate::{GenerationDamage, Inspection, OpenError, SessionName, Storage, StorageFile};
+use crate::{GenerationDamage, OpenError, SessionName, Storage, StorageFile};
 
 /// Name of the file that says which generation of its session a log is of: it goes where the log goes.
 pub const GENERATION_FILE: &str = "generation";
@@ -42,40 +40,6 @@ pub(crate) struct Generation {
     pub(crate) boot: u128,
     /// The last record of a log that was closed with all of it on the disk, and not opened since.
     pub(crate) closed_at: Option<Sequence>,
-}
-
-/// The generation of a log that is opened now: another one than before if acknowledged records may have been lost. When
-/// this returns it is on the disk.
-///
-/// They may have if that is accepted, and if they need not have been on the disk ([`Policy::Async`](crate::Policy::Async))
-/// and the system has been started since, or nobody knows: no trace of them need be left in the log. A log that was
-/// closed in good order lacks nothing as long as it ends where it did then.
-pub(crate) fn advance<S: Storage>(
-    storage: &S,
-    session: SessionName,
-    found: &Inspection,
-    accepts_loss: bool,
-    promise: &Promise,
-) -> Result<Generation, OpenError> {
-    let before = promise.generation;
-    let boot = storage.boot().unwrap_or(0);
-    let is_same_boot = boot != 0 && before.is_some_and(|before| before.boot == boot);
-    let was_unsynced =
-        found.segments.last().is_some_and(|segment| segment.header.policy.acknowledges_unsynced());
-    let recorded = promise.recorded.map(|recorded| recorded.acknowledged.generation);
-    let has_begun =
-        before.is_some() || recorded.is_some() || !found.segments.is_empty() || found.torn.is_some();
-    let closed_at = before.and_then(|before| before.closed_at);
-    let is_as_closed = found.torn.is_none() && closed_at == Some(found.last_sequence());
-    let may_lack = accepts_loss || was_unsynced && !is_same_boot && !is_as_closed;
-    let step = u32::from(has_begun && may_lack && !is_planted(Fault::LossUnnamed));
-    // Either file may be an older one that was put back.
-    let number = before.unwrap_or_default().number.max(recorded.unwrap_or(0)).saturating_add(step);
-    let now = Generation { number, boot, closed_at: None };
-    if before != Some(now) {
-        write(storage, session, now).map_err(OpenError::io(GENERATION_FILE))?;
-    }
-    Ok(now)
 }
 
 /// Says that the log ends with the record `last` and is on the disk as it is: until it is opened again a loss of power
@@ -136,7 +100,8 @@ fn decode(bytes: &[u8; LEN], session: SessionName) -> Result<Option<Generation>,
     Ok(is_ours.then_some(Generation { number: field(12), boot, closed_at }))
 }
 
-fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
+/// Replaces the file; when this returns it is on the disk.
+pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
     let mut bytes = [0; LEN];
     bytes[..8].copy_from_slice(&MAGIC);
     // A program that knows version 1 alone would leave the mark where it is, and append.

@@ -2,8 +2,9 @@
 
 use tickpath_types::Sequence;
 
-use crate::acknowledged::{self, Promise};
+use crate::acknowledged;
 use crate::format::SegmentHeader;
+use crate::promise::Promise;
 use crate::segment::{PREPARED, Remains, SegmentReader, Step, list_segments, segment_name};
 use crate::{HeaderDamage, OpenError, RecordDamage, SessionName, Storage};
 
@@ -108,7 +109,7 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
     };
     let mut promise = Promise::default();
     if let Some(session) = session {
-        promise = acknowledged::promise(storage, session, recorded, options.accept_loss)?;
+        promise = Promise::of(storage, session, recorded, options.accept_loss)?;
     }
     let mut inspection = Inspection {
         session: files.first().map(|file| file.reader.header.session),

@@ -1,17 +1,15 @@
 //! The log as the sequencer has it: append, poll, durable.
 
 use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
-use std::thread::Thread;
 
-use tickpath_lockfree::wake::{Waker, Wakers};
+use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
 
-use crate::acknowledged::Acknowledged;
 use crate::batch::Batch;
 use crate::format::{HEADER_LEN, Layout, RECORD_HEADER_LEN, SegmentHeader, record_len};
+use crate::jobs::{Closing, Job, Output, Report, Shared};
 use crate::{AppendError, Failure, JournalConfig, Operation, Policy, SessionName, Storage, StorageFile};
 
 /// How the journal stands.
@@ -23,53 +21,6 @@ pub enum State {
     /// up the present segment takes records: refuse new orders and keep the room for cancels.
     NoNextSegment(Failure),
     /// It takes nothing more and acknowledges nothing more, for this reason, until it is opened anew.
-    Failed(Failure),
-}
-
-/// What both ends of a journal see.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// Last sequence that may be acknowledged.
-    pub(crate) durable: AtomicU64,
-    /// Whom to wake when there is work for the disk.
-    pub(crate) thread: OnceLock<Thread>,
-    /// Of those who sleep until more is durable, or the disk has told something.
-    pub(crate) wakers: Wakers,
-}
-
-/// Work for the disk.
-pub(crate) enum Job<F> {
-    /// Write it and sync it.
-    Write(Box<Batch>),
-    /// A segment is full: sync it, and give the next one, which has begun, its name.
-    Finish { file: F, last: Sequence },
-    /// The journal is no more: sync its last segment, and say that all of the log is on the disk.
-    Close(Option<Closing<F>>),
-}
-
-/// The segment being written, and the last acknowledged record.
-pub(crate) struct Output<F> {
-    pub(crate) file: F,
-    pub(crate) acknowledged: Acknowledged,
-}
-
-/// The end of a log that its journal wrote by itself.
-pub(crate) struct Closing<F> {
-    pub(crate) output: Output<F>,
-    /// End of the last record.
-    pub(crate) end: u64,
-}
-
-/// What the disk has to tell.
-pub(crate) enum Report<F> {
-    /// The batch is on the disk, and can be filled again.
-    Written(Box<Batch>),
-    /// Everything up to here is on the disk.
-    Synced(Sequence),
-    /// The next segment is ready; the file where the journal itself writes.
-    Prepared(Option<F>),
-    /// The next segment cannot be had now.
-    NotPrepared(Failure),
     Failed(Failure),
 }
 

@@ -60,33 +60,41 @@
 mod acknowledged;
 mod batch;
 mod checksum;
+mod config;
+mod damage;
 mod error;
 mod faulty;
 mod folder;
 mod format;
 mod generation;
 mod inspect;
+mod jobs;
 mod journal;
 mod mapping;
 mod open;
 mod policy;
+mod promise;
 mod reader;
 mod segment;
+mod session;
 mod snapshots;
 mod storage;
 mod worker;
 
 pub use acknowledged::ACKNOWLEDGED_FILE;
-pub use error::{AppendError, Failure, GenerationDamage, HeaderDamage, OpenError, Operation, RecordDamage};
+pub use config::JournalConfig;
+pub use damage::{GenerationDamage, HeaderDamage, RecordDamage};
+pub use error::{AppendError, Failure, OpenError, Operation};
 pub use faulty::{DiskCounters, DiskFaults, FaultyDisk, FaultyFile, FaultyLock};
 pub use folder::Folder;
-pub use format::{PAYLOAD_LEN_MAX, SegmentHeader, SessionName, SessionNameError};
+pub use format::{PAYLOAD_LEN_MAX, SegmentHeader};
 pub use generation::{GENERATION_FILE, generation_of};
 pub use inspect::{InspectOptions, Inspection, Segment, TornTail, inspect, session_of};
 pub use journal::{DurableView, Journal, State};
-pub use open::{JournalConfig, Opened, open};
+pub use open::{Opened, open};
 pub use policy::{ParsePolicyError, Policy};
 pub use reader::{Reader, Record};
+pub use session::{SessionName, SessionNameError};
 pub use snapshots::{
     NewestSnapshot, Removed, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, snapshot_name,
 };

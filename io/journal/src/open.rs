@@ -10,60 +10,22 @@ use tickpath_faults::{Fault, is_planted};
 use tickpath_types::Sequence;
 
 use crate::acknowledged::{self, Slot};
-use crate::format::{HEADER_LEN, Layout, PAYLOAD_LEN_MAX, SegmentHeader, record_len};
-use crate::generation;
-use crate::journal::{Journal, Output, Shared, Start};
-use crate::segment::{PREPARED, SegmentReader, Step, segment_name};
+use crate::format::Layout;
+use crate::generation::{self, GENERATION_FILE, Generation};
+use crate::jobs::{Output, Shared};
+use crate::journal::{Journal, Start};
+use crate::promise::Promise;
+use crate::segment::{PREPARED, SegmentReader, Step, name_empty, segment_name};
 use crate::worker::{DiskWorker, WorkerStart};
 use crate::{
-    ACKNOWLEDGED_FILE, InspectOptions, Inspection, OpenError, Policy, Segment, SessionName, Storage,
-    StorageFile, inspect,
+    ACKNOWLEDGED_FILE, InspectOptions, Inspection, JournalConfig, OpenError, Policy, Segment, SessionName,
+    Storage, StorageFile, inspect,
 };
 
 /// Reports and jobs that can be under way at once, and some.
 const CHANNEL_LEN: usize = 16;
 /// Bytes that are written again at once.
 const COPY_LEN: usize = 1 << 20;
-
-/// How a journal is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JournalConfig {
-    /// What an acknowledgement means.
-    pub policy: Policy,
-    /// Length of a segment's file, in bytes.
-    pub segment_len: u64,
-    /// Length of each of the two buffers between duty cycle and disk, in bytes. When both are full `append` refuses
-    /// with [`AppendError::Full`](crate::AppendError::Full).
-    pub buffer_len: usize,
-    /// The longest payload, in bytes.
-    pub payload_len_max: usize,
-    /// The first sequence of a log that is empty.
-    pub first_sequence: Sequence,
-}
-
-impl Default for JournalConfig {
-    /// Segments of 64 MiB, buffers of 1 MiB, payloads of 256 bytes.
-    fn default() -> Self {
-        JournalConfig {
-            policy: Policy::Group,
-            segment_len: 64 << 20,
-            buffer_len: 1 << 20,
-            payload_len_max: 256,
-            first_sequence: Sequence(1),
-        }
-    }
-}
-
-impl JournalConfig {
-    fn check(&self) -> Result<(), OpenError> {
-        let payload_fits = (1..=PAYLOAD_LEN_MAX).contains(&self.payload_len_max);
-        let buffer_fits =
-            self.buffer_len >= 2 * (HEADER_LEN + record_len(self.payload_len_max.min(PAYLOAD_LEN_MAX)));
-        let segment_fits = self.segment_len >= 2 * self.buffer_len as u64;
-        let begins = self.first_sequence > Sequence(0);
-        if payload_fits && buffer_fits && segment_fits && begins { Ok(()) } else { Err(OpenError::Config) }
-    }
-}
 
 /// An open journal: its two ends, and what was found.
 #[derive(Debug)]
@@ -96,9 +58,9 @@ pub fn open<S: Storage>(
     let lock = storage.lock().map_err(OpenError::io("the lock"))?.ok_or(OpenError::InUse)?;
     let lock = Arc::new(lock);
     let mut found = inspect(storage, &InspectOptions { session: Some(session), ..*options })?;
-    let promise = acknowledged::promise(storage, session, acknowledged::read(storage), options.accept_loss)?;
+    let promise = Promise::of(storage, session, acknowledged::read(storage), options.accept_loss)?;
     // Before the log shows less than was acknowledged: afterwards nothing would tell.
-    let generation = generation::advance(storage, session, &found, options.accept_loss, &promise)?;
+    let generation = advance_generation(storage, session, &found, options.accept_loss, &promise)?;
     repair(storage, &found)?;
     let mut last = match found.segments.is_empty() {
         true => Sequence(config.first_sequence.0 - 1),
@@ -158,6 +120,40 @@ pub fn open<S: Storage>(
         lock,
     });
     Ok(Opened { journal, worker, found, generation: generation.number })
+}
+
+/// The generation of a log that is opened now: another one than before if acknowledged records may have been lost. When
+/// this returns it is on the disk.
+///
+/// They may have if that is accepted, and if they need not have been on the disk ([`Policy::Async`](crate::Policy::Async))
+/// and the system has been started since, or that is not known: no trace of them need be left in the log. A log that was
+/// closed in good order lacks nothing as long as it ends where it did then.
+fn advance_generation<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    found: &Inspection,
+    accepts_loss: bool,
+    promise: &Promise,
+) -> Result<Generation, OpenError> {
+    let before = promise.generation;
+    let boot = storage.boot().unwrap_or(0);
+    let is_same_boot = boot != 0 && before.is_some_and(|before| before.boot == boot);
+    let was_unsynced =
+        found.segments.last().is_some_and(|segment| segment.header.policy.acknowledges_unsynced());
+    let recorded = promise.recorded.map(|recorded| recorded.acknowledged.generation);
+    let has_begun =
+        before.is_some() || recorded.is_some() || !found.segments.is_empty() || found.torn.is_some();
+    let closed_at = before.and_then(|before| before.closed_at);
+    let is_as_closed = found.torn.is_none() && closed_at == Some(found.last_sequence());
+    let may_lack = accepts_loss || was_unsynced && !is_same_boot && !is_as_closed;
+    let step = u32::from(has_begun && may_lack && !is_planted(Fault::LossUnnamed));
+    // Either file may be an older one that was put back.
+    let number = before.unwrap_or_default().number.max(recorded.unwrap_or(0)).saturating_add(step);
+    let now = Generation { number, boot, closed_at: None };
+    if before != Some(now) {
+        generation::write(storage, session, now).map_err(OpenError::io(GENERATION_FILE))?;
+    }
+    Ok(now)
 }
 
 /// Leaves on the disk what was found good, and nothing else.
@@ -260,32 +256,4 @@ fn begin<S: Storage>(
     last: Sequence,
 ) -> Result<(S::File, Layout), OpenError> {
     name_empty(storage, session, config, last, config.segment_len).map_err(OpenError::io(PREPARED))
-}
-
-/// Makes and names a segment of `len` bytes without records, whose header says that everything up to `last` is on the
-/// disk.
-pub(crate) fn name_empty<S: Storage>(
-    storage: &S,
-    session: SessionName,
-    config: &JournalConfig,
-    last: Sequence,
-    len: u64,
-) -> io::Result<(S::File, Layout)> {
-    let header = SegmentHeader {
-        version: 2,
-        session,
-        policy: config.policy,
-        first_sequence: last.next(),
-        synced: last,
-        segment_len: config.segment_len,
-    };
-    let mut bytes = [0; HEADER_LEN];
-    let layout = header.encode(&mut bytes);
-    let mut file = storage.create(PREPARED)?;
-    file.allocate(len)?;
-    file.write_all_at(&bytes, 0)?;
-    file.sync()?;
-    storage.rename(PREPARED, &segment_name(header.first_sequence))?;
-    storage.sync_names()?;
-    Ok((file, layout))
 }

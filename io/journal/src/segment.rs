@@ -1,4 +1,4 @@
-//! Segments as files: their names, and reading one from its start.
+//! Segments as files: their names, making one without records, and reading one from its start.
 
 use std::io;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use tickpath_types::Sequence;
 
 use crate::format::{HEADER_LEN, Layout, Parsed, RECORD_LEN_MAX, SegmentHeader};
-use crate::{HeaderDamage, OpenError, RecordDamage, Storage, StorageFile};
+use crate::{HeaderDamage, JournalConfig, OpenError, RecordDamage, SessionName, Storage, StorageFile};
 
 /// A segment that is ready and has not begun, or has begun and not got its name yet.
 pub(crate) const PREPARED: &str = "prepared.segment";
@@ -31,6 +31,34 @@ pub(crate) fn list_segments(storage: &impl Storage) -> Result<Vec<Sequence>, Ope
     let mut firsts: Vec<Sequence> = names.iter().filter_map(|name| first_sequence(name)).collect();
     firsts.sort_unstable();
     Ok(firsts)
+}
+
+/// Makes and names a segment of `len` bytes without records, whose header says that everything up to `last` is on the
+/// disk.
+pub(crate) fn name_empty<S: Storage>(
+    storage: &S,
+    session: SessionName,
+    config: &JournalConfig,
+    last: Sequence,
+    len: u64,
+) -> io::Result<(S::File, Layout)> {
+    let header = SegmentHeader {
+        version: 2,
+        session,
+        policy: config.policy,
+        first_sequence: last.next(),
+        synced: last,
+        segment_len: config.segment_len,
+    };
+    let mut bytes = [0; HEADER_LEN];
+    let layout = header.encode(&mut bytes);
+    let mut file = storage.create(PREPARED)?;
+    file.allocate(len)?;
+    file.write_all_at(&bytes, 0)?;
+    file.sync()?;
+    storage.rename(PREPARED, &segment_name(header.first_sequence))?;
+    storage.sync_names()?;
+    Ok((file, layout))
 }
 
 /// A record that was read.

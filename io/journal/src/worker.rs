@@ -13,9 +13,8 @@ use tickpath_types::Sequence;
 use crate::batch::{Batch, Part};
 use crate::format::{HEADER_LEN, Layout, Parsed, SegmentHeader};
 use crate::generation::{self, Generation};
-use crate::journal::{Closing, Job, Output, Report, Shared};
-use crate::open::name_empty;
-use crate::segment::{PREPARED, segment_name};
+use crate::jobs::{Closing, Job, Output, Report, Shared};
+use crate::segment::{PREPARED, name_empty, segment_name};
 use crate::{Failure, JournalConfig, Operation, Policy, SessionName, Storage, StorageFile};
 
 /// Zeroes written and synced at once while a segment is prepared: short, because batches wait behind it.

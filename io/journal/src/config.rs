@@ -1,0 +1,47 @@
+//! The configuration of a journal.
+
+use tickpath_types::Sequence;
+
+use crate::format::{HEADER_LEN, PAYLOAD_LEN_MAX, record_len};
+use crate::{OpenError, Policy};
+
+/// How a journal is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalConfig {
+    /// The meaning of an acknowledgement.
+    pub policy: Policy,
+    /// Length of a segment's file, in bytes.
+    pub segment_len: u64,
+    /// Length of each of the two buffers between duty cycle and disk, in bytes. When both are full `append` refuses
+    /// with [`AppendError::Full`](crate::AppendError::Full).
+    pub buffer_len: usize,
+    /// The longest payload, in bytes.
+    pub payload_len_max: usize,
+    /// The first sequence of a log that is empty.
+    pub first_sequence: Sequence,
+}
+
+impl Default for JournalConfig {
+    /// Segments of 64 MiB, buffers of 1 MiB, payloads of 256 bytes.
+    fn default() -> Self {
+        JournalConfig {
+            policy: Policy::Group,
+            segment_len: 64 << 20,
+            buffer_len: 1 << 20,
+            payload_len_max: 256,
+            first_sequence: Sequence(1),
+        }
+    }
+}
+
+impl JournalConfig {
+    /// Refuses lengths that do not fit into each other.
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
+        let payload_fits = (1..=PAYLOAD_LEN_MAX).contains(&self.payload_len_max);
+        let buffer_fits =
+            self.buffer_len >= 2 * (HEADER_LEN + record_len(self.payload_len_max.min(PAYLOAD_LEN_MAX)));
+        let segment_fits = self.segment_len >= 2 * self.buffer_len as u64;
+        let begins = self.first_sequence > Sequence(0);
+        if payload_fits && buffer_fits && segment_fits && begins { Ok(()) } else { Err(OpenError::Config) }
+    }
+}

@@ -1,0 +1,57 @@
+//! The records that a log must hold, by the two files beside its segments.
+
+use tickpath_types::Sequence;
+
+use crate::acknowledged::{ACKNOWLEDGED_FILE, Recorded};
+use crate::generation::{self, GENERATION_FILE, Generation};
+use crate::{GenerationDamage, OpenError, SessionName, Storage};
+
+/// The records that a log must hold, by the files beside it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Promise {
+    /// Every record up to this one must be there.
+    pub(crate) required: Sequence,
+    /// No record after it was acknowledged.
+    pub(crate) is_exact: bool,
+    pub(crate) recorded: Option<Recorded>,
+    pub(crate) generation: Option<Generation>,
+}
+
+impl Promise {
+    /// The promise of the log of `session`, by what was `recorded` and its generation; damage to either file is an error
+    /// unless a loss is accepted.
+    pub(crate) fn of<S: Storage>(
+        storage: &S,
+        session: SessionName,
+        recorded: Result<Option<Recorded>, OpenError>,
+        accepts_loss: bool,
+    ) -> Result<Promise, OpenError> {
+        let recorded = match recorded {
+            Err(OpenError::Acknowledged { .. }) if accepts_loss => None,
+            recorded => recorded?,
+        };
+        if let Some(found) = recorded.map(|recorded| recorded.acknowledged.session)
+            && found != session
+        {
+            return Err(OpenError::Session { file: ACKNOWLEDGED_FILE.to_owned(), found, expected: session });
+        }
+        let generation = match generation::read(storage, session) {
+            // The other file has its number.
+            Err(OpenError::Generation { .. }) if accepts_loss && recorded.is_some() => None,
+            Ok(None) if recorded.is_some() && !accepts_loss => {
+                let file = GENERATION_FILE.to_owned();
+                return Err(OpenError::Generation { file, damage: GenerationDamage::Missing });
+            }
+            generation => generation?,
+        };
+        let closed_at = generation.and_then(|generation| generation.closed_at).unwrap_or_default();
+        let mut promise = Promise { required: closed_at, is_exact: false, recorded, generation };
+        if let Some(Recorded { acknowledged, .. }) = recorded {
+            promise.is_exact = acknowledged.boot != 0 && storage.boot() == Some(acknowledged.boot);
+            if promise.is_exact || !acknowledged.policy.acknowledges_unsynced() {
+                promise.required = closed_at.max(acknowledged.sequence);
+            }
+        }
+        Ok(promise)
+    }
+}

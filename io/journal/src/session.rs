@@ -1,0 +1,51 @@
+//! The name of the session that a log belongs to.
+
+use std::fmt;
+
+/// Name of the session that a log belongs to: at most 16 printable ASCII characters, padded with spaces.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SessionName([u8; 16]);
+
+/// The text is not the name of a session: use 1 to 16 printable ASCII characters without spaces.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a session's name: use 1 to 16 printable ASCII characters without spaces")]
+pub struct SessionNameError {
+    text: String,
+}
+
+impl SessionName {
+    /// Makes a name of text.
+    ///
+    /// # Errors
+    /// [`SessionNameError`] when the text is empty, longer than 16, or has a character outside `!`..`~`.
+    pub fn new(text: &str) -> Result<SessionName, SessionNameError> {
+        let bytes = text.as_bytes();
+        if bytes.is_empty() || bytes.len() > 16 || !bytes.iter().all(u8::is_ascii_graphic) {
+            return Err(SessionNameError { text: text.to_owned() });
+        }
+        let mut padded = [b' '; 16];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        Ok(SessionName(padded))
+    }
+
+    /// Of the bytes in a header.
+    pub(crate) const fn from_bytes(bytes: [u8; 16]) -> SessionName {
+        SessionName(bytes)
+    }
+
+    pub(crate) const fn bytes(&self) -> [u8; 16] {
+        self.0
+    }
+}
+
+impl fmt::Display for SessionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.trim_ascii_end().escape_ascii())
+    }
+}
+
+impl fmt::Debug for SessionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
