@@ -4,8 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use crate::format::Stopped;
-
 /// Where in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
@@ -23,6 +21,11 @@ impl fmt::Display for Position {
         }
     }
 }
+
+/// The stop signal was raised while a read waited.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped before the end")]
+pub(crate) struct Stopped;
 
 /// Why a reader gave no further event.
 #[derive(Debug, thiserror::Error)]

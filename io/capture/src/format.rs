@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tickpath_agent::StopSignal;
 use tickpath_nasdaq::itch50::message_len;
 
+use crate::error::Stopped;
 use crate::input::{Input, InputMeter};
 use crate::window::read_some;
 use crate::{CaptureError, ReadError, lobster};
@@ -210,11 +211,6 @@ struct Pipe {
     file: File,
     stop: StopSignal,
 }
-
-/// The stop signal was raised while a read waited.
-#[derive(Debug, thiserror::Error)]
-#[error("stopped before the end")]
-pub(crate) struct Stopped;
 
 impl Pipe {
     fn open(path: &Path, stop: &StopSignal) -> io::Result<Pipe> {

@@ -65,7 +65,8 @@ pub use binaryfile::ItchReader;
 pub use dbn_levels::{DBN_LEVELS_MAX, DbnDefinition, DbnFile, DbnLevel, DbnLevels, DbnRecord, DbnSchema};
 pub use error::{CaptureError, Position, ReadError};
 pub use event::{
-    Depth, EventKind, IgnoredReason, Level, PRICE_DECIMALS, RecordedEvent, RecordingInfo, Status, TimeBase,
+    Depth, EventKind, EventReader, IgnoredReason, Level, PRICE_DECIMALS, RecordedEvent, RecordingInfo,
+    Status, TimeBase,
 };
 pub use format::{Format, RecordingFile, decompress};
 pub use input::InputMeter;
@@ -78,4 +79,4 @@ pub use packets::{
     PACKET_LEN_MAX, Packet, PacketBlock, PacketCounters, Packets, STREAM_HELD_MAX, Segment, StreamCounters,
     StreamData, StreamReader, Transport,
 };
-pub use recording::{EventReader, Recording};
+pub use recording::Recording;

@@ -6,40 +6,9 @@ use tickpath_types::Symbol;
 
 use crate::input::{Input, InputMeter};
 use crate::{
-    CaptureError, Depth, Format, ItchReader, LobsterReader, Position, ReadError, RecordedEvent,
+    CaptureError, Depth, EventReader, Format, ItchReader, LobsterReader, Position, RecordedEvent,
     RecordingFile, RecordingInfo,
 };
-
-/// Reads the events of one recording, in order, in constant memory.
-pub trait EventReader {
-    /// Reads the next event into `event`: false when there are no more.
-    ///
-    /// What `event` says after anything but `Ok(true)` means nothing. A loop that has a place for its events saves a
-    /// copy of each.
-    ///
-    /// # Errors
-    /// [`ReadError`]; its variants say whether reading goes on.
-    fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError>;
-
-    /// The next event, or `None` when there are no more.
-    ///
-    /// # Errors
-    /// [`ReadError`]; its variants say whether reading goes on.
-    #[inline]
-    fn next_event(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
-        let mut event = RecordedEvent::NOTHING;
-        Ok(self.read_event(&mut event)?.then_some(event))
-    }
-
-    /// Where the event begins that was read last; the start of the data before the first.
-    fn position(&self) -> Position;
-
-    /// The venue's names of the instruments met so far, by index.
-    fn symbols(&self) -> &[String];
-
-    /// What the recording says about itself.
-    fn info(&self) -> RecordingInfo;
-}
 
 /// A recording in a file, whatever its format.
 pub struct Recording {
@@ -81,7 +50,7 @@ impl Recording {
             #[cfg(not(feature = "dbn"))]
             Format::Dbn => {
                 let what = "this program was built without DBN: build it with the feature `dbn`".to_owned();
-                return Err(CaptureError::Read { path, source: ReadError::Unsupported { what } });
+                return Err(CaptureError::Read { path, source: crate::ReadError::Unsupported { what } });
             }
             Format::Lobster => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -3,7 +3,7 @@
 //! Source: IETF draft "PCAP Next Generation (pcapng) Capture File Format" (draft-ietf-opsawg-pcapng).
 
 use super::frame::LinkLayer;
-use super::{ByteOrder, PACKET_LEN_MAX, Record, Step};
+use super::record::{ByteOrder, PACKET_LEN_MAX, Record, Step};
 
 /// Interfaces that one section may describe.
 pub(super) const INTERFACES_MAX: usize = 4_096;

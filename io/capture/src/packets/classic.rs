@@ -3,7 +3,7 @@
 //! Source: IETF draft "PCAP Capture File Format" (draft-ietf-opsawg-pcap).
 
 use super::frame::LinkLayer;
-use super::{ByteOrder, PACKET_LEN_MAX, Record, Step};
+use super::record::{ByteOrder, PACKET_LEN_MAX, Record, Step};
 
 const FILE_HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;

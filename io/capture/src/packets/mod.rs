@@ -3,6 +3,7 @@
 mod blocks;
 mod classic;
 mod frame;
+mod record;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::path::Path;
 use blocks::Blocks;
 use classic::Classic;
 use frame::{Datagram, LinkLayer, Skip, decode, plain_udp};
+use record::{Record, Step};
 
 use tickpath_agent::StopSignal;
 
@@ -24,10 +26,9 @@ use crate::window::Window;
 use crate::{CaptureError, Position, ReadError, RecordingFile};
 
 pub use frame::{Segment, Transport};
+pub use record::PACKET_LEN_MAX;
 pub use streams::{STREAM_HELD_MAX, StreamCounters, StreamData, StreamReader};
 
-/// Longest packet of a capture; what claims to be longer is damage. The longest that tcpdump keeps.
-pub const PACKET_LEN_MAX: usize = 256 * 1024;
 /// Bytes read ahead: more than any packet with what surrounds it.
 const WINDOW_LEN: usize = PACKET_LEN_MAX + 128 * 1024;
 
@@ -102,56 +103,6 @@ impl PacketCounters {
             Skip::Malformed => &mut self.malformed,
         } += 1;
     }
-}
-
-/// How integers are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ByteOrder {
-    Little,
-    Big,
-}
-
-impl ByteOrder {
-    #[inline]
-    fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let pair = [bytes[at], bytes[at + 1]];
-        if self == ByteOrder::Little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
-    }
-
-    #[inline]
-    fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-        if self == ByteOrder::Little { u32::from_le_bytes(four) } else { u32::from_be_bytes(four) }
-    }
-
-    fn u64(self, bytes: &[u8], at: usize) -> u64 {
-        let (first, second) = (u64::from(self.u32(bytes, at)), u64::from(self.u32(bytes, at + 4)));
-        if self == ByteOrder::Little { second << 32 | first } else { first << 32 | second }
-    }
-}
-
-/// One frame as the file has it.
-#[derive(Clone, Copy, Debug)]
-struct Record<'a> {
-    ts_ns: u64,
-    link: LinkLayer,
-    is_cut: bool,
-    frame: &'a [u8],
-}
-
-/// What some data begins with.
-#[derive(Debug)]
-enum Step<'a> {
-    /// A frame, and how many bytes it takes.
-    Record(Record<'a>, usize),
-    /// A frame without a time.
-    WithoutTime(usize),
-    /// So many bytes that are nothing to us; they need not be there yet.
-    Skip(u64),
-    /// The beginning of something.
-    Incomplete,
-    /// Nothing that could be.
-    Malformed(String),
 }
 
 /// Which of the two file formats.

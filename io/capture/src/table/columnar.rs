@@ -18,8 +18,7 @@ use parquet::record::reader::RowIter;
 use parquet::schema::types::{ColumnPath, Type};
 use tickpath_types::ScaledPrice;
 
-use super::reader::known;
-use super::{Cell, Column, ColumnKind};
+use super::column::{Cell, Column, ColumnKind, known};
 
 /// Rows of a group, which are kept in memory until it is written.
 const GROUP_ROWS: usize = 65_536;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Cell, Column};
+use super::column::{Cell, Column};
 
 pub(super) struct CsvSink<W> {
     out: W,

@@ -18,6 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod column;
 #[cfg(feature = "parquet")]
 mod columnar;
 mod csv;
@@ -28,65 +29,11 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use tickpath_agent::PartFile;
-use tickpath_types::ScaledPrice;
 
 use csv::CsvSink;
 
-pub use reader::{ConvertError, ConvertProgress, Converted, KNOWN_COLUMNS, ROW_LEN_MAX, convert};
-
-/// What a column holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnKind {
-    /// Whole numbers from 0 to 2^63 - 1, a greater one is left empty; Parquet `INT64`.
-    Integer,
-    /// Times in nanoseconds; in CSV whole numbers, Parquet `TIMESTAMP` in nanoseconds.
-    Time {
-        /// True when all count from 1970-01-01 UTC, which Parquet then says; otherwise some may count from the midnight of a
-        /// day that is not known.
-        is_utc: bool,
-    },
-    /// Prices; in CSV with four decimals or as many as they need, Parquet `DECIMAL(18, 9)`.
-    Price,
-    /// Text; in CSV within quotes where it needs them, Parquet `STRING`.
-    Text,
-}
-
-/// One column of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// Its name.
-    pub name: &'static str,
-    /// What it holds.
-    pub kind: ColumnKind,
-}
-
-impl Column {
-    /// A column.
-    #[must_use]
-    pub const fn new(name: &'static str, kind: ColumnKind) -> Column {
-        Column { name, kind }
-    }
-}
-
-/// One value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cell<'a> {
-    /// Nothing: an empty field, a null.
-    Empty,
-    /// A whole number.
-    Integer(u64),
-    /// A price.
-    Price(ScaledPrice),
-    /// Text.
-    Text(&'a str),
-}
-
-impl Cell<'_> {
-    /// A price of any scale.
-    pub fn price(price: impl Into<ScaledPrice>) -> Cell<'static> {
-        Cell::Price(price.into())
-    }
-}
+pub use column::{Cell, Column, ColumnKind, KNOWN_COLUMNS};
+pub use reader::{ConvertError, ConvertProgress, Converted, ROW_LEN_MAX, convert};
 
 /// Why a table could not be written.
 #[derive(Debug, thiserror::Error)]

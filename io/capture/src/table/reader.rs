@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use tickpath_agent::StopSignal;
 use tickpath_types::{Price, ScaledPrice};
 
-use super::{Cell, Column, ColumnKind, TableError, TableWriter};
+use super::column::{Cell, Column, ColumnKind, known};
+use super::{TableError, TableWriter};
 use crate::CaptureError;
 use crate::format::open;
 use crate::input::Input;
@@ -17,36 +18,6 @@ pub const ROW_LEN_MAX: usize = 64 * 1024;
 const ROWS_AT_ONCE: u64 = 1_024;
 /// Times from midnight are less, of the longest day; no recorded market is of 1970.
 const OF_DAY_NS_MAX: u64 = 2 * 86_400_000_000_000;
-
-const fn column(name: &'static str, kind: ColumnKind) -> Column {
-    Column::new(name, kind)
-}
-
-/// The columns of the tables that are exported, whose names say what they hold.
-pub const KNOWN_COLUMNS: [Column; 22] = [
-    column("file", ColumnKind::Text),
-    column("recording", ColumnKind::Integer),
-    column("ts_ns", ColumnKind::Time { is_utc: false }),
-    column("message", ColumnKind::Integer),
-    column("symbol", ColumnKind::Text),
-    column("bid_price", ColumnKind::Price),
-    column("bid_qty", ColumnKind::Integer),
-    column("ask_price", ColumnKind::Price),
-    column("ask_qty", ColumnKind::Integer),
-    column("price", ColumnKind::Price),
-    column("qty", ColumnKind::Integer),
-    column("aggressor", ColumnKind::Text),
-    column("kind", ColumnKind::Text),
-    column("order_id", ColumnKind::Integer),
-    column("replaced_id", ColumnKind::Integer),
-    column("event", ColumnKind::Text),
-    column("side", ColumnKind::Text),
-    column("level", ColumnKind::Integer),
-    column("orders", ColumnKind::Integer),
-    column("sequence", ColumnKind::Integer),
-    column("health", ColumnKind::Text),
-    column("channel", ColumnKind::Text),
-];
 
 /// Why a table could not be converted.
 #[derive(Debug, thiserror::Error)]
@@ -211,12 +182,6 @@ fn parquet_rows(path: &Path) -> Result<(Vec<Column>, Box<dyn Rows>), String> {
 #[cfg(not(feature = "parquet"))]
 fn parquet_rows(_: &Path) -> Result<(Vec<Column>, Box<dyn Rows>), String> {
     Err("it is a Parquet file, and this program has no Parquet".to_owned())
-}
-
-/// The column of a name.
-pub(super) fn known(name: &str) -> Result<Column, String> {
-    let found = KNOWN_COLUMNS.into_iter().find(|column| column.name == name);
-    found.ok_or_else(|| format!("no exported table has a column '{}'", name.escape_debug()))
 }
 
 struct CsvRows {
