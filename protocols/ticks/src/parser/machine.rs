@@ -1,5 +1,6 @@
 //! What a stream is at: before its hello, among messages, or looking for the next good one.
 
+use thiserror::Error;
 use tickpath_lockfree::crc32c::{Instruction, Step, Table};
 use zerocopy::FromBytes;
 
@@ -9,8 +10,58 @@ use crate::message::{
 };
 use crate::seal::{is_sealed, tick_checksum};
 
+use super::listener::{Gap, TickListener};
 use super::numbers::{Numbers, Order};
-use super::{BATCH_MAX, Gap, ParserStats, RESYNC_LEN_MAX, StreamError, TickListener};
+
+/// Bytes without a good message after which a stream is given up.
+pub const RESYNC_LEN_MAX: u64 = 65_536;
+/// Ticks that are given out together at most: they are still in the nearest cache when the listener reads them.
+pub const BATCH_MAX: usize = 256;
+
+/// The stream cannot be read on: close the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The first message is no hello: the peer speaks another protocol.
+    #[error("the peer does not speak the ticks protocol: check the address")]
+    NotTicks,
+    /// The peer speaks another version.
+    #[error(
+        "the peer speaks version {0} of the ticks protocol, this program version 1: use programs of one version"
+    )]
+    Version(u16),
+    /// A hello in the middle of a stream.
+    #[error("the peer said hello twice: connect anew")]
+    SecondHello,
+    /// No good message within [`RESYNC_LEN_MAX`] bytes.
+    #[error("nothing in 65,536 bytes is a message of the ticks protocol: connect anew")]
+    Lost,
+}
+
+/// Counts of a parser since it was made, over all its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParserStats {
+    /// Bytes taken.
+    pub bytes: u64,
+    /// Ticks given out.
+    pub ticks: u64,
+    /// Other good messages, those of unknown types among them.
+    pub others: u64,
+    /// Messages of types that are not listed.
+    pub unknown: u64,
+    /// Places where something damaged began.
+    pub corrupt: u64,
+    /// Bytes passed over while looking for the next good message.
+    pub resync_bytes: u64,
+    /// Times that numbers were missing.
+    pub gaps: u64,
+    /// Missing numbers.
+    pub lost: u64,
+    /// Ticks with a number that had been before.
+    pub duplicates: u64,
+    /// Messages that the server said it left out.
+    pub skipped: u64,
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {

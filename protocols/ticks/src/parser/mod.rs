@@ -1,105 +1,17 @@
 //! The subscriber's end: messages out of a stream that is cut anywhere, with checksums and numbers checked.
 
+mod listener;
 mod machine;
 mod numbers;
 
-use thiserror::Error;
-
-use crate::message::{
-    EndOfStream, Heartbeat, Hello, MESSAGE_LEN_MAX, Refused, Skipped, Subscribed, SymbolDefinition, Tick,
-};
+use crate::message::MESSAGE_LEN_MAX;
 use machine::Machine;
 
-/// Bytes without a good message after which a stream is given up.
-pub const RESYNC_LEN_MAX: u64 = 65_536;
-/// Ticks that are given out together at most: they are still in the nearest cache when the listener reads them.
-pub const BATCH_MAX: usize = 256;
+pub use listener::{Gap, TickListener};
+pub use machine::{BATCH_MAX, ParserStats, RESYNC_LEN_MAX, StreamError};
+
 /// Bytes of a parser's buffer, unless other ones are asked for.
 pub const BUFFER_LEN: usize = 64 << 10;
-
-/// The stream cannot be read on: close the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum StreamError {
-    /// The first message is no hello: whoever is there speaks something else.
-    #[error("the peer does not speak the ticks protocol: check the address")]
-    NotTicks,
-    /// The peer speaks another version.
-    #[error(
-        "the peer speaks version {0} of the ticks protocol, this program version 1: use programs of one version"
-    )]
-    Version(u16),
-    /// A hello in the middle of a stream.
-    #[error("the peer said hello twice: connect anew")]
-    SecondHello,
-    /// No good message within [`RESYNC_LEN_MAX`] bytes.
-    #[error("nothing in 65,536 bytes is a message of the ticks protocol: connect anew")]
-    Lost,
-}
-
-/// Messages are missing before one that came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// The symbol whose messages are missing; 0 where the numbers of the session tell it.
-    pub instrument: u16,
-    /// The number that was expected: a sequence, or a symbol sequence.
-    pub expected: u64,
-    /// The number that came.
-    pub found: u64,
-    /// How many are missing.
-    pub lost: u64,
-}
-
-/// Who learns of messages, in the order of the stream.
-pub trait TickListener {
-    /// Ticks that follow each other, each with a good checksum and a new number.
-    fn on_ticks(&mut self, ticks: &[Tick]);
-    /// The first message of the stream.
-    fn on_hello(&mut self, _: &Hello) {}
-    /// Name and terms of a symbol.
-    fn on_symbol(&mut self, _: &SymbolDefinition) {}
-    /// A sign of life.
-    fn on_heartbeat(&mut self, _: &Heartbeat) {}
-    /// The subscription is granted; its symbols follow.
-    fn on_subscribed(&mut self, _: &Subscribed) {}
-    /// A request, or this client, is refused.
-    fn on_refused(&mut self, _: &Refused) {}
-    /// The server left messages out.
-    fn on_skipped(&mut self, _: &Skipped) {}
-    /// The last message.
-    fn on_end_of_stream(&mut self, _: &EndOfStream) {}
-    /// Messages are missing before what is given out next.
-    fn on_gap(&mut self, _: Gap) {}
-    /// A message was damaged and is not given out.
-    fn on_corrupt(&mut self) {}
-    /// A message of a type that is not listed, whole.
-    fn on_unknown(&mut self, _: &[u8]) {}
-}
-
-/// What a parser has seen since it was made, over all its connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ParserStats {
-    /// Bytes taken.
-    pub bytes: u64,
-    /// Ticks given out.
-    pub ticks: u64,
-    /// Other good messages, those of unknown types among them.
-    pub others: u64,
-    /// Messages of types that are not listed.
-    pub unknown: u64,
-    /// Places where something damaged began.
-    pub corrupt: u64,
-    /// Bytes passed over while looking for the next good message.
-    pub resync_bytes: u64,
-    /// Times that numbers were missing.
-    pub gaps: u64,
-    /// How many numbers were missing.
-    pub lost: u64,
-    /// Ticks with a number that had been before.
-    pub duplicates: u64,
-    /// Messages that the server said it left out.
-    pub skipped: u64,
-}
 
 /// Messages out of a stream: see the [module](self).
 ///

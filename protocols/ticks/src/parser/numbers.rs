@@ -2,7 +2,7 @@
 
 use crate::message::{Header, Scope};
 
-use super::Gap;
+use super::listener::Gap;
 
 /// Where a numbered message stands to what was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
