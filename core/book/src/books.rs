@@ -1,8 +1,10 @@
 //! The trait that every implementation of the books fulfils.
 
 use tickpath_types::{InstrumentId, Price, Qty, Side};
+use xxhash_rust::xxh3::Xxh3;
 
-use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition, digest};
+use crate::digest::{add_level, add_order, walk};
+use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition};
 
 /// Order-by-order books in price-time priority, one for each instrument, over one pool of orders.
 ///
@@ -142,6 +144,22 @@ pub trait OrderBooks<T: Copy> {
     where
         Self: Sized,
     {
-        digest::state_hash(self, |_, _| {})
+        state_hash(self, |_, _| {})
     }
+}
+
+/// Digest (XXH3, 64 bits) of all levels and queues of `books`; `data` adds what the user keeps with an
+/// order.
+///
+/// The walk is canonical: instruments ascending, bids before asks, levels from the best with their
+/// totals, orders of a level in time priority.
+#[must_use]
+pub fn state_hash<T: Copy, B: OrderBooks<T>>(books: &B, mut data: impl FnMut(&mut Xxh3, &Order<T>)) -> u64 {
+    walk(books.limits(), |hasher, instrument, side| {
+        books.levels(instrument, side).for_each(|level| add_level(hasher, instrument, side, &level));
+        for (_, order) in books.orders(instrument, side) {
+            add_order(hasher, &order);
+            data(hasher, &order);
+        }
+    })
 }

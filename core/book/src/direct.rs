@@ -11,11 +11,7 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::{AddError, Announced, BookLimits, BooksById, Coming, Level, Order, QueuePosition};
 use levels::{Levels, key, side_index};
-use table::{OrderRecord, OrderTable};
-
-/// Nobody's order and nobody's level: slot 0 of both. Links that lead nowhere lead here, and what is written here is
-/// never read, which spares the hot path the question whether there is a neighbour.
-const NIL: u32 = 0;
+use table::{NIL, OrderRecord, OrderTable};
 
 /// Books for a feed, whose venue names each order by a number of its own: the order is kept in the hash table of these
 /// numbers itself, and a level at the place that follows from its side and its price.

@@ -6,7 +6,7 @@ use tickpath_lockfree::cpu::prefetch_read;
 
 use crate::OrderHandle;
 pub use hashed::Entry;
-use hashed::Hashed;
+use hashed::{Hashed, NIL};
 
 /// Bits of an id that choose among the entries of one page.
 const PAGE_BITS: u32 = 10;
@@ -16,8 +16,6 @@ const PAGE_LEN: usize = 1 << PAGE_BITS;
 const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
 /// Ids that share their upper 32 bits are a block.
 const BLOCK_SHIFT: u32 = 32;
-/// Nobody's page. It stays empty, so that looking up an id of which nothing is known needs no branch.
-const NIL: u32 = 0;
 
 /// Place of a page's entry among those of all pages.
 #[inline(always)]

@@ -48,9 +48,8 @@ mod ladder;
 mod order;
 mod plain;
 
-pub use books::OrderBooks;
+pub use books::{OrderBooks, state_hash};
 pub use by_id::{Announced, BooksById, Coming};
-pub use digest::state_hash;
 pub use direct::DirectBooks;
 pub use fast::FastBooks;
 pub use index::{Entry, IndexLimits, InsertError, OrderIndex};

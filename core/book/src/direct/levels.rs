@@ -6,9 +6,8 @@ use std::hint::select_unpredictable;
 use arrayvec::ArrayVec;
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 
-use super::NIL;
 use super::grid::{CELLS, Grids, OpenCells};
-use super::table::OrderRecord;
+use super::table::{NIL, OrderRecord};
 use crate::ladder::{Ladder, Ladders};
 use crate::{BookLimits, Level};
 

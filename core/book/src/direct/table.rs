@@ -2,7 +2,9 @@
 
 use tickpath_lockfree::cpu::prefetch_index;
 
-use super::NIL;
+/// The slot of no order and of no level: slot 0 of both. Links that lead nowhere lead here, and what is written here is
+/// never read, which spares the hot path the question whether there is a neighbour.
+pub(super) const NIL: u32 = 0;
 
 /// Orders in one bucket: more would take more than one cache line, of which a CPU fetches only so many at a time.
 const BUCKET_LEN: usize = 2;

@@ -4,9 +4,10 @@ use std::hint::select_unpredictable;
 
 use tickpath_lockfree::cpu::prefetch_index;
 
-use super::NIL;
 use crate::OrderHandle;
 
+/// The slot and the page of no order. That page stays empty, so that looking up an unknown id needs no branch.
+pub(super) const NIL: u32 = 0;
 /// Orders in one bucket, and ids that follow each other and belong to the same one: ids without gaps fill a bucket and
 /// never more.
 const BUCKET_LEN: usize = 4;
