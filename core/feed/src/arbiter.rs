@@ -7,12 +7,9 @@ use tickpath_types::{Nanos, Sequence};
 use crate::counters::{ArbiterCounters, LineCounters};
 use crate::framing::{Framing, MoldUdp64, PacketHeader, PacketKind};
 use crate::hold::HoldBuffer;
+use crate::line::{Line, MAX_AHEAD};
 use crate::marks::Marks;
 
-/// How far beyond the last message that is known to exist a packet may begin. One that begins further on, as
-/// after a long silence or as damage would have it, counts only when the next such one begins near it: a single
-/// datagram cannot make the arbiter give up the messages between.
-pub const MAX_AHEAD: u64 = 1 << 16;
 /// Packets of one foreign session, in a row and on lines A and B, after which the publisher has started anew.
 pub const FOREIGN_PACKETS: u32 = 3;
 /// A session that was left is gone back to only after so long without a packet of the present one: two publishers on one
@@ -26,18 +23,6 @@ const RESTART_APART_NS: u64 = 1_000_000_000;
 /// How often the wait for an answer doubles: a lost datagram is asked for again soon, and a server that has to read old
 /// messages from a disk is not asked for the same all the while.
 const WAIT_DOUBLINGS_MAX: u32 = 6;
-
-/// Where a packet came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Line {
-    /// First multicast line.
-    A = 0,
-    /// Second multicast line.
-    B = 1,
-    /// Answers of the retransmission server.
-    Recovery = 2,
-}
 
 /// What leaves an [`Arbiter`], strictly in sequence. `S` names a session as the protocol does.
 pub trait MessageListener<S = Session> {

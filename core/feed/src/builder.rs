@@ -1,6 +1,6 @@
 //! Books from ITCH messages.
 
-use tickpath_book::BooksById;
+use tickpath_book::{Announced, BooksById};
 use tickpath_faults::{Fault, is_planted_for};
 use tickpath_nasdaq::itch50::{
     self, AddOrder, AddOrderMpid, Listener, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
@@ -11,7 +11,7 @@ use tickpath_types::{InstrumentId, Sequence, Side, Symbol, UpdateKind};
 use crate::instruments::{
     BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, UpdateListener,
 };
-use crate::look_ahead::coming_of;
+use crate::look_ahead::{LOOK_AHEAD_LEN, OPEN_ORDERS_MIN, coming_of, new_order_of};
 
 /// Builds order-by-order books from ITCH messages in sequence, and says of each whether it can be believed.
 ///
@@ -46,6 +46,58 @@ impl<B: BooksById> BookBuilder<B> {
             self.instruments.handle_malformed(instrument_of(message), out);
         }
         self.instruments.end_message(out);
+    }
+
+    /// Applies messages that wait together, in order, the first with the number `first`; the same as
+    /// [`BookBuilder::handle_message`] for each, but the memory that they need is fetched beforehand. Returns how many
+    /// there were.
+    #[inline]
+    pub fn handle_batch<'a>(
+        &mut self,
+        first: Sequence,
+        messages: impl IntoIterator<Item = &'a [u8]>,
+        out: &mut impl UpdateListener,
+    ) -> u64 {
+        let mut messages = messages.into_iter();
+        let mut group = [&[] as &[u8]; LOOK_AHEAD_LEN];
+        let mut announced = [Announced::NOTHING; LOOK_AHEAD_LEN];
+        let mut sequence = first;
+        loop {
+            let is_large = self.books().order_count() >= OPEN_ORDERS_MIN;
+            let mut count = 0;
+            for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
+                *place = message;
+                let coming = coming_of(message);
+                if is_large {
+                    *announced = self.books().announce(&coming);
+                    if let Some(id) = new_order_of(message) {
+                        self.books().prefetch(id);
+                    }
+                } else {
+                    self.books().prefetch(coming.id);
+                }
+                count += 1;
+            }
+            if count == 0 {
+                return sequence.0 - first.0;
+            }
+            if is_large {
+                self.books().look_ahead(&mut announced[..count]);
+            }
+            self.handle_all(sequence, &group[..count], out);
+            sequence = Sequence(sequence.0 + count as u64);
+        }
+    }
+
+    /// Applies messages one after the other.
+    // A separate loop, which has all the CPU's registers.
+    #[inline(never)]
+    fn handle_all(&mut self, first: Sequence, messages: &[&[u8]], out: &mut impl UpdateListener) {
+        let mut sequence = first;
+        for message in messages {
+            self.handle_message(sequence, message, out);
+            sequence = sequence.next();
+        }
     }
 
     /// Begins to fetch what a message that will be handled soon refers to. Any bytes will do: it is a hint.

@@ -3,11 +3,12 @@
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, SuspectReason};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::arbiter::{Arbiter, ArbiterConfig, Line, MessageListener};
+use crate::arbiter::{Arbiter, ArbiterConfig, MessageListener};
 use crate::counters::ArbiterCounters;
 use crate::framing::{Framing, MoldUdp64};
 use crate::heal::SnapshotHealer;
 use crate::instruments::UpdateListener;
+use crate::line::Line;
 use crate::message_books::MessageBooks;
 
 /// How often one suspect book is read anew without having been asked for it: a snapshot that contradicts itself would be

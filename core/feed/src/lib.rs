@@ -41,14 +41,14 @@ mod heal;
 mod hold;
 pub mod iex;
 mod instruments;
+mod line;
 mod look_ahead;
 mod marks;
 mod message_books;
 pub mod xdp;
 
 pub use arbiter::{
-    Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, Line, MAX_AHEAD, MessageListener,
-    RETURN_AFTER,
+    Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, MessageListener, RETURN_AFTER,
 };
 pub use builder::BookBuilder;
 pub use channel::{Channel, ChannelConfig, ChannelCounters};
@@ -59,5 +59,6 @@ pub use hold::{MAX_HELD_MESSAGE, MessageRoom};
 pub use instruments::{
     BooksAlone, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, TopLevels, UpdateListener,
 };
+pub use line::{Line, MAX_AHEAD};
 pub use look_ahead::LOOK_AHEAD_LEN;
 pub use message_books::MessageBooks;

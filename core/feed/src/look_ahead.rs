@@ -1,74 +1,18 @@
-//! Fetching what messages that already wait will need.
+//! Finding the orders that waiting messages refer to, so that they can be fetched beforehand.
 
 use std::hint::select_unpredictable;
 
-use tickpath_book::{Announced, BooksById, Coming};
+use tickpath_book::Coming;
 use tickpath_nasdaq::itch50::{AddOrder, OrderDelete, OrderReplace};
-use tickpath_types::{InstrumentId, OrderId, Price, Sequence, Side};
+use tickpath_types::{InstrumentId, OrderId, Price, Side};
 
-use crate::{BookBuilder, UpdateListener};
-
-/// Messages that [`BookBuilder::handle_batch`] looks at together: enough for their cache misses to run side by
+/// Messages that [`BookBuilder::handle_batch`](crate::BookBuilder::handle_batch) looks at together: enough for their cache misses to run side by
 /// side, few enough for what was fetched to stay in the nearest cache until its turn comes.
 pub const LOOK_AHEAD_LEN: usize = 32;
 
 /// Open orders below which looking ahead for all that a message needs costs more than it saves, since most of the books
 /// is in the caches anyway; then only the place of the message's order is fetched.
-const OPEN_ORDERS_MIN: u32 = 1 << 16;
-
-impl<B: BooksById> BookBuilder<B> {
-    /// Applies messages that wait together, in order, the first with the number `first`; the same as
-    /// [`BookBuilder::handle_message`] for each, but the memory that they need is fetched beforehand. Returns how many
-    /// there were.
-    #[inline]
-    pub fn handle_batch<'a>(
-        &mut self,
-        first: Sequence,
-        messages: impl IntoIterator<Item = &'a [u8]>,
-        out: &mut impl UpdateListener,
-    ) -> u64 {
-        let mut messages = messages.into_iter();
-        let mut group = [&[] as &[u8]; LOOK_AHEAD_LEN];
-        let mut announced = [Announced::NOTHING; LOOK_AHEAD_LEN];
-        let mut sequence = first;
-        loop {
-            let is_large = self.books().order_count() >= OPEN_ORDERS_MIN;
-            let mut count = 0;
-            for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
-                *place = message;
-                let coming = coming_of(message);
-                if is_large {
-                    *announced = self.books().announce(&coming);
-                    if let Some(id) = new_order_of(message) {
-                        self.books().prefetch(id);
-                    }
-                } else {
-                    self.books().prefetch(coming.id);
-                }
-                count += 1;
-            }
-            if count == 0 {
-                return sequence.0 - first.0;
-            }
-            if is_large {
-                self.books().look_ahead(&mut announced[..count]);
-            }
-            self.handle_all(sequence, &group[..count], out);
-            sequence = Sequence(sequence.0 + count as u64);
-        }
-    }
-
-    /// Applies messages one after the other.
-    // A loop of its own, with the CPU's registers to itself.
-    #[inline(never)]
-    fn handle_all(&mut self, first: Sequence, messages: &[&[u8]], out: &mut impl UpdateListener) {
-        let mut sequence = first;
-        for message in messages {
-            self.handle_message(sequence, message, out);
-            sequence = sequence.next();
-        }
-    }
-}
+pub(crate) const OPEN_ORDERS_MIN: u32 = 1 << 16;
 
 /// What a message is about, as far as it can be told without looking at its type. Bytes that are no message do no harm.
 ///
@@ -89,7 +33,7 @@ pub(crate) fn coming_of(message: &[u8]) -> Coming {
 
 /// The order that rests after a replace message; `None` for other messages, nearly all of which have another length.
 #[inline(always)]
-fn new_order_of(message: &[u8]) -> Option<OrderId> {
+pub(crate) fn new_order_of(message: &[u8]) -> Option<OrderId> {
     let message: &[u8; OrderReplace::LEN] = message.try_into().ok()?;
     (message[0] == OrderReplace::TYPE).then(|| OrderId(u64::from_be_bytes(part(message, HEAD_LEN))))
 }

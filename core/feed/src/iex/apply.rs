@@ -8,7 +8,7 @@ use tickpath_iex::{
 };
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Side, TradingState, UpdateKind};
 
-use super::builder::{BookBuilder, Held, PRICE_MAX, Transition};
+use super::state::{Held, PRICE_MAX, State, Transition};
 use crate::instruments::{Change, UpdateListener};
 
 /// The order that stands for a level of DEEP, or with price 0 for a side of TOPS.
@@ -18,29 +18,29 @@ const fn level_id(id: InstrumentId, side: Side, price: Price) -> OrderId {
 }
 
 pub(super) struct Apply<'a, B, L> {
-    pub(super) builder: &'a mut BookBuilder<B>,
+    pub(super) state: &'a mut State<B>,
     pub(super) out: &'a mut L,
 }
 
 impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
     #[inline(always)]
     fn id_of(&mut self, symbol: wire::Ticker) -> Option<InstrumentId> {
-        self.builder.id_of(symbol.get())
+        self.state.id_of(symbol.get())
     }
 
     #[inline]
     fn ts(&self, timestamp: wire::Timestamp) -> Nanos {
-        timestamp.get().since(self.builder.midnight)
+        timestamp.get().since(self.state.midnight)
     }
 
     #[inline(always)]
     fn report(&mut self, change: &Change) {
-        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        let State { instruments, transitions, .. } = &mut *self.state;
         instruments.report(change, &mut Held { transitions, out: self.out });
     }
 
     fn report_state(&mut self, id: InstrumentId, ts: Nanos) {
-        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        let State { instruments, transitions, .. } = &mut *self.state;
         instruments.report_state(id, ts, &mut Held { transitions, out: self.out });
     }
 
@@ -48,7 +48,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
     #[inline(always)]
     fn set_level(&mut self, order: Order<()>) -> Option<(UpdateKind, Qty)> {
         let Order { id, instrument, price, qty, .. } = order;
-        let books = self.builder.instruments.books_mut();
+        let books = self.state.instruments.books_mut();
         let old = books.find(id);
         let change = match old {
             None if qty.is_zero() => return None,
@@ -64,7 +64,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
             Some(old) => {
                 let by = Qty(qty.0 - old.qty.0);
                 if books.increase(instrument, id, by).is_none() {
-                    self.builder.instruments.refuse(instrument);
+                    self.state.instruments.refuse(instrument);
                 }
                 return Some((UpdateKind::Add, by));
             }
@@ -73,7 +73,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
             books.remove(instrument, id);
         }
         if !qty.is_zero() && books.add(order).is_err() {
-            self.builder.instruments.refuse(instrument);
+            self.state.instruments.refuse(instrument);
         }
         Some(change)
     }
@@ -82,15 +82,15 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
     #[inline(always)]
     fn pass_transition(&mut self, id: InstrumentId, is_complete: bool) -> bool {
         let place = usize::from(id.0);
-        match (self.builder.transitions[place].is_open, is_complete) {
+        match (self.state.transitions[place].is_open, is_complete) {
             (false, true) | (true, false) => false,
             (true, true) => {
-                self.builder.transitions[place].is_open = false;
+                self.state.transitions[place].is_open = false;
                 true
             }
             (false, false) => {
-                let best = Side::BOTH.map(|side| self.builder.best_now(id, side));
-                self.builder.transitions[place] = Transition { is_open: true, best };
+                let best = Side::BOTH.map(|side| self.state.best_now(id, side));
+                self.state.transitions[place] = Transition { is_open: true, best };
                 false
             }
         }
@@ -98,13 +98,13 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
 
     /// The state that follows from what the listing market and IEX say; told when it is another than before.
     fn settle_status(&mut self, id: InstrumentId, timestamp: wire::Timestamp) {
-        let status = self.builder.statuses[usize::from(id.0)];
+        let status = self.state.statuses[usize::from(id.0)];
         let trading = if status.is_halted_here { Some(TradingState::Halted) } else { status.told };
-        if self.builder.instrument(id).is_some_and(|state| state.trading != trading) {
+        if self.state.instruments.instrument(id).is_some_and(|state| state.trading != trading) {
             let ts = self.ts(timestamp);
-            self.builder.instruments.note_trading(id, trading);
+            self.state.instruments.note_trading(id, trading);
             if status.has_book {
-                self.builder.instruments.check_crossed(id);
+                self.state.instruments.check_crossed(id);
             }
             self.report_state(id, ts);
         }
@@ -122,13 +122,13 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
 impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_system_event(&mut self, message: &SystemEvent) {
         if message.event == SystemEventCode::END_OF_MESSAGES {
-            self.builder.clear_all(self.out);
+            self.state.clear_all(self.out);
         }
     }
 
     fn on_trading_status(&mut self, message: &TradingStatus) {
         if let Some(id) = self.id_of(message.symbol) {
-            self.builder.statuses[usize::from(id.0)].told = message.status.state();
+            self.state.statuses[usize::from(id.0)].told = message.status.state();
             self.settle_status(id, message.timestamp);
         }
     }
@@ -136,7 +136,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_operational_halt_status(&mut self, message: &OperationalHaltStatus) {
         if let Some(id) = self.id_of(message.symbol) {
             let is_halted_here = message.halt == OperationalHalt::HALTED;
-            self.builder.statuses[usize::from(id.0)].is_halted_here = is_halted_here;
+            self.state.statuses[usize::from(id.0)].is_halted_here = is_halted_here;
             self.settle_status(id, message.timestamp);
         }
     }
@@ -144,24 +144,24 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline(always)]
     fn on_price_level_update(&mut self, message: &PriceLevelUpdate) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.builder.counters.book_messages += 1;
-        self.builder.statuses[usize::from(instrument.0)].has_book = true;
+        self.state.counters.book_messages += 1;
+        self.state.statuses[usize::from(instrument.0)].has_book = true;
         let (side, price) = (message.side(), message.price.get());
         let is_complete = message.event_flags.is_complete();
         let had_several = self.pass_transition(instrument, is_complete);
         if price.0 <= 0 || price > PRICE_MAX {
-            self.builder.instruments.refuse(instrument);
+            self.state.instruments.refuse(instrument);
             return;
         }
         let (id, qty) = (level_id(instrument, side, price), message.size.get());
         let set = self.set_level(Order { id, instrument, side, price, qty, data: () });
         if set.is_none() && qty.is_zero() {
-            self.builder.counters.absent_levels += 1;
+            self.state.counters.absent_levels += 1;
         }
         if is_complete {
-            self.builder.counters.transitions += 1;
-            if had_several || self.builder.books().would_trade(instrument, side, price) {
-                self.builder.instruments.check_crossed(instrument);
+            self.state.counters.transitions += 1;
+            if had_several || self.state.instruments.books().would_trade(instrument, side, price) {
+                self.state.instruments.check_crossed(instrument);
             }
         }
         if L::WANTS_UPDATES {
@@ -175,16 +175,16 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline]
     fn on_quote_update(&mut self, message: &QuoteUpdate) {
         let Some(id) = self.id_of(message.symbol) else { return };
-        self.builder.counters.book_messages += 1;
-        self.builder.statuses[usize::from(id.0)].has_book = true;
+        self.state.counters.book_messages += 1;
+        self.state.statuses[usize::from(id.0)].has_book = true;
         // A quote says all of its book.
-        if self.builder.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
-            self.builder.instruments.set_health(id, BookHealth::Live, None);
+        if self.state.instruments.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
+            self.state.instruments.set_health(id, BookHealth::Live, None);
         }
         let bid = self.quote_side(id, Side::Buy, message.bid_price.get(), message.bid_size.get());
         let ask = self.quote_side(id, Side::Sell, message.ask_price.get(), message.ask_size.get());
         if bid.is_some() || ask.is_some() {
-            self.builder.instruments.check_crossed(id);
+            self.state.instruments.check_crossed(id);
         }
         let ts = self.ts(message.timestamp);
         for change in [bid, ask].into_iter().flatten() {
@@ -193,32 +193,32 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 
     fn on_trade_report(&mut self, message: &TradeReport) {
-        self.builder.counters.trades += 1;
+        self.state.counters.trades += 1;
         let Some(instrument) = self.id_of(message.symbol) else { return };
         let (ts, price, qty) = (self.ts(message.timestamp), message.price.get(), message.size.get());
-        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        let State { instruments, transitions, .. } = &mut *self.state;
         instruments.report_trade(instrument, ts, (price, qty), &mut Held { transitions, out: self.out });
     }
 
     fn on_trade_break(&mut self, _: &TradeBreak) {
-        self.builder.counters.trade_breaks += 1;
+        self.state.counters.trade_breaks += 1;
     }
 
     #[inline]
     fn on_add_order(&mut self, message: &AddOrder) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.builder.counters.book_messages += 1;
-        self.builder.statuses[usize::from(instrument.0)].has_book = true;
+        self.state.counters.book_messages += 1;
+        self.state.statuses[usize::from(instrument.0)].has_book = true;
         let Some(side) = message.side() else {
-            self.builder.instruments.refuse(instrument);
+            self.state.instruments.refuse(instrument);
             return;
         };
         let (ts, kind, order_id) = (self.ts(message.timestamp), UpdateKind::Add, message.order_id.get());
         let (price, qty) = (message.price.get(), message.size.get());
         let change = Change { instrument, ts, kind, order_id, side, price, qty };
-        let duplicates = self.builder.counters().duplicate_order;
+        let duplicates = self.state.instruments.counters().duplicate_order;
         self.enter(&change);
-        if self.builder.counters().duplicate_order != duplicates {
+        if self.state.instruments.counters().duplicate_order != duplicates {
             self.replace_duplicate(&change);
         }
         self.report(&change);
@@ -227,10 +227,10 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline]
     fn on_order_modify(&mut self, message: &OrderModify) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.builder.counters.book_messages += 1;
+        self.state.counters.book_messages += 1;
         let (order_id, ts) = (message.order_id.get(), self.ts(message.timestamp));
         let (price, qty) = (message.price.get(), message.size.get());
-        let instruments = &mut self.builder.instruments;
+        let instruments = &mut self.state.instruments;
         let Some(order) = instruments.resting(instrument, order_id) else { return };
         let Order { side, .. } = order;
         let change = Change { instrument, ts, kind: UpdateKind::Replace, order_id, side, price, qty };
@@ -255,9 +255,9 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline]
     fn on_order_delete(&mut self, message: &OrderDelete) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.builder.counters.book_messages += 1;
+        self.state.counters.book_messages += 1;
         let order_id = message.order_id.get();
-        if let Some(order) = self.builder.instruments.take(instrument, order_id) {
+        if let Some(order) = self.state.instruments.take(instrument, order_id) {
             let (ts, kind) = (self.ts(message.timestamp), UpdateKind::Delete);
             let Order { side, price, qty, .. } = order;
             self.report(&Change { instrument, ts, kind, order_id, side, price, qty });
@@ -266,35 +266,35 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
 
     #[inline]
     fn on_order_executed(&mut self, message: &OrderExecuted) {
-        self.builder.counters.trades += 1;
+        self.state.counters.trades += 1;
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.builder.counters.book_messages += 1;
+        self.state.counters.book_messages += 1;
         let (ts, order_id) = (self.ts(message.timestamp), message.order_id.get());
         let (qty, price) = (message.size.get(), Some(message.price.get()));
-        let BookBuilder { instruments, transitions, .. } = &mut *self.builder;
+        let State { instruments, transitions, .. } = &mut *self.state;
         instruments.execute(instrument, ts, order_id, qty, price, &mut Held { transitions, out: self.out });
     }
 
     /// What was wrong with the book went away with its orders.
     fn on_clear_book(&mut self, message: &ClearBook) {
         let Some(id) = self.id_of(message.symbol) else { return };
-        self.builder.counters.book_messages += 1;
-        self.builder.empty(id);
-        self.builder.instruments.set_health(id, BookHealth::Live, None);
+        self.state.counters.book_messages += 1;
+        self.state.empty(id);
+        self.state.instruments.set_health(id, BookHealth::Live, None);
         let ts = self.ts(message.timestamp);
         self.report_state(id, ts);
     }
 
     fn on_unknown(&mut self, _: u8, _: &[u8]) {
-        self.builder.instruments.count_unknown_type();
+        self.state.instruments.count_unknown_type();
     }
 }
 
 impl<B: BooksById, L> Apply<'_, B, L> {
     /// Enters an order of DEEP+. Within an event the book may be crossed; behind it is judged.
     fn enter(&mut self, change: &Change) {
-        let instruments = &mut self.builder.instruments;
-        if instruments.enter(change) && !self.builder.transitions[usize::from(change.instrument.0)].is_open {
+        let instruments = &mut self.state.instruments;
+        if instruments.enter(change) && !self.state.transitions[usize::from(change.instrument.0)].is_open {
             instruments.check_crossed(change.instrument);
         }
     }
@@ -302,7 +302,7 @@ impl<B: BooksById, L> Apply<'_, B, L> {
     /// Of two orders of one number the later one is right.
     #[cold]
     fn replace_duplicate(&mut self, change: &Change) {
-        let books = self.builder.instruments.books_mut();
+        let books = self.state.instruments.books_mut();
         if let Some(old) = books.find(change.order_id) {
             books.remove(old.instrument, old.id);
         }

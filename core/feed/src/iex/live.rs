@@ -1,14 +1,12 @@
 //! What a live channel needs of the books.
 
 use tickpath_book::BooksById;
-use tickpath_types::{InstrumentId, Sequence, Symbol};
+use tickpath_types::{InstrumentId, Sequence};
 
 use super::builder::BookBuilder;
+use super::state::symbol_of;
 use crate::instruments::{Instruments, UpdateListener};
 use crate::message_books::MessageBooks;
-
-/// Where every message but the System Event has its symbol.
-const SYMBOL: std::ops::Range<usize> = 10..18;
 
 impl<B: BooksById> MessageBooks for BookBuilder<B> {
     type Books = B;
@@ -41,8 +39,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
-        let symbol = message.get(SYMBOL).and_then(|bytes| bytes.try_into().ok());
-        symbol.and_then(|bytes| self.id_of(Symbol(bytes))).unwrap_or(InstrumentId(0))
+        symbol_of(message).and_then(|symbol| self.state.id_of(symbol)).unwrap_or(InstrumentId(0))
     }
 
     fn handle_lost(&mut self, out: &mut impl UpdateListener) {
@@ -54,6 +51,6 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 
     fn begin_snapshot(&mut self, id: InstrumentId) {
-        self.empty(id);
+        self.state.empty(id);
     }
 }

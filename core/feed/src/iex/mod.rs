@@ -26,6 +26,8 @@
 mod apply;
 mod builder;
 mod live;
+mod state;
 mod symbols;
 
-pub use builder::{BookBuilder, Counters, PRICE_MAX};
+pub use builder::BookBuilder;
+pub use state::{Counters, PRICE_MAX};

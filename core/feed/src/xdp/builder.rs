@@ -14,12 +14,9 @@ use tickpath_types::{
 
 use super::clock::{ChannelClock, since_midnight};
 use super::counters::Counters;
+use super::message::{Channel, Message};
 use super::symbols::SymbolTable;
 use crate::instruments::{Change, Instruments, UpdateListener};
-
-/// A channel of the feed: one partition of the matching engine, with numbers and a clock of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Channel(pub u8);
 
 /// Channels that there can be.
 const CHANNELS: usize = 1 << u8::BITS;
@@ -67,10 +64,7 @@ impl<B: BooksById> BookBuilder<B> {
     pub fn handle_packet(&mut self, channel: Channel, packet: &Packet<'_>, out: &mut impl UpdateListener) {
         self.begin_packet(channel, packet.send_time());
         let messages = packet.messages();
-        self.handle_batch(
-            messages.map(|(sequence, message)| super::Message::new(channel, sequence, message)),
-            out,
-        );
+        self.handle_batch(messages.map(|(sequence, message)| Message::new(channel, sequence, message)), out);
     }
 
     /// The next messages of a channel were sent at this time: it has to do for theirs until there is a time reference.

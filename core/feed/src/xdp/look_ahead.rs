@@ -6,34 +6,13 @@ use tickpath_book::{Announced, BooksById, Coming};
 use tickpath_nyse::ReplaceOrder;
 use tickpath_types::{InstrumentId, OrderId, Price, Sequence, Side};
 
-use super::{BookBuilder, Channel};
+use super::BookBuilder;
+use super::message::Message;
 use crate::LOOK_AHEAD_LEN;
 use crate::instruments::UpdateListener;
 
 /// Open orders below which looking ahead for all that a message needs costs more than it saves.
 const OPEN_ORDERS_MIN: u32 = 1 << 16;
-
-/// A message of a channel with its number.
-#[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
-    /// The channel.
-    pub channel: Channel,
-    /// Its number in the channel.
-    pub sequence: u32,
-    /// Its bytes with its header.
-    pub bytes: &'a [u8],
-}
-
-impl<'a> Message<'a> {
-    /// A message of these.
-    #[inline]
-    #[must_use]
-    pub const fn new(channel: Channel, sequence: u32, bytes: &'a [u8]) -> Message<'a> {
-        Message { channel, sequence, bytes }
-    }
-
-    const NONE: Message<'a> = Message { channel: Channel(0), sequence: 0, bytes: &[] };
-}
 
 impl<B: BooksById> BookBuilder<B> {
     /// Applies messages that wait together, in order; the same as [`BookBuilder::handle_message`] for each, but the memory

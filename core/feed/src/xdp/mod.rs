@@ -25,11 +25,12 @@ mod clock;
 mod counters;
 mod live;
 mod look_ahead;
+mod message;
 mod packets;
 mod symbols;
 
-pub use builder::{BookBuilder, Channel, trading_state};
+pub use builder::{BookBuilder, trading_state};
 pub use counters::Counters;
 pub use live::LiveBooks;
-pub use look_ahead::Message;
+pub use message::{Channel, Message};
 pub use packets::{Missing, Packets};
