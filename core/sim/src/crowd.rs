@@ -10,7 +10,8 @@ use tickpath_types::{
 
 use crate::draw::Draw;
 use crate::live::{LiveOrder, LiveOrders};
-use crate::schedule::{Burst, Schedule, Spacing};
+use crate::schedule::Schedule;
+use config::PPM;
 pub use config::{CrowdConfig, CrowdConfigError};
 use market::Market;
 
@@ -26,7 +27,6 @@ const TARGET_DENOMINATOR: u64 = 4;
 const JOINERS_ONE_IN: u64 = 16;
 /// The first levels.
 const JOINER_LEVELS: u64 = 4;
-const PPM: u64 = 1_000_000;
 
 /// One request of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,12 @@
 
 use tickpath_types::{Instrument, InstrumentId, Nanos};
 
-use super::market::SUBTICKS;
-use super::{Burst, PPM, Spacing};
+use crate::schedule::{Burst, Spacing};
+
+/// Shares are given in parts per million.
+pub(super) const PPM: u64 = 1_000_000;
+/// Units of the hidden price in one tick.
+pub(super) const SUBTICKS: i64 = 1_024;
 
 /// Settings of a [`Crowd`](crate::Crowd).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

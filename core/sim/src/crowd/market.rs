@@ -2,11 +2,8 @@
 
 use tickpath_types::{Instrument, Price, Side};
 
-use super::CrowdConfig;
+use super::config::{CrowdConfig, SUBTICKS};
 use crate::live::LiveOrder;
-
-/// Units of the hidden price in one tick.
-pub(super) const SUBTICKS: i64 = 1_024;
 
 /// An instrument with a hidden price, from which the crowd takes its prices.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@ use tickpath_types::{
 };
 
 use super::*;
+use crate::schedule::{Burst, Spacing};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 

@@ -9,10 +9,10 @@ use tickpath_nasdaq::itch50::{
 use tickpath_nasdaq::wire::Alpha;
 use tickpath_types::{MatchId, Nanos, Price};
 
-use super::flow::qty;
+use super::message::{Buffer, NO_TRACKING, put, wire_price};
 use super::resting::locate;
 use super::symbol::{Security, TICK};
-use super::{Buffer, NO_TRACKING, put};
+use super::weights::qty;
 use crate::draw::Draw;
 
 /// Messages about each security before the day: directory, trading action, Reg SHO ...
@@ -39,6 +39,11 @@ const NO_CROSS_ONE_IN: u64 = 4;
 const CROSS_QTY_FACTOR: u64 = 64;
 /// The clearing prices that imbalances name lie within this part of the reference price.
 const NEAR_PRICES_PER_REFERENCE: u64 = 32;
+
+/// Messages that are not order flow: before system hours, at the opening and the close, and at the end.
+pub(super) const fn announcements(securities: u64) -> u64 {
+    prologue_len(securities) + 2 * (1 + securities) + 2
+}
 
 /// The messages before system hours.
 pub(super) const fn prologue_len(securities: u64) -> u64 {
@@ -219,10 +224,4 @@ fn variation(near: Price, reference: Price) -> PriceVariation {
         2 => PriceVariation::FROM_2,
         _ => PriceVariation::FROM_3,
     }
-}
-
-/// A price as ITCH carries it.
-#[inline]
-pub(super) fn wire_price(price: Price) -> u32 {
-    u32::try_from(price.0).expect("prices lie between a cent and a few thousand dollars")
 }

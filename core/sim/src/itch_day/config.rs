@@ -1,6 +1,6 @@
 //! What a synthetic day is to be.
 
-use super::announcements;
+use super::announce::announcements;
 
 /// A day has so many messages for each live order at least: fewer could not fill the books and empty them.
 const MESSAGES_PER_LIVE_MIN: u64 = 8;

@@ -7,12 +7,12 @@ use tickpath_nasdaq::itch50::{
 };
 use tickpath_types::{MatchId, Nanos, OrderId, Price, Qty, Side};
 
-use super::announce::{imbalance, mpid, wire_price};
+use super::announce::{imbalance, mpid};
+use super::message::{Buffer, NO_TRACKING, put, wire_price};
 use super::resting::{Resting, locate};
 use super::schedule::{CLUSTER_LEN_MEAN, Schedule, Session, SessionLens, Slot};
 use super::symbol::{Securities, TICK};
-use super::weights::{power_law, upper_below};
-use super::{Buffer, NO_TRACKING, put};
+use super::weights::{power_law, qty, upper_below};
 use crate::draw::Draw;
 
 /// Shares of the messages in hundred-thousandths. What is left of [`MIX_TOTAL`] adds and deletes; the
@@ -458,16 +458,4 @@ impl Flow {
 /// The most orders that may rest: the target, a tenth more, and what small targets may be exceeded by.
 fn orders_max(securities: u16, live: u32) -> u32 {
     live + live / 10 + 8 * u32::from(securities)
-}
-
-/// A quantity of shares: half are round lots of 100, the others more lots, odd lots, or many.
-#[inline]
-pub(super) fn qty(draw: &mut Draw) -> u64 {
-    let choice = draw.next();
-    match choice & 0xf {
-        0..8 => 100,
-        8..12 => 100 * (1 + upper_below(choice, 10)),
-        12..15 => 1 + upper_below(choice, 99),
-        _ => 100 * (10 + (power_law(draw, 10) % 1_000)),
-    }
 }

@@ -3,6 +3,7 @@
 mod announce;
 mod config;
 mod flow;
+mod message;
 mod resting;
 mod schedule;
 mod symbol;
@@ -10,17 +11,10 @@ mod weights;
 
 use tickpath_nasdaq::itch50::{CrossType, EventCode, MESSAGE_LEN_MAX};
 use tickpath_types::{Nanos, Price};
-use zerocopy::byteorder::big_endian::U16;
-use zerocopy::{Immutable, IntoBytes};
 
 pub use config::{ItchDayConfig, ItchDayError};
 use flow::Flow;
-
-/// Room for one message of any type.
-type Buffer = [u8; MESSAGE_LEN_MAX];
-
-/// The tracking number means something inside Nasdaq only.
-const NO_TRACKING: U16 = U16::ZERO;
+use message::Buffer;
 
 const START_OF_MARKET_HOURS: Nanos = Nanos::from_secs(9 * 3_600 + 30 * 60);
 const END_OF_MARKET_HOURS: Nanos = Nanos::from_secs(16 * 3_600);
@@ -231,19 +225,6 @@ impl ItchDay {
         let Flow { securities, draw, .. } = &mut self.flow;
         announce::cross(security, &securities.list[security], cross_type, match_id, ts, draw, out)
     }
-}
-
-/// Messages that are not order flow: before system hours, at the opening and the close, and at the end.
-const fn announcements(securities: u64) -> u64 {
-    announce::prologue_len(securities) + 2 * (1 + securities) + 2
-}
-
-/// Writes a message at the start of `out`.
-#[inline]
-fn put<M: IntoBytes + Immutable>(out: &mut Buffer, message: &M) -> usize {
-    let bytes = message.as_bytes();
-    out[..bytes.len()].copy_from_slice(bytes);
-    bytes.len()
 }
 
 #[cfg(test)]

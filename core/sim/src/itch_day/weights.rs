@@ -65,6 +65,18 @@ pub(super) fn power_law(draw: &mut Draw, scale: u64) -> u64 {
     (scale << 32) / uniform - scale
 }
 
+/// A quantity of shares: half are round lots of 100, the others more lots, odd lots, or many.
+#[inline]
+pub(super) fn qty(draw: &mut Draw) -> u64 {
+    let choice = draw.next();
+    match choice & 0xf {
+        0..8 => 100,
+        8..12 => 100 * (1 + upper_below(choice, 10)),
+        12..15 => 1 + upper_below(choice, 99),
+        _ => 100 * (10 + (power_law(draw, 10) % 1_000)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,11 @@
 //! Datagrams, to groups and to single sockets.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
 use tickpath_types::Nanos;
 
-use super::{Address, AddressInUse, DatagramFaults, HostId, Network, Socket, SocketId, UNICAST};
-use std::cmp::Reverse;
+use super::socket::{AddressInUse, HostId, Inbox, Socket, SocketId};
+use super::{Address, DatagramFaults, Network, UNICAST};
 
 /// Bytes that a socket keeps of what nobody has read yet; further datagrams are dropped.
 pub(super) const INBOX_BYTES_MAX: usize = 256 << 10;
@@ -19,19 +19,6 @@ pub struct Datagram {
     pub from: Address,
     /// The bytes.
     pub bytes: Vec<u8>,
-}
-
-/// A socket for datagrams.
-#[derive(Debug)]
-pub(super) struct Inbox {
-    pub(super) host: HostId,
-    address: Address,
-    is_group: bool,
-    /// By time of arrival and order of sending.
-    waiting: BTreeMap<(Nanos, u64), (Address, Vec<u8>)>,
-    bytes: usize,
-    next_order: u64,
-    dropped: u32,
 }
 
 impl Network {
@@ -146,11 +133,5 @@ impl Network {
         inbox.waiting.insert((at, inbox.next_order), (from, bytes.to_vec()));
         inbox.next_order += 1;
         self.arrivals.push(Reverse(at));
-    }
-}
-
-impl Inbox {
-    fn new(host: HostId, address: Address, is_group: bool) -> Inbox {
-        Inbox { host, address, is_group, waiting: BTreeMap::new(), bytes: 0, next_order: 0, dropped: 0 }
     }
 }

@@ -6,6 +6,7 @@
 mod address;
 mod datagrams;
 mod faults;
+mod socket;
 mod streams;
 
 use std::cmp::Reverse;
@@ -16,18 +17,10 @@ use tickpath_types::Nanos;
 use crate::draw::Draw;
 pub use address::Address;
 pub use datagrams::Datagram;
-use datagrams::Inbox;
 pub use faults::{DatagramFaults, NetworkCounters, StreamFaults};
-use streams::{End, Listener};
-pub use streams::{Gone, StreamError, StreamRead};
-
-/// A machine with a clock of its own, on which one process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostId(pub u16);
-
-/// A socket of a host; no number is given twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SocketId(pub u32);
+use socket::Socket;
+pub use socket::{AddressInUse, Gone, HostId, SocketId};
+pub use streams::{StreamError, StreamRead};
 
 /// How a host's process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +30,6 @@ pub enum Death {
     /// The host: nobody is told, until it is back and does not know the connections any more.
     Power,
 }
-
-/// An address cannot be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("address {0} is in use: take another, or close what has it")]
-pub struct AddressInUse(pub Address);
 
 /// What a [watched](Network::watch_streams_of) host's connections came to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,13 +80,6 @@ pub struct Network {
     /// Ends of watched hosts that will be seen to be gone.
     going: Vec<(Nanos, SocketId)>,
     notes: Vec<StreamNote>,
-}
-
-#[derive(Debug)]
-enum Socket {
-    Listener(Listener),
-    End(End),
-    Inbox(Inbox),
 }
 
 /// The place of the faults of datagrams that go to no group.
@@ -267,16 +248,6 @@ impl Network {
         let steps = self.clocks.get(&host).map_or(&[][..], Vec::as_slice);
         let ahead = steps.iter().rev().find(|(from, _)| *from <= at).map_or(0, |(_, ahead)| *ahead);
         at.0.saturating_add_signed(ahead)
-    }
-}
-
-impl Socket {
-    fn host(&self) -> HostId {
-        match self {
-            Socket::Listener(listener) => listener.host,
-            Socket::End(end) => end.host,
-            Socket::Inbox(inbox) => inbox.host,
-        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use tickpath_types::Nanos;
 
-use super::{Address, AddressInUse, HostId, Network, Socket, SocketId, StreamNote, StreamNoteKind};
+use super::socket::{AddressInUse, End, Gone, HostId, Listener, Segment, Socket, SocketId};
+use super::{Address, Network, StreamNote, StreamNoteKind};
 
 /// Connections that wait to be accepted; further ones are refused.
 pub(super) const BACKLOG: usize = 128;
@@ -42,57 +43,6 @@ pub enum StreamRead {
     Empty,
     /// The other end sends no more.
     End,
-}
-
-/// Who ended a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// The other end, living or dying.
-    Peer,
-    /// The network.
-    Network,
-}
-
-/// A socket that listens.
-#[derive(Debug)]
-pub(super) struct Listener {
-    pub(super) host: HostId,
-    address: Address,
-    /// Connections that wait to be accepted, and from when on they do.
-    waiting: VecDeque<(Nanos, SocketId)>,
-}
-
-/// One end of a connection.
-#[derive(Debug)]
-pub(super) struct End {
-    pub(super) host: HostId,
-    peer: SocketId,
-    peer_host: HostId,
-    peer_address: Address,
-    /// When it stands, unless it is refused.
-    connected_at: Nanos,
-    /// When it is heard that it will not.
-    refused_at: Option<Nanos>,
-    /// What the other end sent.
-    incoming: VecDeque<Segment>,
-    incoming_len: usize,
-    /// When the last of it arrives.
-    latest: Nanos,
-    /// When the end of it arrives.
-    end_at: Option<Nanos>,
-    /// When a reset arrives, and who caused it.
-    reset_at: Option<(Nanos, Gone)>,
-    /// True once this end sends no more.
-    has_ended: bool,
-    /// True once this end has sent something that nobody was there to take.
-    is_unanswered: bool,
-}
-
-#[derive(Debug)]
-struct Segment {
-    at: Nanos,
-    bytes: Vec<u8>,
-    read: usize,
 }
 
 impl Network {
@@ -474,66 +424,5 @@ impl Network {
         {
             self.notes.push(StreamNote { at, peer: end.peer, kind: StreamNoteKind::Gone });
         }
-    }
-}
-
-impl End {
-    fn new(
-        host: HostId,
-        peer: SocketId,
-        peer_host: HostId,
-        peer_address: Address,
-        connected_at: Nanos,
-    ) -> End {
-        End {
-            host,
-            peer,
-            peer_host,
-            peer_address,
-            connected_at,
-            refused_at: None,
-            incoming: VecDeque::new(),
-            incoming_len: 0,
-            latest: Nanos::ZERO,
-            end_at: None,
-            reset_at: None,
-            has_ended: false,
-            is_unanswered: false,
-        }
-    }
-
-    fn is_reset(&self, now: Nanos) -> bool {
-        self.reset_at.is_some_and(|(at, _)| at <= now)
-    }
-
-    fn is_readable(&self, now: Nanos) -> bool {
-        self.incoming.front().is_some_and(|segment| segment.at <= now)
-            || self.end_at.is_some_and(|at| at <= now)
-            || self.is_reset(now)
-    }
-
-    /// Bytes that can be read now.
-    fn arrived(&self, now: Nanos) -> usize {
-        let segments = self.incoming.iter().take_while(|segment| segment.at <= now);
-        segments.map(|segment| segment.bytes.len() - segment.read).sum()
-    }
-
-    /// Takes bytes that have arrived; when the last of them did.
-    fn take(&mut self, out: &mut [u8]) -> Nanos {
-        let mut filled = 0;
-        let mut at = Nanos::ZERO;
-        self.incoming_len -= out.len();
-        while filled < out.len() {
-            let Some(segment) = self.incoming.front_mut() else { break };
-            let count = (segment.bytes.len() - segment.read).min(out.len() - filled);
-            out[filled..filled + count].copy_from_slice(&segment.bytes[segment.read..segment.read + count]);
-            filled += count;
-            at = segment.at;
-            segment.read += count;
-            if segment.read == segment.bytes.len() {
-                self.incoming.pop_front();
-            }
-        }
-        at
     }
 }

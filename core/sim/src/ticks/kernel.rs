@@ -8,8 +8,7 @@ use std::ops::Range;
 use super::config::Step;
 use super::normal::normals;
 use super::streams::{STREAMS, Streams};
-use super::tile::{Lanes, Tile};
-use super::{LANES, Words};
+use super::tile::{LANES, Lanes, Tile};
 use tickpath_lockfree::vectors::Work;
 
 /// Added to a number below 2^51 it leaves the nearest integer in the lowest bits; ties go to the even one.
@@ -56,6 +55,10 @@ impl Walk {
         }
     }
 }
+
+/// The words of a batch's ticks, each for all ticks: bid, ask, price of the latest trade, volume, the quantities of bid and
+/// ask, and the latest quantity with symbol and kind.
+pub(super) type Words = [[u64; LANES]; 6];
 
 /// The lanes at work, and the words of the ticks that come out.
 #[derive(Clone, Debug)]

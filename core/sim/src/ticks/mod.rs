@@ -17,12 +17,10 @@ use tickpath_lockfree::vectors::Width;
 use tickpath_types::{Nanos, Price};
 
 pub use config::{MarketMood, TickConfigError, TickGeneratorConfig, TickSymbol, tick_symbol_name};
-use kernel::{Batch, Walk};
+use kernel::{Batch, Walk, Words};
 use streams::Streams;
+pub use tile::LANES;
 use tile::Tile;
-
-/// Ticks of a batch at most.
-pub const LANES: usize = 128;
 
 /// What a tick is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,10 +156,6 @@ pub struct TickStamps {
     /// Time from one tick to the next.
     pub interval: Nanos,
 }
-
-/// The words of a batch's ticks, each for all ticks: bid, ask, price of the latest trade, volume, the quantities of bid and
-/// ask, and the latest quantity with symbol and kind.
-type Words = [[u64; LANES]; 6];
 
 /// The ticks of a batch. They lie field by field, as vectors make them; each is put together when it is looked at.
 #[derive(Clone, Copy)]

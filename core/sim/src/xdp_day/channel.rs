@@ -3,7 +3,8 @@
 use tickpath_nyse::{DeliveryFlag, PACKET_LEN_MAX, PacketBuilder, PushError, SendTime, SourceTimeReference};
 use zerocopy::{Immutable, IntoBytes};
 
-use super::{NANOS_PER_SECOND, XdpPacket, round_down};
+use super::clock::{NANOS_PER_SECOND, round_down};
+use super::packet::XdpPacket;
 
 /// A channel says that it is alive after so long without a packet.
 const HEARTBEAT_NS: u64 = NANOS_PER_SECOND;

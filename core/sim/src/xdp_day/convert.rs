@@ -14,10 +14,17 @@ use tickpath_nyse::{
 };
 use tickpath_types::{Nanos, OrderId, Price, Qty, Symbol};
 
-use super::{
-    MARKET_ID, MIDNIGHT_SECS, NANOS_PER_SECOND, PRODUCT_ID, XdpDayCounters, XdpPacket, channel::Channel,
-    round_down, symbol_index,
-};
+use super::channel::Channel;
+use super::clock::{MIDNIGHT_SECS, NANOS_PER_SECOND, round_down};
+use super::counters::XdpDayCounters;
+use super::packet::XdpPacket;
+
+/// The market, and its product: NYSE's Integrated Feed.
+const MARKET_ID: u16 = 1;
+const PRODUCT_ID: u8 = 11;
+/// Symbol indexes are the market's own, for all days: they do not begin at 1 and have gaps.
+const SYMBOL_INDEX_FIRST: u32 = 1_003;
+const SYMBOL_INDEX_STEP: u32 = 7;
 
 /// One replacement with another price in so many is told as a modification of the same order.
 const MODIFIED_ONE_IN: u64 = 4;
@@ -32,6 +39,11 @@ const LOT: u32 = 100;
 /// Since midnight: where the core session begins and ends.
 const CORE_START: Nanos = Nanos::from_secs(9 * 3_600 + 30 * 60);
 const CORE_END: Nanos = Nanos::from_secs(16 * 3_600);
+
+/// The venue's index of a security.
+const fn symbol_index(security: usize) -> u32 {
+    SYMBOL_INDEX_FIRST + SYMBOL_INDEX_STEP * security as u32
+}
 
 /// An order that rests, by its ITCH reference.
 #[derive(Clone, Copy, Debug)]

@@ -2,122 +2,26 @@
 
 mod capture;
 mod channel;
+mod clock;
 mod config;
 mod convert;
+mod counters;
+mod packet;
 
 use std::collections::VecDeque;
 
 use tickpath_nasdaq::itch50::{self, MESSAGE_LEN_MAX};
-use tickpath_nyse::PACKET_LEN_MAX;
 
 use crate::{ItchDay, LossModel};
 pub use capture::{append_record, pcap_header, xdp_group};
+use clock::{MIDNIGHT_SECS, NANOS_PER_SECOND, round_down};
 pub use config::{XdpDayConfig, XdpDayError};
 use convert::{Convert, Converter};
+pub use counters::XdpDayCounters;
+pub use packet::XdpPacket;
 
-const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Midnight in New York at the beginning of 20 November 2026, in seconds since the Unix epoch.
-const MIDNIGHT_SECS: u64 = 1_795_150_800;
-/// The venue's clock counts in steps of so many nanoseconds.
-const CLOCK_STEP_NS: u64 = 256;
 /// How much later a packet arrives by line B than by line A.
 const LINE_B_LATER_NS: u64 = 14_000;
-/// The market, and its product: NYSE's Integrated Feed.
-const MARKET_ID: u16 = 1;
-const PRODUCT_ID: u8 = 11;
-/// Symbol indexes are the market's own, for all days: they do not begin at 1 and have gaps.
-const SYMBOL_INDEX_FIRST: u32 = 1_003;
-const SYMBOL_INDEX_STEP: u32 = 7;
-
-/// The venue's index of a security.
-const fn symbol_index(security: usize) -> u32 {
-    SYMBOL_INDEX_FIRST + SYMBOL_INDEX_STEP * security as u32
-}
-
-/// A time at the resolution of the venue's clock.
-const fn round_down(ns: u64) -> u64 {
-    ns - ns % CLOCK_STEP_NS
-}
-
-/// One packet of the day as it arrives.
-#[derive(Clone, Copy)]
-pub struct XdpPacket {
-    /// When, in nanoseconds since the Unix epoch.
-    pub ts_ns: u64,
-    /// The channel, from 1.
-    pub channel: u8,
-    /// The line, 0 for A and 1 for B.
-    pub line: u8,
-    /// Number of its first message.
-    pub sequence: u32,
-    /// How many messages it has.
-    pub message_count: u8,
-    len: u16,
-    bytes: [u8; PACKET_LEN_MAX],
-}
-
-impl XdpPacket {
-    fn new(ts_ns: u64, channel: u8, sequence: u32, message_count: u8, packet: &[u8]) -> XdpPacket {
-        let mut bytes = [0; PACKET_LEN_MAX];
-        bytes[..packet.len()].copy_from_slice(packet);
-        XdpPacket { ts_ns, channel, line: 0, sequence, message_count, len: packet.len() as u16, bytes }
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-}
-
-impl std::fmt::Debug for XdpPacket {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let XdpPacket { ts_ns, channel, line, sequence, message_count, .. } = self;
-        write!(f, "{ts_ns} channel {channel} line {line}: {message_count} messages from {sequence}")
-    }
-}
-
-/// What a day holds so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XdpDayCounters {
-    /// Messages, each once, whatever lines it was sent on.
-    pub messages: u64,
-    /// Packets that arrived, on all lines.
-    pub packets: u64,
-    /// Packets that were lost on their way.
-    pub lost: u64,
-    /// Bytes of the packets that arrived.
-    pub bytes: u64,
-    /// Packets with messages that were sent on line A, lost or not.
-    pub filled: u64,
-    by_type: [u64; 256],
-}
-
-impl Default for XdpDayCounters {
-    fn default() -> XdpDayCounters {
-        XdpDayCounters { messages: 0, packets: 0, lost: 0, bytes: 0, filled: 0, by_type: [0; 256] }
-    }
-}
-
-impl XdpDayCounters {
-    /// Messages of a type.
-    #[must_use]
-    pub fn of_type(&self, message_type: u16) -> u64 {
-        self.by_type.get(usize::from(message_type)).copied().unwrap_or(0)
-    }
-
-    /// The types that came, with their messages, in the order of their numbers.
-    pub fn by_type(&self) -> impl Iterator<Item = (u16, u64)> {
-        (0..).zip(self.by_type).filter(|(_, count)| *count > 0)
-    }
-
-    /// Notes a message, and the time reference before it if they were two.
-    fn note(&mut self, message_type: u16, count: u64) {
-        self.messages += count;
-        self.by_type[usize::from(message_type)] += 1;
-        self.by_type[usize::from(tickpath_nyse::SourceTimeReference::TYPE)] += count - 1;
-    }
-}
 
 /// Makes the packets of one synthetic day, in the order of their arrival; a seed gives the same bytes on every machine.
 ///

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use tickpath_nyse::{DeliveryFlag, HEADER_LEN, Message, Packet, SendTime};
+use tickpath_nyse::{DeliveryFlag, HEADER_LEN, Message, PACKET_LEN_MAX, Packet, SendTime};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;

@@ -1,0 +1,26 @@
+//! Writing one ITCH message.
+
+use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
+use tickpath_types::Price;
+use zerocopy::byteorder::big_endian::U16;
+use zerocopy::{Immutable, IntoBytes};
+
+/// Room for one message of any type.
+pub(super) type Buffer = [u8; MESSAGE_LEN_MAX];
+
+/// The tracking number means something inside Nasdaq only.
+pub(super) const NO_TRACKING: U16 = U16::ZERO;
+
+/// Writes a message at the start of `out`.
+#[inline]
+pub(super) fn put<M: IntoBytes + Immutable>(out: &mut Buffer, message: &M) -> usize {
+    let bytes = message.as_bytes();
+    out[..bytes.len()].copy_from_slice(bytes);
+    bytes.len()
+}
+
+/// A price as ITCH carries it.
+#[inline]
+pub(super) fn wire_price(price: Price) -> u32 {
+    u32::try_from(price.0).expect("prices lie between a cent and a few thousand dollars")
+}

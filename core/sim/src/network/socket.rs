@@ -1,0 +1,168 @@
+//! Sockets: listeners, ends of connections, and inboxes of datagrams.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tickpath_types::Nanos;
+
+use super::address::Address;
+
+/// A machine with its own clock, on which one process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub u16);
+
+/// A socket of a host; no number is given twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketId(pub u32);
+
+/// An address is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("address {0} is in use: take another, or close what has it")]
+pub struct AddressInUse(pub Address);
+
+/// The side that ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// The other end, living or dying.
+    Peer,
+    /// The network.
+    Network,
+}
+
+#[derive(Debug)]
+pub(super) enum Socket {
+    Listener(Listener),
+    End(End),
+    Inbox(Inbox),
+}
+
+impl Socket {
+    pub(super) fn host(&self) -> HostId {
+        match self {
+            Socket::Listener(listener) => listener.host,
+            Socket::End(end) => end.host,
+            Socket::Inbox(inbox) => inbox.host,
+        }
+    }
+}
+
+/// A socket that listens.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) host: HostId,
+    pub(super) address: Address,
+    /// Connections that wait to be accepted, and from when on they do.
+    pub(super) waiting: VecDeque<(Nanos, SocketId)>,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) host: HostId,
+    pub(super) peer: SocketId,
+    pub(super) peer_host: HostId,
+    pub(super) peer_address: Address,
+    /// When it stands, unless it is refused.
+    pub(super) connected_at: Nanos,
+    /// When the refusal arrives.
+    pub(super) refused_at: Option<Nanos>,
+    /// Bytes from the other end.
+    pub(super) incoming: VecDeque<Segment>,
+    pub(super) incoming_len: usize,
+    /// When the last of it arrives.
+    pub(super) latest: Nanos,
+    /// When the end of it arrives.
+    pub(super) end_at: Option<Nanos>,
+    /// When a reset arrives, and who caused it.
+    pub(super) reset_at: Option<(Nanos, Gone)>,
+    /// True once this end sends no more.
+    pub(super) has_ended: bool,
+    /// True once this end has sent to an end that no longer exists.
+    pub(super) is_unanswered: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) at: Nanos,
+    pub(super) bytes: Vec<u8>,
+    pub(super) read: usize,
+}
+
+impl End {
+    pub(super) fn new(
+        host: HostId,
+        peer: SocketId,
+        peer_host: HostId,
+        peer_address: Address,
+        connected_at: Nanos,
+    ) -> End {
+        End {
+            host,
+            peer,
+            peer_host,
+            peer_address,
+            connected_at,
+            refused_at: None,
+            incoming: VecDeque::new(),
+            incoming_len: 0,
+            latest: Nanos::ZERO,
+            end_at: None,
+            reset_at: None,
+            has_ended: false,
+            is_unanswered: false,
+        }
+    }
+
+    pub(super) fn is_reset(&self, now: Nanos) -> bool {
+        self.reset_at.is_some_and(|(at, _)| at <= now)
+    }
+
+    pub(super) fn is_readable(&self, now: Nanos) -> bool {
+        self.incoming.front().is_some_and(|segment| segment.at <= now)
+            || self.end_at.is_some_and(|at| at <= now)
+            || self.is_reset(now)
+    }
+
+    /// Bytes that can be read now.
+    pub(super) fn arrived(&self, now: Nanos) -> usize {
+        let segments = self.incoming.iter().take_while(|segment| segment.at <= now);
+        segments.map(|segment| segment.bytes.len() - segment.read).sum()
+    }
+
+    /// Takes bytes that have arrived; when the last of them did.
+    pub(super) fn take(&mut self, out: &mut [u8]) -> Nanos {
+        let mut filled = 0;
+        let mut at = Nanos::ZERO;
+        self.incoming_len -= out.len();
+        while filled < out.len() {
+            let Some(segment) = self.incoming.front_mut() else { break };
+            let count = (segment.bytes.len() - segment.read).min(out.len() - filled);
+            out[filled..filled + count].copy_from_slice(&segment.bytes[segment.read..segment.read + count]);
+            filled += count;
+            at = segment.at;
+            segment.read += count;
+            if segment.read == segment.bytes.len() {
+                self.incoming.pop_front();
+            }
+        }
+        at
+    }
+}
+
+/// A socket for datagrams.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    pub(super) host: HostId,
+    pub(super) address: Address,
+    pub(super) is_group: bool,
+    /// By time of arrival and order of sending.
+    pub(super) waiting: BTreeMap<(Nanos, u64), (Address, Vec<u8>)>,
+    pub(super) bytes: usize,
+    pub(super) next_order: u64,
+    pub(super) dropped: u32,
+}
+
+impl Inbox {
+    pub(super) fn new(host: HostId, address: Address, is_group: bool) -> Inbox {
+        Inbox { host, address, is_group, waiting: BTreeMap::new(), bytes: 0, next_order: 0, dropped: 0 }
+    }
+}
