@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::load::absolute;
+use crate::paths::absolute;
 
 /// A configuration that cannot be used, said in one line with what to do.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,24 +50,6 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
     })
 }
 
-/// Where a path leads that stands in the file `config`: a relative one begins at that file's folder.
-#[must_use]
-pub fn beside(config: &Path, named: &Path) -> PathBuf {
-    config.parent().unwrap_or(Path::new("")).join(named)
-}
-
-/// The folder that holds a file: `.` for a bare name, which [`Path::parent`] gives an empty path for that cannot be opened.
-#[must_use]
-pub fn folder_of(file: &Path) -> &Path {
-    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// A path as it reads from any folder; as it is where the current folder is not known.
-#[must_use]
-pub fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
 /// Writes a configuration as [`parse`] reads it.
 ///
 /// # Panics
@@ -81,13 +63,6 @@ pub fn to_toml<T: Serialize>(config: &T) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_folder_of_every_file_can_be_opened() {
-        for (file, folder) in [("deribit.toml", "."), ("./a", "."), ("a/b", "a"), ("/a", "/")] {
-            assert_eq!(folder_of(Path::new(file)), Path::new(folder));
-        }
-    }
-
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Sample {
@@ -100,19 +75,6 @@ mod tests {
         let error = parse::<Sample>("demo.toml", "rate = 1\nrats = 2\n").unwrap_err().to_string();
         assert!(error.starts_with("demo.toml:2: unknown field `rats`"), "{error}");
         assert_eq!(error.lines().count(), 1);
-    }
-
-    #[test]
-    fn a_path_begins_at_the_file_that_names_it() {
-        for (config, named, leads_to) in [
-            ("configs/x.toml", "logs", "configs/logs"),
-            ("configs/x.toml", "../logs", "configs/../logs"),
-            ("x.toml", "logs", "logs"),
-            ("/etc/x.toml", "logs", "/etc/logs"),
-            ("/etc/x.toml", "/var/logs", "/var/logs"),
-        ] {
-            assert_eq!(beside(Path::new(config), Path::new(named)), Path::new(leads_to));
-        }
     }
 
     #[test]

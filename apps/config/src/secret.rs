@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ConfigError;
-use crate::load::{absolute, beside, read_text};
+use crate::load::read_text;
+use crate::paths::{absolute, beside};
 
 /// The password of a venue's test users: public, and good only for a venue on the loopback interface.
 pub const TEST_PASSWORD: &str = "test";
