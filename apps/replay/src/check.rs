@@ -3,7 +3,8 @@
 use tickpath_book::{BooksById, Indexed, PlainBooks};
 use tickpath_types::{InstrumentId, Side};
 
-use crate::apply::{ApplyMessages, Updates};
+use crate::protocol::RecordedProtocol;
+use crate::updates::Updates;
 
 /// Symbols of instruments by their id in the books.
 pub(crate) type Names<'a> = dyn Fn(u16) -> String + 'a;
@@ -25,21 +26,21 @@ pub struct TwinReport {
 ///
 /// After each message the updates of both are compared; after every so many messages, and at the end, the
 /// digests of all books. Once they differ the twin is given up: only the first difference tells anything.
-pub(crate) struct Twin<P> {
-    plain: P,
+pub(crate) struct Twin<P: RecordedProtocol> {
+    plain: P::Books<Indexed<PlainBooks>>,
     updates: Updates,
     next_at: u64,
     report: TwinReport,
 }
 
-impl<P> Twin<P> {
-    pub(crate) fn new(plain: P, every: u64) -> Twin<P> {
+impl<P: RecordedProtocol> Twin<P> {
+    pub(crate) fn new(plain: P::Books<Indexed<PlainBooks>>, every: u64) -> Twin<P> {
         let report = TwinReport { every, ..TwinReport::default() };
         Twin { plain, updates: Updates::default(), next_at: every, report }
     }
 
     /// Does to the twin's books what was done to the others beside messages.
-    pub(crate) fn also(&mut self, change: impl FnOnce(&mut P)) {
+    pub(crate) fn also(&mut self, change: impl FnOnce(&mut P::Books<Indexed<PlainBooks>>)) {
         change(&mut self.plain);
     }
 
@@ -49,22 +50,20 @@ impl<P> Twin<P> {
     }
 
     /// Applies the messages that were just applied to the books, and compares.
-    pub(crate) fn follow<M>(
+    pub(crate) fn follow(
         &mut self,
         first: u64,
-        messages: &[M],
+        messages: &[P::Message<'_>],
         updates: &Updates,
         books: &impl BooksById,
         names: &Names,
         place: impl Fn(usize) -> String,
-    ) where
-        P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
-    {
+    ) {
         if self.report.difference.is_some() || messages.is_empty() {
             return;
         }
         self.updates.start(messages.len());
-        self.plain.apply(first, messages, &mut self.updates);
+        P::apply(&mut self.plain, first, messages, &mut self.updates);
         if self.updates.list != updates.list {
             self.report.difference = Some(self.first_update_difference(first, updates, names, place));
             return;
@@ -77,21 +76,15 @@ impl<P> Twin<P> {
     }
 
     /// Compares a last time.
-    pub(crate) fn finish<M>(mut self, books: &impl BooksById, names: &Names) -> TwinReport
-    where
-        P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
-    {
+    pub(crate) fn finish(mut self, books: &impl BooksById, names: &Names) -> TwinReport {
         if self.report.difference.is_none() {
             self.compare(books, names, "the last message");
         }
         self.report
     }
 
-    fn compare<M>(&mut self, books: &impl BooksById, names: &Names, when: &str)
-    where
-        P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
-    {
-        let plain = self.plain.books();
+    fn compare(&mut self, books: &impl BooksById, names: &Names, when: &str) {
+        let plain = P::orders(&self.plain);
         self.report.comparisons += 1;
         self.report.state_hash = books.state_hash();
         if self.report.state_hash != plain.state_hash() {
@@ -159,13 +152,17 @@ mod tests {
     use tickpath_types::{Price, Qty};
 
     use super::*;
-    use crate::event_books::EventBooks;
-    use crate::itch::INFO;
+    use crate::protocol::ORDER_BY_ORDER;
+    use crate::protocols::event_books::EventBooks;
+    use crate::protocols::events::Events;
+    use crate::protocols::lobster::Lobster;
+
+    type Tested = Events<Lobster>;
 
     const LIMITS: BookLimits = BookLimits::new(InstrumentId(3), 100);
 
     fn books<B: BooksById>() -> EventBooks<B> {
-        EventBooks::new(B::new(LIMITS), INFO)
+        EventBooks::new(B::new(LIMITS), ORDER_BY_ORDER)
     }
 
     fn add(order_id: u64, price: i64, qty: u64) -> RecordedEvent {
@@ -177,15 +174,15 @@ mod tests {
     /// Feeds `ours` to the books and `theirs` to the twin, one message at a time.
     fn check(ours: &[RecordedEvent], theirs: &[RecordedEvent], every: u64) -> TwinReport {
         let mut fast = books::<Indexed<FastBooks>>();
-        let mut twin = Twin::new(books::<Indexed<PlainBooks>>(), every);
+        let mut twin = Twin::<Tested>::new(books::<Indexed<PlainBooks>>(), every);
         let names = |_| "ABC".to_owned();
         for (number, (our, their)) in (1..).zip(ours.iter().zip(theirs)) {
             let mut updates = Updates::default();
-            fast.apply(number, std::slice::from_ref(our), &mut updates);
+            Tested::apply(&mut fast, number, std::slice::from_ref(our), &mut updates);
             let place = |_| format!("byte {}", number * 10);
             twin.follow(number, std::slice::from_ref(their), &updates, fast.books(), &names, place);
         }
-        twin.finish::<RecordedEvent>(fast.books(), &names)
+        twin.finish(fast.books(), &names)
     }
 
     #[test]
@@ -210,17 +207,17 @@ mod tests {
         let mut ours = vec![add(1, 100, 5), add(2, 90, 5), add(3, 90, 5)];
         let mut fast = books::<Indexed<FastBooks>>();
         let mut updates = Updates::default();
-        fast.apply(1, &ours, &mut updates);
+        Tested::apply(&mut fast, 1, &ours, &mut updates);
         ours.swap(1, 2);
         let mut plain = books::<Indexed<PlainBooks>>();
-        plain.apply(1, &ours, &mut Updates::default());
-        let twin = Twin { next_at: 3, ..Twin::new(plain, 3) };
+        Tested::apply(&mut plain, 1, &ours, &mut Updates::default());
+        let twin = Twin { next_at: 3, ..Twin::<Tested>::new(plain, 3) };
         let names = |_| "ABC".to_owned();
-        let words = twin.finish::<RecordedEvent>(fast.books(), &names).difference.unwrap();
+        let words = twin.finish(fast.books(), &names).difference.unwrap();
         assert!(words.contains("ABC, buy order 2:"), "{words}");
         let mut more = books::<Indexed<PlainBooks>>();
-        more.apply(1, &[add(1, 100, 5), add(2, 90, 5), add(4, 80, 5)], &mut Updates::default());
-        let words = Twin::new(more, 3).finish::<RecordedEvent>(fast.books(), &names).difference.unwrap();
+        Tested::apply(&mut more, 1, &[add(1, 100, 5), add(2, 90, 5), add(4, 80, 5)], &mut Updates::default());
+        let words = Twin::<Tested>::new(more, 3).finish(fast.books(), &names).difference.unwrap();
         assert!(words.contains("ABC, buy level 2"), "{words}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use tickpath_book::{BooksById, Level};
 use tickpath_capture::PRICE_DECIMALS;
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
@@ -9,8 +10,7 @@ use tickpath_types::{InstrumentId, MarketUpdate, Price, ScaledPrice, Side, Updat
 
 use crate::moment::Calendar;
 use crate::options::Exports;
-use crate::run::Contents;
-use crate::tape::{Bbo, Seen, SeenTrade};
+use crate::seen::{Bbo, Seen, SeenTrade};
 
 /// The first column of a table of several files, ...
 const FILE: Column = Column::new("file", ColumnKind::Text);
@@ -91,6 +91,15 @@ pub(crate) struct Exporter {
     head: Head,
     /// Rows of the files before.
     before: ExportedRows,
+}
+
+/// The kinds of the files that a table is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contents {
+    /// One of them is a capture, which may have several recordings.
+    pub(crate) has_captures: bool,
+    /// The day of every file is known, so that all times are UTC.
+    pub(crate) is_dated: bool,
 }
 
 /// What the rows that come begin with.
@@ -367,7 +376,7 @@ impl OrderEvent {
 }
 
 /// Rows that were exported; `None` for a table that was not asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ExportedRows {
     /// Changes of best prices.
     pub bbo: Option<u64>,
@@ -382,24 +391,24 @@ pub struct ExportedRows {
 impl ExportedRows {
     /// Adds those of another part.
     pub(crate) fn add(&mut self, other: &ExportedRows) {
-        let sum = |mine: Option<u64>, theirs: Option<u64>| match (mine, theirs) {
+        *self = self.with(other, |mine, theirs| match (mine, theirs) {
             (None, None) => None,
             (mine, theirs) => Some(mine.unwrap_or(0) + theirs.unwrap_or(0)),
-        };
-        self.bbo = sum(self.bbo, other.bbo);
-        self.trades = sum(self.trades, other.trades);
-        self.depth = sum(self.depth, other.depth);
-        self.orders = sum(self.orders, other.orders);
+        });
     }
 
     /// Those since an earlier count.
     pub(crate) fn since(&self, before: &ExportedRows) -> ExportedRows {
-        let since = |all: Option<u64>, before: Option<u64>| all.map(|all| all - before.unwrap_or(0));
+        self.with(before, |all, before| all.map(|all| all - before.unwrap_or(0)))
+    }
+
+    /// Both counts of each table in one.
+    fn with(&self, other: &ExportedRows, both: fn(Option<u64>, Option<u64>) -> Option<u64>) -> ExportedRows {
         ExportedRows {
-            bbo: since(self.bbo, before.bbo),
-            trades: since(self.trades, before.trades),
-            depth: since(self.depth, before.depth),
-            orders: since(self.orders, before.orders),
+            bbo: both(self.bbo, other.bbo),
+            trades: both(self.trades, other.trades),
+            depth: both(self.depth, other.depth),
+            orders: both(self.orders, other.orders),
         }
     }
 }

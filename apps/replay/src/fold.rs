@@ -1,6 +1,7 @@
 //! Every field of every event in one number.
 
 use tickpath_capture::{EventKind, Level, RecordedEvent};
+use tickpath_nasdaq::itch50::Checksum;
 use tickpath_types::Side;
 
 /// Takes the events of a recording into a checksum, so that decoding alone can be timed and cannot be optimised
@@ -58,5 +59,21 @@ impl Fold {
             EventKind::Status(_) => self.fields(&[9]),
             EventKind::Ignored(_) => self.fields(&[10]),
         }
+    }
+}
+
+/// All fields of all messages in one number; of each recording only one of the two is in use.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Checksums {
+    /// Of messages of ITCH.
+    pub(crate) itch: Checksum,
+    /// Of all others.
+    pub(crate) fold: Fold,
+}
+
+impl Checksums {
+    /// The one that is in use: the other is 0.
+    pub(crate) fn value(&self) -> u64 {
+        self.itch.get() ^ self.fold.checksum
     }
 }

@@ -1,9 +1,10 @@
 //! Whether what a recording says holds together.
 
+use serde::Serialize;
 use tickpath_types::{SystemEventCode, TradingState};
 
 /// Something in a recording that contradicts it, or that no format allows: how often, and where first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How often.
     pub count: u64,
@@ -35,7 +36,7 @@ impl Finding {
 
 /// Messages after which the best bid of a book was at or above its best ask, each counted once by the state
 /// that the recording had published: that of the instrument where it does not trade, else that of the session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Crossed {
     /// Before the start of market hours.
     pub before_open: Finding,
@@ -106,7 +107,7 @@ impl Crossed {
 }
 
 /// Whether what a recording says holds together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Integrity {
     /// Changes of orders that were never added, or had gone.
     pub unknown_references: Finding,

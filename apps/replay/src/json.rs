@@ -1,20 +1,17 @@
-//! Reports as JSON, with field names that stay.
+//! Reports as JSON, with field names that stay: those of structures that derive `Serialize` as well.
 
 use std::net::SocketAddrV4;
 
 use serde_json::{Map, Value, json};
 use tickpath_book::Level;
-use tickpath_capture::{DbnDefinition, DbnSchema, Format};
+use tickpath_capture::{DbnDefinition, DbnSchema};
 use tickpath_types::{Price, ScaledPrice, Side};
 
-use crate::captures::CaptureReport;
+use crate::captures::{CaptureReport, ChannelReport};
 use crate::check::TwinReport;
 use crate::cost::{Cost, peak_rss_bytes};
-use crate::exports::ExportedRows;
-use crate::integrity::{Crossed, Finding, Integrity};
-use crate::lobster_rows::RowsReport;
-use crate::report::{CheckReport, FileReport, ReplayReport, SymbolBook, TypeCount};
-use crate::session::Ended;
+use crate::registry;
+use crate::report::{CheckReport, Ended, FileReport, ReplayReport, SymbolBook, TypeCount};
 use crate::statistics::SymbolStatistics;
 use crate::text::side_word;
 
@@ -55,12 +52,12 @@ impl ReplayReport {
             "books_ns_per_message": mean(|file| file.books),
             "peak_rss_bytes": peak_rss_bytes(),
             "seconds": self.files.iter().map(|file| file.elapsed.as_secs_f64()).sum::<f64>(),
-            "integrity": integrity(&self.integrity()),
+            "integrity": self.integrity(),
             "check": checks,
             "tops": self.files.iter().flat_map(FileReport::tops).collect::<Value>(),
             "symbol_count": self.files.iter().map(|file| file.symbol_count).sum::<usize>(),
             "absent_symbols": self.absent_symbols(),
-            "exported": exported(&self.exported()),
+            "exported": self.exported(),
         })
     }
 }
@@ -76,13 +73,7 @@ impl FileReport {
             .collect();
         json!({
             "file": self.path.display().to_string(),
-            "format": match self.format {
-                Format::Itch => "itch50",
-                Format::Dbn => "dbn",
-                Format::Lobster => "lobster",
-                Format::Pcap => "pcap",
-                Format::PcapNg => "pcapng",
-            },
+            "format": registry::file_format(self.format).json_name,
             "messages": self.messages,
             "messages_read": self.messages_read,
             "snapshot_messages": self.snapshot_messages,
@@ -98,7 +89,7 @@ impl FileReport {
             "checksum": format!("{:016x}", self.checksum),
             "peak_rss_bytes": self.peak_rss_bytes,
             "seconds": self.elapsed.as_secs_f64(),
-            "integrity": integrity(&self.integrity),
+            "integrity": self.integrity,
             "check": check(&self.check),
             "tops": self.tops(),
             "symbol_count": self.symbol_count,
@@ -109,7 +100,7 @@ impl FileReport {
                 Ended::Window => "window",
                 Ended::Stopped => "stopped",
             }),
-            "exported": exported(&self.exported),
+            "exported": self.exported,
             "trustworthy": self.is_trustworthy(),
             "reliability": self.reliability().name(),
             "is_end_seen": self.is_end_seen,
@@ -144,7 +135,6 @@ fn capture(capture: &CaptureReport) -> Value {
     let counts = |pairs: &[(&str, u64)]| -> Map<String, Value> {
         pairs.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect()
     };
-    let to = |(dst, count): &(SocketAddrV4, u64)| json!({ "to": dst.to_string(), "packets": count });
     json!({
         "recording": capture.name,
         "protocol": capture.protocol.name(),
@@ -153,36 +143,26 @@ fn capture(capture: &CaptureReport) -> Value {
         "frames_skipped": counts(&capture.frames.skipped()),
         "unknown_packets": capture.unknown.count,
         "unknown_destinations": capture.unknown.destinations.iter().map(to).collect::<Value>(),
-        "channels": capture.channels.iter().map(|channel| json!({
-            "name": channel.name,
-            "lines": channel.lines.iter().map(to).collect::<Value>(),
-            "packets": channel.packets,
-            "heartbeats": channel.heartbeats,
-            "messages": channel.messages,
-            "first_sequence": channel.first_sequence,
-            "duplicates": channel.duplicates,
-            "uncompared": channel.uncompared,
-            "before_first": channel.before_first,
-            "gaps_filled": channel.gaps_filled,
-            "gaps": channel.gaps,
-            "lost": channel.lost,
-            "restarts": channel.restarts,
-            "unnumbered": channel.unnumbered,
-            "malformed": channel.malformed,
-            "disagreements": channel.disagreements,
-            "jumped_back": channel.jumped_back,
-            "skipped": channel.skipped,
-            "healed": channel.healed,
-            "stream": channel.stream.map(|stream| json!({
-                "segments": stream.segments,
-                "retransmitted_bytes": stream.retransmitted_bytes,
-                "out_of_order": stream.out_of_order,
-                "holes": stream.holes,
-                "lost_bytes": stream.lost_bytes,
-                "restarts": stream.restarts,
-            })),
-        })).collect::<Value>(),
+        "channels": capture.channels.iter().map(channel).collect::<Value>(),
     })
+}
+
+fn channel(report: &ChannelReport) -> Value {
+    let mut channel = json!(report);
+    channel["lines"] = report.lines.iter().map(to).collect();
+    channel["stream"] = json!(report.stream.map(|stream| json!({
+        "segments": stream.segments,
+        "retransmitted_bytes": stream.retransmitted_bytes,
+        "out_of_order": stream.out_of_order,
+        "holes": stream.holes,
+        "lost_bytes": stream.lost_bytes,
+        "restarts": stream.restarts,
+    })));
+    channel
+}
+
+fn to((dst, count): &(SocketAddrV4, u64)) -> Value {
+    json!({ "to": dst.to_string(), "packets": count })
 }
 
 fn by_type(list: &[TypeCount]) -> Value {
@@ -194,51 +174,14 @@ fn by_type(list: &[TypeCount]) -> Value {
     Value::Object(map)
 }
 
-fn integrity(integrity: &Integrity) -> Value {
-    json!({
-        "unknown_references": finding(&integrity.unknown_references),
-        "beyond_quantity": finding(&integrity.beyond_quantity),
-        "duplicate_references": finding(&integrity.duplicate_references),
-        "refused": finding(&integrity.refused),
-        "unmapped": finding(&integrity.unmapped),
-        "symbol_gaps": finding(&integrity.symbol_gaps),
-        "crossed": crossed(&integrity.crossed),
-        "malformed": finding(&integrity.malformed),
-        "time_backwards": finding(&integrity.time_backwards),
-        "unreported": integrity.unreported,
-        "orders_left": integrity.orders_left,
-        "read_error": integrity.read_error,
-    })
-}
-
-fn exported(rows: &ExportedRows) -> Value {
-    json!({ "bbo": rows.bbo, "trades": rows.trades, "depth": rows.depth, "orders": rows.orders })
-}
-
-fn crossed(crossed: &Crossed) -> Value {
-    let mut map = Map::new();
-    for (_, name, found) in crossed.by_state() {
-        map.insert(name.to_owned(), finding(found));
-    }
-    map.insert("contradictory".to_owned(), finding(&crossed.contradictory));
-    Value::Object(map)
-}
-
-fn finding(finding: &Finding) -> Value {
-    json!({ "count": finding.count, "first": finding.first })
-}
-
 fn check(check: &CheckReport) -> Value {
     let twin = check.twin.as_ref().map(|TwinReport { every, comparisons, state_hash, difference }| {
         json!({ "every": every, "comparisons": comparisons, "state_hash": format!("{state_hash:016x}"), "difference": difference })
     });
-    let rows = check.rows.as_ref().map(|RowsReport { file, determined, undeterminable, different, first_difference }| {
-        json!({ "file": file, "determined": determined, "undeterminable": undeterminable, "different": different, "first_difference": first_difference })
-    });
-    match (&twin, &rows) {
+    match (&twin, &check.rows) {
         (None, None) => Value::Null,
         _ => {
-            json!({ "ok": check.differences().next().is_none(), "plain_twin": twin, "order_book_rows": rows })
+            json!({ "ok": check.differences().next().is_none(), "plain_twin": twin, "order_book_rows": check.rows })
         }
     }
 }

@@ -22,46 +22,51 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod apply;
+mod books;
 mod captures;
 mod check;
+mod conclude;
 mod cost;
-mod event_books;
-mod events;
+mod error;
 mod exports;
+mod file_format;
 mod fold;
 mod integrity;
-mod itch;
 mod json;
-mod levels;
-mod lobster_rows;
-mod message;
 mod moment;
 mod options;
+mod order_book_rows;
 mod pace;
+mod protocol;
+mod protocols;
+mod registry;
 mod report;
 mod run;
+mod seen;
 mod session;
 mod statistics;
 mod tape;
 mod text;
+mod updates;
 
 pub use tickpath_capture::table::{ConvertError, ConvertProgress, Converted, convert};
 pub use tickpath_config::{Date, ParseDateError, ParseZoneError, Zone};
 
-pub use captures::{CaptureReport, ChannelReport, ParseProtocolError, Protocol, UnknownPackets};
+pub use captures::{CaptureReport, ChannelReport, UnknownPackets};
 pub use check::TwinReport;
 pub use cost::Cost;
+pub use error::ReplayError;
 pub use exports::ExportedRows;
 pub use fold::Fold;
 pub use integrity::{Crossed, Finding, Integrity};
-pub use lobster_rows::RowsReport;
 pub use moment::{Calendar, Moment, ParseMomentError, RecordedTime};
 pub use options::{
-    CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, ORDERS_MAX_DEFAULT, ReplayOptions, SYMBOLS_SHOWN,
-    Speed,
+    CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, ORDERS_MAX_DEFAULT, Protocol, ReplayOptions,
+    SYMBOLS_SHOWN, Speed,
 };
-pub use report::{CheckReport, FileReport, Reliability, ReplayReport, SymbolBook, TypeCount};
-pub use run::{Progress, ReplayError, replay, replay_all};
-pub use session::Ended;
+pub use order_book_rows::RowsReport;
+pub use registry::ParseProtocolError;
+pub use report::{CheckReport, Ended, FileReport, Reliability, ReplayReport, SymbolBook, TypeCount};
+pub use run::{replay, replay_all};
+pub use session::Progress;
 pub use statistics::SymbolStatistics;

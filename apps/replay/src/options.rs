@@ -1,5 +1,6 @@
 //! What to replay, and how.
 
+use std::fmt;
 use std::path::PathBuf;
 
 pub use tickpath_config::Speed;
@@ -7,7 +8,6 @@ pub use tickpath_config::Speed;
 use tickpath_capture::TimeBase;
 use tickpath_config::{Date, Zone};
 
-use crate::captures::Protocol;
 use crate::moment::{Calendar, Moment};
 
 /// Messages between two comparisons with the plain twin, unless another number is asked for.
@@ -21,6 +21,30 @@ pub const SYMBOLS_SHOWN: usize = 5;
 /// Open orders that the books have room for, unless another number is asked for: a third more than the 1.5
 /// million of a very full day over all symbols. Each takes about 100 bytes.
 pub const ORDERS_MAX_DEFAULT: u32 = 2 << 20;
+
+/// A protocol of market data in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Protocol {
+    name: &'static str,
+}
+
+impl Protocol {
+    pub(crate) const fn named(name: &'static str) -> Protocol {
+        Protocol { name }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
 
 /// Files to export to; a name ends in `.csv` or `.parquet`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,22 +1,18 @@
 //! What a replay found.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use tickpath_book::{BooksById, Level};
+use tickpath_book::Level;
 use tickpath_capture::{DbnDefinition, DbnSchema, Depth, Format};
-use tickpath_types::{InstrumentId, Side};
 
 use crate::captures::CaptureReport;
 use crate::check::TwinReport;
-use crate::cost::{Cost, peak_rss_bytes};
+use crate::cost::Cost;
 use crate::exports::ExportedRows;
-use crate::integrity::{Integrity, Judgement};
-use crate::lobster_rows::RowsReport;
-use crate::message::{Source, Types};
+use crate::integrity::Integrity;
 use crate::moment::RecordedTime;
-use crate::options::SYMBOLS_SHOWN;
-use crate::session::{Ended, Session};
+use crate::order_book_rows::RowsReport;
 use crate::statistics::SymbolStatistics;
 
 /// How many messages of a type there were.
@@ -37,6 +33,17 @@ pub struct SymbolBook {
     pub symbol: String,
     /// The best levels of bids and asks.
     pub sides: [Vec<Level>; 2],
+}
+
+/// Why a pass ended before the end of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// At the number of messages that was asked for.
+    Limit,
+    /// At the end of the window.
+    Window,
+    /// Because it was told to.
+    Stopped,
 }
 
 /// What was compared with something else, when `--check` was given.
@@ -159,112 +166,6 @@ impl FileReport {
     pub fn is_trustworthy(&self) -> bool {
         self.contradictions.is_empty()
     }
-
-    pub(crate) fn of(
-        path: &Path,
-        source: Source<'_>,
-        session: &mut Session<'_>,
-        books: Option<&impl BooksById>,
-        twin: Option<TwinReport>,
-        rows: Option<RowsReport>,
-        judgement: Judgement,
-    ) -> FileReport {
-        let elapsed = session.elapsed();
-        let (options, tape) = (session.options, &mut session.tape);
-        tape.integrity.orders_left = books.map_or(0, |books| u64::from(books.order_count()));
-        let check = CheckReport { twin, rows };
-        let mut contradictions = tape.integrity.contradictions(judgement);
-        contradictions.extend(check.differences().map(str::to_owned));
-        let mut reservations: Vec<String> = tape.integrity.unjudged(judgement).into_iter().collect();
-        if let (Depth::Partial { levels }, true) = (source.info.depth, judgement.has_books) {
-            let levels =
-                levels.map_or("the best levels".to_owned(), |count| format!("the best {count} level(s)"));
-            reservations
-                .push(format!("the recording covers {levels} of each side: what rests below is missing"));
-        }
-        let part = session.ended.map(|ended| match ended {
-            Ended::Limit => "up to --limit",
-            Ended::Window => "up to --to",
-            Ended::Stopped => "up to where it was stopped",
-        });
-        reservations.extend(part.map(|part| format!("the recording was read {part}")));
-        if !judgement.has_books {
-            reservations.push("no books were built: nothing but the messages was judged".to_owned());
-        }
-
-        // Number 0 is the whole system; one whose symbol no message told is known by its number.
-        let seen = tape.instruments.iter().enumerate().skip(1);
-        let seen = seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0);
-        let mut shown: Vec<(u16, String, SymbolStatistics)> = seen
-            .clone()
-            .filter(|(_, known)| known.is_chosen)
-            .map(|(id, known)| (id as u16, tape.name(id as u16), known.statistics))
-            .collect();
-        shown.sort_by(|a, b| (b.2.messages, &a.1).cmp(&(a.2.messages, &b.1)));
-        let is_present =
-            |symbol: &&String| seen.clone().any(|(_, known)| known.symbol.as_ref() == Some(symbol));
-        let absent_symbols = options.symbols.iter().filter(|symbol| !is_present(symbol)).cloned().collect();
-        let shown_count = if options.symbols.is_empty() { SYMBOLS_SHOWN } else { shown.len() };
-        let top = |(id, symbol, _): &(u16, String, SymbolStatistics)| {
-            let levels = |side| {
-                books
-                    .into_iter()
-                    .flat_map(move |books| books.levels(InstrumentId(*id), side))
-                    .take(options.depth)
-            };
-            SymbolBook { symbol: symbol.clone(), sides: Side::BOTH.map(|side| levels(side).collect()) }
-        };
-        let tops = match books {
-            Some(_) => shown.iter().take(shown_count).map(top).collect(),
-            None => Vec::new(),
-        };
-        let time = |ns| RecordedTime { ns, calendar: source.calendar };
-        FileReport {
-            path: path.to_owned(),
-            format: source.format,
-            depth: source.info.depth,
-            messages_read: session.number,
-            messages: tape.counts.iter().sum(),
-            snapshot_messages: tape.snapshot_count,
-            price_decimals: source.info.price_decimals,
-            by_type: by_type(source.types, &tape.counts),
-            span: tape.span_ns.map(|(first, last)| (time(first), time(last))),
-            symbol_count: seen.count(),
-            shown_count,
-            tops,
-            statistics: shown.into_iter().map(|(_, symbol, statistics)| (symbol, statistics)).collect(),
-            absent_symbols,
-            decode: session.decode.cost(),
-            books: session.books.cost(),
-            // A file has one format, and the other checksum is still 0.
-            checksum: session.itch.get() ^ session.fold.checksum,
-            peak_rss_bytes: peak_rss_bytes(),
-            elapsed,
-            check,
-            ended: session.ended,
-            contradictions,
-            is_end_seen: tape.is_end_seen(),
-            reservations,
-            exported: tape.exporter.rows(),
-            integrity: std::mem::take(&mut tape.integrity),
-            schema: None,
-            definitions: Vec::new(),
-            capture: None,
-        }
-    }
-}
-
-fn by_type(types: Types, counts: &[u64; 256]) -> Vec<TypeCount> {
-    let mut list: Vec<TypeCount> = Vec::new();
-    for (code, &count) in (0_u8..=255).zip(counts).filter(|(_, count)| **count > 0) {
-        let (name, shown) = (types.name(code), types.code(code));
-        match list.iter_mut().find(|known| known.code == shown) {
-            Some(known) => known.count += count,
-            None => list.push(TypeCount { code: shown, name, count }),
-        }
-    }
-    list.sort_by_key(|entry| std::cmp::Reverse(entry.count));
-    list
 }
 
 /// What a replay of several files found together.
@@ -302,16 +203,9 @@ impl ReplayReport {
     /// Rows of all files that were exported.
     #[must_use]
     pub fn exported(&self) -> ExportedRows {
-        let sum = |rows: fn(&ExportedRows) -> Option<u64>| {
-            let all = self.files.iter().filter_map(|file| rows(&file.exported));
-            all.reduce(|sum, rows| sum + rows)
-        };
-        ExportedRows {
-            bbo: sum(|rows| rows.bbo),
-            trades: sum(|rows| rows.trades),
-            depth: sum(|rows| rows.depth),
-            orders: sum(|rows| rows.orders),
-        }
+        let mut sum = ExportedRows::default();
+        self.files.iter().for_each(|file| sum.add(&file.exported));
+        sum
     }
 
     /// Messages of all files.

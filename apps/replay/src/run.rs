@@ -1,91 +1,16 @@
 //! Replays one file, or several.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tickpath_agent::StopSignal;
-use tickpath_capture::table::TableError;
-use tickpath_capture::{CaptureError, DbnFile, Format, Recording, RecordingFile};
-use tickpath_config::Date;
+use tickpath_capture::{Format, RecordingFile};
 
-use crate::exports::{ExportedRows, Exporter};
+use crate::error::ReplayError;
+use crate::exports::{Contents, ExportedRows, Exporter};
 use crate::options::{Exports, ReplayOptions};
+use crate::registry::file_format;
 use crate::report::{FileReport, ReplayReport};
-use crate::session::Session;
-use crate::{captures, events, itch, levels};
-
-/// How far a replay is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes of the file that were read, as they are stored.
-    pub bytes: u64,
-    /// Size of the file in bytes; 0 when it is not known.
-    pub bytes_total: u64,
-    /// Messages so far.
-    pub messages: u64,
-    /// Time since the start of the file.
-    pub elapsed: Duration,
-    /// Which of the files, counted from 0.
-    pub file: usize,
-}
-
-/// Why a file could not be replayed at all. What is wrong inside a recording is part of its report.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// It could not be opened or is no recording: see the source.
-    #[error(transparent)]
-    Capture(#[from] CaptureError),
-    /// An export could not be written: see the source.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// A time has a date or another zone than the exchange's, and the recording counts from midnight of a day that is not
-    /// known: give the exchange's times, or the day.
-    #[error(
-        "the recording has times of day without dates: give --from and --to as HH:MM:SS of the exchange, or its --date"
-    )]
-    NoDates,
-    /// The feed publishes levels or quotes, and changes of orders were asked for: leave `--orders` out.
-    #[error(
-        "{feed} has no orders, only what rests at prices: leave out --orders, and use --depth-out or --bbo"
-    )]
-    NoOrders {
-        /// The feed.
-        feed: &'static str,
-    },
-    /// The schema has nothing that a table could be made of: leave its option out.
-    #[error("DBN of schema {schema} has nothing for {option}: leave it out")]
-    NothingFor {
-        /// The schema.
-        schema: &'static str,
-        /// The option of the table.
-        option: &'static str,
-    },
-    /// No packet of the capture is of a known protocol, or what was asked for: see what there is.
-    #[error(
-        "{file} has no market data of a known protocol ({found}): known are {}; convert CME MDP 3.0, Cboe PITCH and others to DBN of schema mbo or mbp-10",
-        known()
-    )]
-    NothingKnown {
-        /// The capture.
-        file: String,
-        /// What is in it.
-        found: String,
-    },
-    /// The end of the window is not after its start, so no message can be in it: exchange them.
-    #[error("--to is not after --from: no message can be between them")]
-    EmptyWindow,
-    /// An order book file goes with a LOBSTER message file only.
-    #[error("{file} is no LOBSTER message file: --orderbook is of no use for it")]
-    NotLobster {
-        /// The recording.
-        file: String,
-    },
-}
-
-fn known() -> &'static str {
-    "ITCH 5.0 in MoldUDP64 or SoupBinTCP; TOPS, DEEP and DEEP+ of IEX; the Integrated Feeds of NYSE's markets, XDP"
-}
+use crate::session::{Progress, Session};
 
 /// Replays one file and reports what is in it and whether it can be trusted: one report, and of a capture of packets
 /// one for each recording in it.
@@ -161,19 +86,10 @@ pub fn replay_all(
     Ok(report)
 }
 
-/// The kinds of the files that a table is of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Contents {
-    /// One of them is a capture, which may have several recordings.
-    pub(crate) has_captures: bool,
-    /// The day of every file is known, so that all times are UTC.
-    pub(crate) is_dated: bool,
-}
-
 impl Contents {
     fn of(path: &Path, format: Format, options: &ReplayOptions) -> Contents {
-        let has_dates = matches!(format, Format::Dbn | Format::Pcap | Format::PcapNg);
-        let is_dated = has_dates || session_date(path, format, options).is_some();
+        let line = file_format(format);
+        let is_dated = line.has_dates || options.date.is_some() || (line.date_in_name)(path).is_some();
         Contents { has_captures: format.is_capture(), is_dated }
     }
 
@@ -193,12 +109,6 @@ impl Contents {
     }
 }
 
-/// The day of a session whose messages have none: `--date`, or the one in the name of a LOBSTER file.
-pub(crate) fn session_date(path: &Path, format: Format, options: &ReplayOptions) -> Option<Date> {
-    let in_name = || path.file_name()?.to_str()?.split('_').nth(1)?.parse().ok();
-    options.date.or_else(|| if format == Format::Lobster { in_name() } else { None })
-}
-
 /// Replays one file into tables that may have rows of others.
 fn replay_into(
     path: &Path,
@@ -208,19 +118,10 @@ fn replay_into(
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<Vec<FileReport>, ReplayError> {
-    let format = file.format();
-    if options.order_book.is_some() && format != Format::Lobster {
+    let format = file_format(file.format());
+    if options.order_book.is_some() && !format.has_order_book_files {
         return Err(ReplayError::NotLobster { file: path.display().to_string() });
     }
     exporter.start_file(path);
-    let session = Session::new(options, exporter, stop, observer);
-    match format {
-        Format::Itch => Ok(vec![itch::replay(path, file, session)?]),
-        Format::Dbn => Ok(vec![match DbnFile::of(file)? {
-            DbnFile::Orders(recording) => events::replay(path, recording, session)?,
-            DbnFile::Levels(file) => levels::replay(path, *file, session)?,
-        }]),
-        Format::Lobster => Ok(vec![events::replay(path, Recording::of(file)?, session)?]),
-        Format::Pcap | Format::PcapNg => captures::replay(path, file, session),
-    }
+    (format.replay)(path, file, Session::new(options, exporter, stop, observer))
 }

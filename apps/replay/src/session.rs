@@ -3,54 +3,47 @@
 use std::time::{Duration, Instant};
 
 use tickpath_agent::StopSignal;
-use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
-use tickpath_capture::InputMeter;
-use tickpath_nasdaq::itch50::Checksum;
+use tickpath_book::BooksById;
+use tickpath_capture::{Format, InputMeter};
 use tickpath_types::{InstrumentId, MarketUpdate, UpdateKind};
 
-use crate::apply::{ApplyMessages, Contradictions, Updates};
-use crate::check::Twin;
-use crate::cost::CostMeter;
+use crate::books::BookPair;
+use crate::error::Result;
 use crate::exports::Exporter;
-use crate::fold::Fold;
 use crate::integrity::Integrity;
-use crate::message::{RecordedMessage, Source};
-use crate::options::{ORDERS_MAX_DEFAULT, ReplayOptions, Speed};
+use crate::moment::Calendar;
+use crate::options::{ReplayOptions, Speed};
 use crate::pace::Pacer;
-use crate::run::{Progress, ReplayError};
-use crate::tape::{Tape, TapeState, Window};
+use crate::protocol::{RecordedProtocol, Source};
+use crate::report::Ended;
+use crate::tape::{Tape, Window};
+use crate::updates::{Contradictions, Updates};
 
-/// Room for orders is never below this, so that a small file has enough whatever its compression.
-const ORDERS_MIN: u32 = 1 << 16;
-/// At most one message adds an order in so many bytes of a file, however well it is compressed.
-const FILE_BYTES_PER_ORDER: u64 = 4;
 /// Messages that go to the books and then to the tape together: enough for the clock to cost nothing, few enough
 /// for their updates to stay in the nearest caches.
 pub(crate) const PART_LEN: usize = 512;
 /// Progress is told no more often.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Why a pass ended before the end of the file.
+/// How far a replay is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// At the number of messages that was asked for.
-    Limit,
-    /// At the end of the window.
-    Window,
-    /// Because it was told to.
-    Stopped,
+pub struct Progress {
+    /// Bytes of the file that were read, as they are stored.
+    pub bytes: u64,
+    /// Size of the file in bytes; 0 when it is not known.
+    pub bytes_total: u64,
+    /// Messages so far.
+    pub messages: u64,
+    /// Time since the start of the file.
+    pub elapsed: Duration,
+    /// Which of the files, counted from 0.
+    pub file: usize,
 }
 
 /// Everything that one pass keeps beside the books.
 pub(crate) struct Session<'a> {
     pub(crate) options: &'a ReplayOptions,
     pub(crate) tape: Tape<'a>,
-    pub(crate) decode: CostMeter,
-    pub(crate) books: CostMeter,
-    /// Of the messages of an ITCH file.
-    pub(crate) itch: Checksum,
-    /// Of the events of any other.
-    pub(crate) fold: Fold,
     /// Messages read so far.
     pub(crate) number: u64,
     pub(crate) ended: Option<Ended>,
@@ -63,43 +56,6 @@ pub(crate) struct Session<'a> {
     pub(crate) updates: Updates,
     started: Instant,
     last_progress: Instant,
-    has_window: bool,
-}
-
-/// What a session keeps of one recording, while another one of the same file goes on.
-pub(crate) struct PassState {
-    tape: TapeState,
-    decode: CostMeter,
-    books: CostMeter,
-    itch: Checksum,
-    fold: Fold,
-    has_window: bool,
-}
-
-impl PassState {
-    /// Before the first message.
-    pub(crate) fn new() -> PassState {
-        PassState {
-            tape: TapeState::new(),
-            decode: CostMeter::new(),
-            books: CostMeter::new(),
-            itch: Checksum::default(),
-            fold: Fold::default(),
-            has_window: false,
-        }
-    }
-
-    /// Takes the name of an instrument that no message of the sequence told.
-    pub(crate) fn learn(&mut self, session: &mut Session<'_>, instrument: u16, name: &[u8]) {
-        session.swap(self);
-        session.tape.learn(instrument, name);
-        session.swap(self);
-    }
-
-    /// The states of these instruments are not known any more.
-    pub(crate) fn forget(&mut self, instruments: &[u16]) {
-        self.tape.forget(instruments);
-    }
 }
 
 impl<'a> Session<'a> {
@@ -113,10 +69,6 @@ impl<'a> Session<'a> {
         Session {
             options,
             tape: Tape::new(options, exporter),
-            decode: CostMeter::new(),
-            books: CostMeter::new(),
-            itch: Checksum::default(),
-            fold: Fold::default(),
             number: 0,
             ended: None,
             stop,
@@ -126,20 +78,7 @@ impl<'a> Session<'a> {
             updates: Updates::default(),
             started: now,
             last_progress: now,
-            has_window: false,
         }
-    }
-
-    /// Goes over to another recording of the same file, whose state this one's takes the place of. Numbers of messages
-    /// count on.
-    pub(crate) fn swap(&mut self, state: &mut PassState) {
-        use std::mem::swap;
-        self.tape.swap(&mut state.tape);
-        swap(&mut self.decode, &mut state.decode);
-        swap(&mut self.books, &mut state.books);
-        swap(&mut self.itch, &mut state.itch);
-        swap(&mut self.fold, &mut state.fold);
-        swap(&mut self.has_window, &mut state.has_window);
     }
 
     /// From now on packets are waited for, by the time of their capture, and messages no more: true when there is anything
@@ -166,7 +105,7 @@ impl<'a> Session<'a> {
         if self.stop.is_stopped() {
             self.ended = Some(Ended::Stopped);
         } else {
-            self.tape.integrity.read_error.get_or_insert_with(|| error.to_string());
+            self.tape.state.integrity.read_error.get_or_insert_with(|| error.to_string());
         }
     }
 
@@ -206,16 +145,32 @@ impl<'a> Session<'a> {
         *speed == Speed::Max && is_all_wanted && check_every.is_none() && !self.tape.exporter.wants_depth()
     }
 
-    /// How many of a block's messages are wanted: up to the limit and the end of the window.
-    pub(crate) fn wanted<M: RecordedMessage>(
+    /// Begins the recording of a file: its tables and times are those of the protocol.
+    pub(crate) fn begin<P: RecordedProtocol>(
         &mut self,
-        messages: &[M],
+        protocol: &P,
+        format: Format,
+        calendar: Calendar,
+    ) -> Result<Source<'static>> {
+        protocol.check_exports(&self.options.exports)?;
+        let info = protocol.info();
+        self.tape.exporter.count_from(&calendar);
+        self.tape.set_price_decimals(info.price_decimals);
+        Ok(Source { format, info, calendar, symbols: &[], is_snapshot: false })
+    }
+
+    /// How many of a block's messages are wanted: up to the limit and the end of the window.
+    pub(crate) fn wanted<P: RecordedProtocol>(
+        &mut self,
+        messages: &[P::Message<'_>],
         source: &Source<'_>,
-    ) -> Result<usize, ReplayError> {
-        let is_live = |message: &M| message.ts_ns() > 0 && !source.is_snapshot(message);
-        if let (false, Some(first)) = (self.has_window, messages.iter().find(|message| is_live(message))) {
-            self.tape.window = Window::resolve(self.options, &source.calendar, first.ts_ns())?;
-            self.has_window = true;
+    ) -> Result<usize> {
+        let is_live = |message: &P::Message<'_>| P::ts_ns(message) > 0 && !source.is_snapshot::<P>(message);
+        if let (false, Some(first)) =
+            (self.tape.state.has_window, messages.iter().find(|message| is_live(message)))
+        {
+            self.tape.state.window = Window::resolve(self.options, &source.calendar, P::ts_ns(first))?;
+            self.tape.state.has_window = true;
         }
         let mut len = messages.len();
         if let Some(limit) = self.options.limit {
@@ -224,38 +179,51 @@ impl<'a> Session<'a> {
                 (len, self.ended) = (left as usize, Some(Ended::Limit));
             }
         }
-        let to_ns = self.tape.window.to_ns;
+        let to_ns = self.tape.state.window.to_ns;
         if to_ns < u64::MAX
             && let Some(end) =
-                messages[..len].iter().position(|message| message.ts_ns() >= to_ns && is_live(message))
+                messages[..len].iter().position(|message| P::ts_ns(message) >= to_ns && is_live(message))
         {
             (len, self.ended) = (end, Some(Ended::Window));
         }
         Ok(len)
     }
 
-    /// Takes a block to books, twin and tape; the time that the books took is added to `framing`, what it
-    /// took to find the messages.
-    pub(crate) fn apply<M, F, P>(
+    /// Takes a block to decoding, books, twin and tape; `framing` is the time that it took to find the messages.
+    pub(crate) fn decode_and_apply<P: RecordedProtocol>(
         &mut self,
-        messages: &[M],
+        messages: &[P::Message<'_>],
         source: Source<'_>,
-        books: &mut Option<F>,
-        twin: &mut Option<Twin<P>>,
+        pair: &mut BookPair<P>,
         framing: Duration,
         place: impl Fn(usize) -> String,
-    ) -> Result<(), ReplayError>
-    where
-        M: RecordedMessage,
-        F: ApplyMessages<M>,
-        P: ApplyMessages<M, Books = Indexed<PlainBooks>>,
-    {
+    ) -> Result {
+        let wanted = self.wanted::<P>(messages, &source)?;
+        let messages = &messages[..wanted];
+        let begin = Instant::now();
+        messages.iter().for_each(|message| P::fold(message, &mut self.tape.state.checksums));
+        self.tape.state.decode.record(framing + begin.elapsed(), messages.len());
+        self.apply(messages, source, pair, framing, place)
+    }
+
+    /// Takes a block to books, twin and tape; the time that the books took is added to `framing`, what it
+    /// took to find the messages.
+    pub(crate) fn apply<P: RecordedProtocol>(
+        &mut self,
+        messages: &[P::Message<'_>],
+        source: Source<'_>,
+        pair: &mut BookPair<P>,
+        framing: Duration,
+        place: impl Fn(usize) -> String,
+    ) -> Result {
+        let BookPair { books, twin } = pair;
         let (mut start, mut elapsed) = (0, framing);
         while start < messages.len() {
             let rest = &messages[start..];
-            let from_ns = self.tape.window.from_ns;
-            let is_waited_for = |message: &&M| message.ts_ns() >= from_ns && !source.is_snapshot(*message);
-            let ts_of = |index: usize| Some(&rest[index]).filter(is_waited_for).map(M::ts_ns);
+            let from_ns = self.tape.state.window.from_ns;
+            let is_waited_for =
+                |message: &&P::Message<'_>| P::ts_ns(message) >= from_ns && !source.is_snapshot::<P>(message);
+            let ts_of = |index: usize| Some(&rest[index]).filter(is_waited_for).map(P::ts_ns);
             let Some(due) = self.pacer.wait(rest.len(), ts_of, self.stop) else {
                 self.ended = Some(Ended::Stopped);
                 break;
@@ -267,34 +235,34 @@ impl<'a> Session<'a> {
             self.updates.start(part.len());
             if let Some(books) = books {
                 let begin = Instant::now();
-                books.apply(first, part, &mut self.updates);
+                P::apply(books, first, part, &mut self.updates);
                 elapsed += begin.elapsed();
                 if let Some(twin) = twin {
                     let name = |instrument| self.tape.name(instrument);
-                    twin.follow(first, part, &self.updates, books.books(), &name, |index| {
+                    twin.follow(first, part, &self.updates, P::orders(books), &name, |index| {
                         place(start + index)
                     });
                 }
             }
-            self.see(part, source, books.as_ref().map(|books| books.books()), |index| place(start + index))?;
+            self.see::<P>(part, source, books.as_ref().map(P::orders), |index| place(start + index))?;
             start += part.len();
         }
         if books.is_some() {
-            self.books.record(elapsed, start);
+            self.tape.state.books.record(elapsed, start);
         }
         Ok(())
     }
 
     /// Takes messages that were just applied, and what they did, to the tape.
-    pub(crate) fn see<M: RecordedMessage>(
+    pub(crate) fn see<P: RecordedProtocol>(
         &mut self,
-        messages: &[M],
+        messages: &[P::Message<'_>],
         source: Source<'_>,
         books: Option<&impl BooksById>,
         place: impl Fn(usize) -> String,
-    ) -> Result<(), ReplayError> {
+    ) -> Result {
         for found in &self.updates.contradictions {
-            take_contradictions(&mut self.tape.integrity, found, &place);
+            take_contradictions(&mut self.tape.state.integrity, found, &place);
         }
         let mut updates = self.updates.list.iter().peekable();
         for (index, message) in messages.iter().enumerate() {
@@ -306,12 +274,12 @@ impl<'a> Session<'a> {
                     update = Some(next);
                 }
             }
-            let mut seen = message.see(number, source);
+            let mut seen = P::see(message, number, source);
             seen.is_snapshot |= source.is_snapshot;
             self.tape.message(&seen, update, books.is_some(), || place(index))?;
             if let (Some(books), Some(_), true) = (books, update, self.tape.exporter.wants_depth()) {
-                let known = &self.tape.instruments[usize::from(seen.instrument)];
-                if known.is_chosen && !seen.is_snapshot && self.tape.window.contains(seen.ts_ns) {
+                let known = &self.tape.state.instruments[usize::from(seen.instrument)];
+                if known.is_chosen && !seen.is_snapshot && self.tape.state.window.contains(seen.ts_ns) {
                     let symbol = known.symbol.as_deref().unwrap_or_default();
                     let instrument = InstrumentId(seen.instrument);
                     self.tape.exporter.depth(seen.ts_ns, number, symbol, instrument, books)?;
@@ -338,43 +306,4 @@ fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place:
     integrity.refused.add_all(found.refused, places);
     integrity.unmapped.add_all(found.unmapped, places);
     integrity.symbol_gaps.add_all(found.symbol_gaps, places);
-}
-
-/// How much room the books of a recording need.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BookSize {
-    pub(crate) max_instrument: InstrumentId,
-    pub(crate) max_orders: u32,
-}
-
-impl BookSize {
-    /// For a file of which no more is known than its length.
-    pub(crate) fn of_file(
-        options: &ReplayOptions,
-        meter: &InputMeter,
-        max_instrument: InstrumentId,
-    ) -> BookSize {
-        let by_len = match meter.len() {
-            0 => ORDERS_MAX_DEFAULT,
-            len => u32::try_from(len / FILE_BYTES_PER_ORDER).unwrap_or(u32::MAX),
-        };
-        let max_orders = by_len.clamp(ORDERS_MIN, ORDERS_MAX_DEFAULT);
-        BookSize { max_instrument, max_orders }.with_options(options)
-    }
-
-    /// With the room for orders that the options ask for, if they do.
-    pub(crate) fn with_options(self, options: &ReplayOptions) -> BookSize {
-        BookSize { max_orders: options.orders_max.unwrap_or(self.max_orders), ..self }
-    }
-
-    fn limits(self) -> BookLimits {
-        let limits = BookLimits::new(self.max_instrument, self.max_orders);
-        // Of many orders not every one has a level of its own.
-        BookLimits { max_levels: self.max_orders.min(ORDERS_MIN.max(self.max_orders / 2)), ..limits }
-    }
-
-    /// Books of this size.
-    pub(crate) fn empty<B: BooksById>(self) -> B {
-        B::new(self.limits())
-    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tickpath_book::Level;
-use tickpath_capture::{DbnSchema, Depth, Format};
+use tickpath_capture::DbnSchema;
 use tickpath_config::Zone;
 use tickpath_types::{Price, ScaledPrice, Side};
 
@@ -12,8 +12,8 @@ use crate::cost::Cost;
 use crate::exports::ExportedRows;
 use crate::integrity::Finding;
 use crate::options::SYMBOLS_SHOWN;
-use crate::report::{FileReport, Reliability, ReplayReport, SymbolBook, TypeCount};
-use crate::session::Ended;
+use crate::registry;
+use crate::report::{Ended, FileReport, Reliability, ReplayReport, SymbolBook, TypeCount};
 use crate::statistics::SymbolStatistics;
 
 /// Recordings of one capture that are named.
@@ -82,27 +82,13 @@ impl fmt::Display for FileReport {
 }
 
 fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let format = match (report.format, report.depth) {
-        (Format::Itch, _) => "ITCH 5.0".to_owned(),
-        (Format::Dbn, _) => match report.schema {
-            None => "DBN, market by order".to_owned(),
-            Some(schema) => format!("DBN, {}", schema.name()),
-        },
-        (Format::Lobster, Depth::Partial { levels: Some(levels) }) => format!("LOBSTER, {levels} level(s)"),
-        (Format::Lobster, _) => "LOBSTER".to_owned(),
-        (Format::Pcap, _) => "pcap".to_owned(),
-        (Format::PcapNg, _) => "pcapng".to_owned(),
-    };
-    let format = match &report.capture {
-        Some(capture) => format!("{format}, {}", capture.name),
-        None => format,
-    };
+    let title = (registry::file_format(report.format).title)(report);
     let symbols = if report.symbol_count == 1 {
         "1 symbol".to_owned()
     } else {
         format!("{} symbols", grouped(report.symbol_count as u64))
     };
-    write!(f, "{}: {format}, {symbols}", report.path.display())?;
+    write!(f, "{}: {title}, {symbols}", report.path.display())?;
     if let Some((first, last)) = report.span {
         write!(f, "\n{first} to {last}")?;
     }
@@ -267,7 +253,7 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
         }
         write!(f, "\n  {:<34} {:>12}", "orders left at the end", grouped(integrity.orders_left))?;
     }
-    if report.format == Format::Lobster && report.books.is_some() {
+    if registry::file_format(report.format).has_order_book_files && report.books.is_some() {
         write!(f, "\n  {:<34} {:>12}", "orders that went unreported", grouped(integrity.unreported))?;
         f.write_str("\n  The recording covers the best levels only: orders from before it and from below these levels")?;
         f.write_str(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
+use serde::Serialize;
 use tickpath_capture::StreamCounters;
 use tickpath_feed::JUMP_BACK_PACKETS;
 
@@ -21,11 +22,12 @@ const HELD_BYTES_MAX: usize = 16 << 20;
 const RECENT_LEN: usize = 4_096;
 
 /// What a channel brought, and what it did not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChannelReport {
     /// Its name: what its packets call themselves.
     pub name: String,
     /// Its lines: where the packets went, and how many of them.
+    #[serde(skip)]
     pub lines: Vec<(SocketAddrV4, u64)>,
     /// Packets of all lines, heartbeats included.
     pub packets: u64,
@@ -64,6 +66,7 @@ pub struct ChannelReport {
     /// Books that a refresh in the capture made whole again.
     pub healed: u64,
     /// Of a TCP stream: what happened to its segments.
+    #[serde(skip)]
     pub stream: Option<StreamCounters>,
 }
 

@@ -7,41 +7,45 @@
 
 mod channel;
 mod demux;
-pub(crate) mod iex;
-mod market;
-mod protocol;
-mod refresh;
+mod packets;
+mod recording;
+mod recordings;
 mod report;
-mod soup;
-pub(crate) mod xdp;
 
 pub use channel::ChannelReport;
-pub use protocol::{ParseProtocolError, Protocol};
+pub(crate) use channel::NO_LINE;
+pub(crate) use packets::{CaptureProtocol, PacketReader, state_of};
+pub(crate) use recording::{CapturedRecording, Origin, PacketMark, PacketProtocol, Run};
+pub(crate) use recordings::{
+    Delivery, Numbered, Numbers, Place, Recordings, WAIT_NS, Waiting, content, is_countable,
+};
 pub use report::{CaptureReport, UnknownPackets};
 
 use std::path::Path;
 
 use tickpath_capture::{Packets, RecordingFile};
 
+use crate::error::Result;
 use crate::report::FileReport;
-use crate::run::ReplayError;
 use crate::session::Session;
-use demux::Demux;
+use demux::Protocols;
 
 /// Replays a capture: a report for each recording in it.
 pub(crate) fn replay(
     path: &Path,
     file: RecordingFile,
     mut session: Session<'_>,
-) -> Result<Vec<FileReport>, ReplayError> {
+    protocols: &'static [&'static CaptureProtocol],
+) -> Result<Vec<FileReport>> {
     let (format, meter) = (file.format(), file.meter().clone());
     let mut packets = Packets::of(file);
     let is_paced = session.pace_packets();
-    let mut demux = Demux::new(session, meter.clone());
+    let mut readers = Protocols::new(protocols, session.options.protocol.is_some());
+    let mut recordings = Recordings::new(session, meter);
     let mut read_error = None;
-    while !demux.is_over() {
+    while !recordings.is_over() {
         match packets.fill() {
-            Ok(true) => demux.handle_block(packets.block(), is_paced)?,
+            Ok(true) => readers.handle_block(packets.block(), is_paced, &mut recordings)?,
             Ok(false) => break,
             Err(error) => {
                 read_error = Some(error.to_string());
@@ -49,5 +53,7 @@ pub(crate) fn replay(
             }
         }
     }
-    demux.finish(path, format, *packets.counters(), read_error)
+    readers.finish(&mut recordings)?;
+    let known = protocols.iter().map(|line| line.title).collect::<Vec<_>>().join("; ");
+    recordings.finish(path, format, *packets.counters(), read_error, known)
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddrV4;
 use tickpath_capture::PacketCounters;
 
 use super::channel::ChannelReport;
-use super::protocol::Protocol;
 use crate::integrity::Integrity;
+use crate::options::Protocol;
 
 /// What a capture brought of one recording, and beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -147,7 +147,7 @@ fn a_capture_gives_the_books_of_the_file() {
     assert_eq!(market(&report), market(&expected));
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     let found = report.capture.as_ref().unwrap();
-    assert_eq!((found.protocol, found.name.as_str()), (Protocol::Itch, "ITCH 5.0, session DAY1"));
+    assert_eq!((found.protocol, found.name.as_str()), (Protocol::ITCH, "ITCH 5.0, session DAY1"));
     let channel = &found.channels[0];
     assert_eq!((channel.packets, channel.messages, channel.gaps, channel.duplicates), (4, 13, 0, 0));
     assert!(report.to_string().contains("2023-08-22 09:30:00"), "{report}");

@@ -98,7 +98,7 @@ fn levels_become_books_and_a_transaction_shows_its_end_alone() {
     assert_eq!(levels[0], [(Price(10_100), 50), (Price(10_000), 100)]);
     assert_eq!(levels[1], [(Price(10_300), 70)]);
     let found = report.capture.unwrap();
-    assert_eq!((found.protocol, found.name.as_str()), (Protocol::Iex, "IEX DEEP 1.0"));
+    assert_eq!((found.protocol, found.name.as_str()), (Protocol::IEX, "IEX DEEP 1.0"));
     assert_eq!((found.channels[0].heartbeats, found.channels[0].messages), (1, 6));
     assert!(report.span.unwrap().0.to_string().ends_with("09:30:00.000000000 ET"));
 }
@@ -235,7 +235,7 @@ fn two_protocols_in_one_capture_are_two_recordings() {
         "The capture has 2 recordings, each reported by itself: 1 ITCH 5.0, session DAY1; 2 IEX DEEP 1.0"
     ));
     // One of them alone.
-    let only = ReplayOptions { protocol: Some(Protocol::Iex), ..checked() };
+    let only = ReplayOptions { protocol: Some(Protocol::IEX), ..checked() };
     let report = capture.run_all(&only);
     assert_eq!((report.files.len(), report.files[0].capture.as_ref().unwrap().unknown.count), (1, 13));
 }

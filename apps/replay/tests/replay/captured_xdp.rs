@@ -44,7 +44,7 @@ fn a_generated_day_gives_books_that_hold_together() {
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!(report.integrity.time_backwards.count, 0, "{report}");
     let found = report.capture.as_ref().unwrap();
-    assert_eq!((found.protocol, found.name.as_str()), (Protocol::Xdp, "NYSE XDP Integrated Feed"));
+    assert_eq!((found.protocol, found.name.as_str()), (Protocol::XDP, "NYSE XDP Integrated Feed"));
     assert_eq!((found.channels.len(), found.channels[0].gaps), (1, 0));
     assert!(
         report.messages > 1_000 && report.statistics.iter().any(|(_, found)| found.executions > 0),

@@ -3,9 +3,11 @@
 use tickpath_book::{BooksById, Order};
 use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 use tickpath_feed::{BuilderCounters, UpdateListener};
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, OrderId, Price, Qty, Side, UpdateKind};
+use tickpath_types::{
+    BookHealth, InstrumentId, MarketUpdate, OrderId, Price, Qty, SIDE_NOT_STATED, Side, UpdateKind,
+};
 
-use crate::apply::{ApplyMessages, Updates};
+use crate::updates::Updates;
 
 /// Builds order-by-order books from [`RecordedEvent`]s.
 ///
@@ -43,6 +45,11 @@ impl<B: BooksById> EventBooks<B> {
         EventBooks { books, counters, do_fills_change_books, depth, unreported: 0 }
     }
 
+    /// The books under these.
+    pub(crate) const fn books(&self) -> &B {
+        &self.books
+    }
+
     /// Orders that were taken out because an event of a recording of the best levels proves them gone.
     pub(crate) const fn unreported(&self) -> u64 {
         self.unreported
@@ -72,7 +79,10 @@ impl<B: BooksById> EventBooks<B> {
             self.take_out_unreported(instrument, &event.kind, level, levels == Some(1));
         }
         if let Some(applied) = self.handle_kind(instrument, &event.kind) {
-            updates.on_update(&self.update(number, event.ts_ns, instrument, &applied));
+            let Applied { kind, order_id, level: Level { side, price }, qty } = applied;
+            let (price, qty, side) = (price.0, qty.0, side as u8);
+            let update = market_update(&self.books, number, event.ts_ns, instrument, kind);
+            updates.on_update(&MarketUpdate { order_id, price, qty, side, ..update });
         }
     }
 
@@ -195,29 +205,35 @@ impl<B: BooksById> EventBooks<B> {
         self.counters.beyond_qty += u64::from(by > order.qty);
         self.books.reduce(order.instrument, order.id, by.min(order.qty));
     }
+}
 
-    fn update(&self, number: u64, ts_ns: u64, instrument: InstrumentId, applied: &Applied) -> MarketUpdate {
-        let best =
-            |side| self.books.best(instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0));
-        let ((bid_price, bid_qty), (ask_price, ask_qty)) = (best(Side::Buy), best(Side::Sell));
-        MarketUpdate {
-            sequence: number,
-            ts_event: ts_ns,
-            order_id: applied.order_id,
-            price: applied.level.price.0,
-            qty: applied.qty.0,
-            bid_price,
-            bid_qty,
-            ask_price,
-            ask_qty,
-            instrument: instrument.0,
-            kind: applied.kind as u8,
-            side: applied.level.side as u8,
-            health: BookHealth::Live as u8,
-            reason: 0,
-            trading: 0,
-            reserved: 0,
-        }
+/// An update of an instrument's best prices; everything about an order is left blank.
+pub(super) fn market_update(
+    books: &impl BooksById,
+    number: u64,
+    ts_ns: u64,
+    instrument: InstrumentId,
+    kind: UpdateKind,
+) -> MarketUpdate {
+    let best = |side| books.best(instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0));
+    let ((bid_price, bid_qty), (ask_price, ask_qty)) = (best(Side::Buy), best(Side::Sell));
+    MarketUpdate {
+        sequence: number,
+        ts_event: ts_ns,
+        order_id: 0,
+        price: 0,
+        qty: 0,
+        bid_price,
+        bid_qty,
+        ask_price,
+        ask_qty,
+        instrument: instrument.0,
+        kind: kind as u8,
+        side: SIDE_NOT_STATED,
+        health: BookHealth::Live as u8,
+        reason: 0,
+        trading: 0,
+        reserved: 0,
     }
 }
 
@@ -235,19 +251,4 @@ fn level_of(kind: &EventKind) -> Option<Level> {
 
 fn level(order: &Order<()>) -> Level {
     Level { side: order.side, price: order.price }
-}
-
-impl<B: BooksById> ApplyMessages<RecordedEvent> for EventBooks<B> {
-    type Books = B;
-
-    #[inline(never)]
-    fn apply(&mut self, first: u64, events: &[RecordedEvent], updates: &mut Updates) {
-        for (index, event) in events.iter().enumerate() {
-            self.apply_event(first + index as u64, index, event, updates);
-        }
-    }
-
-    fn books(&self) -> &B {
-        &self.books
-    }
 }

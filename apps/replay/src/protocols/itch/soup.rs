@@ -3,8 +3,7 @@
 use tickpath_capture::{Segment, StreamData, StreamReader};
 use tickpath_nasdaq::soupbintcp::{self, Session};
 
-use super::protocol::{is_of_snapshot, is_soup_of_itch};
-use crate::message::is_end_of_snapshot;
+use super::{is_end_of_snapshot, is_of_snapshot, is_whole};
 
 /// Bytes of messages at the beginning of a stream that are kept until it is known whether they are a snapshot.
 const OPENING_BYTES_MAX: usize = 64 << 20;
@@ -154,4 +153,20 @@ fn take_message(opening: &mut Option<Messages>, message: &[u8], out: &mut Messag
         *out = std::mem::take(held);
         *opening = None;
     }
+}
+
+/// True when some bytes of a TCP stream begin with SoupBinTCP packets of a server that sends ITCH: a login that is
+/// accepted and then, or at once, ITCH messages; any sequenced data when ITCH is `asked` for.
+pub(super) fn is_soup_of_itch(bytes: &[u8], is_asked: bool) -> bool {
+    let mut rest = bytes;
+    while let Ok(Some((packet, len))) = soupbintcp::next_packet(rest) {
+        match packet {
+            soupbintcp::Packet::SequencedData(message) => return is_asked || is_whole(message),
+            soupbintcp::Packet::LoginAccepted(_)
+            | soupbintcp::Packet::ServerHeartbeat
+            | soupbintcp::Packet::Debug(_) => rest = &rest[len..],
+            _ => return false,
+        }
+    }
+    false
 }

@@ -1,39 +1,39 @@
-//! Messages of NYSE XDP as books and tape take them.
+//! The Integrated Feeds of NYSE's markets, XDP, in captures.
+
+mod fields;
+mod packets;
+mod refresh;
+
+pub(crate) use packets::PACKETS;
 
 use rustc_hash::FxHashMap;
 use tickpath_book::BooksById;
+use tickpath_capture::{RecordingInfo, TimeBase};
+use tickpath_config::Date;
 use tickpath_feed::xdp::{self, Channel, trading_state};
 use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN};
 use tickpath_nyse::{
-    Fields, Message, PriceScale, PrintableFlag, SendTime, SequenceNumberReset, SourceTimeReference,
+    Fields, Message, PriceScale, PrintableFlag, SendTime, SourceTimeReference, SymbolClear,
     SymbolIndexMapping, decode,
 };
 use tickpath_types::{BookHealth, Nanos, Price, Qty, Sequence};
 
-use super::market::Origin;
-use super::refresh::{Refresh, Waits, behind, each};
-use crate::apply::{ApplyMessages, Updates};
-use crate::fold::Fold;
-use crate::message::{RecordedMessage, Source, blank, see_execution, trade};
-use crate::tape::{Seen, SeenTrade};
+use self::fields::{
+    NS_PER_SEC, SECOND, SYMBOL, index_of, is_type, time_and_index, until_nul, word16, word32,
+};
+use self::refresh::{Refresh, Waits, behind, each};
+use crate::captures::Origin;
+use crate::fold::Checksums;
+use crate::moment::Calendar;
+use crate::protocol::{ORDER_BY_ORDER, RecordedProtocol, Source};
+use crate::seen::{Seen, SeenTrade};
+use crate::updates::Updates;
 
-const NS_PER_SEC: u64 = 1_000_000_000;
-/// Where messages have their time and symbol index, ...
-const WITHIN_SECOND: usize = 4;
-const INDEX: usize = 8;
-/// ... and those with the whole time.
-const INDEX_OF_FULL_TIME: usize = 12;
-/// Where a time reference has its second.
-const SECOND: usize = 12;
-/// Where a mapping has the symbol and its market, and a reset the product.
-const SYMBOL: std::ops::Range<usize> = 8..19;
-const MARKET: usize = 20;
-const PRODUCT: usize = 12;
-const SYMBOL_CLEAR: u16 = tickpath_nyse::SymbolClear::TYPE;
+const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
 
 /// A message with what its place in the recording tells.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct XdpMessage<'a> {
+struct XdpMessage<'a> {
     bytes: &'a [u8],
     channel: Channel,
     /// When its packet was sent, of the first message of a packet.
@@ -54,9 +54,9 @@ struct Mapped {
     channel: u8,
 }
 
-/// Numbers symbols in the order of their mappings, follows the seconds of each channel, and keeps what refreshes need.
+/// One recording of a market: numbers symbols in the order of their mappings, follows the seconds of each channel, and keeps what refreshes need.
 #[derive(Default)]
-pub(super) struct XdpSymbols {
+struct Xdp {
     by_index: FxHashMap<u32, Mapped>,
     /// By channel.
     clocks: FxHashMap<u8, Clock>,
@@ -92,21 +92,16 @@ impl Clock {
     }
 }
 
-/// What makes the book of a symbol whole.
-pub(super) struct Cure<'a> {
+/// A refresh of a symbol and the messages that follow it.
+struct Cure<'a> {
     refresh: &'a Refresh,
     /// What came behind the loss.
     held: Vec<u8>,
 }
 
-impl XdpSymbols {
+impl Xdp {
     /// The messages of a packet in their places.
-    pub(super) fn place<'a>(
-        &mut self,
-        messages: &[&'a [u8]],
-        origin: &Origin,
-        out: &mut Vec<XdpMessage<'a>>,
-    ) {
+    fn messages<'a>(&mut self, messages: &[&'a [u8]], origin: &Origin, out: &mut Vec<XdpMessage<'a>>) {
         let channel = Channel(origin.channel);
         let mut sent = Some(origin.sent);
         let mut clock = self.clocks.get(&origin.channel).copied().unwrap_or_default();
@@ -121,7 +116,7 @@ impl XdpSymbols {
             if let Some(index) = index.filter(|_| mapped.is_none() || !self.waits.is_empty()) {
                 match message_type {
                     // It says that nothing rests, and that the symbol's numbers go on from here.
-                    SYMBOL_CLEAR if mapped.is_some() => self.waits.forget(index),
+                    SymbolClear::TYPE if mapped.is_some() => self.waits.forget(index),
                     _ => self.waits.hold(index, origin.channel, bytes, mapped.is_some()),
                 }
             }
@@ -151,30 +146,26 @@ impl XdpSymbols {
     }
 
     /// What came before this number of a channel is not in the capture.
-    pub(super) fn lose(&mut self, channel: u8, next: u32) {
+    fn lose_symbols(&mut self, channel: u8, next: u32) {
         let symbols = self.by_index.iter().filter(|(_, mapped)| mapped.channel == channel);
         self.waits.lose(channel, next, symbols.map(|(index, _)| *index));
     }
 
     /// The numbers of a channel begin again: the numbers of its instruments.
-    pub(super) fn restart(&mut self, channel: u8) -> impl Iterator<Item = u16> {
+    fn forget(&mut self, channel: u8) -> impl Iterator<Item = u16> {
         self.waits.restart(channel);
         self.clocks.remove(&channel);
         self.by_index.values().filter(move |mapped| mapped.channel == channel).map(|mapped| mapped.number)
     }
 
     /// The channel of a symbol: that which mapped it, or on which it was heard.
-    pub(super) fn channel_of(&self, index: u32) -> Option<u8> {
+    fn channel_of(&self, index: u32) -> Option<u8> {
         let mapped = self.by_index.get(&index).map(|mapped| mapped.channel);
         mapped.or_else(|| self.waits.channel_of(index))
     }
 
     /// Takes a refresh on a channel: what it cures, if it is needed, and the number and the name of its instrument.
-    pub(super) fn refresh<'a>(
-        &mut self,
-        channel: u8,
-        refresh: &'a Refresh,
-    ) -> Option<(Cure<'a>, u16, &'a [u8])> {
+    fn refresh<'a>(&mut self, channel: u8, refresh: &'a Refresh) -> Option<(Cure<'a>, u16, &'a [u8])> {
         let is_mapped = self.by_index.contains_key(&refresh.index);
         let held = self.waits.take(channel, refresh, is_mapped)?;
         let mut name: &[u8] = &[];
@@ -187,7 +178,7 @@ impl XdpSymbols {
     }
 
     /// Takes the mapping of a symbol that a refresh consists of; its number and name when it was not known.
-    pub(super) fn learn<'a>(&mut self, channel: u8, mapping: &'a [u8]) -> Option<(u16, &'a [u8])> {
+    fn learn<'a>(&mut self, channel: u8, mapping: &'a [u8]) -> Option<(u16, &'a [u8])> {
         let index = index_of(mapping).filter(|index| !self.by_index.contains_key(index))?;
         let mapped = self.map(mapping, index, channel)?;
         Some((mapped.number, mapping.get(SYMBOL).map(until_nul)?))
@@ -199,90 +190,12 @@ fn of_symbol(refresh: &Refresh) -> impl Iterator<Item = &[u8]> {
     each(&refresh.messages).filter(|message| index_of(message) == Some(refresh.index))
 }
 
-fn is_type(message: &[u8], message_type: u16) -> bool {
-    word16(message, 2) == message_type
-}
-
-/// The index of the symbol that a message is about.
-pub(super) fn index_of(message: &[u8]) -> Option<u32> {
-    time_and_index(message, word16(message, 2), None, SendTime::default()).1
-}
-
-/// The market that a message names: by its product in a reset, by itself in a mapping.
-pub(super) fn market_of(message: &[u8]) -> Option<u16> {
-    match word16(message, 2) {
-        SymbolIndexMapping::TYPE if message.len() >= MARKET + 2 => Some(word16(message, MARKET)),
-        SequenceNumberReset::TYPE => match message.get(PRODUCT)? {
-            11 => Some(1),
-            59 => Some(9),
-            109 => Some(10),
-            157 => Some(3),
-            209 => Some(11),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// What a market is called.
-pub(super) fn market_name(market: Option<u16>) -> String {
-    let name = match market {
-        None | Some(1) => "NYSE",
-        Some(3) => "NYSE Arca",
-        Some(9) => "NYSE American",
-        Some(10) => "NYSE National",
-        Some(11) => "NYSE Texas",
-        Some(other) => return format!("NYSE market {other}, XDP Integrated Feed"),
-    };
-    format!("{name} XDP Integrated Feed")
-}
-
-/// The time of a message, if it has one, and the index of the symbol that it is about.
-#[inline]
-fn time_and_index(
-    bytes: &[u8],
-    message_type: u16,
-    second: Option<u32>,
-    sent: SendTime,
-) -> (Option<u64>, Option<u32>) {
-    let at = |seconds: u32, ns: u32| Some(u64::from(seconds) * NS_PER_SEC + u64::from(ns));
-    match message_type {
-        100..=104 | 110..=114 if bytes.len() >= INDEX + 4 => {
-            let ns = word32(bytes, WITHIN_SECOND);
-            // Before the first reference: the second in which the packet was sent, or the one before.
-            let before = || sent.secs - u32::from(ns > sent.nanos && sent.secs > 0);
-            (at(second.unwrap_or_else(before), ns), Some(word32(bytes, INDEX)))
-        }
-        32 | 34 | 105 | 106 | 223 if bytes.len() >= INDEX_OF_FULL_TIME + 4 => {
-            (at(word32(bytes, 4), word32(bytes, 8)), Some(word32(bytes, INDEX_OF_FULL_TIME)))
-        }
-        3 if bytes.len() >= 8 => (None, Some(word32(bytes, 4))),
-        1 if bytes.len() >= 12 => (at(word32(bytes, 4), word32(bytes, 8)), None),
-        _ => (None, None),
-    }
-}
-
-fn word16(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..at + 2).map_or(0, |pair| u16::from_le_bytes([pair[0], pair[1]]))
-}
-
-fn word32(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_le_bytes(*word))
-}
-
 impl XdpMessage<'_> {
-    /// Takes all its fields into a checksum.
-    #[inline]
-    pub(super) fn fold(&self, fold: &mut Fold) {
-        // What is malformed is counted where it is named.
-        let _ = decode(self.bytes, &mut Fields(|fields: &[u64]| fold.fields(fields)));
-    }
-
     fn price(&self, units: u32) -> Option<Price> {
         self.scale.price(units)
     }
 
-    fn see_message<'s>(&'s self, message: &Message<'_>, seen: &mut Seen<'s>) {
+    fn see_fields<'s>(&'s self, message: &Message<'_>, seen: &mut Seen<'s>) {
         match message {
             Message::AddOrder(m) => {
                 seen.is_add = true;
@@ -305,16 +218,16 @@ impl XdpMessage<'_> {
             Message::OrderExecution(m) => {
                 // What is not printed by itself is printed as part of a cross.
                 let counts = m.printable_flag == PrintableFlag::PRINTED;
-                let executed = trade(self.price(m.price.get()), shares(m.volume.get()), "executed");
-                see_execution(seen, SeenTrade { order_id: m.order_id.get(), counts, ..executed });
+                let executed = SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "executed");
+                seen.execute(SeenTrade { order_id: m.order_id.get(), counts, ..executed });
             }
             Message::NonDisplayedTrade(m) => {
                 let counts = m.printable_flag == PrintableFlag::PRINTED;
-                let hidden = trade(self.price(m.price.get()), shares(m.volume.get()), "hidden");
+                let hidden = SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "hidden");
                 seen.trade = Some(SeenTrade { counts, ..hidden });
             }
             Message::CrossTrade(m) => {
-                seen.trade = Some(trade(self.price(m.price.get()), shares(m.volume.get()), "cross"));
+                seen.trade = Some(SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "cross"));
             }
             Message::SecurityStatus(m) => seen.state = trading_state(m),
             _ => {}
@@ -328,35 +241,33 @@ fn shares(volume: u32) -> Qty {
     Qty(u64::from(volume))
 }
 
-impl RecordedMessage for XdpMessage<'_> {
-    #[inline]
-    fn ts_ns(&self) -> u64 {
-        self.ts_ns
+impl RecordedProtocol for Xdp {
+    type Message<'a> = XdpMessage<'a>;
+    type Books<B: BooksById> = xdp::BookBuilder<B>;
+    /// Each channel has a clock of its own.
+    const IS_ORDERED_BY_TIME: bool = false;
+
+    fn info(&self) -> RecordingInfo {
+        RecordingInfo { time_base: TimeBase::UnixEpoch, ..ORDER_BY_ORDER }
     }
 
-    fn see<'s>(&'s self, number: u64, _source: Source<'s>) -> Seen<'s> {
-        let code = u8::try_from(word16(self.bytes, 2)).unwrap_or(0);
-        let mut seen = Seen { channel: self.channel.0, ..blank(number, self.ts_ns, self.instrument, code) };
-        let Ok(message) = Message::parse(self.bytes) else {
-            return Seen { is_malformed: true, ..seen };
-        };
-        if let Message::SymbolIndexMapping(_) = message {
-            seen.symbol = self.bytes.get(SYMBOL).map(until_nul).filter(|_| self.instrument != 0);
-        }
-        self.see_message(&message, &mut seen);
-        seen
+    /// Books of the session's day.
+    fn books<B: BooksById>(&self, empty: B, calendar: &Calendar) -> xdp::BookBuilder<B> {
+        let day = calendar.date.map_or(0, Date::day);
+        xdp::BookBuilder::new(empty, Nanos(calendar.zone.utc_ns(day * NS_PER_DAY)))
     }
-}
 
-fn until_nul(text: &[u8]) -> &[u8] {
-    text.split(|byte| *byte == 0).next().unwrap_or_default()
-}
-
-impl<B: BooksById> ApplyMessages<XdpMessage<'_>> for xdp::BookBuilder<B> {
-    type Books = B;
+    fn orders<B: BooksById>(books: &xdp::BookBuilder<B>) -> &B {
+        books.instruments().books()
+    }
 
     #[inline(never)]
-    fn apply(&mut self, first: u64, messages: &[XdpMessage<'_>], updates: &mut Updates) {
+    fn apply<B: BooksById>(
+        books: &mut xdp::BookBuilder<B>,
+        first: u64,
+        messages: &[XdpMessage<'_>],
+        updates: &mut Updates,
+    ) {
         let mut start = 0;
         while start < messages.len() {
             let rest = &messages[start..];
@@ -365,50 +276,101 @@ impl<B: BooksById> ApplyMessages<XdpMessage<'_>> for xdp::BookBuilder<B> {
             let len = next_packet.map_or(rest.len(), |next| next + 1).min(LOOK_AHEAD_LEN);
             let group = &rest[..len];
             if let Some(sent) = group[0].sent {
-                self.begin_packet(group[0].channel, sent);
+                books.begin_packet(group[0].channel, sent);
             }
-            let before = *self.instruments().counters();
+            let before = *books.instruments().counters();
             let known = updates.list.len();
             // Numbers of the file may be longer than those of the feed: they count from the group's beginning.
             let batch = (0..)
                 .zip(group)
                 .map(|(index, message)| xdp::Message::new(message.channel, index, message.bytes));
-            self.handle_batch(batch, updates);
+            books.handle_batch(batch, updates);
             for update in &mut updates.list[known..] {
                 update.sequence += first + start as u64;
             }
-            updates.note(&before, self.instruments().counters(), || start..=start + len - 1);
+            updates.note(&before, books.instruments().counters(), || start..=start + len - 1);
             start += len;
         }
     }
 
-    fn books(&self) -> &B {
-        self.instruments().books()
+    #[inline]
+    fn ts_ns(message: &XdpMessage<'_>) -> u64 {
+        message.ts_ns
+    }
+
+    fn see<'s>(message: &'s XdpMessage<'_>, number: u64, _source: Source<'s>) -> Seen<'s> {
+        let XdpMessage { bytes, channel, ts_ns, instrument, .. } = *message;
+        let code = u8::try_from(word16(bytes, 2)).unwrap_or(0);
+        let mut seen = Seen { channel: channel.0, ..Seen::new(number, ts_ns, instrument, code) };
+        let Ok(parsed) = Message::parse(bytes) else {
+            return Seen { is_malformed: true, ..seen };
+        };
+        if let Message::SymbolIndexMapping(_) = parsed {
+            seen.symbol = bytes.get(SYMBOL).map(until_nul).filter(|_| instrument != 0);
+        }
+        message.see_fields(&parsed, &mut seen);
+        seen
+    }
+
+    #[inline]
+    fn fold(message: &XdpMessage<'_>, checksums: &mut Checksums) {
+        // What is malformed is counted where it is named.
+        let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.fold.fields(fields)));
+    }
+
+    fn type_name(code: u8) -> Option<&'static str> {
+        Some(match code {
+            1 => "Sequence Number Reset",
+            2 => "Source Time Reference",
+            3 => "Symbol Index Mapping",
+            10 => "Retransmission Request",
+            11 => "Request Response",
+            12 => "Heartbeat Response",
+            13 => "Symbol Index Mapping Request",
+            15 => "Refresh Request",
+            31 => "Message Unavailable",
+            32 => "Symbol Clear",
+            34 => "Security Status",
+            35 => "Refresh Header",
+            100 => "Add Order",
+            101 => "Modify Order",
+            102 => "Delete Order",
+            103 => "Order Execution",
+            104 => "Replace Order",
+            105 => "Imbalance",
+            106 => "Add Order Refresh",
+            110 => "Non-Displayed Trade",
+            111 => "Cross Trade",
+            112 => "Trade Cancel",
+            113 => "Cross Correction",
+            114 => "Retail Price Improvement",
+            223 => "Stock Summary",
+            _ => return None,
+        })
+    }
+
+    fn type_code(code: u8) -> String {
+        code.to_string()
     }
 }
 
-/// Books of a day that begins at `midnight`.
-pub(super) fn books<B: BooksById>(books: B, midnight: Nanos) -> xdp::BookBuilder<B> {
-    xdp::BookBuilder::new(books, midnight)
-}
-
 /// Messages of a channel were lost for good.
-pub(super) fn lose<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8) {
+fn lose<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8) {
     books.handle_lost(Channel(channel), &mut BooksAlone);
 }
 
 /// The numbers of a channel begin again.
-pub(super) fn restart<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8) {
+fn restart<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8) {
     books.handle_restart(Channel(channel), &mut BooksAlone);
 }
 
 /// Takes a mapping that came beside a channel.
-pub(super) fn learn<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, mapping: &[u8]) {
+fn learn<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, mapping: &[u8]) {
     books.handle_message(Channel(channel), Sequence(0), mapping, &mut BooksAlone);
 }
 
 /// Reads the book of a symbol anew: true when it is whole then and nothing contradicted it.
-pub(super) fn heal<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cure<'_>) -> bool {
+fn heal<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cure<'_>) -> bool {
     let Cure { refresh, held } = cure;
     let channel = Channel(channel);
     let of = |wants_mappings: bool| {
@@ -431,36 +393,4 @@ pub(super) fn heal<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, c
         books.handle_message(channel, Sequence(0), message, &mut BooksAlone);
     }
     books.instruments().contradictions() == before
-}
-
-/// What a type of message is called.
-pub(crate) const fn type_name(code: u8) -> &'static str {
-    match code {
-        1 => "Sequence Number Reset",
-        2 => "Source Time Reference",
-        3 => "Symbol Index Mapping",
-        10 => "Retransmission Request",
-        11 => "Request Response",
-        12 => "Heartbeat Response",
-        13 => "Symbol Index Mapping Request",
-        15 => "Refresh Request",
-        31 => "Message Unavailable",
-        32 => "Symbol Clear",
-        34 => "Security Status",
-        35 => "Refresh Header",
-        100 => "Add Order",
-        101 => "Modify Order",
-        102 => "Delete Order",
-        103 => "Order Execution",
-        104 => "Replace Order",
-        105 => "Imbalance",
-        106 => "Add Order Refresh",
-        110 => "Non-Displayed Trade",
-        111 => "Cross Trade",
-        112 => "Trade Cancel",
-        113 => "Cross Correction",
-        114 => "Retail Price Improvement",
-        223 => "Stock Summary",
-        _ => "Unknown type",
-    }
 }

@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 use tickpath_nyse::{Message, RefreshHeader};
 
+use super::fields::index_of;
+
 /// Symbols that may wait for a refresh at a time; messages of more are not kept.
 const WAITING_MAX: usize = 1 << 16;
 /// Bytes of messages that are kept for symbols that wait; with more those of the symbol at hand are dropped, and only a
@@ -187,7 +189,7 @@ impl Refresh {
         refresh.next = current.checked_add(1)?;
         for message in messages {
             if refresh.index == 0 {
-                refresh.index = super::xdp::index_of(message).unwrap_or_default();
+                refresh.index = index_of(message).unwrap_or_default();
             }
             refresh.messages.extend_from_slice(message);
         }

@@ -2,11 +2,12 @@
 
 use std::io::Read;
 
+use serde::Serialize;
 use tickpath_capture::{EventKind, LobsterBookReader, LobsterBookRow, ReadError, RecordedEvent};
 use tickpath_types::{Price, Qty, Side};
 
 /// What holding each row against its message found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RowsReport {
     /// The order book file.
     pub file: String,

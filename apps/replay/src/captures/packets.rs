@@ -1,0 +1,52 @@
+//! A protocol of packets, as captures need it.
+
+use tickpath_capture::{Packet, Segment};
+
+use super::recordings::Delivery;
+use crate::error::Result;
+use crate::options::Protocol;
+
+/// A line of the [registry](crate::registry): how packets of a protocol are recognised and read.
+pub(crate) struct CaptureProtocol {
+    pub(crate) protocol: Protocol,
+    /// Its name and what carries it, for people.
+    pub(crate) title: &'static str,
+    /// Whether a datagram must be of it: it has messages that only this protocol has. Where the protocol is asked for,
+    /// which the second argument says, any with messages that can be its.
+    pub(crate) is_datagram: fn(&[u8], bool) -> bool,
+    /// The same of the first bytes of a TCP stream.
+    pub(crate) is_stream: fn(&[u8], bool) -> bool,
+    /// A reader of one capture's packets; the argument says whether the protocol is asked for.
+    pub(crate) reader: fn(bool) -> Box<dyn PacketReader>,
+}
+
+/// Reads the packets of one protocol in a capture: finds their channels and recordings, and takes their messages there.
+///
+/// Flows are counted from 0 over all protocols.
+pub(crate) trait PacketReader {
+    /// Takes a datagram of a flow that is of this protocol.
+    fn datagram<'a>(&mut self, flow: usize, packet: &Packet<'a>, out: &mut Delivery<'_, '_, 'a>) -> Result;
+
+    /// Takes a segment of a TCP stream that is of this protocol.
+    fn segment(&mut self, _: usize, _: &Packet<'_>, _: &Segment, _: &mut Delivery<'_, '_, '_>) -> Result {
+        Ok(())
+    }
+
+    /// At the end of the capture: takes packets that wait for their flow to be known.
+    fn settle_flow(&mut self, _flow: usize, _out: &mut Delivery<'_, '_, '_>) -> Result {
+        Ok(())
+    }
+
+    /// After that, with every channel at its end: takes what is held of a TCP stream.
+    fn finish_stream(&mut self, _flow: usize, _out: &mut Delivery<'_, '_, '_>) -> Result {
+        Ok(())
+    }
+}
+
+/// What a reader knows of one of its flows.
+pub(crate) fn state_of<S: Default>(flows: &mut Vec<S>, flow: usize) -> &mut S {
+    if flows.len() <= flow {
+        flows.resize_with(flow + 1, S::default);
+    }
+    &mut flows[flow]
+}

@@ -1,0 +1,29 @@
+//! A format of recorded files, as the registry lists it.
+
+use std::path::Path;
+
+use tickpath_capture::{Format, RecordingFile};
+use tickpath_config::Date;
+
+use crate::error::Result;
+use crate::report::FileReport;
+use crate::session::Session;
+
+/// Replays one open file: a report for each recording in it.
+type Replay = fn(&Path, RecordingFile, Session<'_>) -> Result<Vec<FileReport>>;
+
+/// A line of the [registry](crate::registry).
+pub(crate) struct FileFormat {
+    pub(crate) format: Format,
+    /// Its name in JSON.
+    pub(crate) json_name: &'static str,
+    /// What a report's file is, for people.
+    pub(crate) title: fn(&FileReport) -> String,
+    /// Whether times have dates.
+    pub(crate) has_dates: bool,
+    /// The day of the session that a file's name tells.
+    pub(crate) date_in_name: fn(&Path) -> Option<Date>,
+    /// Whether files of order books lie beside files of messages, which cover the best levels only.
+    pub(crate) has_order_book_files: bool,
+    pub(crate) replay: Replay,
+}

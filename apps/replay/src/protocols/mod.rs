@@ -1,0 +1,9 @@
+//! The recorded protocols, each in a file or folder of its own; [`registry`](crate::registry) lists them.
+
+pub(crate) mod dbn;
+pub(crate) mod event_books;
+pub(crate) mod events;
+pub(crate) mod iex;
+pub(crate) mod itch;
+pub(crate) mod lobster;
+pub(crate) mod xdp;

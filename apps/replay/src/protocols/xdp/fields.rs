@@ -1,0 +1,80 @@
+//! Fields of messages at their places: what is looked at before a message is parsed, or whatever its type is.
+
+use tickpath_nyse::{SendTime, SequenceNumberReset, SymbolIndexMapping};
+
+pub(super) const NS_PER_SEC: u64 = 1_000_000_000;
+/// Where messages have their time and symbol index, ...
+const WITHIN_SECOND: usize = 4;
+const INDEX: usize = 8;
+/// ... and those with the whole time.
+const INDEX_OF_FULL_TIME: usize = 12;
+/// Where a time reference has its second.
+pub(super) const SECOND: usize = 12;
+/// Where a mapping has the symbol and its market, and a reset the product.
+pub(super) const SYMBOL: std::ops::Range<usize> = 8..19;
+const MARKET: usize = 20;
+const PRODUCT: usize = 12;
+
+/// Whether a message has a type.
+pub(super) fn is_type(message: &[u8], message_type: u16) -> bool {
+    word16(message, 2) == message_type
+}
+
+/// The index of the symbol that a message is about.
+pub(super) fn index_of(message: &[u8]) -> Option<u32> {
+    time_and_index(message, word16(message, 2), None, SendTime::default()).1
+}
+
+/// The market that a message names: by its product in a reset, by itself in a mapping.
+pub(super) fn market_of(message: &[u8]) -> Option<u16> {
+    match word16(message, 2) {
+        SymbolIndexMapping::TYPE if message.len() >= MARKET + 2 => Some(word16(message, MARKET)),
+        SequenceNumberReset::TYPE => match message.get(PRODUCT)? {
+            11 => Some(1),
+            59 => Some(9),
+            109 => Some(10),
+            157 => Some(3),
+            209 => Some(11),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The time of a message, if it has one, and the index of the symbol that it is about.
+#[inline]
+pub(super) fn time_and_index(
+    bytes: &[u8],
+    message_type: u16,
+    second: Option<u32>,
+    sent: SendTime,
+) -> (Option<u64>, Option<u32>) {
+    let at = |seconds: u32, ns: u32| Some(u64::from(seconds) * NS_PER_SEC + u64::from(ns));
+    match message_type {
+        100..=104 | 110..=114 if bytes.len() >= INDEX + 4 => {
+            let ns = word32(bytes, WITHIN_SECOND);
+            // Before the first reference: the second in which the packet was sent, or the one before.
+            let before = || sent.secs - u32::from(ns > sent.nanos && sent.secs > 0);
+            (at(second.unwrap_or_else(before), ns), Some(word32(bytes, INDEX)))
+        }
+        32 | 34 | 105 | 106 | 223 if bytes.len() >= INDEX_OF_FULL_TIME + 4 => {
+            (at(word32(bytes, 4), word32(bytes, 8)), Some(word32(bytes, INDEX_OF_FULL_TIME)))
+        }
+        3 if bytes.len() >= 8 => (None, Some(word32(bytes, 4))),
+        1 if bytes.len() >= 12 => (at(word32(bytes, 4), word32(bytes, 8)), None),
+        _ => (None, None),
+    }
+}
+
+pub(super) fn word16(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).map_or(0, |pair| u16::from_le_bytes([pair[0], pair[1]]))
+}
+
+pub(super) fn word32(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_le_bytes(*word))
+}
+
+/// A symbol without the zeros behind it.
+pub(super) fn until_nul(text: &[u8]) -> &[u8] {
+    text.split(|byte| *byte == 0).next().unwrap_or_default()
+}
