@@ -3,37 +3,31 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use tickpath_agent::{Agent, AgentError, Counter, KernelTime, TscClock, WaitSet};
+use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, MessageBooks,
-    MessageListener, OtherSymbol, SnapshotHealer, UpdateListener,
+    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, OtherSymbol, SnapshotHealer,
 };
 use tickpath_lockfree::broadcast;
-use tickpath_nasdaq::moldudp64::Session;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_sim::LossModel;
-use tickpath_timing::{Function, Hop, MarketId, Tracer};
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol, UpdateKind};
+use tickpath_timing::Tracer;
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol};
 
-use crate::deferred::{DEFERRED_MAX, Deferred};
+use crate::deferred::DEFERRED_MAX;
 use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
 use crate::senders::Senders;
+use crate::sink::{Delivery, FeedBooks, Sink, Updates};
 use crate::snapshots::{Healing, SnapshotClient, SnapshotCounters, SnapshotSources};
 use crate::understudy::Understudy;
 
 /// Longest datagram that is taken: the longest that there is.
 const DATAGRAM_MAX: usize = 65_536;
-/// One message in so many has its decoding and its book's change timed.
-const TIMED_EVERY: u64 = 16;
 /// How often the recovery socket is looked at while no gap is open.
 const RECOVERY_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// How often the counts that others read are brought up to date.
 const COUNTERS_INTERVAL: Nanos = Nanos::from_millis(1);
-
-/// Books that a feed handler builds.
-pub type FeedBooks = BookBuilder<DirectBooks>;
 
 /// What a [`FeedHandler`] has done, readable from outside while it runs.
 #[derive(Default)]
@@ -159,45 +153,6 @@ pub struct FeedHandler<T, N: Network = Kernel> {
     result: Arc<Mutex<Option<FinalFeed>>>,
 }
 
-/// Takes the arbiter's messages to the books and the books' updates to the ring.
-pub(crate) struct Sink<T, N: Network = Kernel> {
-    pub(crate) builder: Option<FeedBooks>,
-    pub(crate) updates: Updates<T>,
-    deferred: Deferred,
-    /// Whether messages are to wait now that one was delivered.
-    turn: Turn,
-    /// When the packet at hand was read.
-    read_at: u64,
-    /// When the kernel received it, by its clock.
-    kernel_ns: Option<u64>,
-    /// The same on the scale of `read_at`, once it is asked for; 0 when it is not known.
-    received_at: Option<u64>,
-    kernel_time: KernelTime,
-    /// The session that the lines have gone over to, until it is reported.
-    foreign: Option<Session>,
-    /// Heals the books, where there are snapshots.
-    snapshots: Option<Healing<N>>,
-    /// Messages go by way of the snapshots.
-    is_healing: bool,
-}
-
-/// How the messages of a packet are delivered.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    /// All at once.
-    All,
-    /// The first now, each other in a duty cycle of its own.
-    First,
-    /// The first was delivered.
-    Later,
-}
-
-pub(crate) struct Updates<T> {
-    pub(crate) sender: broadcast::Sender<MarketUpdate>,
-    pub(crate) tracer: T,
-    pub(crate) feed: u8,
-}
-
 impl<T: Tracer> FeedHandler<T> {
     /// Joins both lines. Updates leave by `sender`; what can be read of the feed handler is in `view`.
     ///
@@ -235,6 +190,9 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         });
         let books = DirectBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
         let builder = BookBuilder::new(books).expecting(&settings.symbols);
+        let understudy = Understudy::new(tracer.understudy(), clock);
+        let mut sink = Sink::new(builder, Updates { sender, tracer, feed: settings.feed }, clock);
+        sink.snapshots = snapshot_client(network, settings, &view.counters);
         Ok(FeedHandler {
             lines,
             senders: settings.senders.clone(),
@@ -242,11 +200,8 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             retransmission: settings.retransmission,
             loss: settings.loss.clone(),
             arbiter: Arbiter::new(arbiter_config(settings)),
-            understudy: Understudy::new(tracer.understudy(), clock),
-            sink: Sink {
-                snapshots: snapshot_client(network, settings, &view.counters),
-                ..Sink::new(builder, Updates { sender, tracer, feed: settings.feed }, clock)
-            },
+            understudy,
+            sink,
             next_recovery_poll: Nanos::ZERO,
             next_counters: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),
@@ -282,7 +237,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             return Ok(true);
         }
         let is_short = message_count(packet) <= DEFERRED_MAX && !self.arbiter.has_gap();
-        self.sink.start_packet(kernel_ns, if is_short { Turn::First } else { Turn::All });
+        self.sink.start_packet(kernel_ns, if is_short { Delivery::First } else { Delivery::All });
         self.arbiter.handle_packet(now, line, packet, &mut self.sink);
         Ok(true)
     }
@@ -292,7 +247,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let mut work = 0;
         if self.arbiter.poll_timeout().is_some_and(|deadline| now >= deadline) {
             // What was held behind a gap is no packet of its own.
-            self.sink.turn = Turn::All;
+            self.sink.delivery = Delivery::All;
             self.arbiter.handle_timeout(now, &mut self.sink);
             if let (Some(request), Some(server)) = (self.arbiter.poll_request(), self.retransmission) {
                 let _ = self.recovery.send_to(&request.to_bytes(), server);
@@ -310,7 +265,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
                 return work + 1;
             }
             self.counters.packets[2].add(1);
-            self.sink.start_packet(None, Turn::All);
+            self.sink.start_packet(None, Delivery::All);
             self.arbiter.handle_packet(now, Line::Recovery, &self.buffer[..received.len], &mut self.sink);
             work += 1;
         }
@@ -386,146 +341,6 @@ fn drops(loss: &LossModel, line: usize, packet: &[u8]) -> bool {
 #[inline]
 fn message_count(packet: &[u8]) -> usize {
     packet.get(18..20).map_or(0, |bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
-}
-
-impl<T: Tracer, N: Network> Sink<T, N> {
-    pub(crate) fn new(builder: FeedBooks, updates: Updates<T>, clock: TscClock) -> Sink<T, N> {
-        Sink {
-            builder: Some(builder),
-            updates,
-            deferred: Deferred::new(),
-            turn: Turn::All,
-            read_at: 0,
-            kernel_ns: None,
-            received_at: None,
-            kernel_time: KernelTime::new(clock),
-            foreign: None,
-            snapshots: None,
-            is_healing: false,
-        }
-    }
-
-    /// Goes on healing the books; returns how much there was to do.
-    #[cold]
-    fn heal(&mut self, now: Nanos, session: Option<Session>) -> usize {
-        let (Some(snapshots), Some(builder)) = (&mut self.snapshots, &mut self.builder) else { return 0 };
-        let work = snapshots.client.poll(now, session, &mut snapshots.healer, builder, &mut self.updates);
-        self.is_healing = snapshots.healer.is_active();
-        work
-    }
-
-    #[cold]
-    fn deliver_healing(&mut self, sequence: Sequence, message: &[u8]) {
-        if let (Some(snapshots), Some(builder)) = (&mut self.snapshots, &mut self.builder) {
-            snapshots.healer.handle_message(sequence, message, builder, &mut self.updates);
-            self.is_healing = snapshots.healer.is_active();
-        }
-    }
-
-    /// A packet was read just now.
-    #[inline]
-    fn start_packet(&mut self, kernel_ns: Option<u64>, turn: Turn) {
-        self.read_at = self.updates.tracer.now_ordered();
-        self.kernel_ns = kernel_ns;
-        self.received_at = None;
-        self.turn = turn;
-    }
-
-    /// Delivers a message that waited; true when there was one.
-    #[inline]
-    fn deliver_next(&mut self) -> bool {
-        let Some((sequence, bytes, len)) = self.deferred.pop() else { return false };
-        self.deliver(sequence, &bytes[..len]);
-        true
-    }
-
-    #[inline]
-    fn deliver(&mut self, sequence: Sequence, message: &[u8]) {
-        let updates = &mut self.updates;
-        let builder = self.builder.as_mut().expect("a closed agent takes no messages");
-        if self.is_healing {
-            self.deliver_healing(sequence, message);
-        } else if T::ENABLED && sequence.0.is_multiple_of(TIMED_EVERY) {
-            let started = updates.tracer.now();
-            builder.handle_message(sequence, message, updates);
-            let ticks = updates.tracer.now().wrapping_sub(started);
-            updates.tracer.time(Function::BookApply, ticks);
-        } else {
-            builder.handle_message(sequence, message, updates);
-        }
-        // The engines have it already: nothing waits for these.
-        let id = MarketId::new(sequence).via_feed(self.updates.feed);
-        self.updates.tracer.stamp_at(Hop::T7, id, self.read_at);
-        if T::ENABLED {
-            let received_at = self.received_at();
-            self.updates.tracer.stamp_at(Hop::T7k, id, received_at);
-        }
-    }
-
-    #[inline]
-    fn received_at(&mut self) -> u64 {
-        let (kernel_time, read_at) = (&mut self.kernel_time, self.read_at);
-        let kernel_ns = self.kernel_ns;
-        *self.received_at.get_or_insert_with(|| kernel_ns.map_or(0, |ns| kernel_time.ticks(ns, read_at)))
-    }
-}
-
-impl<T: Tracer, N: Network> MessageListener for Sink<T, N> {
-    #[inline]
-    fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
-        match self.turn {
-            Turn::All => {}
-            Turn::First => self.turn = Turn::Later,
-            Turn::Later if self.deferred.push(sequence, message) => {
-                let builder = self.builder.as_ref().expect("a closed agent takes no messages");
-                return builder.prefetch(message);
-            }
-            Turn::Later => {
-                // Cannot wait: so nothing before it can.
-                self.turn = Turn::All;
-                while self.deliver_next() {}
-            }
-        }
-        self.deliver(sequence, message);
-    }
-
-    fn on_lost(&mut self, first: Sequence, count: u64) {
-        let builder = self.builder.as_mut().expect("a closed agent takes no messages");
-        builder.handle_lost(&mut self.updates);
-        if let Some(snapshots) = &mut self.snapshots {
-            snapshots.healer.handle_lost(Sequence(first.0 + count));
-            self.is_healing = true;
-        }
-    }
-
-    /// The books begin anew, as the numbers do.
-    #[cold]
-    fn on_restart(&mut self) {
-        let builder = self.builder.as_mut().expect("a closed agent takes no messages");
-        builder.handle_restart(&mut self.updates);
-        if let Some(snapshots) = &mut self.snapshots {
-            snapshots.healer.restart();
-        }
-    }
-
-    /// The books are of a venue that is no more, and stay so until the program is started anew.
-    #[cold]
-    fn on_foreign_session(&mut self, session: Session) {
-        self.foreign = Some(session);
-        let builder = self.builder.as_mut().expect("a closed agent takes no messages");
-        builder.handle_lost(&mut self.updates);
-    }
-}
-
-impl<T: Tracer> UpdateListener for Updates<T> {
-    #[inline]
-    fn on_update(&mut self, update: &MarketUpdate) {
-        self.sender.send(*update);
-        if update.kind() != Some(UpdateKind::Status) {
-            let id = MarketId::new(Sequence(update.sequence)).via_feed(self.feed);
-            self.tracer.stamp(Hop::T8, id);
-        }
-    }
 }
 
 impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
@@ -608,43 +423,5 @@ impl FinalFeed {
             .map(|state| state.health)
             .max()
             .unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tickpath_nasdaq::itch50::OrderDelete;
-    use tickpath_timing::{StampKind, Trace};
-    use tickpath_types::OrderId;
-    use zerocopy::IntoBytes;
-
-    use super::*;
-
-    #[test]
-    fn messages_are_stamped_while_books_are_healed() {
-        let (tracer, mut drain) = Trace::new(64);
-        let (sender, _updates) = broadcast::channel(16);
-        let books = DirectBooks::new(BookLimits::new(InstrumentId(1), 8));
-        let updates = Updates { sender, tracer, feed: 0 };
-        let mut sink = Sink::<_, Kernel>::new(BookBuilder::new(books), updates, TscClock::system());
-        let healer = SnapshotHealer::new(InstrumentId(1), 8);
-        let (sources, counters) = (SnapshotSources::none(), Arc::default());
-        let client = SnapshotClient::new(Kernel, sources, Ipv4Addr::LOCALHOST, counters);
-        sink.snapshots = Some(Healing { healer, client });
-        sink.on_lost(Sequence(1), 4);
-        assert!(sink.is_healing);
-        let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(1));
-        for sequence in [5, 6] {
-            sink.start_packet(Some(1), Turn::All);
-            sink.on_message(Sequence(sequence), delete.as_bytes());
-        }
-        sink.updates.tracer.flush();
-        let mut read = vec![];
-        drain.drain(64, |stamp| {
-            if let Some(StampKind::Hop { hop: Hop::T7, id, .. }) = stamp.decode() {
-                read.push(id);
-            }
-        });
-        assert_eq!(read, [5, 6]);
     }
 }

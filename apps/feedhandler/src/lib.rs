@@ -8,10 +8,12 @@ mod handler;
 mod lines;
 pub mod live;
 mod senders;
+mod sink;
 mod snapshots;
 mod understudy;
 
-pub use handler::{FeedBooks, FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
+pub use handler::{FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};
 pub use senders::Senders;
+pub use sink::FeedBooks;
 pub use snapshots::{SnapshotCounters, SnapshotSources};

@@ -12,7 +12,7 @@ use tickpath_types::{
     Side, Symbol,
 };
 
-use crate::handler::{Sink, Updates};
+use crate::sink::{Sink, Updates};
 
 /// Orders that may rest.
 const ORDERS_MAX: u32 = 16;
