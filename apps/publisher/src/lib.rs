@@ -27,5 +27,6 @@ mod survey;
 mod xdp;
 
 pub use options::{MAX_ORDERS_DEFAULT, PublishOptions, STORE_BYTES_DEFAULT};
-pub use publication::{CHANNELS_MAX, Publication, PublishProgress};
+pub use publication::{Publication, PublishProgress};
 pub use report::{ChannelReport, LineReport, PublishReport};
+pub use survey::CHANNELS_MAX;

@@ -13,10 +13,8 @@ use crate::options::PublishOptions;
 use crate::packet::{Kind, PacketHead, read_head};
 use crate::report::PublishReport;
 use crate::source::{Source, Timed};
-use crate::survey::{INSTRUMENTS_MAX, SURVEY_PACKETS, Survey};
+use crate::survey::{CHANNELS_MAX, INSTRUMENTS_MAX, SURVEY_PACKETS, Survey};
 
-/// Channels of one recording; packets of further ones are counted and not sent.
-pub const CHANNELS_MAX: usize = 64;
 /// Instruments of a channel that a feed handler has room for without being told.
 const INSTRUMENTS_DEFAULT: usize = 1_024;
 /// Packets sent between two looks at the requests.

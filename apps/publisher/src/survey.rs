@@ -9,10 +9,11 @@ use tickpath_nyse::{Message, Packet, SymbolIndexMapping};
 
 use crate::options::PublishOptions;
 use crate::packet::{Key, Kind, PacketHead, for_each_message, read_head};
-use crate::publication::CHANNELS_MAX;
 use crate::source::{Source, Timed};
 use crate::xdp::PRODUCT_DEFAULT;
 
+/// Channels of one recording; packets of further ones are counted and not sent.
+pub const CHANNELS_MAX: usize = 64;
 /// Packets that are looked at before the first is sent, to know the channels.
 pub(crate) const SURVEY_PACKETS: usize = 65_536;
 /// Packets that two groups must have in common to be two lines of one channel, and none of one number that differs.

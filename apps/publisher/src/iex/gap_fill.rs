@@ -8,7 +8,7 @@ use tickpath_iex::gap_fill::{Range, Request, RequestError, UDP_MESSAGES_MAX};
 use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, SendStatus, UdpEndpoint};
 use tickpath_types::Nanos;
 
-use super::{SEGMENT_LEN, Stream, write_segment};
+use super::stream::{SEGMENT_LEN, Stream, write_segment};
 use crate::clients::{Client, Clients};
 use crate::store::Store;
 

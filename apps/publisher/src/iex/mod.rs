@@ -3,12 +3,13 @@
 mod gap_fill;
 mod image;
 mod snap;
+mod stream;
 
 use std::fmt::Write as _;
 
 use tickpath_config::TEST_PASSWORD;
 use tickpath_iex::{Feed, Header, Segment, SegmentBuilder};
-use tickpath_types::{Nanos, Sequence};
+use tickpath_types::Nanos;
 
 use crate::addresses::Addresses;
 use crate::packet::PacketHead;
@@ -18,51 +19,7 @@ use crate::store::Store;
 use gap_fill::{TcpGapFill, UdpGapFill};
 use image::Image;
 use snap::SnapServer;
-
-/// Longest segment of an answer over UDP, and of TCP.
-const SEGMENT_LEN: usize = 1_400;
-
-/// What answers have to say of the channel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stream {
-    pub(super) feed: Feed,
-    pub(super) channel: u32,
-    pub(super) session: u32,
-    /// When the newest segment was sent, by the publisher's clock.
-    pub(super) sent: Nanos,
-}
-
-/// Writes the messages `first..end` of the store into `buffer`, as many as fit and are there; how many, and the segment.
-pub(super) fn write_segment<'a>(
-    stream: &Stream,
-    store: &Store,
-    first: u64,
-    end: u64,
-    buffer: &'a mut [u8],
-) -> (u64, &'a [u8]) {
-    let offset = offset_of(store, first);
-    let Stream { feed, channel, session, sent } = *stream;
-    let mut count = 0;
-    let id = feed.protocol_id();
-    let mut builder = SegmentBuilder::resuming(&mut *buffer, id, channel, session, Sequence(first), offset);
-    for sequence in first..end {
-        match store.message(sequence) {
-            Some((message, _)) if builder.push(message).is_ok() => count += 1,
-            _ => break,
-        }
-    }
-    let len = builder.finish(sent).len();
-    (count, &buffer[..len])
-}
-
-/// The place of a message in the stream; of the next one too, and 0 where nothing is known.
-fn offset_of(store: &Store, sequence: u64) -> u64 {
-    let behind = |sequence: u64| {
-        let (message, offset) = store.message(sequence.checked_sub(1)?)?;
-        Some(offset + 2 + message.len() as u64)
-    };
-    store.message(sequence).map(|(_, offset)| offset).or_else(|| behind(sequence)).unwrap_or(0)
-}
+use stream::Stream;
 
 /// Serves one channel.
 pub(crate) struct IexService {

@@ -9,8 +9,8 @@ use tickpath_iex::{Header, MESSAGE_LEN_MAX, Segment, SegmentBuilder};
 use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome};
 use tickpath_types::{Nanos, Sequence};
 
-use super::Stream;
 use super::image::Image;
+use super::stream::Stream;
 use crate::clients::{Client, Clients};
 
 /// Clients at a time; of further ones see [`Clients`].

@@ -1,0 +1,51 @@
+//! The numbered stream of a channel, and its messages as segments.
+
+use tickpath_iex::{Feed, SegmentBuilder};
+use tickpath_types::{Nanos, Sequence};
+
+use crate::store::Store;
+
+/// Longest segment of an answer over UDP, and of TCP.
+pub(super) const SEGMENT_LEN: usize = 1_400;
+
+/// The fields of the channel that every answer carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    pub(super) feed: Feed,
+    pub(super) channel: u32,
+    pub(super) session: u32,
+    /// When the newest segment was sent, by the publisher's clock.
+    pub(super) sent: Nanos,
+}
+
+/// Writes the messages `first..end` of the store into `buffer`, as many as fit and are there; how many, and the segment.
+pub(super) fn write_segment<'a>(
+    stream: &Stream,
+    store: &Store,
+    first: u64,
+    end: u64,
+    buffer: &'a mut [u8],
+) -> (u64, &'a [u8]) {
+    let offset = offset_of(store, first);
+    let Stream { feed, channel, session, sent } = *stream;
+    let mut count = 0;
+    let id = feed.protocol_id();
+    let mut builder = SegmentBuilder::resuming(&mut *buffer, id, channel, session, Sequence(first), offset);
+    for sequence in first..end {
+        match store.message(sequence) {
+            Some((message, _)) if builder.push(message).is_ok() => count += 1,
+            _ => break,
+        }
+    }
+    let len = builder.finish(sent).len();
+    (count, &buffer[..len])
+}
+
+/// The place of a message in the stream; of the next one too, and 0 where nothing is known.
+fn offset_of(store: &Store, sequence: u64) -> u64 {
+    let behind = |sequence: u64| {
+        let (message, offset) = store.message(sequence.checked_sub(1)?)?;
+        Some(offset + 2 + message.len() as u64)
+    };
+    store.message(sequence).map(|(_, offset)| offset).or_else(|| behind(sequence)).unwrap_or(0)
+}
