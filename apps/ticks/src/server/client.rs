@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, Shutdown};
 
 use tickpath_net::{Kernel, Network, StreamSocket};
-use tickpath_ticks::message::{EndOfStream, EndReason, Heartbeat, Message, Skipped, TICK_LEN, Tick};
+use tickpath_ticks::message::{EndOfStream, EndReason, Heartbeat, Message, Skipped, TICK_LEN};
 use tickpath_ticks::request::RequestParser;
 use tickpath_ticks::seal::seal;
 use tickpath_types::Nanos;
@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 use super::backlog::Backlog;
 use super::counters::ServerCounters;
 use super::cut::Cut;
-use super::directory::Choice;
+use super::directory::{Choice, symbol_of};
 use super::faults::{Faults, TickFault};
 use super::maker::SymbolState;
 use super::settings::SlowClient;
@@ -372,12 +372,6 @@ impl Client {
 
 /// Time for a client to take the last message.
 pub(super) const CLOSE_TIME: Nanos = Nanos::from_secs(2);
-
-/// Place of a tick's symbol among all of them.
-#[inline]
-pub(super) fn symbol_of(tick: &Tick) -> u16 {
-    tick.header.instrument.get().wrapping_sub(1)
-}
 
 /// Gives bytes to the kernel; how many it took.
 #[inline]

@@ -5,8 +5,7 @@ use tickpath_ticks::seal::seal;
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::backlog::Backlog;
-use super::client::symbol_of;
-use super::directory::Choice;
+use super::directory::{Choice, symbol_of};
 use super::maker::SymbolState;
 
 /// Ticks of a cut at most: 56 KiB.

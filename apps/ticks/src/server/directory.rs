@@ -1,7 +1,7 @@
 //! The symbols of a session by name, and what subscribers ask for.
 
 use tickpath_sim::TickGeneratorConfig;
-use tickpath_ticks::message::{Place, Scope, Subscribed, SymbolDefinition};
+use tickpath_ticks::message::{Place, Scope, Subscribed, SymbolDefinition, Tick};
 use tickpath_ticks::seal::seal;
 use tickpath_types::{InstrumentId, Price, Symbol};
 use zerocopy::IntoBytes;
@@ -131,6 +131,12 @@ impl Choice {
         let wanted = states.iter().zip(0_u16..).filter(|(_, at)| self.has(*at));
         wanted.map(|(state, _)| state.symbol_sequence - 1).sum()
     }
+}
+
+/// Place of a tick's symbol among all of them.
+#[inline]
+pub(super) fn symbol_of(tick: &Tick) -> u16 {
+    tick.header.instrument.get().wrapping_sub(1)
 }
 
 #[cfg(test)]
