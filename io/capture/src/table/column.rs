@@ -56,7 +56,7 @@ impl Cell<'_> {
     }
 }
 
-const fn column(name: &'static str, kind: ColumnKind) -> Column {
+pub(super) const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column::new(name, kind)
 }
 

@@ -313,6 +313,7 @@ impl Rows for super::columnar::ParquetRows {
 mod tests {
     use std::fs;
 
+    use super::super::column::column;
     use super::*;
 
     #[cfg(feature = "parquet")]
