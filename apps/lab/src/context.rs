@@ -136,28 +136,39 @@ pub(crate) fn wait_for<T>(
     mut poll: impl FnMut() -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<T> {
     let mut polls: u32 = 0;
-    let mut deadline = None;
+    let mut patience = Patience::default();
     loop {
         if let Some(found) = poll()? {
             return Ok(found);
         }
         polls = polls.wrapping_add(1);
         if polls.is_multiple_of(POLLS_PER_LOOK) {
-            look(stop, &mut deadline)?;
+            patience.look(stop)?;
         }
     }
 }
 
-#[cold]
-fn look(stop: &StopSignal, deadline: &mut Option<Instant>) -> anyhow::Result<()> {
-    if stop.is_stopped() {
-        return Err(Ended.into());
+/// The end of a wait in vain.
+#[derive(Default)]
+struct Patience {
+    deadline: Option<Instant>,
+    has_stopped: bool,
+}
+
+impl Patience {
+    /// Looks whether there is still something to wait for.
+    #[cold]
+    fn look(&mut self, stop: &StopSignal) -> anyhow::Result<()> {
+        // The polls between two looks find what the other end did before it ended.
+        if std::mem::replace(&mut self.has_stopped, stop.is_stopped()) {
+            return Err(Ended.into());
+        }
+        if Instant::now() > *self.deadline.get_or_insert_with(|| Instant::now() + ANSWER_TIMEOUT) {
+            bail!("no answer for {} s: is the host overloaded?", ANSWER_TIMEOUT.as_secs());
+        }
+        thread::yield_now();
+        Ok(())
     }
-    if Instant::now() > *deadline.get_or_insert_with(|| Instant::now() + ANSWER_TIMEOUT) {
-        bail!("no answer for {} s: is the host overloaded?", ANSWER_TIMEOUT.as_secs());
-    }
-    thread::yield_now();
-    Ok(())
 }
 
 /// Logical cores of the same physical core; empty where the system does not say.
