@@ -23,8 +23,6 @@ const PERFORMANCE: &str = "docs/performance.md";
 const README: &str = "README.md";
 const BEGIN: &str = "<!-- figures: begin -->\n";
 const END: &str = "<!-- figures: end -->\n";
-/// Rows whose limit or goal leaves out a part of the work; the laboratory has the same file.
-const NOT_JUDGED: &str = "apps/lab/data/not-judged.txt";
 
 /// The rows that README quotes, in plain terms.
 const QUOTED: [(&str, &str); 8] = [
@@ -60,6 +58,8 @@ struct RunRow {
     ratio: Option<f64>,
     goal: Option<String>,
     reached: Option<bool>,
+    /// Part of the work that the limit or the goal leaves out. A row that has one is not judged.
+    limit_excludes: Option<String>,
 }
 
 /// A row over the runs that it is taken from.
@@ -82,8 +82,6 @@ struct Figure {
 struct Results {
     /// Newest first.
     runs: Vec<Run>,
-    /// Rows that are not judged, with what their limit leaves out.
-    not_judged: Vec<(String, String)>,
 }
 
 /// Writes docs/performance.md and the figures in README.
@@ -196,15 +194,13 @@ impl Results {
             }
         }
         runs.sort_by(|a, b| (&b.date, &b.file).cmp(&(&a.date, &a.file)));
-        let text = if tree.files().iter().any(|path| path == NOT_JUDGED) {
-            tree.read_text(NOT_JUDGED)?
-        } else {
-            None
-        };
-        let lines = text.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with('#'));
-        let pairs = lines.filter_map(|line| line.split_once(": "));
-        let not_judged = pairs.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
-        Ok(Results { runs, not_judged })
+        Ok(Results { runs })
+    }
+
+    /// Part of the work that the limit or the goal of a row leaves out, by the newest run of that row.
+    fn limit_excludes(&self, name: &str) -> Option<&str> {
+        let newest = self.runs.iter().find_map(|run| run.rows.iter().find(|row| row.name == name))?;
+        newest.limit_excludes.as_deref()
     }
 
     /// Kinds of host, that of the newest run first.
@@ -239,7 +235,7 @@ impl Results {
         let values = || runs.iter().map(|(_, row)| row.value);
         let judged: Vec<bool> = runs.iter().filter_map(|(_, row)| row.reached).collect();
         let reached = judged.iter().filter(|reached| **reached).count() * 2 > judged.len();
-        let is_judged = !judged.is_empty() && !self.not_judged.iter().any(|(it, _)| it == name);
+        let is_judged = !judged.is_empty() && self.limit_excludes(name).is_none();
         Some(Figure {
             unit: row.unit.clone(),
             value: of(&|row| Some(row.value))?,
@@ -298,7 +294,7 @@ impl Results {
         let mut text = String::from(INTRODUCTION);
         for (place, host) in self.hosts().into_iter().enumerate() {
             let mut lines = Vec::new();
-            for name in self.names(host) {
+            for name in names(self.runs.iter().filter(|run| run.host == host)) {
                 if let Some(figure) = self.figure(host, name) {
                     lines.push(figure.line(name));
                 }
@@ -311,8 +307,10 @@ impl Results {
         }
         text.push_str("\n## Rows without a verdict\n\nThe limit or the goal of these rows leaves out a part of the work.\n\n");
         text.push_str("| row | what the limit or the goal leaves out |\n|---|---|\n");
-        for (name, excludes) in &self.not_judged {
-            text += &format!("| `{name}` | {excludes} |\n");
+        for name in names(self.runs.iter()) {
+            if let Some(excludes) = self.limit_excludes(name) {
+                text += &format!("| `{name}` | {excludes} |\n");
+            }
         }
         text.push_str("\n## Runs\n\n| report | commit | host | steal time |\n|---|---|---|---|\n");
         for run in &self.runs {
@@ -327,17 +325,17 @@ impl Results {
         }
         text
     }
+}
 
-    /// Names of the rows of a host, in the order of its reports, those of the newest first.
-    fn names(&self, host: &str) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for row in self.runs.iter().filter(|run| run.host == host).flat_map(|run| &run.rows) {
-            if !names.contains(&row.name.as_str()) {
-                names.push(&row.name);
-            }
+/// Names of the rows of some runs, in the order of their reports, those of the newest first.
+fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for row in runs.flat_map(|run| &run.rows) {
+        if !names.contains(&row.name.as_str()) {
+            names.push(&row.name);
         }
-        names
     }
+    names
 }
 
 const INTRODUCTION: &str = "\
@@ -390,6 +388,7 @@ impl RunRow {
             ratio: row["ratio"].as_f64(),
             goal: text("goal"),
             reached: row["reached"].as_bool(),
+            limit_excludes: text("limit_excludes"),
         })
     }
 }
@@ -582,9 +581,10 @@ mod tests {
 
     #[test]
     fn a_row_whose_limit_leaves_something_out_has_no_verdict() {
-        let report = report("2026-01-01", "a", 0.5, 11.0);
-        let files =
-            [("results/2026-01-01-x/a.json", report.as_str()), (NOT_JUDGED, "# rows\nstamp: the ring\n")];
+        let before = report("2026-01-01", "a", 0.5, 11.0);
+        let newest = report("2026-01-02", "b", 50.0, 11.0)
+            .replace("\"limit\":", "\"limit_excludes\":\"the ring\",\"limit\":");
+        let files = [("results/2026-01-01-x/a.json", &*before), ("results/2026-01-02-x/a.json", &*newest)];
         let results = Results::read(&TempTree::new(&files).tree()).unwrap();
         let figure = results.figure(EPYC, "stamp").unwrap();
         assert_eq!(figure.reached, None);
