@@ -1,63 +1,20 @@
 //! The run: interleaved rounds of the measurements that were asked for.
 
-use std::ffi::OsString;
 use std::thread;
 
-use anyhow::{anyhow, ensure};
-use tickpath_agent::{Host, Jitter, StopSignal, TscClock, measure_jitter, pin_current_thread};
-use tickpath_config::tell;
-use tickpath_types::Nanos;
+use anyhow::{anyhow, bail, ensure};
+use tickpath_agent::{Host, Jitter, TscClock, pin_current_thread};
 
-use crate::context::{Context, Effort};
+use crate::context::Context;
 use crate::days::DayView;
+use crate::filter::choose;
 use crate::host::{HostView, StealTime, sum};
 use crate::lab::Lab;
-use crate::measure::{MEASUREMENTS, Measurement, Prepared, Round, Sample};
+use crate::measurement::{Measurement, Missing, Round, RowSpec, Sample};
+use crate::options::BenchOptions;
 use crate::report::BenchReport;
 use crate::row::Row;
-use crate::rows::{self, RowSpec};
-
-/// Rounds unless stated otherwise.
-pub const ROUNDS_DEFAULT: usize = 5;
-/// Time that the host's jitter is watched in a full round.
-const JITTER_MICROS: usize = 200_000;
-
-/// What to measure and how thoroughly.
-#[derive(Clone, Debug)]
-pub struct BenchOptions {
-    /// Rows to measure, by name; each brings its limit with it. Empty means all.
-    pub filter: Vec<String>,
-    /// Names that a filter may have besides: rows that the caller measures and pushes.
-    pub external_rows: &'static [&'static str],
-    /// Rounds, at least one.
-    pub rounds: usize,
-    /// How much is done in each round.
-    pub effort: Effort,
-    /// Whether to say on standard error what is being measured.
-    pub show_progress: bool,
-    /// The command line, program first, by which [`run_counted`](crate::run_counted) is called, for rows whose
-    /// instructions are counted; without it these have no value.
-    pub counting_command: Option<Vec<OsString>>,
-    /// Commit that the program was built from, as the report states it; none where that is not known.
-    pub commit: Option<String>,
-    /// Raised, it ends the run with an error before the next measurement, or while a standard day is made.
-    pub stop: StopSignal,
-}
-
-impl Default for BenchOptions {
-    fn default() -> Self {
-        BenchOptions {
-            filter: Vec::new(),
-            external_rows: &[],
-            rounds: ROUNDS_DEFAULT,
-            effort: Effort::default(),
-            show_progress: false,
-            counting_command: None,
-            commit: None,
-            stop: StopSignal::new(),
-        }
-    }
-}
+use crate::rows::{host_jitter, measurements};
 
 /// Measures on this host.
 ///
@@ -68,10 +25,10 @@ impl Default for BenchOptions {
 /// # Errors
 /// A filter names no row; the measuring thread cannot be started or pinned; the run was stopped.
 pub fn bench(options: &BenchOptions) -> anyhow::Result<BenchReport> {
-    let wanted = rows::choose(&options.filter, options.external_rows)?;
+    let wanted = choose(&options.filter, options.external_rows)?;
     let run = thread::Builder::new().name("lab".to_owned());
     thread::scope(|scope| {
-        let handle = run.spawn_scoped(scope, || Run::new(options, &wanted)?.report(MEASUREMENTS))?;
+        let handle = run.spawn_scoped(scope, || Run::new(options, &wanted)?.report(measurements()))?;
         handle.join().map_err(|_| anyhow!("the measuring thread panicked"))?
     })
 }
@@ -110,22 +67,26 @@ impl<'a> Run<'a> {
         Ok(Run { lab: Lab::new(context, options), host, rows, jitter: Jitter::default(), started, steal })
     }
 
-    fn report(mut self, measurements: &'static [Measurement]) -> anyhow::Result<BenchReport> {
-        let gives = |measurement: &Measurement, row: &Row| measurement.rows.contains(&row.name.as_str());
-        let wanted = measurements.iter().filter(|it| self.rows.iter().any(|row| gives(it, row)));
+    fn report(
+        mut self,
+        measurements: impl Iterator<Item = &'static Measurement>,
+    ) -> anyhow::Result<BenchReport> {
+        let wanted = measurements.filter(|it| self.rows.iter().any(|row| it.gives(&row.name)));
         let mut plan: Vec<Planned> =
             wanted.map(|measurement| Planned { measurement, state: State::Unprepared }).collect();
         let rounds = self.lab.options.rounds.max(1);
         for round in 1..=rounds {
-            self.progress(|| tell(format_args!("lab bench: round {round} of {rounds}")));
-            self.watch_jitter();
+            self.lab.tell(format_args!("round {round} of {rounds}"));
+            let (jitter, sample) = host_jitter::watch(&self.lab.context);
+            self.jitter = sum(self.jitter, jitter);
+            self.keep(&host_jitter::ROW, sample);
             for planned in &mut plan {
                 self.ensure_wanted()?;
                 self.measure(planned);
                 // An interrupted measurement may fail; that is not the row's failure.
                 self.ensure_wanted()?;
                 if round == 1 {
-                    self.show(planned.measurement.rows);
+                    self.show(planned.measurement);
                 }
             }
         }
@@ -155,20 +116,24 @@ impl<'a> Run<'a> {
     fn measure(&mut self, Planned { measurement, state }: &mut Planned) {
         if matches!(state, State::Unprepared) {
             *state = match self.prepare(measurement) {
-                Ok(Prepared::Ready(round)) => State::Ready(round),
-                Ok(Prepared::Missing(why)) => {
-                    self.rows_of(measurement).for_each(|row| row.note = format!("not measured: {why}"));
-                    State::Ended
-                }
+                Ok(round) => State::Ready(round),
                 Err(error) => {
-                    self.fail(measurement, &error);
+                    match error.downcast::<Missing>() {
+                        Ok(Missing(why)) => self
+                            .rows_of(measurement)
+                            .for_each(|row| row.note = format!("not measured: {why}")),
+                        Err(error) => self.fail(measurement, &error),
+                    }
                     State::Ended
                 }
             };
         }
         let State::Ready(round) = state else { return };
         match round() {
-            Ok(samples) => self.keep(&samples),
+            Ok(samples) => {
+                debug_assert!(samples.is_empty() || samples.len() == measurement.rows.len());
+                measurement.rows.iter().zip(samples).for_each(|(spec, sample)| self.keep(spec, sample))
+            }
             Err(error) => {
                 self.fail(measurement, &error);
                 *state = State::Ended;
@@ -176,15 +141,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn prepare(&self, measurement: &Measurement) -> anyhow::Result<Prepared> {
+    fn prepare(&self, measurement: &Measurement) -> anyhow::Result<Round> {
         if self.lab.context.far.is_none() && measurement.needs_two_cores {
-            return Ok(Prepared::Missing("needs two cores, and this process may use one".to_owned()));
+            bail!(Missing("needs two cores, and this process may use one".to_owned()));
         }
         (measurement.open)(&self.lab)
     }
 
     fn rows_of(&mut self, measurement: &'static Measurement) -> impl Iterator<Item = &mut Row> {
-        self.rows.iter_mut().filter(|row| measurement.rows.contains(&row.name.as_str()))
+        self.rows.iter_mut().filter(|row| measurement.gives(&row.name))
     }
 
     /// Takes the rows of a measurement that failed out of the report's figures.
@@ -192,38 +157,23 @@ impl<'a> Run<'a> {
         self.rows_of(measurement).for_each(|row| row.fail(format!("{error:#}")));
     }
 
-    fn watch_jitter(&mut self) {
-        let time = Nanos::from_micros(self.lab.context.effort.count(JITTER_MICROS) as u64);
-        let jitter = measure_jitter(&self.lab.context.clock, time);
-        self.jitter = sum(self.jitter, jitter);
-        self.keep(&[Sample::new("host_jitter", jitter.lost_share() * 100.0)]);
-    }
-
-    /// Adds the samples of a measurement to their rows, each beside its limit, which was measured before it.
-    fn keep(&mut self, samples: &[Sample]) {
-        for sample in samples {
-            let Some(place) = self.rows.iter().position(|row| row.name == sample.row) else { continue };
-            let limit_name = self.rows[place].limit_name.as_deref();
-            let latest = self.rows.iter().find(|row| Some(row.name.as_str()) == limit_name);
-            let limit = sample.limit.or_else(|| latest?.values.last().copied());
-            self.rows[place].values.push(sample.value);
-            self.rows[place].limits.extend(limit);
-            self.rows[place].again.extend(sample.again);
-            if let (Some(found), Some(spec)) = (&sample.note, rows::spec(sample.row)) {
-                self.rows[place].note = format!("{}; {found}", spec.note);
-            }
+    /// Adds a sample to its row, if that is wanted, beside the limit, which was measured before it.
+    fn keep(&mut self, spec: &RowSpec, sample: Sample) {
+        let value_of = |wanted: &str| self.rows.iter().find(|row| row.name == wanted)?.values.last().copied();
+        let limit = sample.limit.or_else(|| value_of(spec.limit?));
+        let Some(row) = self.rows.iter_mut().find(|row| row.name == spec.name) else { return };
+        row.values.push(sample.value);
+        row.limits.extend(limit);
+        row.again.extend(sample.again);
+        if let Some(found) = sample.note {
+            row.note = format!("{}; {found}", spec.note);
         }
     }
 
     /// Says what the rows came to in the first round, before the report has the medians.
-    fn show(&self, names: &[&str]) {
-        let shown = self.rows.iter().filter(|row| names.contains(&row.name.as_str()));
-        self.progress(|| shown.for_each(|row| tell(format_args!("lab bench: {}", row.first_look()))));
-    }
-
-    fn progress(&self, say: impl FnOnce()) {
-        if self.lab.options.show_progress {
-            say();
+    fn show(&self, measurement: &Measurement) {
+        for row in self.rows.iter().filter(|row| measurement.gives(&row.name)) {
+            self.lab.tell(format_args!("{}", row.first_look()));
         }
     }
 
@@ -236,29 +186,33 @@ impl<'a> Run<'a> {
 
 #[cfg(test)]
 mod tests {
-    use anyhow::bail;
-
     use super::*;
+    use crate::context::Effort;
+    use crate::measurement::row;
 
     /// One that cannot be prepared, one that is wrong in its second round, and one that is well.
     const PARTLY_BROKEN: &[Measurement] = &[
-        Measurement { rows: &["stamp"], needs_two_cores: false, open: |_| bail!("no counter") },
         Measurement {
-            rows: &["matching", "matching_p99"],
-            needs_two_cores: false,
-            open: |_| {
-                let mut round = 0;
-                Ok(Prepared::Ready(Box::new(move || {
-                    round += 1;
-                    ensure!(round < 2, "round {round} was wrong");
-                    Ok(vec![Sample::new("matching", 1.0), Sample::new("matching_p99", 2.0)])
-                })))
-            },
+            rows: &[row("stamp", "ns")],
+            open: |_| bail!("no counter"),
+            ..Measurement::ON_ONE_CORE
         },
         Measurement {
-            rows: &["tsc_read"],
-            needs_two_cores: false,
-            open: |_| Ok(Prepared::Ready(Box::new(|| Ok(vec![Sample::new("tsc_read", 3.0)])))),
+            rows: &[row("matching", "M/s"), row("matching_p99", "ns")],
+            open: |_| {
+                let mut round = 0;
+                Ok(Box::new(move || {
+                    round += 1;
+                    ensure!(round < 2, "round {round} was wrong");
+                    Ok(vec![1.0.into(), 2.0.into()])
+                }))
+            },
+            ..Measurement::ON_ONE_CORE
+        },
+        Measurement {
+            rows: &[row("tsc_read", "ns")],
+            open: |_| Ok(Box::new(|| Ok(vec![3.0.into()]))),
+            ..Measurement::ON_ONE_CORE
         },
     ];
 
@@ -266,8 +220,8 @@ mod tests {
     fn a_row_that_fails_leaves_the_others_their_figures() {
         let filter = ["stamp", "matching", "matching_p99"].map(str::to_owned).to_vec();
         let options = BenchOptions { filter, rounds: 3, effort: Effort::Smoke, ..BenchOptions::default() };
-        let wanted = rows::choose(&options.filter, &[]).unwrap();
-        let report = Run::new(&options, &wanted).unwrap().report(PARTLY_BROKEN).unwrap();
+        let wanted = choose(&options.filter, &[]).unwrap();
+        let report = Run::new(&options, &wanted).unwrap().report(PARTLY_BROKEN.iter()).unwrap();
         assert_eq!(report.failed().collect::<Vec<_>>(), ["stamp", "matching", "matching_p99"]);
         let failure = |name| report.row(name).and_then(|row| row.failure.as_deref());
         assert_eq!(failure("stamp"), Some("no counter"));

@@ -102,6 +102,14 @@ impl Context {
         })
     }
 
+    /// Ticks that some work takes.
+    #[inline(always)]
+    pub(crate) fn timed(&self, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<u64> {
+        let start = self.clock.ticks();
+        work()?;
+        Ok(self.clock.ticks() - start)
+    }
+
     /// Nanoseconds for each of `count` that took so many ticks together.
     pub(crate) fn nanos_each(&self, ticks: u64, count: u64) -> f64 {
         self.clock.ticks_to_nanos(ticks).0 as f64 / count as f64

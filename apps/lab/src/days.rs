@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tickpath_config::thousands;
 
 use crate::context::Effort;
-use crate::counted::CountedBooks;
+use crate::counted_books::{self, CountedBooks};
 use crate::lab::{Day, Lab};
 
 /// A standard day of market data, as the run that used it found it.
@@ -75,7 +75,7 @@ impl Simulated {
             Effort::Full => Effort::Quick,
             Effort::Quick | Effort::Smoke => Effort::Smoke,
         });
-        let counted = lab.count(&smaller, CountedBooks::Fast, true)?;
+        let counted = counted_books::count(lab, &smaller, CountedBooks::Fast, true)?;
         let each = |count: u64| count as f64 / smaller.config.messages as f64;
         Ok(Simulated {
             day: smaller.name.to_owned(),

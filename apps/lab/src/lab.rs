@@ -2,21 +2,18 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::Context as _;
 use tickpath_config::tell;
 
-use crate::bench::BenchOptions;
 use crate::context::{Context, Effort};
-use crate::counted::{self, Counted, CountedBooks};
-use crate::counted_crowd;
-use crate::counted_history;
 use crate::day::StandardDay;
 use crate::day_facts::{self, DayFacts};
 use crate::day_file;
-use crate::measure::crowd::Last;
+use crate::options::BenchOptions;
 
 /// What the measurements of one run share: how they are to be made, and the standard days, each loaded once.
 pub(crate) struct Lab<'a> {
@@ -57,7 +54,7 @@ impl<'a> Lab<'a> {
                 (file.bytes, file.kept)
             }
         };
-        self.tell(&format!("going through {}", standard.name));
+        self.tell(format_args!("going through {}", standard.name));
         let facts = day_facts::survey(&standard, &bytes)?;
         let day = Rc::new(Day { standard, sizes, bytes, facts, kept });
         self.days.borrow_mut().push(Rc::clone(&day));
@@ -69,85 +66,42 @@ impl<'a> Lab<'a> {
         self.days.borrow().clone()
     }
 
-    /// Counts a pass of a day through books under callgrind.
+    /// The command line by which this program does work whose instructions are counted.
     ///
     /// # Errors
-    /// Why it cannot be counted, with the remedy.
-    pub(crate) fn count(
-        &self,
-        day: &StandardDay,
-        books: CountedBooks,
-        with_caches: bool,
-    ) -> anyhow::Result<Counted> {
-        let command = self.counting_command()?;
-        let bytes = day_file::make_only(day, &self.options.stop)?;
-        self.tell(&format!("counting {} through the {} books under callgrind", day.name, books.name()));
-        counted::count(command, books, with_caches, &day.config, &day.outcome, &bytes)
-    }
-
-    /// Counts the venue's instructions for a hundred clients under callgrind.
-    ///
-    /// # Errors
-    /// Why they cannot be counted, with the remedy.
-    pub(crate) fn count_crowd(&self, last: Last) -> anyhow::Result<u64> {
-        let command = self.counting_command()?;
-        self.tell(&format!(
-            "counting a venue whose hundredth client {} under callgrind",
-            counted_crowd::verb(last)
-        ));
-        counted::count_crowd(command, last)
-    }
-
-    /// Counts the instructions of a shell's link under callgrind, with its history and without.
-    ///
-    /// # Errors
-    /// Why they cannot be counted, with the remedy.
-    pub(crate) fn count_history(&self, keeps: bool) -> anyhow::Result<u64> {
-        let command = self.counting_command()?;
-        let history = counted_history::name(keeps);
-        self.tell(&format!(
-            "counting a shell that takes market data in, its history {history}, under callgrind"
-        ));
-        counted::count_history(command, keeps)
-    }
-
-    /// Counts the instructions of a gateway's broadcast under callgrind.
-    ///
-    /// # Errors
-    /// Why they cannot be counted, with the remedy.
-    pub(crate) fn count_fanout(&self, clients: usize) -> anyhow::Result<u64> {
-        let command = self.counting_command()?;
-        self.tell(&format!("counting what is told to {clients} clients of a gateway under callgrind"));
-        counted::count_fanout(command, clients)
+    /// This program cannot do it.
+    pub(crate) fn counting_command(&self) -> anyhow::Result<&[OsString]> {
+        let command = self.options.counting_command.as_deref();
+        command.context("instructions are counted by the program tickpath, and this is another")
     }
 
     /// The program of another command, which lies beside that of the laboratory.
     ///
     /// # Errors
-    /// Why there is none, with the remedy.
-    pub(crate) fn program_beside(&self, command: &str) -> Result<OsString, String> {
+    /// [`Missing`]: why there is none, with the remedy.
+    pub(crate) fn program_beside(&self, command: &str) -> anyhow::Result<OsString> {
         let own = self.options.counting_command.as_ref().and_then(|command| command.first());
-        let Some(own) = own else {
-            return Err("its program is not known: use `tickpath lab bench`".to_owned());
-        };
+        let own =
+            own.ok_or_else(|| Missing("its program is not known: use `tickpath lab bench`".to_owned()))?;
         let path = Path::new(own).with_file_name(format!("tickpath-{command}"));
-        match path.is_file() {
-            true => Ok(path.into()),
-            false => Err(format!(
+        if !path.is_file() {
+            anyhow::bail!(Missing(format!(
                 "there is no {}: build it by cargo build --release -p tickpath --features full",
                 path.display()
-            )),
+            )));
         }
+        Ok(path.into())
     }
 
-    fn counting_command(&self) -> anyhow::Result<&[OsString]> {
-        let command = self.options.counting_command.as_deref();
-        command.context("instructions are counted by the program tickpath, and this is another")
-    }
-
-    fn tell(&self, words: &str) {
+    /// Says on standard error what is being done, where that is wanted.
+    pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
         if self.options.show_progress {
-            tell(format_args!("lab bench: {words}"));
+            tell(format_args!("lab bench: {what}"));
         }
     }
 }
+
+/// Something that a measurement needs is missing on this host, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Missing(pub(crate) String);

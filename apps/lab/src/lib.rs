@@ -26,34 +26,37 @@
 //! ```
 
 mod bench;
+mod child;
 mod context;
 mod counted;
-mod counted_crowd;
-mod counted_fanout;
-mod counted_history;
+mod counted_books;
 mod day;
 mod day_facts;
 mod day_file;
 mod days;
-mod deribit_venue;
+mod filter;
 mod host;
 mod itch_books;
 mod json;
 mod lab;
-mod measure;
+mod measurement;
+mod options;
 mod record;
 mod report;
 mod row;
 mod rows;
 mod statistics;
+mod support;
 mod table;
 
-pub use bench::{BenchOptions, ROUNDS_DEFAULT, bench};
+pub use bench::bench;
+pub use child::run_counted;
 pub use context::Effort;
-pub use counted::run_counted;
 pub use days::{DayView, Simulated};
+pub use filter::names_meant;
 pub use host::HostView;
+pub use options::{BenchOptions, ROUNDS_DEFAULT};
 pub use record::check_recordable;
 pub use report::BenchReport;
 pub use row::{Goal, Row};
-pub use rows::{names_meant, row_names};
+pub use rows::row_names;

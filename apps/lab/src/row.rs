@@ -64,21 +64,11 @@ pub struct Row {
     pub failure: Option<String>,
 }
 
-/// A line for each row that is not judged, `name: what its limit leaves out`; `cargo xtask figures` reads it too.
-const NOT_JUDGED: &str = include_str!("../data/not-judged.txt");
-
-/// Text about the part of the work that the limit or the goal of a row leaves out.
-fn excluded(name: &str) -> Option<&'static str> {
-    let lines = NOT_JUDGED.lines().filter_map(|line| line.split_once(": "));
-    lines.into_iter().find_map(|(row, text)| (row == name).then_some(text))
-}
-
 impl Row {
     /// A row without values.
     #[must_use]
     pub fn new(name: &str, unit: &str) -> Row {
-        let limit_excludes = excluded(name);
-        Row { name: name.to_owned(), unit: unit.to_owned(), limit_excludes, ..Row::default() }
+        Row { name: name.to_owned(), unit: unit.to_owned(), ..Row::default() }
     }
 
     /// Gives up the values of a row whose measurement failed: those of earlier rounds are of doubtful worth.
@@ -207,19 +197,8 @@ mod tests {
 
     #[test]
     fn a_row_whose_limit_leaves_something_out_is_not_judged() {
-        let row =
-            Row { values: vec![0.1], goal: Some(Goal::ValueAtMost(1.0)), ..Row::new("venue_response", "us") };
-        assert!(row.limit_excludes.is_some_and(|text| text.contains("one order is in flight")));
+        let excludes = "one order is in flight at a time";
+        let row = Row { limit_excludes: Some(excludes), ..row(&[10.0], &[10.0], Goal::ValueAtMost(20.0)) };
         assert_eq!(row.reached(), None);
-    }
-
-    #[test]
-    fn every_row_that_is_not_judged_is_known() {
-        let external = ["tick_to_trade_software"];
-        for (name, _) in
-            NOT_JUDGED.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "))
-        {
-            assert!(crate::row_names().chain(external).any(|known| known == name), "{name}");
-        }
     }
 }

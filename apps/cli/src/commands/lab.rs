@@ -142,6 +142,9 @@ fn push_demo_rows(
         Row {
             goal: Some(Goal::ValueAtMost(600.0)),
             note: "market data read to order ready to write, p50, in `demo` at its default rate".to_owned(),
+            limit_excludes: Some(
+                "the end of the read call and the write call are left out; figures of others may include them",
+            ),
             ..Row::new(DEMO_ROWS[0], "ns")
         },
         Row {

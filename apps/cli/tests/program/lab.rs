@@ -21,15 +21,17 @@ fn every_row_is_named_by_help_and_by_the_list() {
 }
 
 #[test]
-fn every_row_is_described_in_the_documents() {
+fn the_documents_describe_rows_in_their_order() {
     let page = fs::read_to_string(repository().join("docs/lab.md")).unwrap();
-    let described: Vec<&str> = page
+    let described = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('|').next())
-        .flat_map(|names| names.split('`').step_by(2))
-        .collect();
+        .flat_map(|names| names.split('`').step_by(2));
     let list = run(&["lab", "bench", "--list"]).out;
-    assert_eq!(described, list.lines().collect::<Vec<_>>());
+    let mut rows = list.lines();
+    for name in described {
+        assert!(rows.any(|row| row == name), "{name} is no row, or the list has it before the one above it");
+    }
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! The process that counts instructions under callgrind.
+
+use std::io::Write;
+
+use anyhow::bail;
+
+use crate::rows::measurements;
+
+/// Does the work that [`bench`](crate::bench) counts: called in a separate process, which runs under callgrind,
+/// with the arguments behind [`BenchOptions::counting_command`](crate::BenchOptions::counting_command).
+///
+/// The first argument names the work; prints what it led to.
+///
+/// # Errors
+/// The arguments are not those that `bench` gives, or the work's input cannot be read.
+pub fn run_counted(arguments: &[String]) -> anyhow::Result<()> {
+    let mut works = measurements().filter_map(|measurement| measurement.counted);
+    let work = arguments.first().and_then(|name| works.find(|work| work.names.contains(&name.as_str())));
+    let Some(work) = work else {
+        bail!("this command is for `lab bench`, which gives it books, messages, symbols and live orders");
+    };
+    writeln!(std::io::stdout(), "{}", (work.run)(arguments)?)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_bench_calls_the_counted_work() {
+        for arguments in [&[][..], &["other".to_owned()]] {
+            assert!(run_counted(arguments).unwrap_err().to_string().contains("lab bench"));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A day of ITCH through full books, counted.
+
+use std::hint::black_box;
+use std::io::Read;
+
+use anyhow::bail;
+use tickpath_book::{BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_sim::ItchDayConfig;
+use tickpath_types::MarketUpdate;
+
+use crate::counted::{Call, Counted, CountedWork};
+use crate::day::StandardDay;
+use crate::day_file;
+use crate::itch_books;
+use crate::lab::Lab;
+
+/// Which books a day goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CountedBooks {
+    Fast,
+    Plain,
+}
+
+impl CountedBooks {
+    const fn name(self) -> &'static str {
+        match self {
+            CountedBooks::Fast => "fast",
+            CountedBooks::Plain => "plain",
+        }
+    }
+}
+
+/// Its arguments are the books, and the messages, symbols and live orders of the day, which is its input.
+pub(crate) const WORK: CountedWork = CountedWork {
+    names: &[CountedBooks::Fast.name(), CountedBooks::Plain.name()],
+    function: "*counted_pass*",
+    run,
+};
+
+/// Counts a pass of a day through books.
+///
+/// # Errors
+/// As [`CountedWork::count`]; the run was stopped.
+pub(crate) fn count(
+    lab: &Lab<'_>,
+    day: &StandardDay,
+    books: CountedBooks,
+    with_caches: bool,
+) -> anyhow::Result<Counted> {
+    let (config, end) = (&day.config, &day.outcome);
+    let bytes = day_file::make_only(day, &lab.options.stop)?;
+    let sizes = [config.messages, u64::from(config.symbols), u64::from(config.live)];
+    let call = Call {
+        what: format!("{} through the {} books", day.name, books.name()),
+        arguments: std::iter::once(books.name().to_owned()).chain(sizes.map(|it| it.to_string())).collect(),
+        input: &bytes,
+        expected: words(config.messages, end.live, end.state_hash),
+        with_caches,
+    };
+    WORK.count(lab, &call)
+}
+
+fn run(arguments: &[String]) -> anyhow::Result<String> {
+    let [books, messages, symbols, live] = arguments else {
+        bail!("this command is for `lab bench`, which gives it books, messages, symbols and live orders");
+    };
+    let config = ItchDayConfig {
+        messages: messages.parse()?,
+        symbols: symbols.parse()?,
+        live: live.parse()?,
+        seed: 0,
+    };
+    let mut file = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut file)?;
+    Ok(match books == CountedBooks::Fast.name() {
+        true => outcome::<DirectBooks>(&config, &file),
+        false => outcome::<Indexed<PlainBooks>>(&config, &file),
+    })
+}
+
+fn outcome<B: BooksById>(config: &ItchDayConfig, file: &[u8]) -> String {
+    let mut builder = itch_books::empty::<B>(config);
+    counted_pass(&mut builder, file);
+    let books = builder.books();
+    words(builder.counters().messages, books.order_count(), books.state_hash())
+}
+
+fn words(messages: u64, live: u32, state_hash: u64) -> String {
+    format!("{messages} messages, {live} live orders, {state_hash:#018x}")
+}
+
+/// The pass that is counted, by this name and no other.
+#[inline(never)]
+fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
+    itch_books::apply(builder, file, &mut Taken);
+}
+
+/// Takes every update. If none were used, the compiler would leave out as much of making them as it can see through,
+/// which is more of one kind of books than of the other.
+struct Taken;
+
+impl UpdateListener for Taken {
+    #[inline]
+    fn on_update(&mut self, update: &MarketUpdate) {
+        black_box(update);
+    }
+}

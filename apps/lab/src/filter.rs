@@ -1,0 +1,98 @@
+//! The rows that a filter names.
+
+use crate::measurement::RowSpec;
+use crate::rows::{row_names, specs};
+
+/// Names that an unknown one is near to, at most.
+const NEAR_MAX: usize = 5;
+/// Letters at the beginning that a near name has in common with it, at least.
+const NEAR_LEN_MIN: usize = 2;
+
+/// The rows that a filter names, their limits, and the limits of these; all for an empty filter.
+///
+/// # Errors
+/// As [`names_meant`].
+pub(crate) fn choose(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<&'static RowSpec>> {
+    let filter = names_meant(filter, external)?;
+    Ok(specs().filter(|spec| is_wanted(spec.name, &filter)).collect())
+}
+
+/// The whole names that a filter means: each of its words is a row's name, or else the beginning of some. `external` are names
+/// of rows that somebody else measures.
+///
+/// # Errors
+/// A word that no row begins with, with the names that are near it.
+pub fn names_meant(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<String>> {
+    let mut known: Vec<&str> = row_names().collect();
+    known.extend(external);
+    let mut meant = Vec::new();
+    for word in filter {
+        if known.contains(&word.as_str()) {
+            meant.push(word.clone());
+            continue;
+        }
+        let begun = known.iter().filter(|name| !word.is_empty() && name.starts_with(word.as_str()));
+        let before = meant.len();
+        meant.extend(begun.map(|name| (*name).to_owned()));
+        if meant.len() == before {
+            anyhow::bail!("there is no row '{word}'{}: --list names all", near(word, &known));
+        }
+    }
+    Ok(meant)
+}
+
+/// A few names that have most of their beginning in common with a word, as a part of a message.
+fn near(word: &str, known: &[&str]) -> String {
+    let common = |name: &str| name.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
+    let most = known.iter().map(|name| common(name)).max().unwrap_or_default();
+    if most < NEAR_LEN_MIN {
+        return String::new();
+    }
+    let names = known.iter().filter(|name| common(name) == most).take(NEAR_MAX);
+    format!(", near it are {}", names.copied().collect::<Vec<_>>().join(", "))
+}
+
+/// Whether a filter names a row, or one that it is a limit of: a limit has its own limit beside it too.
+fn is_wanted(name: &str, filter: &[String]) -> bool {
+    let is_limit_of = |spec: &RowSpec| spec.limit == Some(name) && is_wanted(spec.name, filter);
+    filter.is_empty() || filter.iter().any(|named| named == name) || specs().any(is_limit_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(filter: &[&str]) -> Vec<&'static str> {
+        let filter: Vec<String> = filter.iter().map(|name| (*name).to_owned()).collect();
+        choose(&filter, &["elsewhere"]).unwrap().iter().map(|spec| spec.name).collect()
+    }
+
+    #[test]
+    fn a_filter_brings_the_limits_of_its_rows() {
+        assert_eq!(chosen(&[]).len(), row_names().count());
+        assert_eq!(chosen(&["order_rtt", "stamp"]), ["tsc_read", "stamp", "tcp_echo", "order_rtt"]);
+        assert_eq!(chosen(&["tcp_echo"]), ["tcp_echo"]);
+        assert_eq!(chosen(&["journal_async_cost"]), ["tcp_echo", "order_rtt", "journal_async_cost"]);
+        assert_eq!(chosen(&["elsewhere"]), [""; 0]);
+        assert_eq!(chosen(&["elsew"]), [""; 0]);
+    }
+
+    #[test]
+    fn the_beginning_of_names_means_all_of_them() {
+        let deribit = chosen(&["deribit_parse"]);
+        assert!(["deribit_parse_book", "deribit_parse_order"].iter().all(|name| deribit.contains(name)));
+        assert!(deribit.len() < chosen(&["deribit"]).len());
+        // A whole name means that row alone, although others begin with it.
+        assert!(!chosen(&["matching"]).contains(&"matching_open_loop"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_names_what_is_near() {
+        let error = choose(&["stmap".to_owned()], &["elsewhere"]).err().unwrap().to_string();
+        assert!(error.contains("'stmap'") && error.contains("near it are stamp"), "{error}");
+        for word in ["", "?"] {
+            let error = choose(&[word.to_owned()], &["elsewhere"]).err().unwrap().to_string();
+            assert_eq!(error, format!("there is no row '{word}': --list names all"));
+        }
+    }
+}

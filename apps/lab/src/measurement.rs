@@ -1,0 +1,147 @@
+//! A measurement and the rows that it gives: what the files below `rows/` declare.
+
+use crate::context::Context;
+use crate::counted::CountedWork;
+pub(crate) use crate::lab::{Lab, Missing};
+pub(crate) use crate::row::Goal;
+use crate::row::Row;
+
+/// A row before it is measured.
+pub(crate) struct RowSpec {
+    pub(crate) name: &'static str,
+    unit: &'static str,
+    /// Description of the measurement; in a report the details found follow it.
+    pub(crate) note: &'static str,
+    /// The row whose value of the same round is the limit.
+    pub(crate) limit: Option<&'static str>,
+    goal: Option<Goal>,
+    reference: &'static str,
+    limit_excludes: Option<&'static str>,
+}
+
+/// A row of this name and unit.
+pub(crate) const fn row(name: &'static str, unit: &'static str) -> RowSpec {
+    RowSpec { name, unit, note: "", limit: None, goal: None, reference: "", limit_excludes: None }
+}
+
+impl RowSpec {
+    /// Says what exactly is measured.
+    pub(crate) const fn note(self, note: &'static str) -> RowSpec {
+        RowSpec { note, ..self }
+    }
+
+    /// Names the row that is this one's limit.
+    pub(crate) const fn limit(self, row: &'static str) -> RowSpec {
+        RowSpec { limit: Some(row), ..self }
+    }
+
+    pub(crate) const fn goal(self, goal: Goal) -> RowSpec {
+        RowSpec { goal: Some(goal), ..self }
+    }
+
+    /// Says what others report for the same work.
+    pub(crate) const fn reference(self, reference: &'static str) -> RowSpec {
+        RowSpec { reference, ..self }
+    }
+
+    /// Gives the row no verdict: says which part of the work its limit or its goal leaves out.
+    pub(crate) const fn not_judged(self, limit_excludes: &'static str) -> RowSpec {
+        RowSpec { limit_excludes: Some(limit_excludes), ..self }
+    }
+
+    /// The row with the values of its rounds still to come.
+    pub(crate) fn row(&self) -> Row {
+        Row {
+            limit_name: self.limit.map(str::to_owned),
+            goal: self.goal,
+            reference: self.reference.to_owned(),
+            note: self.note.to_owned(),
+            limit_excludes: self.limit_excludes,
+            ..Row::new(self.name, self.unit)
+        }
+    }
+}
+
+/// A row's value in one round.
+pub(crate) struct Sample {
+    pub(crate) value: f64,
+    /// The limit of the same round, where it is not the value of the limit's own row as it stands.
+    pub(crate) limit: Option<f64>,
+    /// Another measurement of the same work as the limit's, in the same round, divided by the limit.
+    pub(crate) again: Option<f64>,
+    /// Details for the row's note; those of the last round are kept.
+    pub(crate) note: Option<String>,
+}
+
+impl From<f64> for Sample {
+    fn from(value: f64) -> Sample {
+        Sample { value, limit: None, again: None, note: None }
+    }
+}
+
+impl Sample {
+    pub(crate) fn with_note(value: f64, note: String) -> Sample {
+        Sample { note: Some(note), ..value.into() }
+    }
+}
+
+/// Measures one round: a sample for each row of the measurement, in their order. What lasts over the rounds is inside.
+pub(crate) type Round = Box<dyn FnMut() -> anyhow::Result<Vec<Sample>>>;
+
+/// Rounds that would all find the same, which is given in the first alone.
+pub(crate) fn once<S: Into<Sample>, const ROWS: usize>(samples: [S; ROWS]) -> Round {
+    let mut samples: Vec<Sample> = samples.map(Into::into).into();
+    Box::new(move || Ok(std::mem::take(&mut samples)))
+}
+
+/// Rounds of the run's effort.
+pub(crate) fn each_round<S: Into<Sample>, const ROWS: usize>(
+    lab: &Lab<'_>,
+    mut round: impl FnMut(&Context) -> anyhow::Result<[S; ROWS]> + 'static,
+) -> anyhow::Result<Round> {
+    let context = lab.context;
+    Ok(Box::new(move || Ok(round(&context)?.map(Into::into).into())))
+}
+
+/// Measures several things in a round, the next one of them first in each round: what the host does falls on all alike.
+/// `measure` is given their places.
+pub(crate) fn in_turn<T: Copy + Default, const COUNT: usize>(
+    round: &mut usize,
+    mut measure: impl FnMut(usize) -> anyhow::Result<T>,
+) -> anyhow::Result<[T; COUNT]> {
+    let mut found = [T::default(); COUNT];
+    for step in 0..COUNT {
+        let place = (*round + step) % COUNT;
+        found[place] = measure(place)?;
+    }
+    *round += 1;
+    Ok(found)
+}
+
+/// A measurement and the rows that it gives.
+pub(crate) struct Measurement {
+    /// In the order of the report: a limit comes before what it is the limit of.
+    pub(crate) rows: &'static [RowSpec],
+    pub(crate) needs_two_cores: bool,
+    /// Prepares the rounds; [`Missing`] where they cannot be made on this host.
+    pub(crate) open: fn(&Lab<'_>) -> anyhow::Result<Round>,
+    /// The work of a process that [`open`](Measurement::open) counts the instructions of.
+    pub(crate) counted: Option<&'static CountedWork>,
+}
+
+impl Measurement {
+    /// The rest of a measurement that one core does for.
+    pub(crate) const ON_ONE_CORE: Measurement = Measurement {
+        rows: &[],
+        needs_two_cores: false,
+        open: |_| Ok(Box::new(|| Ok(Vec::new()))),
+        counted: None,
+    };
+    /// The rest of one that needs two.
+    pub(crate) const ON_TWO_CORES: Measurement =
+        Measurement { needs_two_cores: true, ..Measurement::ON_ONE_CORE };
+
+    pub(crate) fn gives(&self, row: &str) -> bool {
+        self.rows.iter().any(|spec| spec.name == row)
+    }
+}

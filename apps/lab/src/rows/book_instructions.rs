@@ -1,0 +1,41 @@
+//! Instructions per message of the books, beside their plain twin.
+
+use crate::context::Effort;
+use crate::counted_books::{self, CountedBooks};
+use crate::day::StandardDay;
+use crate::measurement::{Goal, Lab, Measurement, Round, once, row};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("plain_instructions", "instr").note(
+            "instructions a message of the plain twin, ordered maps, on the same file and by the same driver \
+             as book_instructions",
+        ),
+        row("book_instructions", "instr")
+            .note(
+                "instructions a message into full books and out of them as an update, with framing, decoding \
+                 and the index of orders in both figures, counted by callgrind on itch-8000-smoke (80 k \
+                 messages), where a symbol's book is as in the whole day; a ratio of 0.2 is -80%",
+            )
+            .limit("plain_instructions")
+            .goal(Goal::RatioAtMost(0.2))
+            .reference("a C++ NYSE feed handler -15% from one version to the next")
+            .not_judged(
+                "the limit is a reference model that does not aim at speed, and no limit of the host",
+            ),
+    ],
+    open,
+    counted: Some(&counted_books::WORK),
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Counted once, since every round would count the same.
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    // A message needs as many instructions in a small day as in a whole one: each security's book is the same.
+    let day = StandardDay::itch_8000(Effort::Smoke);
+    let each = |books| -> anyhow::Result<f64> {
+        let counted = counted_books::count(lab, &day, books, false)?;
+        Ok(counted.counts.instructions as f64 / day.config.messages as f64)
+    };
+    Ok(once([each(CountedBooks::Plain)?, each(CountedBooks::Fast)?]))
+}

@@ -1,0 +1,88 @@
+//! What the books and the index take of memory, each part of it by what it adds to the memory of this process.
+
+use std::fs;
+use std::hint::black_box;
+
+use anyhow::{Context as _, ensure};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_types::InstrumentId;
+
+use crate::day::StandardDay;
+use crate::itch_books;
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, once, row};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[row("book_record_bytes", "bytes")
+        .note(
+            "memory of the books for one more resting order; what the order needs besides is stated and not \
+             in the value",
+        )
+        .goal(Goal::ValueAtMost(32.0))
+        .not_judged(
+            "the venue's books; the books of a feed, a hash table of buckets and a window of levels, take up \
+             to twelve times as much",
+        )],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Numbers of what is measured, such that even the smaller takes more than an allocator keeps for its next user.
+const ORDERS: [u32; 2] = [1 << 20, 5 << 20];
+const LEVELS: [u32; 2] = [1 << 20, 3 << 20];
+const INSTRUMENTS: [u32; 2] = [32_000, 64_000];
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let day = lab.day(StandardDay::itch_8000)?;
+    let (facts, symbols) = (day.facts, day.standard.config.symbols);
+    let books = |orders: u32, levels: u32, instruments: u16| {
+        let limits = BookLimits { max_levels: levels, ..BookLimits::new(InstrumentId(instruments), orders) };
+        FastBooks::<()>::new(limits)
+    };
+    let record = bytes_each(ORDERS, |orders| books(orders, 1, 1))?;
+    let level = bytes_each(LEVELS, |levels| books(1, levels, 1))?;
+    let book = bytes_each(INSTRUMENTS, |instruments| books(1, 1, instruments as u16))?;
+    let limits = itch_books::book_limits(&day.standard.config);
+    let index = grown(|| OrderIndex::new(IndexLimits::hashed(limits.max_orders)))?;
+    let direct = grown(|| DirectBooks::new(limits))?;
+    let per_order = |bytes: f64| bytes / f64::from(facts.live_max);
+    let note = format!(
+        "in {} at its peak of {} live orders each takes besides: {:.1} bytes of the index (all of it, {index} bytes), \
+         {:.1} of price levels ({} of {level:.0}) and {:.1} of its book's two sides ({symbols} books of {book:.0}); a \
+         feed's books, whose index holds the orders, take {:.1} for each in all ({direct} bytes); all as the memory of this process grows, to a tenth of a byte",
+        day.standard.name,
+        facts.live_max,
+        per_order(index as f64),
+        per_order(f64::from(facts.levels_at_peak) * level),
+        facts.levels_at_peak,
+        per_order(f64::from(symbols) * book),
+        per_order(direct as f64),
+    );
+    Ok(once([Sample::with_note(record, note)]))
+}
+
+/// Bytes that each of what `make` is given a number of takes, to a tenth.
+fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::Result<f64> {
+    let (of_small, of_large) = (grown(|| make(small))?, grown(|| make(large))?);
+    ensure!(of_large > of_small, "{of_large} bytes for {large} and {of_small} for {small}");
+    let each = (of_large - of_small) as f64 / f64::from(large - small);
+    Ok((each * 10.0).round() / 10.0)
+}
+
+/// Bytes by which this process grows with what `make` gives.
+fn grown<T>(make: impl FnOnce() -> T) -> anyhow::Result<u64> {
+    let before = resident_bytes()?;
+    let made = black_box(make());
+    let after = resident_bytes()?;
+    drop(made);
+    Ok(after.saturating_sub(before))
+}
+
+/// Memory of this process that is there and not only promised. The sum over its mappings: the kernel's quick count
+/// lags behind by some pages for each core.
+fn resident_bytes() -> anyhow::Result<u64> {
+    const FILE: &str = "/proc/self/smaps_rollup";
+    let text = fs::read_to_string(FILE).with_context(|| format!("cannot read {FILE}"))?;
+    let kib = text.lines().find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix("kB"));
+    let kib: u64 = kib.with_context(|| format!("no Rss in {FILE}"))?.trim().parse()?;
+    Ok(kib * 1_024)
+}

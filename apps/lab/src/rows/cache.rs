@@ -1,0 +1,250 @@
+//! A quote into the symbol cache in shared memory and out of it, alone and against a writer on the other core.
+
+use std::hint::black_box;
+
+use anyhow::{Context as _, ensure};
+use tempfile::TempDir;
+use tickpath_agent::StopSignal;
+use tickpath_lockfree::cpu;
+use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter};
+use tickpath_types::{Nanos, TopOfBook};
+
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    Measurement {
+        rows: &[
+            row("cache_write", "ns")
+                .note(
+                    "a quote of 56 bytes into the symbol cache in shared memory, 100 instruments, in batches \
+                     of 4096",
+                )
+                .goal(Goal::ValueAtMost(3.5))
+                .reference("20.5 ns published, 22.8 ns on this kind of host"),
+            row("cache_read", "ns")
+                .note(
+                    "the same out of it by a reader that has it mapped read-only, every field added up and \
+                     checked",
+                )
+                .goal(Goal::ValueAtMost(3.0))
+                .reference("42.5 ns published, 7.7 ns on this kind of host"),
+        ],
+        open: open_alone,
+        ..Measurement::ON_ONE_CORE
+    },
+    Measurement {
+        rows: &[row("cache_read_contended", "ns")
+            .note(
+                "the same against a million writes a second on the other core - those that it misses while \
+                 the host takes the core follow at once - in groups of 16 (a step of the counter is too \
+                 coarse for one): p99 of a group's time per read; every read is checked",
+            )
+            .goal(Goal::ValueAtMost(60.0))],
+        open: open_contended,
+        ..Measurement::ON_TWO_CORES
+    },
+];
+
+/// Instruments, as many as the tick simulator has.
+const ROWS: usize = 100;
+/// Writes or reads timed together when nobody disturbs them.
+const BATCH: usize = 4_096;
+/// Batches of a full round.
+const BATCHES: usize = 2_000;
+/// Reads timed together against a writer: the counter's step is too coarse for one.
+const GROUP: usize = 16;
+/// Reads that are checked and not timed, after each group.
+const UNTIMED: usize = 400;
+/// Groups of a full round: with the reads between them 200 million reads.
+const GROUPS: usize = 480_000;
+/// Time between two writes: a million a second.
+const WRITE_INTERVAL: Nanos = Nanos(1_000);
+/// Writes between two looks at whether the reader has ended.
+const WRITES_PER_LOOK: u64 = 256;
+
+/// A segment in memory, seen by both of its ends as two processes see it.
+struct Site {
+    _place: TempDir,
+    writer: SegmentWriter,
+    reader: SegmentReader,
+}
+
+impl Site {
+    fn open() -> anyhow::Result<Site> {
+        let place = tempfile::Builder::new()
+            .prefix("tickpath-lab-")
+            .tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .context("cannot make a folder")?;
+        let (folder, name) = (Folder::create(place.path())?, SegmentName::new("cache")?);
+        let config = SegmentConfig { rows: ROWS as u64, stream_capacity: 0, ..SegmentConfig::default() };
+        let mut writer = SegmentWriter::create(&folder, &name, &config, Nanos(1))?;
+        for row in 0..ROWS {
+            writer.write(row, &quote(row as u64))?;
+        }
+        let reader = SegmentReader::open(&folder, &name)?;
+        Ok(Site { _place: place, writer, reader })
+    }
+}
+
+/// The quote of a number: its words add up to nothing, bit by bit, and those of two quotes together do not.
+fn quote(number: u64) -> TopOfBook {
+    let word = |odd: u64| number.wrapping_add(1).wrapping_mul(odd).rotate_left(17);
+    let mut quote = TopOfBook {
+        bid_price: word(0x9e37_79b9_7f4a_7c15) as i64,
+        bid_qty: word(0xbf58_476d_1ce4_e5b9),
+        ask_price: word(0x94d0_49bb_1331_11eb) as i64,
+        ask_qty: word(0xd6e8_feb8_6659_fd93),
+        last_price: number as i64,
+        last_qty: word(0xa076_1d64_78bd_642f) as u32,
+        ..TopOfBook::default()
+    };
+    quote.ts_event = sum(&quote);
+    quote
+}
+
+/// 0 for a whole quote.
+#[inline(always)]
+fn sum(quote: &TopOfBook) -> u64 {
+    let state = u64::from(quote.last_qty)
+        | u64::from(quote.health) << 32
+        | u64::from(quote.trading_state) << 40
+        | u64::from(quote.suspect_reason) << 48
+        | u64::from(quote.reserved) << 56;
+    quote.bid_price as u64
+        ^ quote.bid_qty
+        ^ quote.ask_price as u64
+        ^ quote.ask_qty
+        ^ quote.last_price as u64
+        ^ quote.ts_event
+        ^ state
+}
+
+/// Rows in an order that is not theirs.
+fn order(len: usize) -> Vec<usize> {
+    (0..len).map(|place| place * 37 % ROWS).collect()
+}
+
+/// Writes and reads that nobody disturbs.
+fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let mut site = Site::open()?;
+    let order = order(BATCH);
+    let quotes: Vec<TopOfBook> = (0..BATCH as u64).map(quote).collect();
+    each_round(lab, move |context| {
+        let batches = context.effort.count(BATCHES);
+        let (mut writes, mut reads) = (Vec::with_capacity(batches), Vec::with_capacity(batches));
+        // Batch by batch in turn, so that a slow spell of the host falls on both.
+        for _ in 0..batches {
+            let start = cpu::rdtsc_ordered();
+            for (row, quote) in order.iter().zip(&quotes) {
+                // There is such a row.
+                let _ = site.writer.write(*row, quote);
+            }
+            writes.push(cpu::rdtsc_ordered() - start);
+            let start = cpu::rdtsc_ordered();
+            let seen = read(&site.reader, &order);
+            reads.push(cpu::rdtsc_ordered() - start);
+            ensure!(seen.whole == BATCH as u64, "{} of {BATCH} quotes were read", seen.whole);
+        }
+        for row in 0..ROWS {
+            let last = order.iter().zip(&quotes).rfind(|(at, _)| **at == row).map(|(_, quote)| *quote);
+            ensure!(site.reader.try_read(row).ok() == last, "row {row} has not the quote written last");
+        }
+        let nanos = |ticks: &mut [u64]| context.quantile_ns(ticks, 0.5) / BATCH as f64;
+        Ok([nanos(&mut writes), nanos(&mut reads)])
+    })
+}
+
+/// What came of reads.
+#[derive(Default)]
+struct Seen {
+    whole: u64,
+    torn: u64,
+    /// Not read, as the entry was being written all the time.
+    busy: u64,
+}
+
+#[inline(always)]
+fn read(reader: &SegmentReader, order: &[usize]) -> Seen {
+    let mut seen = Seen::default();
+    for row in order {
+        match reader.try_read(black_box(*row)) {
+            Ok(quote) if sum(&quote) == 0 => seen.whole += 1,
+            Ok(_) => seen.torn += 1,
+            Err(_) => seen.busy += 1,
+        }
+    }
+    seen
+}
+
+/// Reads against a writer on the other core.
+fn open_contended(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let Site { _place: place, mut writer, reader } = Site::open()?;
+    let order = order(GROUP * ROWS);
+    let between: Vec<usize> = order.iter().copied().cycle().take(UNTIMED).collect();
+    // Over all rounds.
+    let (mut reads, mut busy, mut written, mut time) = (0, 0, 0, Nanos(0));
+    each_round(lab, move |context| {
+        let _place = &place;
+        let groups = context.effort.count(GROUPS);
+        let (mut ticks, seen, took) = context.beside(
+            |stop| write_paced(context, stop, &mut writer, &mut written),
+            |_| {
+                let start = context.clock.ticks();
+                let mut ticks = Vec::with_capacity(groups);
+                let mut all = Seen::default();
+                for group in order.chunks_exact(GROUP).cycle().take(groups) {
+                    let start = cpu::rdtsc_ordered();
+                    let timed = read(&reader, group);
+                    ticks.push(cpu::rdtsc_ordered() - start);
+                    for seen in [timed, read(&reader, &between)] {
+                        all.whole += seen.whole;
+                        all.torn += seen.torn;
+                        all.busy += seen.busy;
+                    }
+                }
+                Ok((ticks, all, context.clock.ticks() - start))
+            },
+        )?;
+        let reads_now = (groups * (GROUP + UNTIMED)) as u64;
+        ensure!(seen.torn == 0, "{} of {reads_now} quotes were torn", seen.torn);
+        ensure!(
+            seen.whole + seen.busy == reads_now,
+            "{} of {reads_now} reads came back",
+            seen.whole + seen.busy
+        );
+        (reads, busy) = (reads + reads_now, busy + seen.busy);
+        time = time + context.clock.ticks_to_nanos(took);
+        let note = format!(
+            "{:.0} M reads, 0 torn, {busy} given up; p50 {:.1} ns; {:.2} M writes/s",
+            reads as f64 / 1e6,
+            context.quantile_ns(&mut ticks, 0.5) / GROUP as f64,
+            written as f64 / time.as_secs_f64() / 1e6,
+        );
+        let p99 = context.quantile_ns(&mut ticks, 0.99) / GROUP as f64;
+        Ok([Sample::with_note(p99, note)])
+    })
+}
+
+/// Writes at the pace until the reader has ended; what could not be written in time, because the thread lost its core, is
+/// written when it has it again.
+fn write_paced(
+    context: &Context,
+    stop: &StopSignal,
+    writer: &mut SegmentWriter,
+    written: &mut u64,
+) -> anyhow::Result<()> {
+    let interval = context.clock.nanos_to_ticks(WRITE_INTERVAL);
+    let mut due = context.clock.ticks();
+    loop {
+        if written.is_multiple_of(WRITES_PER_LOOK) && stop.is_stopped() {
+            return Ok(());
+        }
+        let value = quote(*written);
+        while context.clock.ticks() < due {}
+        writer.write(*written as usize % ROWS, &value)?;
+        *written += 1;
+        due += interval;
+    }
+}

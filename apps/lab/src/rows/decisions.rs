@@ -1,0 +1,164 @@
+//! A decision of the same strategy as the demo has it and as `tickpath trader --config` has it, after a pause.
+
+use std::hint::black_box;
+
+use anyhow::{Context as _, ensure};
+use tickpath_agent::Agent;
+use tickpath_lockfree::{broadcast, spsc};
+use tickpath_nasdaq::ouch50::{AnswerCode, OrderAnswer};
+use tickpath_timing::NoTrace;
+use tickpath_trader::{
+    EngineAgent, EngineIdentity, EngineRings, GatewayEvent, KillSwitch, TraderSettings, strategy_by_name,
+};
+use tickpath_trading::{EngineConfig, Limits, LiquidityTaker, Strategy, TradeEngine, WarmUp};
+use tickpath_types::{
+    BookHealth, CancelReason, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Qty,
+    SessionId, UpdateKind,
+};
+
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use crate::support::venue::{REFERENCE, TICK, instruments};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("decision_demo", "ns").note(
+            "market update taken to the request that it causes, of the taker as the demo has it, after a \
+             pause of 100 us in which 4 MiB of other data went through the caches and the engine was warmed \
+             up; p50",
+        ),
+        row("decision_trader", "ns")
+            .note(
+                "the same of the same strategy as `tickpath trader --config` has it, by its name and behind \
+                 a box, on a thread that is awake; one that sleeps, `idle = \"park\"`, does not warm up and \
+                 decides as decision_cold does; p50",
+            )
+            .limit("decision_demo")
+            .goal(Goal::RatioAtMost(1.25)),
+        row("decision_cold", "ns").note("the same without a warm-up, p50").limit("decision_demo"),
+    ],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Decisions of a full round.
+const DECISIONS: usize = 2_000;
+/// Steps of the warm-up between two decisions: a pause of 100 us, at one each 5 us.
+const WARM_UPS: usize = 20;
+/// Bytes of other data that pass through the caches between two decisions.
+const DISTURBANCE: usize = 4 << 20;
+const RING: usize = 64;
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let config = "strategy = 'taker'\ninstruments = 'none.toml'\n[order_entry]\naddress = '127.0.0.1:1'\nuser = 'LAB'\n\
+                  password = 'LAB'\n";
+    let settings = TraderSettings {
+        config: tickpath_config::parse("the lab's trader", config)?,
+        instruments: instruments(1).as_slice().to_vec(),
+        limits: vec![limits()],
+        password: String::new(),
+    };
+    each_round(lab, move |context| {
+        let mut disturbance = vec![1_u8; DISTURBANCE];
+        let mut median = |agent: &mut dyn Decider| -> anyhow::Result<f64> {
+            let mut ticks = Vec::new();
+            for step in 1..=context.effort.count(DECISIONS) as u64 {
+                black_box(&mut disturbance).iter_mut().step_by(64).for_each(|byte| *byte ^= 1);
+                ticks.push(agent.decide(context, step)?);
+            }
+            Ok(context.quantile_ns(&mut ticks, 0.5))
+        };
+        let demo = median(&mut Engine::new(WarmUp::of(|| LiquidityTaker::new(1)))?)?;
+        let trader = median(&mut Engine::new(strategy_by_name(&settings)?)?)?;
+        let cold = median(&mut Engine::new(WarmUp::from(strategy_by_name(&settings)?.strategy))?)?;
+        Ok([demo, trader, cold])
+    })
+}
+
+/// Follows every trade.
+fn limits() -> Limits {
+    Limits { threshold: 1, max_position: Qty(1_000_000), ..Limits::default() }
+}
+
+trait Decider {
+    /// Ticks from an update, after a pause, to the request that it causes.
+    fn decide(&mut self, context: &Context, step: u64) -> anyhow::Result<u64>;
+}
+
+/// An engine's agent, and the ends of its rings.
+struct Engine<S> {
+    agent: EngineAgent<S, NoTrace>,
+    updates: broadcast::Sender<MarketUpdate>,
+    events: spsc::Producer<GatewayEvent>,
+    requests: spsc::Consumer<OrderRequest>,
+}
+
+impl<S: Strategy + Send> Engine<S> {
+    fn new(strategy: WarmUp<S>) -> anyhow::Result<Engine<S>> {
+        let WarmUp { strategy, instance } = strategy;
+        let config = EngineConfig { orders_per_second: u32::MAX, ..EngineConfig::default() };
+        let engine = TradeEngine::new(&config, instruments(1).as_slice(), &[limits()], strategy, NoTrace)?;
+        let (updates, receiver) = broadcast::channel(RING);
+        let (events, events_out) = spsc::channel(RING);
+        let (requests_in, requests) = spsc::channel(RING);
+        let identity = EngineIdentity { role: "engine", feed: 0, engine: 0, session: SessionId(1) };
+        let rings = EngineRings { updates: receiver, events: events_out, requests: requests_in };
+        let agent = EngineAgent::new(identity, engine, rings, KillSwitch::default()).warmed_up_by(instance);
+        agent.view().gateway.first_user_ref.set(1);
+        let mut engine = Engine { agent, updates, events, requests };
+        // A trade is followed only where the best prices before it are known.
+        engine.updates.send(MarketUpdate { kind: UpdateKind::Add as u8, ..trade(0) });
+        engine.agent.do_work(Nanos::ZERO)?;
+        Ok(engine)
+    }
+
+    fn tell(&mut self, kind: OrderEventKind, now: Nanos) -> anyhow::Result<()> {
+        let answer = GatewayEvent::Answer(OrderAnswer { kind, ts: now, code: AnswerCode::None });
+        self.events.try_push(answer).ok().context("the engine takes its answers")
+    }
+}
+
+impl<S: Strategy + Send> Decider for Engine<S> {
+    fn decide(&mut self, context: &Context, step: u64) -> anyhow::Result<u64> {
+        let now = context.clock.now();
+        for _ in 0..WARM_UPS {
+            self.agent.rehearse(now);
+        }
+        self.updates.send(trade(step));
+        let start = context.clock.ticks();
+        self.agent.do_work(now)?;
+        let ticks = context.clock.ticks() - start;
+        let Some(OrderRequest::Enter(order)) = self.requests.try_pop() else {
+            anyhow::bail!("the strategy did not follow a trade");
+        };
+        // It finds nothing to trade with.
+        let (user_ref, decrement, reason) = (order.user_ref, order.qty, CancelReason::ImmediateOrCancel);
+        self.tell(OrderEventKind::Accepted { order, order_id: OrderId(step), state: OrderState::Live }, now)?;
+        self.tell(OrderEventKind::Canceled { user_ref, decrement, reason }, now)?;
+        while self.agent.do_work(now)? > 0 {}
+        ensure!(self.requests.is_empty(), "answers cause no request");
+        Ok(ticks)
+    }
+}
+
+/// A trade that takes a part of the best price.
+fn trade(step: u64) -> MarketUpdate {
+    MarketUpdate {
+        sequence: step,
+        ts_event: step,
+        order_id: step,
+        price: REFERENCE.0,
+        qty: 200,
+        bid_price: REFERENCE.0,
+        bid_qty: 200,
+        ask_price: REFERENCE.0 + 2 * TICK,
+        ask_qty: 200,
+        instrument: 1,
+        kind: UpdateKind::Trade as u8,
+        side: (step % 2) as u8,
+        health: BookHealth::Live as u8,
+        reason: 0,
+        trading: 0,
+        reserved: 0,
+    }
+}

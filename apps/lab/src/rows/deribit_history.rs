@@ -1,0 +1,148 @@
+//! A shell's instructions for market data that it takes in, with its history of messages and without.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::ensure;
+use tickpath_agent::TscClock;
+use tickpath_shell::{Link, ShellConfig, Standing, Way};
+
+use crate::counted::CountedWork;
+use crate::measurement::{Goal, Lab, Measurement, Round, once, row};
+use crate::support::deribit_venue::{CHANGES, CHANNEL, Certificates, VenueEnd, key};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("deribit_receive_instructions", "instr").note(
+            "instructions of the shell's link for a book change that it takes in over TLS, without its \
+             history of messages, counted by callgrind",
+        ),
+        row("deribit_history_cost", "instr")
+            .note("the same with the whole history of messages")
+            .limit("deribit_receive_instructions")
+            .goal(Goal::RatioAtMost(1.02))
+            .reference("printing each message took 79% of the time"),
+    ],
+    open,
+    counted: Some(&WORK),
+    ..Measurement::ON_ONE_CORE
+}];
+
+const WORK: CountedWork = CountedWork { names: &["history"], function: "*counted_receive*", run };
+/// Counts of each, of which the least is taken: by how many reads the kernel gives the messages out depends on what else the
+/// host does.
+const COUNTS: usize = 3;
+
+/// Subscriptions that are counted, each with its stream of changes, and before them.
+const ROUNDS: u64 = 8;
+const WARM_UP: u64 = 1;
+/// Messages that are counted.
+const MESSAGES: u64 = ROUNDS * CHANGES;
+/// Turns of both ends in which the kernel has delivered what was sent over the loopback interface.
+const TURNS_MAX: u64 = 100_000_000;
+/// In which the kernel delivers what was sent, however busy the host is.
+const DELIVERY: Duration = Duration::from_millis(2);
+
+/// Counted before the rounds, since every round would count the same.
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let mut least = [u64::MAX; 2];
+    for _ in 0..COUNTS {
+        for (keeps, least) in [false, true].into_iter().zip(&mut least) {
+            let what = format!("a shell that takes market data in, its history {},", name(keeps));
+            *least = WORK.instructions(lab, what, name(keeps), words(keeps))?.min(*least);
+        }
+    }
+    Ok(once(least.map(|counted| counted as f64 / MESSAGES as f64)))
+}
+
+/// Both ends, in turns on one thread.
+struct Ends {
+    link: Link,
+    venue: VenueEnd,
+    clock: TscClock,
+    is_counted: bool,
+}
+
+/// What is counted, by this name and no other.
+#[inline(never)]
+fn counted_receive(link: &mut Link) {
+    link.poll();
+}
+
+/// Changes that came for the subscription.
+fn changes(link: &Link) -> u64 {
+    link.feeds().get(CHANNEL).map_or(0, |feed| feed.count)
+}
+
+impl Ends {
+    fn work_until(&mut self, mut is_so: impl FnMut(&Link) -> bool) -> anyhow::Result<()> {
+        for _ in 0..TURNS_MAX {
+            let before = changes(&self.link);
+            if self.is_counted {
+                counted_receive(&mut self.link);
+            } else {
+                self.link.poll();
+            }
+            if is_so(&self.link) {
+                return Ok(());
+            }
+            self.venue.work(self.clock.now())?;
+            // Turns that find nothing are counted too. They stay few where the kernel has time to deliver what was sent.
+            if self.is_counted && changes(&self.link) == before {
+                thread::sleep(DELIVERY);
+            }
+        }
+        let note = self.link.next_note().unwrap_or_default();
+        anyhow::bail!("the venue's end does not answer: {note}")
+    }
+}
+
+/// The work that is counted; returns what it led to.
+fn run(arguments: &[String]) -> anyhow::Result<String> {
+    let keeps = arguments.get(1).is_some_and(|history| history == name(true));
+    let certificates = Certificates::make()?;
+    let venue = VenueEnd::open(&certificates)?;
+    // Everything is slow under callgrind.
+    let text = venue.shell_config(&certificates, 600);
+    let config: ShellConfig = tickpath_config::parse("shell.toml", &text)?;
+    let url = config.checked_url()?;
+    let mut link = Link::new(config, url, Some(key()));
+    link.keep_history(keeps);
+    link.connect();
+    let mut ends = Ends { link, venue, clock: TscClock::system(), is_counted: false };
+    ends.work_until(|link| link.standing() == Standing::Ready)?;
+    for round in 0..WARM_UP + ROUNDS {
+        ends.link.subscribe(CHANNEL).map_err(anyhow::Error::msg)?;
+        ends.is_counted = round >= WARM_UP;
+        ends.work_until(|link| changes(link) == CHANGES)?;
+        ends.is_counted = false;
+        ends.link.unsubscribe(CHANNEL);
+        ends.work_until(|link| link.active_channels() == 0)?;
+    }
+    let kept = ends.link.history().entries().filter(|entry| entry.way == Way::Received).count();
+    ensure!((kept as u64 > CHANGES) == keeps, "{kept} messages are in the history");
+    Ok(words(keeps))
+}
+
+/// What becomes of the history, as arguments say it.
+const fn name(keeps: bool) -> &'static str {
+    if keeps { "on" } else { "off" }
+}
+
+/// What a run leads to.
+fn words(keeps: bool) -> String {
+    format!("{MESSAGES} messages taken in, history {}", name(keeps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_comes_to_what_is_expected_of_it() {
+        for keeps in [false, true] {
+            let arguments = ["history", name(keeps)].map(str::to_owned);
+            assert_eq!(run(&arguments).unwrap(), words(keeps));
+        }
+    }
+}

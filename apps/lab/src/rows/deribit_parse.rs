@@ -1,0 +1,255 @@
+//! Messages of Deribit out of the receive buffer, into what a strategy reads.
+
+use std::hint::black_box;
+
+use anyhow::{Context as _, ensure};
+use tickpath_deribit::envelope::{Id, Inbound, Visitor};
+use tickpath_deribit::messages::{BookLevels, BookUpdate, Order, OrderReply};
+use tickpath_deribit::number::Decimal;
+use tickpath_deribit::scan::{ScanError, Scanner};
+use tickpath_deribit::text::Text;
+
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("deribit_parse_book", "ns")
+            .note(
+                "a change or snapshot of a book of Deribit, as recorded, out of the receive buffer: the \
+                 frame and all of its levels in one pass, numbers exact, each checked against another reader",
+            )
+            .goal(Goal::ValueAtMost(150.0))
+            .reference("6.9 us published; sonic-rs 369 ns on this kind of host"),
+        row("deribit_parse_order", "ns")
+            .note(
+                "a reply to an order, as recorded, with its trade, more than 1 KB: the frame, the order and \
+                 each of its trades in one pass, numbers exact, checked against another reader",
+            )
+            .goal(Goal::ValueAtMost(350.0))
+            .reference("6.9 us published; sonic-rs 724 ns on this kind of host"),
+    ],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Changes of books as the venue sent them.
+const BOOKS: &str = include_str!("../../data/deribit-book-changes.jsonl");
+/// Replies to orders: one of 1,178 bytes, a recorded order and its recorded trade, in the envelope of a recorded reply; and
+/// a shorter one, of an order that rests.
+const ORDERS: &str = include_str!("../../data/deribit-order-replies.jsonl");
+/// Passes over the messages of a full round, timed in groups.
+const GROUPS: usize = 400;
+const PASSES: u64 = 50;
+
+/// What was read, folded: what is not looked at might not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fold {
+    messages: u64,
+    items: u64,
+    sum: i64,
+}
+
+impl Fold {
+    fn add(&mut self, number: Decimal) {
+        self.items += 1;
+        self.sum =
+            self.sum.wrapping_mul(31).wrapping_add(number.mantissa()).wrapping_add(number.scale().into());
+    }
+}
+
+struct Books {
+    levels: BookLevels,
+    fold: Fold,
+}
+
+impl<'a> Visitor<'a> for Books {
+    #[inline]
+    fn on_data(&mut self, _: Text<'a>, data: &mut Scanner<'a>) -> Result<(), ScanError> {
+        let update = black_box(BookUpdate::read(data, &mut self.levels)?);
+        self.fold.messages += update.change_id & 1;
+        for level in self.levels.bids.iter().chain(&self.levels.asks) {
+            self.fold.add(level.price);
+            self.fold.add(level.amount);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Orders<'a> {
+    order: Order<'a>,
+    fold: Fold,
+}
+
+impl<'a> Visitor<'a> for Orders<'a> {
+    #[inline]
+    fn on_result(&mut self, _: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
+        let fold = &mut self.fold;
+        OrderReply::read_each(result, &mut self.order, |trade| {
+            let trade = black_box(trade);
+            fold.add(trade.price);
+            fold.add(trade.amount);
+        })?;
+        let order = black_box(&self.order);
+        fold.messages += order.creation_timestamp & 1;
+        fold.add(order.amount);
+        fold.add(order.filled());
+        Ok(())
+    }
+}
+
+/// The same fold by another way: serde's reader, and its text of each number.
+fn fold_of(numbers: impl IntoIterator<Item = anyhow::Result<Decimal>>) -> anyhow::Result<Fold> {
+    let mut fold = Fold::default();
+    for number in numbers {
+        fold.add(number?);
+    }
+    Ok(fold)
+}
+
+fn number(value: &serde_json::Value) -> anyhow::Result<Decimal> {
+    Ok(value.to_string().parse()?)
+}
+
+fn expected_books() -> anyhow::Result<Fold> {
+    let mut numbers = Vec::new();
+    let mut odd = 0;
+    for line in BOOKS.lines() {
+        let frame: serde_json::Value = serde_json::from_str(line)?;
+        let data = &frame["params"]["data"];
+        odd += data["change_id"].as_u64().context("a number")? & 1;
+        for side in ["bids", "asks"] {
+            for level in data[side].as_array().context("levels")? {
+                numbers.push(number(&level[1]));
+                numbers.push(number(&level[2]));
+            }
+        }
+    }
+    Ok(Fold { messages: odd, ..fold_of(numbers)? })
+}
+
+fn expected_orders(replies: &str) -> anyhow::Result<Fold> {
+    let mut numbers = Vec::new();
+    let mut odd = 0;
+    for line in replies.lines() {
+        let frame: serde_json::Value = serde_json::from_str(line)?;
+        let (order, trades) = (&frame["result"]["order"], &frame["result"]["trades"]);
+        odd += order["creation_timestamp"].as_u64().context("a number")? & 1;
+        for trade in trades.as_array().context("trades")? {
+            numbers.push(number(&trade["price"]));
+            numbers.push(number(&trade["amount"]));
+        }
+        numbers.push(number(&order["amount"]));
+        numbers.push(number(&order["filled_amount"]));
+    }
+    Ok(Fold { messages: odd, ..fold_of(numbers)? })
+}
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let books = expected_books()?;
+    let orders = ORDERS
+        .lines()
+        .map(|reply| Ok((reply, expected_orders(reply)?)))
+        .collect::<anyhow::Result<Vec<(&str, Fold)>>>()?;
+    each_round(lab, move |context| Ok([round_of_books(context, books)?, round_of_orders(context, &orders)?]))
+}
+
+fn round_of_books(context: &Context, expected: Fold) -> anyhow::Result<Sample> {
+    let mut visitor = Books { levels: BookLevels::with_capacity(64), fold: Fold::default() };
+    let nanos = time(context, BOOKS, |frame| {
+        Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded change of a book")
+    })?;
+    check(visitor.fold, expected, context)?;
+    Ok(Sample::with_note(nanos, note(context, BOOKS)?))
+}
+
+/// The value is that of the longest reply.
+fn round_of_orders(context: &Context, replies: &[(&'static str, Fold)]) -> anyhow::Result<Sample> {
+    let mut found = Vec::with_capacity(replies.len());
+    for (reply, expected) in replies {
+        let mut visitor = Orders::default();
+        let nanos = time(context, reply, |frame| {
+            Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded reply to an order")
+        })?;
+        check(visitor.fold, *expected, context)?;
+        found.push((reply.len(), nanos));
+    }
+    let (len, nanos) = found.iter().copied().max_by_key(|(len, _)| *len).context("there are replies")?;
+    let others = found.iter().filter(|other| other.0 != len);
+    let others: Vec<String> =
+        others.map(|(len, nanos)| format!("one of {len} bytes takes {nanos:.0} ns")).collect();
+    let note = format!("{len} bytes; {}", others.join(", "));
+    Ok(Sample::with_note(nanos, note))
+}
+
+/// Passes over the messages in a round.
+fn passes(context: &Context) -> u64 {
+    context.effort.count(GROUPS) as u64 * PASSES
+}
+
+/// Nanoseconds a message: the median of groups.
+fn time(
+    context: &Context,
+    file: &'static str,
+    mut read: impl FnMut(&'static str) -> anyhow::Result<()>,
+) -> anyhow::Result<f64> {
+    let frames: Vec<&str> = file.lines().collect();
+    let mut groups = Vec::new();
+    for _ in 0..context.effort.count(GROUPS) {
+        let start = context.clock.ticks();
+        for _ in 0..PASSES {
+            for frame in &frames {
+                read(black_box(frame))?;
+            }
+        }
+        groups.push(context.clock.ticks() - start);
+    }
+    Ok(context.quantile_ns(&mut groups, 0.5) / (PASSES * frames.len() as u64) as f64)
+}
+
+/// What was read in all passes is so many times what is there to be read.
+fn check(found: Fold, expected: Fold, context: &Context) -> anyhow::Result<()> {
+    let passes = passes(context);
+    ensure!(
+        (found.messages, found.items) == (expected.messages * passes, expected.items * passes),
+        "{passes} passes found {found:?}, and one {expected:?}"
+    );
+    // The sum goes on from pass to pass, so it is reckoned again from that of one.
+    let factor = (0..expected.items).fold(1_i64, |factor, _| factor.wrapping_mul(31));
+    let sum = (0..passes).fold(0_i64, |sum, _| sum.wrapping_mul(factor).wrapping_add(expected.sum));
+    ensure!(found.sum == sum, "a number was read as another");
+    Ok(())
+}
+
+fn note(context: &Context, file: &'static str) -> anyhow::Result<String> {
+    let (count, len) = (file.lines().count(), file.lines().map(str::len).sum::<usize>());
+    let utf8 = time(context, file, |frame| {
+        let _ = black_box(std::str::from_utf8(black_box(frame.as_bytes())));
+        Ok(())
+    })?;
+    Ok(format!(
+        "{count} messages of {} bytes on average; the check of their UTF-8 takes {utf8:.0} ns more",
+        len / count
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_what_another_reader_finds() {
+        let (books, orders) = (expected_books().unwrap(), expected_orders(ORDERS).unwrap());
+        let mut visitor = Books { levels: BookLevels::default(), fold: Fold::default() };
+        for line in BOOKS.lines() {
+            Inbound::parse_with(line, &mut visitor).unwrap();
+        }
+        assert_eq!(visitor.fold, books);
+        let mut visitor = Orders::default();
+        for line in ORDERS.lines() {
+            Inbound::parse_with(line, &mut visitor).unwrap();
+        }
+        assert_eq!(visitor.fold, orders);
+    }
+}

@@ -1,0 +1,350 @@
+//! Orders in Deribit's dialect to a socket over TLS: by the client's session, and by the shell.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, ensure};
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
+use tickpath_agent::StopSignal;
+use tickpath_deribit::credits::CreditPlan;
+use tickpath_deribit::envelope::{Id, Inbound, Visitor};
+use tickpath_deribit::messages::{Order, OrderReply, PlaceOrder};
+use tickpath_deribit::method::Method;
+use tickpath_deribit::number::Decimal;
+use tickpath_deribit::scan::{ScanError, Scanner};
+use tickpath_deribit::session::{SessionConfig, SessionEvent};
+use tickpath_deribit::text::Text;
+use tickpath_deribit_link::{Link, LinkConfig, Listener, Received, Route};
+use tickpath_shell::{Interrupt, Link as ShellLink, Shell, ShellConfig, Span};
+use tickpath_types::Nanos;
+use tickpath_web::TlsClient;
+
+use crate::context::{Context, wait_for};
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use crate::statistics::quantile;
+use crate::support::deribit_venue::{Certificates, VenueEnd, key};
+use crate::support::loopback::tcp_pair;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    Measurement {
+        rows: &[
+            row("tls_write", "ns").note(
+                "as many bytes as the frame of deribit_send_buy has, by a bare TLS session into a loopback \
+                 socket, p50",
+            ),
+            row("deribit_send_buy", "ns")
+                .note(
+                    "a buy order encoded, numbered, framed, encrypted and written to a loopback socket, in \
+                     turns with the bare write; each is answered, and the answer read, before the next; p50",
+                )
+                .limit("tls_write")
+                .goal(Goal::RatioAtMost(1.3))
+                .reference("48 us published"),
+        ],
+        open: open_buy,
+        ..Measurement::ON_TWO_CORES
+    },
+    Measurement {
+        rows: &[row("deribit_command_to_socket", "us")
+            .note(
+                "the shell's buy command from its text to the socket, TLS included, by the shell's own \
+                 stop-watch; p50 of 19 a round",
+            )
+            .goal(Goal::ValueAtMost(10.0))
+            .reference("150 to 220 us published; its login 131 us")],
+        open: open_command,
+        ..Measurement::ON_TWO_CORES
+    },
+];
+
+/// Orders of a full round, those that warm up included.
+const ORDERS: usize = 5_000;
+/// Time between an answer and the next order.
+const PAUSE: Nanos = Nanos::from_micros(20);
+/// Bytes that a WebSocket frame of 126 to 65,535 bytes has before its text: head, length, mask.
+const FRAME_HEAD: usize = 2 + 2 + 4;
+/// The client's text.
+const LABEL: &str = "tp-19ab4c3d2e1-1f2e-12";
+/// Buy commands of a round: the burst that a session begins with.
+const COMMANDS: usize = 20;
+
+/// Takes what the link says.
+#[derive(Default)]
+struct Owner {
+    unix_ms: u64,
+    is_ready: bool,
+    /// Answers, each with our label.
+    answers: u64,
+    /// Error that ended the session.
+    failure: Option<String>,
+}
+
+/// Reads an order reply in the same pass as its frame.
+struct Replies<'o>(&'o mut u64);
+
+impl<'a> Visitor<'a> for Replies<'_> {
+    fn on_result(&mut self, _: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
+        let mut order = Order::default();
+        OrderReply::read_each(result, &mut order, |_| ())?;
+        *self.0 += u64::from(order.label_text() == LABEL);
+        Ok(())
+    }
+}
+
+impl Listener for Owner {
+    fn unix_ms(&mut self, _: Nanos) -> u64 {
+        self.unix_ms
+    }
+
+    fn on_text<'f>(&mut self, _: Received, text: &'f str) -> Result<Inbound<'f>, ScanError> {
+        if self.is_ready {
+            Inbound::parse_with(text, &mut Replies(&mut self.answers))
+        } else {
+            Inbound::parse(text.as_bytes())
+        }
+    }
+
+    fn on_event(&mut self, _: Received, event: SessionEvent<'_>) {
+        match event {
+            SessionEvent::Ready => self.is_ready = true,
+            SessionEvent::LoginRefused { method, error } => {
+                self.failure = Some(format!("{method}: {error:?}"))
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The client's end of a bare TLS connection.
+struct BareClient {
+    tls: ClientConnection,
+    socket: TcpStream,
+}
+
+impl BareClient {
+    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.tls.writer().write_all(bytes)?;
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut self.socket)?;
+        }
+        Ok(())
+    }
+
+    fn shake_hands(&mut self) -> anyhow::Result<()> {
+        while self.tls.wants_write() && unless_blocked(self.tls.write_tls(&mut self.socket))? > 0 {}
+        if unless_blocked(self.tls.read_tls(&mut self.socket))? > 0 {
+            self.tls.process_new_packets()?;
+        }
+        Ok(())
+    }
+}
+
+/// The server's end.
+struct BareServer {
+    tls: ServerConnection,
+    socket: TcpStream,
+}
+
+impl BareServer {
+    /// Reads what came; how many bytes of plain text.
+    fn read(&mut self) -> anyhow::Result<u64> {
+        while self.tls.wants_write() && unless_blocked(self.tls.write_tls(&mut self.socket))? > 0 {}
+        let mut len = 0;
+        if unless_blocked(self.tls.read_tls(&mut self.socket))? > 0 {
+            self.tls.process_new_packets()?;
+            let mut room = [0; 4_096];
+            loop {
+                match unless_blocked(self.tls.reader().read(&mut room))? {
+                    0 => break,
+                    count => len += count as u64,
+                }
+            }
+        }
+        Ok(len)
+    }
+}
+
+/// Both ends of a bare TLS connection that has been opened.
+fn bare_tls(certificates: &Certificates) -> anyhow::Result<(BareClient, BareServer)> {
+    let provider = Arc::new(default_provider());
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(certificates.ca())?)?;
+    let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let chain = vec![CertificateDer::from_pem_file(certificates.certificate())?];
+    let server = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(certificates.key())?)?;
+    let [client_socket, server_socket] = tcp_pair()?;
+    let tls = ClientConnection::new(Arc::new(client), ServerName::try_from("localhost")?)?;
+    let mut client = BareClient { tls, socket: client_socket };
+    let mut server = BareServer { tls: ServerConnection::new(Arc::new(server))?, socket: server_socket };
+    let is_open = |client: &BareClient, server: &BareServer| {
+        let is_shaking = client.tls.is_handshaking() || server.tls.is_handshaking();
+        !(is_shaking || client.tls.wants_write() || server.tls.wants_write())
+    };
+    while !is_open(&client, &server) {
+        client.shake_hands()?;
+        server.read()?;
+    }
+    Ok((client, server))
+}
+
+/// Ignores that nothing is there, or no room.
+fn unless_blocked(done: std::io::Result<usize>) -> anyhow::Result<usize> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+        other => Ok(other?),
+    }
+}
+
+fn open_buy(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let certificates = Certificates::make()?;
+    each_round(lab, move |context| buy(context, &certificates))
+}
+
+/// Orders, each in turn with a bare write of as many bytes.
+fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample; 2]> {
+    let mut venue = VenueEnd::open(certificates)?;
+    let route = Route::direct(venue.url().parse()?, Some(TlsClient::with_ca_file(&certificates.ca())?));
+    let mut session = SessionConfig::new("tickpath-lab", env!("CARGO_PKG_VERSION"), Some(key()));
+    // The venue of the laboratory has no limit.
+    session.matching = CreditPlan::rate(1_000_000_000, 1_000_000_000);
+    let mut link = Link::new(LinkConfig::new(route, session));
+    let (mut client, mut server) = bare_tls(certificates)?;
+    let received = AtomicU64::new(0);
+    let (len, mut bare, mut sent) = context.beside(
+        |stop| {
+            while !stop.is_stopped() {
+                let came = server.read()?;
+                received.fetch_add(came, Ordering::Release);
+                if venue.work(context.clock.now())? == 0 && came == 0 {
+                    std::hint::spin_loop();
+                }
+            }
+            Ok(())
+        },
+        |stop| send(context, stop, &mut link, &mut client, &received),
+    )?;
+    let warm_up = bare.len() / 10;
+    let p50 = |ticks: &mut Vec<u64>| context.quantile_ns(&mut ticks[warm_up..], 0.5);
+    let note = format!("{} bytes of JSON", len - FRAME_HEAD);
+    Ok([p50(&mut bare).into(), Sample::with_note(p50(&mut sent), note)])
+}
+
+/// The length of a frame, and the ticks of bare writes and of orders.
+fn send(
+    context: &Context,
+    stop: &StopSignal,
+    link: &mut Link,
+    client: &mut BareClient,
+    received: &AtomicU64,
+) -> anyhow::Result<(usize, Vec<u64>, Vec<u64>)> {
+    let orders = context.effort.count(ORDERS);
+    let now = || context.clock.now();
+    let mut owner = Owner { unix_ms: 1_765_463_719_142, ..Owner::default() };
+    link.connect(now());
+    wait_for(stop, || {
+        link.do_work(now(), &mut owner);
+        ensure!(owner.failure.is_none(), "the login failed: {:?}", owner.failure);
+        Ok(owner.is_ready.then_some(()))
+    })?;
+    let order = order();
+    let (mut bare, mut sent) = (Vec::with_capacity(orders), Vec::with_capacity(orders));
+    let (mut frame, mut written) = (Vec::new(), 0);
+    for number in 0..orders as u64 {
+        let start = now();
+        let ticks = context.clock.ticks();
+        link.request(start, Method::Buy, &order)?;
+        sent.push(context.clock.ticks() - ticks);
+        frame.clear();
+        frame.resize(FRAME_HEAD, b'x');
+        frame.extend_from_slice(link.sent().as_bytes());
+        ensure!(link.sent().contains(LABEL), "the order was not what was sent last");
+        wait_for(stop, || {
+            link.do_work(now(), &mut owner);
+            Ok((owner.answers > number).then_some(()))
+        })?;
+        context.spin(PAUSE);
+        let ticks = context.clock.ticks();
+        client.write(&frame)?;
+        bare.push(context.clock.ticks() - ticks);
+        written += frame.len() as u64;
+        wait_for(stop, || Ok((received.load(Ordering::Acquire) == written).then_some(())))?;
+        context.spin(PAUSE);
+    }
+    Ok((frame.len(), bare, sent))
+}
+
+fn order() -> PlaceOrder<'static> {
+    PlaceOrder {
+        order_type: None,
+        price: Decimal::new(500_005, 1),
+        label: Some(Text::new(LABEL)),
+        ..PlaceOrder::market("BTC-PERPETUAL", Decimal::from(10))
+    }
+}
+
+fn open_command(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let certificates = Certificates::make()?;
+    each_round(lab, move |context| Ok([command(context, &certificates)?]))
+}
+
+/// The shell's buy command, from its text to the socket.
+fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sample> {
+    let mut venue = VenueEnd::open(certificates)?;
+    let text = venue.shell_config(certificates, 10);
+    let config: ShellConfig = tickpath_config::parse("shell.toml", &text)?;
+    let url = config.checked_url()?;
+    let (mut times, mut written, auth, buy) = context.beside(
+        |stop| venue.serve_until(stop, &context.clock, std::hint::spin_loop),
+        |_| {
+            let mut shell =
+                Shell::new(ShellLink::new(config, url, Some(key())), None, false, Interrupt::default());
+            let (mut times, mut written) = (Vec::with_capacity(COMMANDS), Vec::with_capacity(COMMANDS));
+            for number in 0..COMMANDS {
+                let line = format!("buy BTC-PERPETUAL 10 50000.5 label={LABEL}-{number}");
+                if number == 0 {
+                    // The first order requests the instrument.
+                    shell.execute("connect").map_err(|failure| anyhow::anyhow!("connect: {failure}"))?;
+                }
+                let start = context.clock.ticks();
+                let done = shell.execute(&line).map_err(|failure| anyhow::anyhow!("{line}: {failure}"))?;
+                let elapsed = context.clock.ticks_to_nanos(context.clock.ticks() - start);
+                ensure!(done.text.contains(LABEL) && done.text.contains("open"), "{line}: {}", done.text);
+                let (send, total) = done.times.context("the venue was asked")?;
+                if number > 0 {
+                    // The shell's own stop-watch, which begins with the command's text.
+                    times.push(send.0);
+                    written.push(elapsed.0.saturating_sub(total.0));
+                }
+            }
+            let link = shell.link();
+            let p50 = |span: Span| {
+                link.watches
+                    .figures()
+                    .find(|it| it.name == span.name())
+                    .map(|it| it.p50_ns)
+                    .context("it was timed")
+            };
+            Ok((times, written, p50(Span::E2eAuth)?, p50(Span::E2eBuyOrder)?))
+        },
+    )?;
+    let p50 = quantile(&mut times, 0.5);
+    let micros = |nanos: u64| nanos as f64 / 1_000.0;
+    let written = micros(quantile(&mut written, 0.5));
+    let note = format!(
+        "what the answer is written as takes {written:.1} us more; login end to end {:.0} us, a buy order end to end {:.0} us",
+        micros(auth),
+        micros(buy)
+    );
+    Ok(Sample::with_note(micros(p50), note))
+}

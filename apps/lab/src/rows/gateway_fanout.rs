@@ -1,0 +1,123 @@
+//! A gateway's instructions for market data that one client reads, and sixteen.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use tickpath_gateway_io::{Client, ClientConfig, ClientId, Door, DoorEvent, monotonic};
+use tickpath_gateway_protocol::frame::capability;
+use tickpath_gateway_protocol::{Event, EventKind, TopOfBook};
+
+use crate::counted::CountedWork;
+use crate::measurement::{Goal, Lab, Measurement, Round, once, row};
+use crate::support::gateway_clients::DoorPlace;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("gateway_broadcast_instructions", "instr").note(
+            "instructions of a gateway's door for an event of market data that one client reads, counted by \
+             callgrind",
+        ),
+        row("gateway_fanout_per_client", "instr")
+            .note("the same for sixteen clients, each of which gets every event")
+            .limit("gateway_broadcast_instructions")
+            .goal(Goal::RatioAtMost(1.001)),
+    ],
+    open,
+    counted: Some(&WORK),
+    ..Measurement::ON_ONE_CORE
+}];
+
+const WORK: CountedWork = CountedWork { names: &["fanout"], function: "*counted_broadcast*", run };
+/// Clients of the two runs.
+const CLIENTS: [usize; 2] = [1, 16];
+
+/// Events that are counted.
+const EVENTS: u64 = 20_000;
+/// Events after which every client reads.
+const BATCH: u64 = 500;
+/// The instrument.
+const SYMBOL: u32 = 1;
+/// Everything is slow under callgrind.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Counted once, since every round would count the same.
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let each = |clients: usize| -> anyhow::Result<f64> {
+        let what = format!("what is told to {clients} clients of a gateway");
+        let counted = WORK.instructions(lab, what, &clients.to_string(), words(clients))?;
+        Ok(counted as f64 / EVENTS as f64)
+    };
+    let [one, many] = CLIENTS;
+    Ok(once([each(one)?, each(many)?]))
+}
+
+/// What is counted, by this name and no other.
+#[inline(never)]
+fn counted_broadcast(door: &mut Door, event: &mut Event) {
+    door.broadcast(event);
+}
+
+/// The work that is counted; returns what it led to.
+fn run(arguments: &[String]) -> anyhow::Result<String> {
+    let count: usize = arguments.get(1).context("how many clients there are")?.parse()?;
+    let place = DoorPlace::make()?;
+    let mut door = place.open(|_| ())?;
+    let mut clients = Vec::with_capacity(count);
+    for _ in 0..count {
+        let config = ClientConfig { timeout: PATIENCE, ..place.client()? };
+        let connecting = thread::spawn(move || Client::connect(config));
+        let id = let_in(&mut door)?;
+        let client = connecting.join().ok().context("the client panicked")??;
+        ensure!(door.send_instrument_ready(id, SYMBOL), "the client is in");
+        clients.push((client, 0_u64));
+    }
+    for number in 1..=EVENTS {
+        let mut event = Event::of(&TopOfBook { change_id: number, ..TopOfBook::default() });
+        event.header.symbol = SYMBOL;
+        counted_broadcast(&mut door, &mut event);
+        if number % BATCH == 0 {
+            for (client, last) in &mut clients {
+                while let Some(event) = client.poll() {
+                    if event.header.kind == EventKind::TOP_OF_BOOK {
+                        let top = event.body::<TopOfBook>().context("it is of its kind")?;
+                        ensure!(top.change_id == *last + 1, "a client lost an event");
+                        *last = top.change_id;
+                    }
+                }
+                ensure!(*last == number, "a client has {last} of {number} events");
+            }
+        }
+    }
+    Ok(words(count))
+}
+
+fn let_in(door: &mut Door) -> anyhow::Result<ClientId> {
+    let start = Instant::now();
+    loop {
+        if let Some(DoorEvent::Login(login)) = door.poll(monotonic()) {
+            return door.admit(login.id, capability::TRADING).context("there is room");
+        }
+        ensure!(start.elapsed() < PATIENCE, "nobody calls");
+        thread::yield_now();
+    }
+}
+
+/// What a run leads to.
+fn words(clients: usize) -> String {
+    format!("{EVENTS} events to {clients} clients")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_comes_to_what_is_expected_of_it() {
+        let run = |clients: &str| run(&["fanout", clients].map(str::to_owned));
+        for clients in CLIENTS {
+            assert_eq!(run(&clients.to_string()).unwrap(), words(clients));
+        }
+        assert!(run("many").is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! A ping between a gateway's port and a client.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context as _, ensure};
+use tickpath_gateway_io::{Client, DoorEvent, monotonic};
+use tickpath_gateway_protocol::frame::capability;
+use tickpath_types::Nanos;
+
+use crate::context::{Context, wait_for};
+use crate::measurement::{Goal, Measurement, Sample, each_round, row};
+use crate::statistics::quantile;
+use crate::support::gateway_clients::DoorPlace;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[row("gateway_heartbeat", "ns")
+        .note(
+            "a ping one way between a gateway's door and a client, both of which look all the time, the \
+             slower way, p50; three times half of the limit is its 1.5 fold",
+        )
+        .limit("cacheline_rtt")
+        .goal(Goal::RatioAtMost(1.5))],
+    open: |lab| each_round(lab, |context| Ok([heartbeat(context)?])),
+    ..Measurement::ON_TWO_CORES
+}];
+
+/// Pings of a full round, and the time between two of them.
+const PINGS: usize = 2_000;
+const PING_INTERVAL: Nanos = Nanos::from_micros(100);
+
+/// One way each between a gateway's port and a client, both of which poll without a pause.
+fn heartbeat(context: &Context) -> anyhow::Result<Sample> {
+    let place = DoorPlace::make()?;
+    let mut door = place.open(|config| config.heartbeat = PING_INTERVAL)?;
+    let pings = context.effort.count(PINGS).max(20);
+    let mut times = [Vec::with_capacity(pings), Vec::with_capacity(pings)];
+    let is_done = AtomicBool::new(false);
+    context.beside(
+        |stop| {
+            while !stop.is_stopped() && times[0].len() < pings {
+                match door.poll(monotonic()) {
+                    Some(DoorEvent::Login(login)) => {
+                        door.admit(login.id, capability::TRADING).context("there is room")?;
+                    }
+                    Some(DoorEvent::Heartbeat(_, heartbeat)) => {
+                        times[0].push(heartbeat.to_client_ns);
+                        times[1].push(heartbeat.to_gateway_ns);
+                    }
+                    _ => {}
+                }
+            }
+            is_done.store(true, Ordering::Release);
+            wait_for(stop, || Ok(None))
+        },
+        |stop| {
+            let mut client = Client::start(place.client()?);
+            wait_for(stop, || {
+                client.poll();
+                Ok(is_done.load(Ordering::Acquire).then_some(()))
+            })
+        },
+    )?;
+    ensure!(times[0].len() == pings, "{} of {pings} pings were answered", times[0].len());
+    let [there, back] = times.map(|mut times| quantile(&mut times[pings / 10..], 0.5) as f64);
+    let note = format!("to the client {there:.0} ns, to the gateway {back:.0} ns");
+    Ok(Sample::with_note(there.max(back), note))
+}

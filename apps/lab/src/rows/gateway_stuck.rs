@@ -1,0 +1,92 @@
+//! A gateway's clients while one of them reads nothing.
+
+use anyhow::{Context as _, ensure};
+use tickpath_gateway_io::{Client, ClientConfig, DoorEvent, monotonic};
+use tickpath_gateway_protocol::frame::capability;
+use tickpath_gateway_protocol::{CreateOrder, Event, OrderAck};
+
+use crate::context::{Context, wait_for};
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, in_turn, row};
+use crate::support::gateway_clients::{DoorPlace, ack_of};
+use crate::support::paced;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("gateway_sixteen_clients", "ns").note(
+            "a request of one of fifteen clients in turn to a gateway's door and its answer, while the \
+             sixteenth gets an event with each and reads it, p50; 20 us between trips",
+        ),
+        row("gateway_stuck_client", "ns")
+            .note("the same while the sixteenth reads nothing; it is cut off once its ring is full")
+            .limit("gateway_sixteen_clients")
+            .goal(Goal::RatioWithinAgain),
+    ],
+    open,
+    ..Measurement::ON_TWO_CORES
+}];
+
+/// Clients of the gateway's port; the last may be stuck.
+const CLIENTS: usize = 16;
+/// Events that wait for a client; one that reads nothing has had them half-way through a full round, and is cut off.
+const EVENTS_MAX: u64 = 1_024;
+/// Round trips of a full measurement, those that warm up included.
+const TRIPS: usize = 2_000;
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let mut round = 0;
+    each_round(lab, move |context| {
+        // The same twice, and with the last client stuck.
+        let trips = in_turn(&mut round, |place| echo(context, place == 1))?;
+        let [(all, _), (stuck, cut_off), (again, _)] = trips;
+        let note = format!("{cut_off} cut off within {} round trips", context.effort.count(TRIPS));
+        Ok([all.into(), Sample { again: Some(again / all), ..Sample::with_note(stuck, note) }])
+    })
+}
+
+/// Round trips of fifteen clients in turn, while the sixteenth gets an event with each: their median in nanoseconds, and
+/// clients that were cut off.
+fn echo(context: &Context, is_stuck: bool) -> anyhow::Result<(f64, u64)> {
+    let place = DoorPlace::make()?;
+    let mut door = place.open(|config| config.events_max = EVENTS_MAX)?;
+    let trips = context.effort.count(TRIPS).max(20);
+    let mut ticks = context.beside(
+        |stop| {
+            let mut last = None;
+            while !stop.is_stopped() {
+                match door.poll(monotonic()) {
+                    Some(DoorEvent::Login(login)) => {
+                        last = Some(door.admit(login.id, capability::TRADING).context("there is room")?);
+                    }
+                    Some(DoorEvent::Request(client, request)) => {
+                        let mut event = Event::of(&OrderAck {
+                            client_order_id: request.header.client_order_id,
+                            ..OrderAck::default()
+                        });
+                        door.send(client, &mut event);
+                        if let Some(last) = last {
+                            door.send(last, &mut event);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        },
+        |stop| {
+            let connect = |_| Ok(Client::connect(ClientConfig { is_persistent: false, ..place.client()? })?);
+            let mut clients = (0..CLIENTS).map(connect).collect::<anyhow::Result<Vec<_>>>()?;
+            let mut last = clients.pop().context("there are some")?;
+            paced::trips(context, trips / 10, trips - trips / 10, |number| {
+                let client = &mut clients[number as usize % (CLIENTS - 1)];
+                let ticks = context.timed(|| {
+                    client.request(1, 1, number, &CreateOrder::default())?;
+                    wait_for(stop, || Ok(client.poll().and_then(|event| ack_of(&event, number)))).map(drop)
+                })?;
+                while !is_stuck && last.poll().is_some() {}
+                Ok(ticks)
+            })
+        },
+    )?;
+    ensure!(door.counters().too_slow <= u64::from(is_stuck), "a client that reads was cut off");
+    Ok((context.quantile_ns(&mut ticks, 0.5), door.counters().too_slow))
+}

@@ -1,0 +1,196 @@
+//! A real capture of IEX's DEEP, over and over: from the segments in memory into books.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_capture::{Packets, decompress};
+use tickpath_feed::iex::{BookBuilder, Counters};
+use tickpath_feed::{Arbiter, ArbiterConfig, BooksAlone, IexStream, IexTp, Line, MessageListener};
+use tickpath_iex::{Feed, Segment};
+use tickpath_types::{InstrumentId, Nanos, Sequence};
+
+use super::recorded::{data_folder, missing};
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[row("iex_decode", "ns")
+        .note(
+            "a message of a real DEEP 1.0 capture in memory: segment checked, numbering followed by the \
+             arbiter, decoded, applied to books of 7.8 k symbols; the capture over and over, each time into \
+             new books that are made while the clock stands",
+        )
+        .goal(Goal::ValueAtMost(25.0))],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// The capture: test traffic of 12 sessions, most of it what is sent of every symbol before the open.
+const CAPTURE: &str = "iex/deep10_20170425_part1.pcap.gz";
+/// Messages of a full round, about.
+const MESSAGES: usize = 4_000_000;
+/// More symbols and more levels than the capture has.
+const LIMITS: BookLimits = BookLimits::new(InstrumentId(8_191), 1 << 16);
+
+/// The segments of a capture, one behind the other.
+struct Capture {
+    bytes: Vec<u8>,
+    segments: Vec<Range<usize>>,
+    outcome: Outcome,
+}
+
+/// What a pass leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outcome {
+    messages: u64,
+    iex: Counters,
+    symbols: u16,
+    state_hash: u64,
+}
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let path = data_folder().join(CAPTURE);
+    if !path.is_file() {
+        return Err(missing(&path));
+    }
+    let capture = Capture::load(&path).with_context(|| path.display().to_string())?;
+    let (messages, of_books) = (capture.outcome.messages, capture.outcome.iex.book_messages);
+    let passes = (lab.context.effort.count(MESSAGES) as u64).div_ceil(messages);
+    each_round(lab, move |context| {
+        let (mut all, mut book, mut others) = (0, 0, 0);
+        for _ in 0..passes {
+            all += capture.pass(context)?;
+            let apart = capture.pass_apart(context)?;
+            (book, others) = (book + apart.0, others + apart.1);
+        }
+        let book = context.nanos_each(book, passes * of_books);
+        let others = context.nanos_each(others, passes * (messages - of_books));
+        let note = format!(
+            "{messages} messages; of these, applied alone, {of_books} of the books {book:.1} ns and the others {others:.1} ns"
+        );
+        let each = context.nanos_each(all, passes * messages);
+        Ok([Sample::with_note(each, note)])
+    })
+}
+
+impl Capture {
+    fn load(path: &PathBuf) -> anyhow::Result<Capture> {
+        let (mut bytes, mut segments) = (Vec::new(), Vec::new());
+        let mut packets = Packets::new(decompress(File::open(Path::new(path))?)?);
+        while let Some(packet) = packets.next_packet()? {
+            let start = bytes.len();
+            bytes.extend_from_slice(packet.payload);
+            segments.push(start..bytes.len());
+        }
+        let mut plain = empty::<Indexed<PlainBooks>>();
+        apply(&bytes, &segments, &mut plain)?;
+        let outcome = Outcome::of(&plain);
+        ensure!(outcome.iex.book_messages > 0, "the capture changes no book");
+        Ok(Capture { bytes, segments, outcome })
+    }
+
+    /// Ticks of one pass into new books, which are made before the clock starts and judged after it stopped.
+    fn pass(&self, context: &Context) -> anyhow::Result<u64> {
+        let mut books = empty::<DirectBooks>();
+        let start = context.clock.ticks();
+        apply(black_box(&self.bytes), &self.segments, &mut books)?;
+        let ticks = context.clock.ticks() - start;
+        let (outcome, expected) = (Outcome::of(&books), self.outcome);
+        ensure!(outcome == expected, "the books end as {outcome:?} and their plain twin as {expected:?}");
+        Ok(ticks)
+    }
+
+    /// Ticks of the messages that change books, and of all others, each kind alone.
+    fn pass_apart(&self, context: &Context) -> anyhow::Result<(u64, u64)> {
+        let (mut of_books, mut others) = (Vec::new(), Vec::new());
+        for range in &self.segments {
+            for (_, message) in Segment::parse(&self.bytes[range.clone()])?.messages() {
+                let is_level = matches!(message.first(), Some(b'8' | b'5'));
+                if is_level { &mut of_books } else { &mut others }.push(message);
+            }
+        }
+        let timed = |messages: &[&[u8]]| {
+            let mut books = empty::<DirectBooks>();
+            let start = context.clock.ticks();
+            for (sequence, message) in messages.iter().enumerate() {
+                books.handle_message(Sequence(sequence as u64 + 1), message, &mut BooksAlone);
+            }
+            let ticks = context.clock.ticks() - start;
+            ensure!(books.counters().messages == messages.len() as u64, "not every message was applied");
+            Ok(ticks)
+        };
+        Ok((timed(black_box(&of_books))?, timed(black_box(&others))?))
+    }
+}
+
+fn empty<B: BooksById>() -> BookBuilder<B> {
+    BookBuilder::new(Feed::Deep10, B::new(LIMITS))
+}
+
+/// What the arbiter of a line delivers, into books.
+struct Books<'a, B>(&'a mut BookBuilder<B>);
+
+impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
+    #[inline(always)]
+    fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
+        self.0.handle_message(sequence, message, &mut BooksAlone);
+    }
+
+    fn on_lost(&mut self, _: Sequence, _: u64) {
+        self.0.handle_lost(&mut BooksAlone);
+    }
+
+    fn on_restart(&mut self) {
+        self.0.handle_session_start(&mut BooksAlone);
+    }
+}
+
+/// Applies every segment in its order, new books with every new numbering.
+fn apply(
+    bytes: &[u8],
+    segments: &[Range<usize>],
+    books: &mut BookBuilder<impl BooksById>,
+) -> anyhow::Result<()> {
+    let mut arbiter = Arbiter::<IexTp>::new(ArbiterConfig { hold_messages: 1, ..ArbiterConfig::default() });
+    for range in segments {
+        arbiter.handle_packet(Nanos(1), Line::A, &bytes[range.clone()], &mut Books(books));
+    }
+    let counters = arbiter.counters();
+    let troubles = counters.lines[Line::A as usize].malformed + counters.gaps_opened;
+    ensure!(troubles == 0, "{troubles} segments are malformed or do not go on where the last one ended");
+    Ok(())
+}
+
+impl Outcome {
+    fn of<B: BooksById>(books: &BookBuilder<B>) -> Outcome {
+        Outcome {
+            messages: books.counters().messages,
+            iex: *books.iex_counters(),
+            symbols: books.symbol_count(),
+            state_hash: books.books().state_hash(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the capture is, it holds what the sheet of the protocol counts.
+    #[test]
+    fn the_capture_is_the_one_of_the_sheet() {
+        let path = data_folder().join(CAPTURE);
+        if !path.is_file() {
+            println!("skipped: {} is not there", path.display());
+            return;
+        }
+        let Outcome { messages, iex, symbols, .. } = Capture::load(&path).unwrap().outcome;
+        assert_eq!((messages, symbols), (329_936, 7_802));
+        assert_eq!((iex.book_messages, iex.trades, iex.trade_breaks), (18_915, 29_970, 37));
+        assert_eq!((iex.absent_levels, iex.session_starts, iex.beyond_symbols), (7, 11, 0));
+    }
+}

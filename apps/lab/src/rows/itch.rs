@@ -1,0 +1,83 @@
+//! Decoding a whole day of ITCH 5.0, and building every book of it.
+
+use std::hint::black_box;
+use std::rc::Rc;
+
+use anyhow::ensure;
+use tickpath_book::DirectBooks;
+use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_nasdaq::itch50::{self, Checksum};
+
+use crate::context::Context;
+use crate::day::StandardDay;
+use crate::itch_books::{self, frames};
+use crate::lab::Day;
+use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    Measurement {
+        rows: &[
+            row("itch_decode", "ns")
+                .note(
+                    "a message of the day itch-8000 out of its file: framed, decoded through the listener \
+                     that the books use, every field folded into a checksum",
+                )
+                .goal(Goal::ValueAtMost(6.0))
+                .reference("CppTrader 14 ns"),
+            row("itch_books", "ns")
+                .note(
+                    "a message of the day itch-8000 out of its file into full order-by-order books; nobody \
+                     asks for updates, and none are made",
+                )
+                .goal(Goal::ValueAtMost(25.0))
+                .reference("itch-book 60 ns"),
+        ],
+        open: open_8000,
+        ..Measurement::ON_ONE_CORE
+    },
+    Measurement {
+        rows: &[row("itch_books_500", "ns")
+            .note("the same of itch-500")
+            .goal(Goal::ValueAtMost(15.0))
+            .reference("itch-order-book, levels only, 36 ns; CppTrader 41 to 168 ns")],
+        open: open_500,
+        ..Measurement::ON_ONE_CORE
+    },
+];
+
+fn open_8000(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let day = lab.day(StandardDay::itch_8000)?;
+    each_round(lab, move |context| Ok([decode(&day, context)?, books(&day, context)?]))
+}
+
+fn open_500(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let day = lab.day(StandardDay::itch_500)?;
+    each_round(lab, move |context| Ok([books(&day, context)?]))
+}
+
+/// Nanoseconds a message, every field of it folded into the checksum.
+fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
+    let mut listener = Checksum::default();
+    let start = context.clock.ticks();
+    let mut messages = 0;
+    for message in frames(black_box(&day.bytes)) {
+        itch50::decode(message, &mut listener)?;
+        messages += 1;
+    }
+    let elapsed = context.clock.ticks() - start;
+    let expected = day.standard.config.messages;
+    ensure!(messages == expected, "{messages} messages of {expected} were there");
+    ensure!(black_box(listener.get()) == day.standard.outcome.checksum, "the checksum is not the day's");
+    Ok(context.nanos_each(elapsed, messages))
+}
+
+/// Nanoseconds a message, decoded and applied to the books of all securities.
+fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
+    let config = &day.standard.config;
+    let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);
+    let start = context.clock.ticks();
+    itch_books::apply(&mut builder, &day.bytes, &mut BooksAlone);
+    let elapsed = context.clock.ticks() - start;
+    itch_books::check(&builder, config, &day.standard.outcome)?;
+    Ok(context.nanos_each(elapsed, config.messages))
+}

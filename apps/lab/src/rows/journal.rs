@@ -1,0 +1,186 @@
+//! The journal alone: how fast it is read again, and how soon a record is safe.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use anyhow::{Context as _, bail, ensure};
+use tickpath_book::FastBooks;
+use tickpath_journal::{
+    AppendError, Folder, InspectOptions, Journal, JournalConfig, Opened, Policy, Reader, SessionName, State,
+    WorkerThread, open,
+};
+use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
+use tickpath_types::{MarketEvent, Nanos, OrderEvent, Sequence};
+
+use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use crate::support::load::workload;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    Measurement {
+        rows: &[row("journal_replay", "M/s")
+            .note(
+                "commands of the matching row's load out of the journal's files, in the page cache, checked, \
+                 decoded and matched on one core",
+            )
+            .goal(Goal::ValueAtLeast(10.0))
+            .reference("LMAX replays")],
+        open: open_replay,
+        ..Measurement::ON_ONE_CORE
+    },
+    Measurement {
+        rows: &[
+            row("fdatasync", "us")
+                .note("bare 104 bytes written over zeroes of a file in the temporary folder and synced, p50"),
+            row("journal_group_ack", "us")
+                .note(
+                    "a record of as many bytes appended under policy group until it may be answered, in \
+                     turns with fdatasync on the same disk, p50",
+                )
+                .limit("fdatasync")
+                .goal(Goal::RatioAtMost(1.2)),
+        ],
+        open: open_group,
+        ..Measurement::ON_ONE_CORE
+    },
+];
+
+/// The session that is journaled.
+const SESSION: &str = "LAB";
+/// Commands of a full round of replay.
+pub(super) const COMMANDS: usize = 5_000_000;
+/// Acknowledgements of a full round.
+const ACKNOWLEDGEMENTS: usize = 1_000;
+/// Bytes of a new order as a command, and of its record.
+const PAYLOAD: [u8; 76] = [0x5a; 76];
+const RECORD_LEN: usize = 104;
+/// How long the next segment may take until it is prepared.
+const PREPARATION: Nanos = Nanos::from_secs(1);
+
+/// A journal and the thread that writes it.
+pub(super) struct Log {
+    journal: Journal<Folder>,
+    storage: Folder,
+    session: SessionName,
+    _thread: WorkerThread,
+}
+
+impl Log {
+    pub(super) fn open(folder: &Path, policy: Policy) -> anyhow::Result<Log> {
+        let storage = Folder::new(folder)?;
+        let session = SessionName::new(SESSION)?;
+        let config = JournalConfig { policy, payload_len_max: COMMAND_LEN_MAX, ..JournalConfig::default() };
+        let Opened { journal, worker, .. } = open(&storage, session, config, &InspectOptions::default())?;
+        let thread = WorkerThread::start(worker)?;
+        Ok(Log { journal, storage, session, _thread: thread })
+    }
+
+    pub(super) fn append(&mut self, encode: impl Fn(&mut [u8]) -> usize) -> anyhow::Result<()> {
+        let next = self.journal.last_appended().next();
+        loop {
+            match self.journal.append_with(next, &encode) {
+                Ok(()) => return Ok(()),
+                Err(AppendError::Full) => self.poll()?,
+                Err(error) => bail!(error),
+            }
+        }
+    }
+
+    fn poll(&mut self) -> anyhow::Result<()> {
+        self.journal.poll();
+        match self.journal.state() {
+            State::Failed(failure) => bail!("{failure}"),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn settle(&mut self) -> anyhow::Result<()> {
+        while !self.journal.is_settled() {
+            self.poll()?;
+        }
+        Ok(())
+    }
+}
+
+/// A replay has no one to tell.
+struct NoOne;
+
+impl EventListener for NoOne {
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        black_box(event.is_reply);
+    }
+
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        black_box(event.sequence);
+    }
+}
+
+fn open_replay(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let workload = workload(&lab.context, COMMANDS);
+    let folder = tempfile::tempdir()?;
+    let mut log = Log::open(folder.path(), Policy::Async)?;
+    for command in workload.opening.iter().chain(&workload.commands) {
+        log.append(|out| command.encode(out))?;
+    }
+    log.settle()?;
+    let (instruments, limits) = (workload.instruments, workload.limits);
+    let (state_hash, last) = (workload.state_hash, log.journal.last_appended());
+    each_round(lab, move |context| {
+        let (log, _folder) = (&log, &folder);
+        let mut engine: Engine<FastBooks<Owner>> = Engine::new(&instruments, limits)?;
+        let start = context.clock.ticks();
+        let mut reader = Reader::open(&log.storage, log.session, Sequence(1))?;
+        let mut waiting = Vec::with_capacity(LOOK_AHEAD_LEN);
+        while let Some(record) = reader.next(last)? {
+            waiting.push(Command::decode(record.payload)?);
+            if waiting.len() == LOOK_AHEAD_LEN {
+                engine.apply_batch(&waiting, &mut NoOne);
+                waiting.clear();
+            }
+        }
+        engine.apply_batch(&waiting, &mut NoOne);
+        let elapsed = context.clock.ticks_to_nanos(context.clock.ticks() - start);
+        ensure!(engine.state_hash() == state_hash, "the log led to another state than its commands");
+        Ok([last.0 as f64 * 1_000.0 / elapsed.0 as f64])
+    })
+}
+
+fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let folder = tempfile::tempdir()?;
+    let mut log = Log::open(folder.path(), Policy::Group)?;
+    let bare = tempfile::tempfile()?;
+    bare.write_all_at(&vec![0; RECORD_LEN * ACKNOWLEDGEMENTS * 2], 0).context("no room for the bare file")?;
+    bare.sync_all()?;
+    // The next segment is prepared, which is no part of what is measured.
+    let clock = lab.context.clock;
+    let prepared = clock.now() + PREPARATION;
+    while clock.now() < prepared {
+        log.poll()?;
+        std::thread::yield_now();
+    }
+    let count = lab.context.effort.count(ACKNOWLEDGEMENTS);
+    each_round(lab, move |context| {
+        let _folder = &folder;
+        let mut ticks = [Vec::with_capacity(count), Vec::with_capacity(count)];
+        for place in 0..count {
+            let start = context.clock.ticks();
+            sync_bare(&bare, place)?;
+            ticks[0].push(context.clock.ticks() - start);
+            let start = context.clock.ticks();
+            log.append(|out| {
+                out[..PAYLOAD.len()].copy_from_slice(black_box(&PAYLOAD));
+                PAYLOAD.len()
+            })?;
+            log.settle()?;
+            ticks[1].push(context.clock.ticks() - start);
+        }
+        Ok(ticks.map(|mut ticks| context.quantile_ns(&mut ticks, 0.5) / 1_000.0))
+    })
+}
+
+/// As many bytes as a record has, written over zeroes that are on the disk, and synced.
+fn sync_bare(file: &File, place: usize) -> anyhow::Result<()> {
+    file.write_all_at(black_box(&[0x5a; RECORD_LEN]), (place * RECORD_LEN) as u64)?;
+    Ok(file.sync_data()?)
+}

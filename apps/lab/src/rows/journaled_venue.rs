@@ -1,0 +1,198 @@
+//! A venue with its journal: how many orders a second it takes under each promise, and how soon it is back.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use tickpath_agent::{IdleStrategy, StopSignal};
+use tickpath_exchange::{
+    Endpoints, JournalSettings, Password, UserSettings, Venue, VenueJournal, VenueSettings,
+};
+use tickpath_journal::Policy;
+use tickpath_matching::{Command, EngineLimits};
+use tickpath_types::{InstrumentTable, OrderEventKind, OrderRequest, OrderState, Sequence, SessionId};
+
+use super::journal::{COMMANDS, Log};
+use crate::context::{Context, wait_for};
+use crate::measurement::{Goal, Lab, Measurement, Round, each_round, in_turn, row};
+use crate::support::load::workload;
+use crate::support::venue::{self, Beside, NO_TRACERS, USER, instruments};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    Measurement {
+        rows: &[
+            row("journal_async_rate", "k/s").note(
+                "orders that a venue with a journal under policy async accepts from one client over loopback \
+                 TCP, 4,096 of them in flight; its threads give their core away when there is nothing to do",
+            ),
+            row("journal_group_rate", "k/s")
+                .note("the same under policy group, on the disk of the temporary folder")
+                .limit("journal_async_rate")
+                .goal(Goal::RatioAtLeast(0.5)),
+        ],
+        open: open_rates,
+        ..Measurement::ON_TWO_CORES
+    },
+    Measurement {
+        rows: &[row("journal_restart", "ms")
+            .note(
+                "a venue built from the journal of the matching row's load with its snapshots, the newest of \
+                 them as old as it can be, until it can be connected to",
+            )
+            .goal(Goal::ValueAtMost(1_000.0))],
+        open: open_restart,
+        ..Measurement::ON_ONE_CORE
+    },
+];
+
+/// Orders of a full round under each policy.
+const ORDERS: usize = 200_000;
+/// Orders that are sent before the first of them is answered.
+const IN_FLIGHT: u64 = 4_096;
+/// Orders of one write.
+const ORDERS_PER_WRITE: u64 = 32;
+/// A client that has nothing to read or to send leaves its core to whoever writes to the disk, as one on another machine
+/// would.
+const PAUSE: Duration = Duration::from_micros(20);
+/// The log is so many times as long as it is from one snapshot to the next: a million commands in a full round, the
+/// default.
+const SNAPSHOTS: usize = 5;
+
+fn open_rates(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let mut round = 0;
+    each_round(lab, move |context| {
+        in_turn::<_, 2>(&mut round, |place| rate(context, [Policy::Async, Policy::Group][place]))
+    })
+}
+
+/// Thousands of orders a second that a venue accepts.
+fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
+    let (folder, instruments) = (tempfile::tempdir()?, instruments(1));
+    let count = context.effort.count(ORDERS) as u64;
+    let journal = JournalSettings { snapshot_every: 0, ..JournalSettings::new(folder.path(), policy) };
+    let settings = VenueSettings {
+        journal: Some(journal),
+        retained_responses: IN_FLIGHT as usize,
+        ..venue::settings(instruments.clone(), count as u32)?
+    };
+    let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, NO_TRACERS)?;
+    let _journal = journal.map(VenueJournal::start).transpose()?;
+    // Who writes to the disk has a thread too, and gets a core when another has nothing to do.
+    let idle = IdleStrategy::Yield;
+    let rate =
+        venue::beside(context, idle, agents, |stop| flood(context, endpoints, instruments, stop, count))?;
+    venue::check_final_state(&view, count)?;
+    Ok(rate)
+}
+
+/// Sends `count` orders, as many at a time as may be in flight, and waits for every acceptance.
+fn flood(
+    context: &Context,
+    endpoints: Endpoints,
+    instruments: InstrumentTable,
+    stop: &StopSignal,
+    count: u64,
+) -> anyhow::Result<f64> {
+    let clock = context.clock;
+    let mut entry = venue::log_in(endpoints.order_entry, USER, instruments, &mut Beside { clock, stop })?;
+    let start = clock.ticks();
+    let (mut sent, mut accepted) = (0, 0);
+    while accepted < count {
+        let room = (IN_FLIGHT - (sent - accepted)).min(count - sent).min(ORDERS_PER_WRITE);
+        for number in sent + 1..=sent + room {
+            entry.queue(&OrderRequest::Enter(venue::order(number as u32)))?;
+        }
+        sent += room;
+        entry.flush(clock.now())?;
+        accepted += wait_for(stop, || {
+            let mut answers = Answers::default();
+            entry.poll(clock.now(), &mut answers, |_| (), |answers, it| answers.take(&it.kind))?;
+            ensure!(answers.others == 0, "{} of the orders were not accepted", answers.others);
+            let is_full = sent - accepted == IN_FLIGHT || sent == count;
+            let goes_on = answers.accepted > 0 || !is_full;
+            if !goes_on {
+                thread::sleep(PAUSE);
+            }
+            Ok(goes_on.then_some(answers.accepted))
+        })?;
+    }
+    let elapsed = clock.ticks_to_nanos(clock.ticks() - start);
+    entry.logout(clock.now());
+    Ok(count as f64 * 1e6 / elapsed.0 as f64)
+}
+
+/// Answers of one read.
+#[derive(Default)]
+struct Answers {
+    accepted: u64,
+    others: u64,
+}
+
+impl Answers {
+    fn take(&mut self, kind: &OrderEventKind) {
+        match kind {
+            OrderEventKind::Accepted { state: OrderState::Live, .. } => self.accepted += 1,
+            _ => self.others += 1,
+        }
+    }
+}
+
+fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let context = &lab.context;
+    // The venue's own session is 0, its users' follow.
+    let mut load = workload(context, COMMANDS);
+    let sessions = load.limits.max_sessions + 1;
+    let count = context.effort.count(COMMANDS);
+    let every = count / SNAPSHOTS;
+    let of_user = |command: Command| Command { session: SessionId(command.session.0 + 1), ..command };
+    // One command short of a snapshot.
+    let commands = load.opening.drain(..).chain(load.commands.drain(..)).map(of_user).take(count - 1);
+    let folder = tempfile::tempdir()?;
+    let settings = VenueSettings {
+        users: (1..sessions)
+            .map(|user| UserSettings::new(format!("{USER}{user}"), Password::plain(USER)))
+            .collect(),
+        limits: EngineLimits { max_sessions: sessions, ..load.limits },
+        journal: Some(JournalSettings {
+            snapshot_every: every as u64,
+            ..JournalSettings::new(folder.path(), Policy::Async)
+        }),
+        ..venue::settings(InstrumentTable::new(&load.instruments), 0)?
+    };
+    write_log(context, &settings, folder.path(), commands)?;
+    let (last, snapshot) = (Sequence(count as u64 - 1), Sequence((count - every) as u64));
+    each_round(lab, move |context| {
+        let _folder = &folder;
+        let start = context.clock.ticks();
+        let venue = Venue::build(&settings, context.clock, NO_TRACERS)?;
+        let elapsed = context.clock.ticks_to_nanos(context.clock.ticks() - start);
+        let recovery = venue.journal.context("the venue has a journal")?.recovery;
+        ensure!(
+            recovery.last == last && recovery.snapshot == Some(snapshot),
+            "the venue began elsewhere: {recovery}"
+        );
+        Ok([elapsed.0 as f64 / 1e6])
+    })
+}
+
+/// The journal of a venue that took these commands, with its snapshots.
+fn write_log(
+    context: &Context,
+    settings: &VenueSettings,
+    folder: &Path,
+    commands: impl Iterator<Item = Command>,
+) -> anyhow::Result<()> {
+    // The first snapshot, which has the venue's definition.
+    drop(Venue::build(settings, context.clock, NO_TRACERS)?);
+    let mut log = Log::open(folder, Policy::Async)?;
+    for command in commands {
+        log.append(|out| command.encode(out))?;
+    }
+    log.settle()?;
+    drop(log);
+    let mut journal =
+        Venue::build(settings, context.clock, NO_TRACERS)?.journal.context("the venue has a journal")?;
+    while journal.follow()? > 0 {}
+    Ok(())
+}

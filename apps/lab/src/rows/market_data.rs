@@ -1,0 +1,287 @@
+//! Market data out: the publisher as fast as it goes, received and checked on the other core; and the bare
+//! datagrams that it cannot beat.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, ensure};
+use tickpath_agent::{Agent, StopSignal};
+use tickpath_exchange::{Publisher, PublisherCounters};
+use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
+use tickpath_lockfree::{CachePadded, records, spsc};
+use tickpath_nasdaq::itch50::{market_event_len, message_len};
+use tickpath_nasdaq::moldudp64::DATAGRAM_LEN_MAX;
+use tickpath_net::{
+    MulticastReceiver, MulticastSender, RecvBatch, SendStatus, UdpEndpoint, free_multicast_group,
+};
+use tickpath_timing::{Stamp, Trace};
+use tickpath_types::{
+    InstrumentId, MarketEvent, MarketEventKind, MatchId, Nanos, OrderId, Price, Qty, Sequence, Side,
+};
+
+use crate::context::{Context, wait_for};
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use crate::support::loopback::{ANY_PORT, line};
+use crate::support::venue::{self, REFERENCE, TICK, instruments};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("multicast_send", "M/s")
+            .note("bare 1400-byte multicast datagrams from one core, every one received on the other"),
+        row("market_data_out", "M/s")
+            .note(
+                "messages out of the publisher on one core, its ring filled there too, both lines sent, \
+                 stamps on, packets of up to 1400 bytes; line A received, arbitrated and checked on the \
+                 other core with nothing lost, because the publisher waits while too much for the receive \
+                 buffer is on its way; nobody listens to line B; the limit is the messages that as many bare \
+                 datagrams would hold",
+            )
+            .limit("multicast_send")
+            .goal(Goal::ValueAtLeast(10.0))
+            .reference("a C++ tick simulator 0.15 M/s")
+            .not_judged("both lines are sent, two datagrams for each packet; the limit sends one"),
+    ],
+    open,
+    ..Measurement::ON_TWO_CORES
+}];
+
+/// Datagrams of a full round, bare.
+const DATAGRAMS: usize = 300_000;
+/// Messages of a full round.
+const MESSAGES: usize = 10_000_000;
+/// Events that wait for the publisher before each of its duty cycles: more than fit one packet.
+const EVENTS_WAITING: usize = 80;
+/// Slots of the ring to the publisher.
+const EVENT_RING: usize = 1 << 10;
+/// Messages of a packet at least while more wait; the in-flight bound counts on it.
+const MESSAGES_PER_PACKET_MIN: u64 = 35;
+/// Part of a receive buffer that a datagram of 1400 bytes takes with the kernel's bookkeeping.
+const BUFFER_PER_DATAGRAM: usize = 4_096;
+/// Datagrams taken by one call.
+const RECEIVE_BATCH: usize = 64;
+const INSTRUMENTS: u16 = 8;
+/// Records of the publisher's trace ring.
+const TRACE_RING: usize = 1 << 16;
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let mut feed = Feed::new()?;
+    each_round(lab, move |context| {
+        let datagrams = bare_datagrams(context)?;
+        let (messages, per_packet) = feed.publish(context)?;
+        let limit = Some(datagrams * per_packet);
+        Ok([datagrams.into(), Sample { limit, ..messages.into() }])
+    })
+}
+
+/// Datagrams that may be on their way without filling the receive buffer.
+fn in_flight_max(receiver: &MulticastReceiver) -> u64 {
+    (receiver.receive_buffer().granted / BUFFER_PER_DATAGRAM).max(RECEIVE_BATCH) as u64
+}
+
+/// Millions of bare datagrams a second.
+fn bare_datagrams(context: &Context) -> anyhow::Result<f64> {
+    let count = context.effort.count(DATAGRAMS) as u64;
+    let (mut sender, mut receiver) = line()?;
+    let in_flight_max = in_flight_max(&receiver);
+    let received = CachePadded::new(AtomicU64::new(0));
+    context.beside(
+        |stop| {
+            let mut batch = RecvBatch::new(RECEIVE_BATCH, 2_048);
+            let mut next: u64 = 0;
+            while next < count {
+                wait_for(stop, || Ok(Some(receiver.recv_batch(&mut batch)?).filter(|taken| *taken > 0)))?;
+                for (_, datagram) in batch.iter() {
+                    ensure!(
+                        datagram.len() == DATAGRAM_LEN_MAX && datagram[..8] == next.to_le_bytes(),
+                        "datagram {next} did not arrive, or not whole"
+                    );
+                    next += 1;
+                }
+                received.store(next, Ordering::Release);
+            }
+            Ok(())
+        },
+        |stop| {
+            let mut datagram = [7; DATAGRAM_LEN_MAX];
+            let start = context.clock.ticks();
+            for number in 0..count {
+                let wanted = (number + 1).saturating_sub(in_flight_max);
+                wait_until(stop, &received, wanted)?;
+                datagram[..8].copy_from_slice(&number.to_le_bytes());
+                ensure!(sender.send(&datagram)? == SendStatus::Sent, "datagram {number} was not sent");
+            }
+            wait_until(stop, &received, count)?;
+            let elapsed = context.clock.ticks_to_nanos(context.clock.ticks() - start);
+            Ok(count as f64 / elapsed.0 as f64 * 1_000.0)
+        },
+    )
+}
+
+fn wait_until(stop: &StopSignal, received: &AtomicU64, wanted: u64) -> anyhow::Result<()> {
+    wait_for(stop, || Ok((received.load(Ordering::Acquire) >= wanted).then_some(())))
+}
+
+/// A publisher with its ring of events, and the receiving end of its line A. One session for all rounds.
+struct Feed {
+    events: spsc::Producer<MarketEvent>,
+    publisher: Publisher<Trace>,
+    stamps: records::Consumer<Stamp>,
+    counters: Arc<PublisherCounters>,
+    receiver: MulticastReceiver,
+    arbiter: Arbiter,
+}
+
+impl Feed {
+    fn new() -> anyhow::Result<Feed> {
+        let (line_a, receiver) = line()?;
+        // Line B has no receiver.
+        let line_b = MulticastSender::new(free_multicast_group()?, Ipv4Addr::LOCALHOST)?;
+        let (events, events_out) = spsc::channel(EVENT_RING);
+        let (tracer, stamps) = Trace::new(TRACE_RING);
+        let counters = Arc::new(PublisherCounters::default());
+        let config = venue::publisher(instruments(INSTRUMENTS), Nanos::from_secs(3_600), 1 << 20)?;
+        let requests = UdpEndpoint::bind(ANY_PORT)?;
+        let lines = [line_a, line_b];
+        let publisher = Publisher::new(config, events_out, lines, requests, Arc::clone(&counters), tracer);
+        let arbiter = Arbiter::new(ArbiterConfig::default());
+        Ok(Feed { events, publisher, stamps, counters, receiver, arbiter })
+    }
+
+    /// Millions of messages a second, and messages of a packet.
+    fn publish(&mut self, context: &Context) -> anyhow::Result<(f64, f64)> {
+        let (first, packets_before) = (self.counters.messages.read() + 1, self.counters.packets.read());
+        let end = first + context.effort.count(MESSAGES) as u64;
+        let in_flight_max = in_flight_max(&self.receiver) * MESSAGES_PER_PACKET_MIN;
+        let received = CachePadded::new(AtomicU64::new(first - 1));
+        let Feed { events, publisher, stamps, counters, receiver, arbiter } = self;
+        let elapsed = context.beside(
+            |stop| receive(context, stop, receiver, arbiter, stamps, end, &received),
+            |stop| {
+                let start = context.clock.ticks();
+                let mut next = first;
+                while counters.messages.read() + 1 < end {
+                    while next < end && events.len() < EVENTS_WAITING {
+                        events.try_push(event(next)).ok().context("the ring to the publisher is full")?;
+                        next += 1;
+                    }
+                    wait_until(stop, &received, counters.messages.read().saturating_sub(in_flight_max))?;
+                    publisher.do_work(context.clock.now())?;
+                }
+                wait_until(stop, &received, end - 1)?;
+                Ok(context.clock.ticks_to_nanos(context.clock.ticks() - start))
+            },
+        )?;
+        ensure!(counters.unsent.read() == 0, "the kernel did not take every packet");
+        let packets = counters.packets.read() - packets_before;
+        let messages = (end - first) as f64;
+        Ok((messages / elapsed.0 as f64 * 1_000.0, messages / packets as f64))
+    }
+}
+
+/// Takes packets off the line until every message below `end` has come.
+fn receive(
+    context: &Context,
+    stop: &StopSignal,
+    receiver: &mut MulticastReceiver,
+    arbiter: &mut Arbiter,
+    stamps: &mut records::Consumer<Stamp>,
+    end: u64,
+    received: &AtomicU64,
+) -> anyhow::Result<()> {
+    let mut batch = RecvBatch::new(RECEIVE_BATCH, 2_048);
+    let mut check = Check { received: arbiter.next_sequence().0 - 1, wrong: 0 };
+    while check.received + 1 < end {
+        wait_for(stop, || Ok(Some(receiver.recv_batch(&mut batch)?).filter(|taken| *taken > 0)))?;
+        let now = context.clock.now();
+        for (_, packet) in batch.iter() {
+            arbiter.handle_packet(now, Line::A, packet, &mut check);
+        }
+        received.store(check.received, Ordering::Release);
+        stamps.drain(TRACE_RING, |_| ());
+    }
+    let counters = arbiter.counters();
+    ensure!(
+        check.wrong == 0 && counters.gaps_opened == 0 && receiver.kernel_drop_count() == 0,
+        "{} messages were not those sent; {} dropped by the kernel; {counters:?}",
+        check.wrong,
+        receiver.kernel_drop_count()
+    );
+    Ok(())
+}
+
+/// Counts messages, and those that are not the next or not of the right type and length.
+struct Check {
+    received: u64,
+    wrong: u64,
+}
+
+impl MessageListener for Check {
+    #[inline]
+    fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
+        self.received += 1;
+        let is_right = sequence.0 == self.received
+            && message.len() == market_event_len(&event_kind(sequence.0))
+            && message_len(message[0]) == Some(message.len());
+        self.wrong += u64::from(!is_right);
+    }
+
+    fn on_lost(&mut self, _first: Sequence, count: u64) {
+        self.wrong += count;
+    }
+}
+
+fn event(sequence: u64) -> MarketEvent {
+    MarketEvent {
+        sequence: Sequence(sequence),
+        command: Sequence(sequence),
+        ts: Nanos(sequence * 100),
+        instrument: InstrumentId(1 + (sequence % u64::from(INSTRUMENTS)) as u16),
+        kind: event_kind(sequence),
+    }
+}
+
+/// Of 20 events 9 add an order, 9 delete one and 2 are executions.
+fn event_kind(sequence: u64) -> MarketEventKind {
+    let order_id = OrderId(sequence);
+    match sequence % 20 {
+        place @ (0..=8) => MarketEventKind::Add {
+            order_id,
+            side: if place % 2 == 0 { Side::Buy } else { Side::Sell },
+            price: Price(REFERENCE.0 + place as i64 * TICK),
+            qty: Qty(1 + place),
+        },
+        9 | 19 => MarketEventKind::Executed { order_id, qty: Qty(1), match_id: MatchId(sequence) },
+        _ => MarketEventKind::Deleted { order_id },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_the_next_message_or_not_of_its_length_is_noticed() {
+        let add = [&b"A"[..], &[0; 35]].concat();
+        let mut check = Check { received: 0, wrong: 0 };
+        check.on_message(Sequence(1), &add);
+        assert_eq!((check.received, check.wrong), (1, 0));
+        check.on_message(Sequence(3), &add);
+        check.on_message(Sequence(3), &add[..35]);
+        check.on_message(Sequence(4), &[&b"F"[..], &[0; 35]].concat());
+        assert_eq!((check.received, check.wrong), (4, 3));
+        check.on_lost(Sequence(5), 7);
+        assert_eq!(check.wrong, 10);
+    }
+
+    #[test]
+    fn the_mix_is_what_it_says_and_fills_packets_as_the_bound_expects() {
+        let count =
+            |wanted: fn(&MarketEventKind) -> bool| (0..20).filter(|it| wanted(&event_kind(*it))).count();
+        assert_eq!(count(|kind| matches!(kind, MarketEventKind::Add { .. })), 9);
+        assert_eq!(count(|kind| matches!(kind, MarketEventKind::Deleted { .. })), 9);
+        assert_eq!(count(|kind| matches!(kind, MarketEventKind::Executed { .. })), 2);
+        let longest = (0..20).map(|it| market_event_len(&event_kind(it))).max().unwrap() as u64;
+        assert!(MESSAGES_PER_PACKET_MIN * (longest + 2) <= DATAGRAM_LEN_MAX as u64 - 20);
+    }
+}

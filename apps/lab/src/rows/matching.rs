@@ -1,0 +1,147 @@
+//! The matching engine alone, under the load of `tickpath_matching::workload`.
+
+use std::hint::black_box;
+
+use anyhow::{Context as _, ensure};
+use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_lockfree::spsc;
+use tickpath_matching::workload::Workload;
+use tickpath_matching::{Command, Engine, EventListener, Owner};
+use tickpath_types::{MarketEvent, OrderEvent};
+
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use crate::support::load::workload;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("matching", "M/s")
+            .note(
+                "commands matched on one core: 10 in 100 cross, the others enter and cancel by halves, 8 \
+                 books, 100 k resting orders, ids looked up, every event pushed to a ring; p50 of slices of \
+                 512 commands, which wait in the cache as they do in a ring",
+            )
+            .goal(Goal::ValueAtLeast(25.0))
+            .reference("exchange-core book 11.9 M/s, lobster 6.1 M/s, Liquibook 3.5 M/s"),
+        row("matching_p99", "ns")
+            .note(
+                "the same load timed in groups of 16 (a step of the counter is too coarse for one): p99 of a \
+                 group's time per command",
+            )
+            .goal(Goal::ValueAtMost(200.0))
+            .reference("Liquibook 250 ns, lobster 730 ns (cancel)"),
+    ],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Commands of a full round.
+pub(super) const COMMANDS: usize = 1_000_000;
+/// Commands that wait together, and after which the rings of events are drained.
+const SLICE: usize = 512;
+/// Commands timed together for the tail.
+const GROUP: usize = 16;
+/// Slots of each ring of events.
+const RING: usize = 1_024;
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let workload = workload(&lab.context, COMMANDS);
+    let plain: Engine<PlainBooks<Owner>> = workload.opened();
+    pass(&lab.context, &workload, plain, SLICE)
+        .context("the plain books, which the others are checked by")?;
+    let opened: Engine<FastBooks<Owner>> = workload.opened();
+    each_round(lab, move |context| {
+        let nanos_each = |timed_together, quantile_wanted| -> anyhow::Result<f64> {
+            let mut ticks = pass(context, &workload, opened.clone(), timed_together)?;
+            Ok(context.quantile_ns(&mut ticks, quantile_wanted) / timed_together as f64)
+        };
+        let (typical, tail) = (nanos_each(SLICE, 0.5)?, nanos_each(GROUP, 0.99)?);
+        Ok([1_000.0 / typical, tail])
+    })
+}
+
+/// Applies the load to an engine as opened and checks the events and the state that it leaves; returns the
+/// ticks of each run of `timed_together` commands.
+fn pass<B: OrderBooks<Owner>>(
+    context: &Context,
+    workload: &Workload,
+    mut engine: Engine<B>,
+    timed_together: usize,
+) -> anyhow::Result<Vec<u64>> {
+    let mut rings = Rings::new();
+    let mut samples = Vec::with_capacity(workload.commands.len() / timed_together + 1);
+    let mut waiting: Vec<Command> = Vec::with_capacity(SLICE);
+    for slice in workload.commands.chunks(SLICE) {
+        // In a venue commands come out of another thread's ring by way of the cache, not from memory.
+        waiting.clear();
+        waiting.extend_from_slice(slice);
+        let mut start = context.clock.ticks();
+        for together in black_box(&waiting[..]).chunks(timed_together) {
+            engine.apply_batch(together, &mut rings);
+            let end = context.clock.ticks();
+            // The last run of all may be shorter than the others.
+            if together.len() == timed_together {
+                samples.push(end - start);
+            }
+            start = end;
+        }
+        rings.drain();
+    }
+    check(workload, &engine, &rings)?;
+    Ok(samples)
+}
+
+/// The engine ended as its twin that the load was made by, and every event found room.
+pub(super) fn check<B: OrderBooks<Owner>>(
+    workload: &Workload,
+    engine: &Engine<B>,
+    rings: &Rings,
+) -> anyhow::Result<()> {
+    ensure!(rings.full == 0, "{} events found their ring full", rings.full);
+    ensure!(rings.event_count == workload.event_count, "the engine gave other events than its twin");
+    ensure!(engine.state_hash() == workload.state_hash, "the engine ended in another state than its twin");
+    Ok(())
+}
+
+type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
+
+/// The rings to the agents that take the events.
+pub(super) struct Rings {
+    orders: Ring<OrderEvent>,
+    markets: Ring<MarketEvent>,
+    event_count: u64,
+    full: u64,
+}
+
+impl Rings {
+    pub(super) fn new() -> Rings {
+        Rings { orders: spsc::channel(RING), markets: spsc::channel(RING), event_count: 0, full: 0 }
+    }
+
+    pub(super) fn drain(&mut self) {
+        let orders = self.orders.1.drain(RING, |event| _ = black_box(event));
+        let markets = self.markets.1.drain(RING, |event| _ = black_box(event));
+        self.event_count += (orders + markets) as u64;
+    }
+
+    #[cold]
+    fn count_full(&mut self) {
+        self.full += 1;
+    }
+}
+
+impl EventListener for Rings {
+    #[inline]
+    fn on_order_event(&mut self, event: &OrderEvent) {
+        if self.orders.0.try_push(*event).is_err() {
+            self.count_full();
+        }
+    }
+
+    #[inline]
+    fn on_market_event(&mut self, event: &MarketEvent) {
+        if self.markets.0.try_push(*event).is_err() {
+            self.count_full();
+        }
+    }
+}

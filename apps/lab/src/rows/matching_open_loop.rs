@@ -1,0 +1,165 @@
+//! The matching engine alone, at a rate that does not ask whether it is ready.
+
+use std::hint::black_box;
+
+use arrayvec::ArrayVec;
+use tickpath_book::FastBooks;
+use tickpath_matching::workload::Workload;
+use tickpath_matching::{Command, Engine, LOOK_AHEAD_LEN, Owner};
+use tickpath_types::Nanos;
+
+use super::matching::{COMMANDS, Rings, check};
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use crate::support::load::workload;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("empty_loop", "ns").note(
+            "an open loop at 1 M commands/s that takes each command of the matching row's load at its \
+             intended time and does nothing with it: from the intended time to the end, p50",
+        ),
+        row("empty_loop_p99", "ns").note("the same, p99"),
+        row("empty_loop_p999", "ns").note("the same, p99.9"),
+        row("matching_open_loop", "ns")
+            .note(
+                "the same loop matching each command, every event pushed to a ring that is emptied when time \
+                 is left; commands that are due together are taken together by both loops, up to the 32 that \
+                 the venue's matcher takes; in turns of 10 ms with the empty loop; p50",
+            )
+            .limit("empty_loop")
+            .goal(Goal::AboveLimitAtMost(200.0))
+            .reference("exchange-core p50 500 ns on idle metal"),
+        row("matching_open_loop_p99", "ns")
+            .note(
+                "the same, p99; where the host takes about 1% of the time, as host_jitter says, the quantile \
+                 lies on the edge of what the host took, and differs much from round to round",
+            )
+            .limit("empty_loop_p99")
+            .goal(Goal::RatioAtMost(1.2))
+            .reference("exchange-core p99 4 us on idle metal"),
+        row("matching_open_loop_p999", "ns")
+            .note("the same, p99.9: what the host takes is in it, and in the empty loop's")
+            .limit("empty_loop_p999")
+            .goal(Goal::RatioAtMost(1.2))
+            .reference("exchange-core p99.9 22 us on idle metal"),
+    ],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Time from one command to the next: a million commands a second.
+const INTERVAL: Nanos = Nanos::from_micros(1);
+/// Commands from one change between the two loops to the next: both meet what the host does meanwhile.
+const TURN: usize = 10_000;
+/// Batches after which the rings of events are emptied although no time is left: they have no more room.
+const BATCHES_MAX: u32 = 4;
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let workload = workload(&lab.context, COMMANDS);
+    let opened: Engine<FastBooks<Owner>> = workload.opened();
+    each_round(lab, move |context| round(context, &workload, opened.clone()))
+}
+
+fn round(
+    context: &Context,
+    workload: &Workload,
+    mut engine: Engine<FastBooks<Owner>>,
+) -> anyhow::Result<[f64; 6]> {
+    let mut rings = Rings::new();
+    let [mut empty, mut matching] = [(); 2].map(|()| Vec::with_capacity(workload.commands.len()));
+    for commands in workload.commands.chunks(TURN) {
+        take_turn(context, commands, &mut empty, &mut Nothing);
+        let mut matcher = Matching { engine: &mut engine, rings: &mut rings };
+        take_turn(context, commands, &mut matching, &mut matcher);
+    }
+    check(workload, &engine, &rings)?;
+    let quantiles = |ticks: &mut [u64]| [0.5, 0.99, 0.999].map(|wanted| context.quantile_ns(ticks, wanted));
+    let ([e50, e99, e999], [m50, m99, m999]) = (quantiles(&mut empty), quantiles(&mut matching));
+    Ok([e50, e99, e999, m50, m99, m999])
+}
+
+/// What is done with commands.
+trait Work {
+    /// These are due.
+    fn look_ahead(&mut self, commands: &[Command]);
+
+    /// Takes one of them.
+    fn take(&mut self, command: &Command);
+
+    /// Time is left.
+    fn rest(&mut self);
+}
+
+struct Nothing;
+
+impl Work for Nothing {
+    fn look_ahead(&mut self, commands: &[Command]) {
+        black_box(commands);
+    }
+
+    fn take(&mut self, command: &Command) {
+        black_box(command);
+    }
+
+    fn rest(&mut self) {}
+}
+
+/// As the venue's matcher does it.
+struct Matching<'a> {
+    engine: &'a mut Engine<FastBooks<Owner>>,
+    rings: &'a mut Rings,
+}
+
+impl Work for Matching<'_> {
+    #[inline(always)]
+    fn look_ahead(&mut self, commands: &[Command]) {
+        if commands.len() > 1 {
+            self.engine.look_ahead(commands);
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, command: &Command) {
+        self.engine.apply(command, self.rings);
+    }
+
+    /// The time that is left is that of whoever takes the events.
+    fn rest(&mut self) {
+        self.rings.drain();
+    }
+}
+
+/// Takes each command at its intended time, or as soon as those before it are done; adds the ticks from the intended
+/// time to the end. Commands that are due together are taken together, as many as the matcher takes out of its ring.
+fn take_turn(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work: &mut impl Work) {
+    let interval = context.clock.nanos_to_ticks(INTERVAL);
+    let mut due: ArrayVec<Command, LOOK_AHEAD_LEN> = ArrayVec::new();
+    let mut intended = context.clock.ticks() + interval;
+    let (mut waiting, mut batches) = (commands, 0);
+    while let Some(next) = waiting.first() {
+        // It waits in the cache, as in a ring that another core has written.
+        black_box(*next);
+        let mut now = context.clock.ticks();
+        if now < intended || batches == BATCHES_MAX {
+            work.rest();
+            batches = 0;
+        }
+        while now < intended {
+            now = context.clock.ticks();
+        }
+        let count = 1 + (now - intended) / interval;
+        let (taken, rest) = waiting.split_at(waiting.len().min(LOOK_AHEAD_LEN).min(count as usize));
+        due.clear();
+        due.extend(taken.iter().copied());
+        work.look_ahead(&due);
+        for command in &due {
+            work.take(command);
+            ticks.push(context.clock.ticks().saturating_sub(intended));
+            intended += interval;
+        }
+        waiting = rest;
+        batches += 1;
+    }
+    work.rest();
+}

@@ -1,0 +1,224 @@
+//! Real recordings, over and over: from the bytes of their files into full books.
+
+mod books;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_capture::{DbnReader, Depth, EventReader, LobsterReader, RecordedEvent, decompress};
+
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Missing, Round, Sample, each_round, row};
+use books::RecordedBooks;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    Measurement {
+        rows: &[row("dbn_books", "ns")
+            .note(
+                "a record out of DBN bytes in memory, read as tickpath replay reads it, into full \
+                 order-by-order books; the files over and over, each time into new books that are made while \
+                 the clock stands",
+            )
+            .goal(Goal::ValueAtMost(30.0))
+            .reference("hftbacktest depth 14-53 ns/update, price levels only")],
+        open: |lab| open(lab, &DBN_FILES),
+        ..Measurement::ON_ONE_CORE
+    },
+    Measurement {
+        rows: &[row("lobster_books", "ns")
+            .note(
+                "a line of a LOBSTER message file in memory, text parsed as tickpath replay parses it, into \
+                 full order-by-order books; the file over and over, each time into new books that are made \
+                 while the clock stands",
+            )
+            .goal(Goal::ValueAtMost(30.0))
+            .reference("hftbacktest depth 14-53 ns/update, price levels only")],
+        open: |lab| open(lab, &LOBSTER_FILES),
+        ..Measurement::ON_ONE_CORE
+    },
+];
+
+/// Messages of a full round, about.
+const MESSAGES: usize = 2_000_000;
+/// Where the recordings are: named here, or in `shared/data` beside the repository.
+const DATA_VARIABLE: &str = "TICKPATH_DATA";
+const DATA_DEFAULT: &str = "/work/shared/data";
+
+/// A recording in memory, uncompressed as its format has it.
+struct Recording {
+    bytes: Vec<u8>,
+    format: Format,
+    /// What a pass leads to, found by the plain books.
+    outcome: Outcome,
+    /// Most orders that rest at a time.
+    live_max: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Dbn,
+    Lobster { levels: u32 },
+}
+
+/// What a pass leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outcome {
+    events: u64,
+    unknown: u64,
+    live: u32,
+    state_hash: u64,
+}
+
+/// Order by order from CME: a snapshot, and a day that begins with one.
+const DBN_FILES: [(&str, Format); 2] = [
+    ("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst", Format::Dbn),
+    ("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst", Format::Dbn),
+];
+/// Order by order from Nasdaq, as far as it touches the best level.
+const LOBSTER_FILES: [(&str, Format); 1] =
+    [("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz", Format::Lobster { levels: 1 })];
+/// More orders than any of them has.
+const ORDERS_MAX: u32 = 1 << 18;
+
+fn open(lab: &Lab<'_>, files: &[(&str, Format)]) -> anyhow::Result<Round> {
+    let folder = data_folder();
+    if let Some((file, _)) = files.iter().find(|(file, _)| !folder.join(file).is_file()) {
+        return Err(missing(&folder.join(file)));
+    }
+    let load = |(file, format): &(&str, Format)| {
+        let path = folder.join(file);
+        Recording::load(&path, *format).with_context(|| path.display().to_string())
+    };
+    let recordings: Vec<Recording> = files.iter().map(load).collect::<anyhow::Result<_>>()?;
+    let events: u64 = recordings.iter().map(|recording| recording.outcome.events).sum();
+    let passes = (lab.context.effort.count(MESSAGES) as u64).div_ceil(events);
+    let note = note(&recordings, files);
+    each_round(lab, move |context| {
+        let mut ticks = 0;
+        for _ in 0..passes {
+            for recording in &recordings {
+                ticks += recording.pass(context)?;
+            }
+        }
+        let each = context.nanos_each(ticks, passes * events);
+        Ok([Sample::with_note(each, note.clone())])
+    })
+}
+
+pub(super) fn data_folder() -> PathBuf {
+    std::env::var_os(DATA_VARIABLE).map_or_else(|| PathBuf::from(DATA_DEFAULT), PathBuf::from)
+}
+
+/// A recording that is not there.
+pub(super) fn missing(path: &Path) -> anyhow::Error {
+    Missing(format!("there is no {}: name the folder with it in {DATA_VARIABLE}", path.display())).into()
+}
+
+fn note(recordings: &[Recording], files: &[(&str, Format)]) -> String {
+    let words = recordings.iter().zip(files).map(|(recording, (file, _))| {
+        let Outcome { events, unknown, .. } = recording.outcome;
+        let name = Path::new(file).file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let unknown = match unknown {
+            0 => String::new(),
+            count => format!(", {count} about orders older than the file"),
+        };
+        format!("{name} ({events} messages{unknown}, up to {} live orders)", recording.live_max)
+    });
+    words.collect::<Vec<_>>().join(" and ")
+}
+
+impl Recording {
+    fn load(path: &Path, format: Format) -> anyhow::Result<Recording> {
+        let mut bytes = Vec::new();
+        decompress(File::open(path)?)?.read_to_end(&mut bytes)?;
+        let (outcome, live_max) = match format {
+            Format::Dbn => plain_outcome(DbnReader::new(&bytes[..])?)?,
+            Format::Lobster { levels } => plain_outcome(lobster(&bytes, levels))?,
+        };
+        Ok(Recording { bytes, format, outcome, live_max })
+    }
+
+    /// Ticks of one pass into new books. These are made before the clock starts and judged after it stopped, so
+    /// that nothing of one pass is left for the next.
+    fn pass(&self, context: &Context) -> anyhow::Result<u64> {
+        let bytes = black_box(&self.bytes[..]);
+        let (ticks, outcome) = match self.format {
+            Format::Dbn => timed(context, DbnReader::new(bytes)?, self.live_max),
+            Format::Lobster { levels } => timed(context, lobster(bytes, levels), self.live_max),
+        }?;
+        let expected = self.outcome;
+        ensure!(outcome == expected, "the books end as {outcome:?} and their plain twin as {expected:?}");
+        Ok(ticks)
+    }
+}
+
+fn lobster(bytes: &[u8], levels: u32) -> LobsterReader<&[u8]> {
+    LobsterReader::new(bytes, "LOBSTER", Depth::Partial { levels: Some(levels) })
+}
+
+/// Ticks that the events of a reader took into books, and how these ended.
+fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyhow::Result<(u64, Outcome)> {
+    let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
+    let mut event = RecordedEvent::NOTHING;
+    let start = context.clock.ticks();
+    // Each is applied at once: what a CPU guessed and learned about an event when it was read, it still knows then.
+    while reader.read_event(&mut event)? {
+        books.handle_event(&event);
+    }
+    let ticks = context.clock.ticks() - start;
+    Ok((ticks, Outcome::of(&books)?))
+}
+
+/// How the plain books end, and the most orders that rested.
+fn plain_outcome(mut reader: impl EventReader) -> anyhow::Result<(Outcome, u32)> {
+    let mut books = RecordedBooks::<PlainBooks>::new(ORDERS_MAX, reader.info());
+    let mut live_max = 0;
+    while let Some(event) = reader.next_event()? {
+        books.handle_event(&event);
+        live_max = live_max.max(books.books().order_count());
+    }
+    Ok((Outcome::of(&books)?, live_max))
+}
+
+impl Outcome {
+    fn of<B: OrderBooks<()>>(books: &RecordedBooks<B>) -> anyhow::Result<Outcome> {
+        ensure!(books.contradictions == 0, "{} events contradict the books", books.contradictions);
+        Ok(Outcome {
+            events: books.events,
+            unknown: books.unknown,
+            live: books.books().order_count(),
+            state_hash: books.books().state_hash(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_agent::StopSignal;
+    use tickpath_replay::{ReplayOptions, replay};
+
+    use super::*;
+
+    /// Where the recordings are, the measured books end as those of `tickpath replay`.
+    #[test]
+    fn the_measured_books_are_those_of_replay() {
+        for (file, format) in DBN_FILES.iter().chain(&LOBSTER_FILES) {
+            let path = data_folder().join(file);
+            if !path.is_file() {
+                println!("skipped: {} is not there", path.display());
+                continue;
+            }
+            let recording = Recording::load(&path, *format).unwrap();
+            let report = replay(&path, &ReplayOptions::default(), &StopSignal::new(), &mut |_| {}).unwrap();
+            let report = &report.files[0];
+            assert_eq!(recording.outcome.events, report.messages);
+            assert_eq!(u64::from(recording.outcome.live), report.integrity.orders_left);
+            assert_eq!(recording.outcome.unknown, report.integrity.unknown_references.count);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The memory of `tickpath shell`: its heap at its peak, and what it leaves behind.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::measurement::{Goal, Lab, Measurement, Missing, Round, Sample, once, row};
+use crate::support::deribit_venue::{CHANGES, CHANNEL, CLIENT_ID, Certificates, SECRET, VenueEnd};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("shell_heap", "KiB")
+            .note(
+                "the most heap that `tickpath shell` had at once, its message history and what the allocator \
+                 needs included, by massif",
+            )
+            .goal(Goal::ValueAtMost(2_048.0))
+            .reference("586 KiB published"),
+        row("shell_leaks", "bytes")
+            .note("bytes that the same session lost, by memcheck")
+            .goal(Goal::ValueAtMost(0.0))
+            .reference("0 after a leak was mended"),
+    ],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// How long the venue rests when there is nothing to do.
+const REST: Duration = Duration::from_micros(200);
+
+/// What the shell is to do: a login over TLS, a stream of market data, orders, the history, and the end.
+fn commands() -> String {
+    let buy = "buy BTC-PERPETUAL 10 50000.5";
+    format!(
+        "connect; subscribe {CHANNEL}; wait {CHANNEL} {CHANGES}; {buy}; {buy}; show 20; stopwatch; unsubscribe {CHANNEL}"
+    )
+}
+
+/// Measured once, since every round would find the same.
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let program = lab.program_beside("shell")?;
+    Ok(once(measure(&program)?))
+}
+
+fn measure(program: &OsString) -> anyhow::Result<[Sample; 2]> {
+    let place = Place::make()?;
+    let massif = place.file("massif.out");
+    let mut out_file = OsString::from("--massif-out-file=");
+    out_file.push(&massif);
+    place.run(program, &["--tool=massif".into(), "--peak-inaccuracy=0.0".into(), out_file])?;
+    let heap = peak(&std::fs::read_to_string(&massif).context("massif left no file")?)?;
+
+    let log = place.file("memcheck.log");
+    let mut log_file = OsString::from("--log-file=");
+    log_file.push(&log);
+    place.run(program, &["--leak-check=full".into(), log_file])?;
+    let [lost, reachable] = leaks(&std::fs::read_to_string(&log).context("memcheck left no file")?)?;
+    let note = format!("{CHANGES} changes of a book and two orders over TLS");
+    let reachable = format!("and {reachable} bytes at the end that something still points at");
+    Ok([Sample::with_note(heap as f64 / 1024.0, note), Sample::with_note(lost as f64, reachable)])
+}
+
+/// A folder with what a shell needs to find the venue.
+struct Place {
+    certificates: Certificates,
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn make() -> anyhow::Result<Place> {
+        Ok(Place { certificates: Certificates::make()?, folder: tempfile::tempdir()? })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs the shell under valgrind, at a venue of its own.
+    fn run(&self, program: &OsString, valgrind: &[OsString]) -> anyhow::Result<()> {
+        let mut venue = VenueEnd::open(&self.certificates)?;
+        let config = self.file("shell.toml");
+        // Everything is slow under valgrind.
+        std::fs::write(&config, venue.shell_config(&self.certificates, 300))?;
+        let output = venue.beside(REST, || shell(program, valgrind, &config))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let told = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "the shell ended with {}: {}", output.status, told.trim());
+        ensure!(
+            said.matches("open: buy 10 BTC-PERPETUAL").count() >= 2,
+            "the orders are not in what the shell said: {said}"
+        );
+        Ok(())
+    }
+}
+
+fn shell(program: &OsString, valgrind: &[OsString], config: &Path) -> anyhow::Result<Output> {
+    let mut command = Command::new("valgrind");
+    command.args(valgrind).arg(program).arg("--config").arg(config).arg("-c").arg(commands());
+    command.env("TICKPATH_CLIENT_ID", CLIENT_ID).env("TICKPATH_CLIENT_SECRET", SECRET).stdin(Stdio::null());
+    match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!(Missing(
+                "valgrind watches memory, and it is not installed: apt-get install valgrind".to_owned()
+            ))
+        }
+        other => other.context("valgrind does not start"),
+    }
+}
+
+/// The most bytes in use at once, what the allocator needs besides included.
+fn peak(massif: &str) -> anyhow::Result<u64> {
+    let sizes = |key: &'static str| {
+        massif.lines().filter_map(move |line| line.strip_prefix(key)).map(|size| size.trim().parse::<u64>())
+    };
+    let mut most = 0;
+    for (heap, extra) in sizes("mem_heap_B=").zip(sizes("mem_heap_extra_B=")) {
+        most = most.max(heap? + extra?);
+    }
+    ensure!(most > 0, "massif's file has no sizes");
+    Ok(most)
+}
+
+/// Bytes that were lost, directly or behind what was lost, and those that something still points at.
+fn leaks(memcheck: &str) -> anyhow::Result<[u64; 2]> {
+    if memcheck.contains("All heap blocks were freed") {
+        return Ok([0, 0]);
+    }
+    let bytes = |key: &str| -> anyhow::Result<u64> {
+        let rest = memcheck.split_once(key).with_context(|| format!("memcheck's log has no '{key}'"))?.1;
+        let number = rest.split_whitespace().next().context("a number follows")?;
+        Ok(number.replace(',', "").parse()?)
+    };
+    Ok([bytes("definitely lost:")? + bytes("indirectly lost:")?, bytes("still reachable:")?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_valgrind_writes_is_read() {
+        let massif = "snapshot=0\nmem_heap_B=0\nmem_heap_extra_B=0\n#-\nmem_heap_B=1000\nmem_heap_extra_B=24\nmem_heap_B=5\nmem_heap_extra_B=3\n";
+        assert_eq!(peak(massif).unwrap(), 1024);
+        assert!(peak("desc: x").is_err());
+        let log = "==1== LEAK SUMMARY:\n==1==    definitely lost: 1,024 bytes in 2 blocks\n==1==    indirectly lost: 8 bytes in 1 blocks\n==1==      possibly lost: 0 bytes in 0 blocks\n==1==    still reachable: 72,704 bytes in 1 blocks\n";
+        assert_eq!(leaks(log).unwrap(), [1032, 72_704]);
+        assert_eq!(leaks("==1== All heap blocks were freed -- no leaks are possible").unwrap(), [0, 0]);
+        assert!(leaks("").is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! A read of the time-stamp counter, and a hop stamp, which is one such read and a store.
+
+use std::hint::black_box;
+
+use anyhow::ensure;
+use tickpath_lockfree::cpu;
+use tickpath_timing::{Hop, MarketId, StampKind, Trace, Tracer};
+use tickpath_types::Sequence;
+
+use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("tsc_read", "ns").note("one read of the time-stamp counter, in batches of 4096"),
+        row("stamp", "ns")
+            .note(
+                "one hop stamp, its counter read included, in batches of 4096 between which the ring is \
+                 drained",
+            )
+            .limit("tsc_read")
+            .goal(Goal::RatioAtMost(1.6))
+            .reference(
+                "a C++ tick simulator 50 ns; Packt's trading ecosystem, a formatted log line, 232 cycles at \
+                 best",
+            ),
+    ],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Reads or stamps timed together: what a busy agent writes between two drains.
+const BATCH: u64 = 4_096;
+/// Records of the ring.
+const RING: usize = 16_384;
+/// Batches of a full round.
+const BATCHES: usize = 500;
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let (mut trace, mut ring) = Trace::new(RING);
+    each_round(lab, move |context| {
+        let batches = context.effort.count(BATCHES);
+        let (mut reads, mut stamps) = (Vec::with_capacity(batches), Vec::with_capacity(batches));
+        // Batch by batch in turn, so that a slow spell of the host falls on both.
+        for _ in 0..batches {
+            reads.push(batch_ticks(|_| black_box(cpu::rdtsc())));
+            stamps.push(batch_ticks(|number| trace.stamp(Hop::T9, MarketId::new(Sequence(number)))));
+            trace.flush();
+            let mut expected = 0;
+            ring.drain(RING, |stamp| {
+                let is_next =
+                    matches!(stamp.decode(), Some(StampKind::Hop { hop: Hop::T9, id, .. }) if id == expected);
+                expected += u64::from(is_next);
+            });
+            ensure!(expected == BATCH, "{expected} of {BATCH} stamps came through the ring");
+        }
+        let nanos = |ticks: &mut [u64]| context.quantile_ns(ticks, 0.5) / BATCH as f64;
+        Ok([nanos(&mut reads), nanos(&mut stamps)])
+    })
+}
+
+fn batch_ticks(mut work: impl FnMut(u64) -> u64) -> u64 {
+    let start = cpu::rdtsc_ordered();
+    for number in 0..BATCH {
+        black_box(work(black_box(number)));
+    }
+    cpu::rdtsc_ordered() - start
+}

@@ -1,0 +1,102 @@
+//! The cost of one stuck client to the ninety-nine others.
+
+use tickpath_agent::IdleStrategy;
+use tickpath_exchange::Venue;
+
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, in_turn, row};
+use crate::support::crowd::{self, Crowd, Last};
+use crate::support::paced;
+use crate::support::venue::{self, Beside};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("hundred_clients", "us").note(
+            "order to its acceptance through the whole venue on one core with 100 clients connected, 99 of \
+             which take turns; after each answer the hundredth sends an order too and reads its answers; \
+             p50, 20 us between trips",
+        ),
+        row("hundred_clients_p99", "us").note("the same, p99"),
+        row("hundred_clients_again", "us")
+            .note("the same once more in the same round, p50: how far equal things differ here")
+            .limit("hundred_clients"),
+        row("hundred_clients_again_p99", "us").note("the same, p99").limit("hundred_clients_p99"),
+        row("stuck_client", "us")
+            .note(
+                "the same while the hundredth reads nothing any more, its connection full and its answers \
+                 kept for it, p50; the three are measured in turn, each first in one round of three; the \
+                 goal is the greatest ratio that hundred_clients_again came to in a round",
+            )
+            .limit("hundred_clients")
+            .goal(Goal::RatioWithinAgain)
+            .reference("a C++ tick simulator p99 +17% with 10 clients"),
+        row("stuck_client_p99", "us")
+            .note("the same, p99")
+            .limit("hundred_clients_p99")
+            .goal(Goal::RatioWithinAgain),
+    ],
+    open,
+    ..Measurement::ON_TWO_CORES
+}];
+
+/// Round trips of a full measurement, and before it.
+const TRIPS: usize = 3_500;
+const WARM_UP: usize = 400;
+// The stuck client is kept for longer than it is measured.
+const _: () =
+    assert!(crowd::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + crowd::BURST_ANSWERS <= crowd::RETAINED);
+/// The others' round trips, in microseconds, and how often the venue found the last one's connection full.
+#[derive(Clone, Copy, Default)]
+struct Trips {
+    p50: f64,
+    p99: f64,
+    tries: u64,
+}
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let mut round = 0;
+    each_round(lab, move |context| {
+        // The same twice, and with the last client stuck.
+        let trips =
+            in_turn(&mut round, |place| measure(context, [Last::Reads, Last::IsStuck, Last::Reads][place]))?;
+        Ok(samples(trips, count(context)))
+    })
+}
+
+/// Round trips of a round, those that warm up included.
+fn count(context: &Context) -> usize {
+    context.effort.count(TRIPS) + context.effort.count(WARM_UP)
+}
+
+fn samples([hundred, stuck, again]: [Trips; 3], count: usize) -> [Sample; 6] {
+    let beside = |value: f64, limit, again: f64| Sample { again: Some(again / limit), ..value.into() };
+    let note = format!("in {count} round trips the venue tried {} times to write to it", stuck.tries);
+    [
+        hundred.p50.into(),
+        hundred.p99.into(),
+        again.p50.into(),
+        again.p99.into(),
+        Sample { note: Some(note), ..beside(stuck.p50, hundred.p50, again.p50) },
+        beside(stuck.p99, hundred.p99, again.p99),
+    ]
+}
+
+fn measure(context: &Context, last: Last) -> anyhow::Result<Trips> {
+    let clock = context.clock;
+    let Venue { agents, endpoints, view, .. } = crowd::venue(clock, count(context))?;
+    let (mut ticks, tries) = venue::beside(context, IdleStrategy::Spin, agents, |stop| {
+        let mut venue = Beside { clock, stop };
+        let mut crowd = Crowd::connect(endpoints.order_entry, last, &view, &mut venue)?;
+        let tries = view.order_server.full_connections.read();
+        let (warm_up, measured) = (context.effort.count(WARM_UP), context.effort.count(TRIPS));
+        let ticks = paced::trips(context, warm_up, measured, |number| {
+            let ticks = context.timed(|| crowd.trade(number as usize - 1, &mut venue))?;
+            crowd.trade_last(clock.now())?;
+            Ok(ticks)
+        })?;
+        crowd.check(&view)?;
+        Ok((ticks, view.order_server.full_connections.read() - tries))
+    })?;
+    let [p50, p99] = [0.5, 0.99].map(|wanted| context.quantile_ns(&mut ticks, wanted) / 1_000.0);
+    Ok(Trips { p50, p99, tries })
+}

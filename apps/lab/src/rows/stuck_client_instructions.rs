@@ -1,0 +1,142 @@
+//! A venue's instructions for the orders of a hundred clients, one of which may be stuck.
+
+use anyhow::{bail, ensure};
+use tickpath_agent::{Invoker, TscClock};
+use tickpath_exchange::Venue;
+use tickpath_types::Nanos;
+
+use crate::counted::CountedWork;
+use crate::measurement::{Goal, Lab, Measurement, Round, once, row};
+use crate::support::crowd::{self, Crowd, Last};
+use crate::support::venue::{CYCLE, Wait};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[
+        row("hundred_clients_instructions", "instr").note(
+            "instructions of the venue's agents for a round trip of hundred_clients and the hundredth's \
+             order behind it, without those of the kernel, counted by callgrind over 2000 trips, venue and \
+             clients on one thread",
+        ),
+        row("stuck_client_instructions", "instr")
+            .note("the same while the hundredth is stuck")
+            .limit("hundred_clients_instructions")
+            .goal(Goal::RatioAtMost(1.0)),
+    ],
+    open,
+    counted: Some(&WORK),
+    ..Measurement::ON_ONE_CORE
+}];
+
+const WORK: CountedWork = CountedWork { names: &["crowd"], function: "*counted_turn*", run };
+
+/// Round trips that are counted, and before them.
+const TRIPS: usize = 2_000;
+const WARM_UP: usize = 200;
+/// Simulated time of one turn of the venue's agents.
+const TURN: Nanos = Nanos::from_micros(15);
+/// Turns after each order of the last client: one reads, one answers.
+const TURNS_AFTER: usize = 2;
+/// Turns in which the kernel has delivered what was sent over the loopback interface.
+const TURNS_MAX: usize = 1_000_000;
+
+/// Counted once, since every round would count the same.
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let each = |last: Last| -> anyhow::Result<f64> {
+        let [argument, verb] = last.words();
+        let what = format!("a venue whose hundredth client {verb}");
+        Ok(WORK.instructions(lab, what, argument, words(last))? as f64 / TRIPS as f64)
+    };
+    Ok(once([each(Last::Reads)?, each(Last::IsStuck)?]))
+}
+
+/// A venue that takes its turns while its clients wait, at simulated time.
+struct Turns {
+    invoker: Invoker,
+    now: Nanos,
+    is_counted: bool,
+}
+
+/// The turn that is counted, by this name and no other.
+#[inline(never)]
+fn counted_turn(invoker: &mut Invoker, now: Nanos) -> anyhow::Result<usize> {
+    Ok(invoker.run_once(now)?)
+}
+
+impl Turns {
+    fn turn(&mut self) -> anyhow::Result<()> {
+        self.now = self.now + TURN;
+        if self.is_counted {
+            counted_turn(&mut self.invoker, self.now)?;
+        } else {
+            self.invoker.run_once(self.now)?;
+        }
+        Ok(())
+    }
+}
+
+impl Wait for Turns {
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn wait(&mut self, mut poll: impl FnMut(Nanos) -> anyhow::Result<bool>) -> anyhow::Result<()> {
+        for _ in 0..TURNS_MAX {
+            self.turn()?;
+            if poll(self.now)? {
+                return Ok(());
+            }
+        }
+        bail!("the venue does not answer")
+    }
+}
+
+/// The work that is counted; returns what it led to.
+fn run(arguments: &[String]) -> anyhow::Result<String> {
+    let is_meant = |last: &Last| arguments.get(1).is_some_and(|argument| argument == last.words()[0]);
+    let Some(last) = [Last::Reads, Last::IsStuck].into_iter().find(is_meant) else {
+        bail!("no client '{}'", arguments[1..].join(" "));
+    };
+    let clock = TscClock::system();
+    let Venue { agents, endpoints, view, .. } = crowd::venue(clock, TRIPS + WARM_UP)?;
+    let mut invoker = Invoker::new("venue", agents, &CYCLE)?;
+    invoker.start()?;
+    let mut venue = Turns { invoker, now: clock.now(), is_counted: false };
+    let mut crowd = Crowd::connect(endpoints.order_entry, last, &view, &mut venue)?;
+    let counters = &view.order_server;
+    let mut before = 0;
+    for trip in 0..WARM_UP + TRIPS {
+        if trip == WARM_UP {
+            venue.is_counted = true;
+            before = counters.requests.read();
+        }
+        crowd.trade(trip, &mut venue)?;
+        crowd.trade_last(venue.now())?;
+        for _ in 0..TURNS_AFTER {
+            venue.turn()?;
+        }
+    }
+    crowd.check(&view)?;
+    let requests = counters.requests.read() - before;
+    ensure!(requests == 2 * TRIPS as u64, "{requests} requests were read in {TRIPS} round trips");
+    venue.invoker.close();
+    Ok(words(last))
+}
+
+/// What a run leads to.
+fn words(last: Last) -> String {
+    format!("{TRIPS} round trips, the hundredth client {}", last.words()[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_comes_to_what_is_expected_of_it() {
+        let run = |last: &str| run(&["crowd", last].map(str::to_owned));
+        for last in [Last::Reads, Last::IsStuck] {
+            assert_eq!(run(last.words()[0]).unwrap(), words(last));
+        }
+        assert!(run("other").unwrap_err().to_string().contains("'other'"));
+    }
+}

@@ -1,0 +1,318 @@
+//! The subscriber's end of the ticks protocol: parsing, drawing, and what a client needs of the machine.
+
+use std::cell::Cell;
+use std::fs;
+use std::hint::black_box;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use nix::sys::signal::Signal;
+use tickpath_agent::TscClock;
+use tickpath_ticks::message::{
+    Heartbeat, Hello, Place, Quote, Scope, Subscribed, SymbolDefinition, Tick, TickKind, Trade,
+};
+use tickpath_ticks::parser::{TickListener, TickParser};
+use tickpath_ticks::seal::{seal, seal_ticks};
+use tickpath_ticks_app::client::{Feed, Shared};
+use tickpath_ticks_app::view::{Canvas, TicksView};
+use tickpath_types::{InstrumentId, Nanos, Price, Symbol};
+use zerocopy::IntoBytes;
+
+use crate::context::Effort;
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use crate::support::process::Program;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    Measurement {
+        rows: &[row("ticks_parse", "ns")
+            .note(
+                "a tick of 56 bytes out of a stream, checksum and number checked, handed to a listener that \
+                 reads it; the slowest of pieces of 64 KiB, 4 KiB, 1448 and 100 bytes, each the median of \
+                 its passes; the bytes lie in the parser's buffer already, as a read puts them there, whose \
+                 copy is not in the figure",
+            )
+            .goal(Goal::ValueAtMost(4.0))
+            .reference("a C++ tick simulator 182 ns; its parser 17-45 ns on this kind of host")
+            .not_judged(
+                "the copy of the bytes into the parser's buffer is left out; figures of other parsers may \
+                 include it",
+            )],
+        open: open_parse,
+        ..Measurement::ON_ONE_CORE
+    },
+    Measurement {
+        rows: &[row("view_refresh", "ms")
+            .note(
+                "a picture of 120 x 40 from the symbol cache: 100 symbols read and ordered, 20 drawn with \
+                 latencies, what changed written as escape codes; every symbol moves between two pictures; \
+                 p50",
+            )
+            .goal(Goal::ValueAtMost(0.5))
+            .reference("a C++ tick simulator 1.8 ms")],
+        open: open_view,
+        ..Measurement::ON_ONE_CORE
+    },
+    Measurement {
+        rows: &[row("ticks_client_rss", "MB")
+            .note(
+                "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 \
+                 symbols, each of which must come into its cache",
+            )
+            .goal(Goal::ValueAtMost(6.0))
+            .reference("a C++ tick simulator 5.7 MB")],
+        open: open_memory,
+        ..Measurement::ON_ONE_CORE
+    },
+];
+
+/// Symbols of the session.
+const SYMBOLS: u16 = 100;
+/// Ticks of the stream that is parsed: a megabyte.
+const PARSED: u64 = 18_725;
+/// Bytes of a piece: a large read, a page, a segment, a trickle.
+const PIECE_LENS: [usize; 4] = [65_536, 4_096, 1_448, 100];
+/// Passes over the stream of a full round, with pieces of each length.
+const PASSES: usize = 300;
+/// Pictures of a full round.
+const PICTURES: usize = 1_000;
+/// Ticks a second that the client gets.
+const RATE: u64 = 100_000;
+/// How often they are written.
+const WRITE_INTERVAL: Duration = Duration::from_millis(1);
+/// How long the client gets ticks in a full round, and how long it lives: it ends by itself.
+const SENDING: Duration = Duration::from_secs(3);
+const SPARE: Duration = Duration::from_secs(2);
+
+/// The tick of a number: three in ten trade.
+fn tick(sequence: u64, ts: Nanos) -> Tick {
+    let instrument = InstrumentId((sequence * 7_919 % u64::from(SYMBOLS)) as u16 + 1);
+    let place = Place { instrument, symbol_sequence: sequence as u32, sequence };
+    let price = Price(1_000_000 + (sequence * 2_654_435_761 % 997) as i64 * 100);
+    match sequence * 40_503 % 10 {
+        0..3 => Trade::new(place, ts, price, 100, None, sequence * 100, 0).into(),
+        _ => Quote::new(place, ts, (price, 300), (Price(price.0 + 100), 200), 0).into(),
+    }
+}
+
+fn sealed(first: u64, count: u64, ts: Nanos) -> Vec<Tick> {
+    let mut ticks: Vec<Tick> = (first..first + count).map(|sequence| tick(sequence, ts)).collect();
+    seal_ticks(&mut ticks);
+    ticks
+}
+
+/// What comes before the first tick.
+fn greeting(with_symbols: bool) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = seal(Hello::server(1, 7, 1_000, SYMBOLS, Nanos(1))).as_bytes().to_vec();
+    if with_symbols {
+        bytes.extend(seal(Subscribed::new(1, 1, Scope::All, u32::from(SYMBOLS))).as_bytes());
+        for index in 1..=SYMBOLS {
+            let place = Place { instrument: InstrumentId(index), symbol_sequence: 1, sequence: 1 };
+            let symbol = Symbol::new(&format!("SYM{index:03}"))?;
+            let definition = SymbolDefinition::new(place, symbol, Price(1_000_000), Price(100), 0);
+            bytes.extend(seal(definition).as_bytes());
+        }
+    }
+    Ok(bytes)
+}
+
+/// Folds what it is given, so that it is read.
+#[derive(Default, PartialEq, Eq, Debug)]
+struct Fold {
+    ticks: u64,
+    qty: u64,
+}
+
+impl TickListener for Fold {
+    #[inline]
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        self.ticks += ticks.len() as u64;
+        for tick in ticks {
+            // The quantities of both kinds of tick stand at the same place.
+            self.qty += u64::from(tick.body[16]);
+        }
+    }
+}
+
+fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let ticks = sealed(1, PARSED, Nanos(1));
+    let mut expected = Fold::default();
+    for tick in &ticks {
+        expected.ticks += 1;
+        expected.qty += u64::from(match tick.kind().context("a tick has a kind")? {
+            TickKind::Quote(quote) => quote.bid_qty.as_bytes()[0],
+            TickKind::Trade(trade) => trade.qty.as_bytes()[0],
+            TickKind::Status(_) => 0,
+        });
+    }
+    let stream = [&greeting(false)?[..], ticks.as_bytes()].concat();
+    each_round(lab, move |context| {
+        let mut nanos = [0.0; PIECE_LENS.len()];
+        for (nanos, len) in nanos.iter_mut().zip(PIECE_LENS) {
+            let mut passes = Vec::new();
+            for _ in 0..context.effort.count(PASSES) {
+                // As a socket's reads put it there: it lies in the parser's buffer, and a piece is a commit of its length.
+                let mut parser = TickParser::with_buffer(2 * stream.len() + 2);
+                parser.room()[..stream.len()].copy_from_slice(&stream);
+                let mut found = Fold::default();
+                let start = context.clock.ticks();
+                for piece in black_box(&stream[..]).chunks(len) {
+                    black_box(parser.room());
+                    parser.commit(piece.len(), &mut found)?;
+                }
+                passes.push(context.clock.ticks() - start);
+                let stats = parser.stats();
+                ensure!(
+                    found == expected && stats.lost + stats.corrupt == 0,
+                    "parsed {found:?} of {expected:?}"
+                );
+            }
+            *nanos = context.quantile_ns(&mut passes, 0.5) / PARSED as f64;
+        }
+        let each = PIECE_LENS.iter().zip(nanos).map(|(len, nanos)| format!("{len} bytes {nanos:.2}"));
+        let note = format!("by pieces: {}", each.collect::<Vec<_>>().join(", "));
+        let slowest = nanos.into_iter().fold(0.0, f64::max);
+        Ok([Sample::with_note(slowest, note)])
+    })
+}
+
+/// Takes a picture's escape codes and counts them.
+struct Discard(Rc<Cell<usize>>);
+
+impl Write for Discard {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.set(self.0.get() + black_box(bytes).len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn open_view(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    each_round(lab, |context| {
+        let shared = Arc::new(Shared::default());
+        let mut feed = Feed::new(Arc::clone(&shared), None);
+        feed.feed(&greeting(true)?, Nanos(2))?;
+        let mut view = TicksView::new("127.0.0.1:9200", None);
+        let written = Rc::new(Cell::new(0));
+        let mut canvas = Canvas::new(120, 40, 20, Discard(Rc::clone(&written)))?;
+        let (mut pictures, mut next) = (Vec::new(), 1);
+        for picture in 0..context.effort.count(PICTURES) as u64 {
+            // Ten ticks a symbol: each moves in price and volume.
+            let count = 10 * u64::from(SYMBOLS);
+            feed.feed(sealed(next, count, Nanos(next)).as_bytes(), Nanos(next + 1))?;
+            next += count;
+            written.set(0);
+            let start = context.clock.ticks();
+            view.update(&shared, Duration::from_millis(500 * (picture + 1)));
+            let rows = canvas.draw(&view)?;
+            pictures.push(context.clock.ticks() - start);
+            ensure!(rows == 20 && view.rows.len() == usize::from(SYMBOLS), "{rows} symbols were drawn");
+            ensure!(written.get() > 500, "a picture of {} bytes shows no change", written.get());
+        }
+        let nanos = context.quantile_ns(&mut pictures, 0.5);
+        Ok([nanos / 1e6])
+    })
+}
+
+fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let program = lab.program_beside("ticks")?;
+    each_round(lab, move |context| {
+        let sending = if context.effort == Effort::Full { SENDING } else { SENDING / 3 };
+        let folder = tempfile::tempdir()?;
+        let report = folder.path().join("report.json");
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let mut command = Command::new(&program);
+        command.args(["watch", &listener.local_addr()?.to_string(), "--no-tui", "--for"]);
+        command.arg(format!("{}ms", (sending + SPARE).as_millis()));
+        command.arg("--json").arg(&report).stdout(Stdio::null());
+        let mut client = Program::start(&mut command, Signal::SIGKILL)?;
+        let found = serve_and_look(&listener, &mut client, sending, context.clock)?;
+        let status = client.child.wait()?;
+        ensure!(status.success(), "the client ended with {status}");
+        Ok([found.sample(&report, sending)?])
+    })
+}
+
+/// What a client took of the machine.
+struct Found {
+    sent: u64,
+    resident_bytes: u64,
+    cpu: Duration,
+}
+
+impl Found {
+    fn sample(&self, report: &Path, sending: Duration) -> anyhow::Result<Sample> {
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(report)?)?;
+        let count = |name: &str| report["counts"][name].as_u64().unwrap_or(u64::MAX);
+        let (ticks, lost) = (count("ticks"), count("lost").saturating_add(count("corrupt")));
+        ensure!(ticks == self.sent && lost == 0, "{ticks} of {} ticks came, {lost} were lost", self.sent);
+        let seconds = sending.as_secs_f64();
+        let note = format!(
+            "{ticks} ticks in {seconds:.0} s: {:.1}% of a core, start included, {:.0} reads a second",
+            100.0 * self.cpu.as_secs_f64() / seconds,
+            count("reads") as f64 / seconds,
+        );
+        Ok(Sample::with_note(self.resident_bytes as f64 / 1e6, note))
+    }
+}
+
+/// Sends ticks at the rate, looks at the client, and keeps the connection until the client has ended.
+fn serve_and_look(
+    listener: &TcpListener,
+    client: &mut Program,
+    sending: Duration,
+    clock: TscClock,
+) -> anyhow::Result<Found> {
+    let mut stream = accept(listener, client)?;
+    stream.write_all(&greeting(true)?)?;
+    let (started, mut sent) = (Instant::now(), 0);
+    while started.elapsed() < sending {
+        let due = started.elapsed().as_nanos() as u64 * RATE / 1_000_000_000;
+        if due > sent {
+            stream.write_all(sealed(sent + 1, due - sent, clock.now()).as_bytes())?;
+            sent = due;
+        }
+        thread::sleep(WRITE_INTERVAL);
+    }
+    let found = Found { sent, resident_bytes: client.memory_bytes("VmRSS")?, cpu: client.cpu_time()? };
+    while client.child.try_wait()?.is_none() {
+        // A client that ends meanwhile does not read it.
+        match stream.write_all(seal(Heartbeat::new(sent + 1, clock.now())).as_bytes()) {
+            Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                return Err(error.into());
+            }
+            _ => thread::sleep(Duration::from_millis(100)),
+        }
+    }
+    Ok(found)
+}
+
+/// Waits for the client and for what it says first.
+fn accept(listener: &TcpListener, client: &mut Program) -> anyhow::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                ensure!(client.child.try_wait()?.is_none(), "the client ended before it connected");
+                thread::sleep(WRITE_INTERVAL);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    };
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    let mut hello = [0; size_of::<Hello>()];
+    stream.read_exact(&mut hello).context("the client said no hello")?;
+    Ok(stream)
+}

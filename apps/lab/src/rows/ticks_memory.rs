@@ -1,0 +1,175 @@
+//! What a thousand clients take of a ticks server's memory: a process of its own, with real connections.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use nix::sys::signal::Signal;
+use tickpath_agent::StopSignal;
+use tickpath_ticks::message::{EndOfStream, Tick};
+use tickpath_ticks::parser::{TickListener, TickParser};
+use tickpath_types::Nanos;
+
+use super::ticks_server::subscribe;
+use crate::measurement::{Goal, Lab, Measurement, Missing, Round, Sample, each_round, row};
+use crate::support::loopback::read;
+use crate::support::process::Program;
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[row("ticks_server_rss", "MB")
+        .note("the most memory that the process of a ticks server had with 1,000 clients")
+        .goal(Goal::ValueAtMost(12.0))
+        .reference("8.2 MB with one client")],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Clients of a full measurement.
+const CLIENTS: usize = 1_000;
+/// How long the server at a paced rate runs, not as long as it would bear a client that says nothing; and from its first
+/// ticks on how long the processor's use is measured.
+const RUNNING: Duration = Duration::from_secs(5);
+const MEASURED: Duration = Duration::from_secs(2);
+/// As long as anybody could want to measure.
+const UNENDING: Duration = Duration::from_secs(600);
+/// What takes longer does not come.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Ticks of each client before anything is measured.
+const TICKS_EACH: u64 = 1_000;
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let program = lab.program_beside("ticks")?;
+    let clients = lab.context.effort.count(CLIENTS).max(10);
+    let stop = lab.options.stop.clone();
+    // One socket each, and what else is open.
+    let files = tickpath_net::raise_open_files(clients as u64 + 256)?;
+    if files < clients as u64 + 256 {
+        bail!(Missing(format!("the limit of open files is {files}: raise it by ulimit -n 2048")));
+    }
+    each_round(lab, move |_| {
+        let folder = tempfile::tempdir()?;
+        let report = folder.path().join("report.json");
+        let mut server = Server::start(&program, "1K/s", UNENDING, &report)?;
+        let bytes = server.with_clients(clients, &stop)?;
+        drop(server);
+        let mut paced = Server::start(&program, "100K/s", RUNNING, &report)?;
+        let cpu_percent = paced.with_one_client(&stop)?;
+        let calls = paced.system_calls(&report)?;
+        let note = format!(
+            "{clients} clients of 100 symbols at 1 K ticks/s; at 100 K/s with one client, writes each millisecond: \
+             {cpu_percent:.0}% of a core, {calls:.1} K system calls a second"
+        );
+        Ok([Sample::with_note(bytes as f64 / 1e6, note)])
+    })
+}
+
+/// The program as a server.
+struct Server {
+    program: Program,
+    /// What it prints, open until it ends.
+    output: BufReader<ChildStdout>,
+    address: String,
+}
+
+#[derive(Default)]
+struct Counted {
+    ticks: u64,
+    has_ended: bool,
+}
+
+impl TickListener for Counted {
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        self.ticks += ticks.len() as u64;
+    }
+
+    fn on_end_of_stream(&mut self, _: &EndOfStream) {
+        self.has_ended = true;
+    }
+}
+
+struct Client {
+    stream: TcpStream,
+    parser: Box<TickParser>,
+    counted: Counted,
+}
+
+impl Server {
+    fn start(program: &OsStr, rate: &str, time: Duration, report: &Path) -> anyhow::Result<Server> {
+        let mut command = Command::new(program);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--rate", rate, "--for"]);
+        command.arg(format!("{}s", time.as_secs())).arg("--json").arg(report).stdout(Stdio::piped());
+        // It has nothing to save.
+        let mut program = Program::start(&mut command, Signal::SIGKILL)?;
+        let output = BufReader::new(program.child.stdout.take().context("the pipe was asked for")?);
+        let mut server = Server { program, output, address: String::new() };
+        let mut line = String::new();
+        server.output.read_line(&mut line)?;
+        // `ticks of 100 symbols at 127.0.0.1:9200; ...`
+        let after = line.split(" at ").nth(1).and_then(|rest| rest.split(';').next());
+        server.address = after.context("the server did not say where it listens")?.to_owned();
+        Ok(server)
+    }
+
+    fn connect(&self) -> anyhow::Result<Client> {
+        let stream = subscribe(&self.address, Nanos(0))?;
+        let parser = Box::new(TickParser::with_buffer(16 << 10));
+        Ok(Client { stream, parser, counted: Counted::default() })
+    }
+
+    /// The most memory that the process had at a time, in bytes, once all clients have had their ticks.
+    fn with_clients(&mut self, clients: usize, stop: &StopSignal) -> anyhow::Result<u64> {
+        let mut clients = (0..clients).map(|_| self.connect()).collect::<anyhow::Result<Vec<_>>>()?;
+        listen(&mut clients, stop, |client| client.counted.ticks >= TICKS_EACH)?;
+        let lost: u64 = clients.iter().map(|client| client.parser.stats().lost).sum();
+        ensure!(lost == 0, "{lost} ticks were lost");
+        self.program.memory_bytes("VmHWM")
+    }
+
+    /// Part of a core in percent; the client stays to the end.
+    fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<f64> {
+        let mut client = [self.connect()?];
+        listen(&mut client, stop, |client| client.counted.ticks >= TICKS_EACH)?;
+        let (before, start) = (self.program.cpu_time()?, Instant::now());
+        listen(&mut client, stop, |_| start.elapsed() >= MEASURED)?;
+        let cpu = self.program.cpu_time()? - before;
+        let percent = 100.0 * cpu.as_secs_f64() / start.elapsed().as_secs_f64();
+        listen(&mut client, stop, |client| client.counted.has_ended)?;
+        Ok(percent)
+    }
+
+    /// Thousands of system calls a second, as the server counted them by its end.
+    fn system_calls(&mut self, report: &Path) -> anyhow::Result<f64> {
+        let status = self.program.child.wait()?;
+        ensure!(status.success(), "the server ended with {status}");
+        let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report)?)?;
+        let calls = ["writes", "other_calls", "sleeps"].map(|name| report[name].as_f64());
+        let calls: Option<f64> = calls.into_iter().sum();
+        let seconds = report["elapsed_s"].as_f64();
+        calls.zip(seconds).map(|(calls, seconds)| calls / seconds / 1e3).context("the report lacks a count")
+    }
+}
+
+/// Reads what comes until all are done.
+fn listen(
+    clients: &mut [Client],
+    stop: &StopSignal,
+    is_done: impl Fn(&Client) -> bool,
+) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let mut room = vec![0; 64 << 10];
+    while !clients.iter().all(&is_done) {
+        ensure!(!stop.is_stopped(), "interrupted");
+        ensure!(start.elapsed() < PATIENCE, "no ticks for {} s: is the host overloaded?", PATIENCE.as_secs());
+        for client in &mut *clients {
+            if let Some(count) = read(&mut client.stream, &mut room)? {
+                client.parser.feed(&room[..count], &mut client.counted)?;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}

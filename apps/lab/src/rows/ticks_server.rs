@@ -1,0 +1,465 @@
+//! The ticks server: from the making of a tick to the cache of a client on the other core, and as fast as it goes;
+//! beside bare TCP.
+
+use std::io::Write;
+use std::net::{SocketAddrV4, TcpStream, ToSocketAddrs};
+
+use anyhow::{Context as _, ensure};
+use tickpath_agent::{Agent, StopSignal};
+use tickpath_sim::{MarketMood, TickGeneratorConfig};
+use tickpath_ticks::message::{Heartbeat, Hello, SymbolDefinition, TICK_LEN, Tick};
+use tickpath_ticks::parser::{Gap, TickListener, TickParser};
+use tickpath_ticks::request::encode_subscribe;
+use tickpath_ticks::seal::seal;
+use tickpath_ticks_app::client::MarketWriter;
+use tickpath_ticks_app::server::{ServeSettings, ServerCounters, TickRate, TicksServer};
+use tickpath_types::Nanos;
+use zerocopy::IntoBytes;
+
+use crate::context::{Context, wait_for};
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use crate::statistics::quantile;
+use crate::support::loopback::{read, tcp_pair};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    Measurement {
+        rows: &[
+            row("tcp_one_way", "us").note(
+                "56 bytes over bare loopback TCP at 100 K/s, both ends busy-polled: from the intended time \
+                 to when they are read, p50; 5 s a full round",
+            ),
+            row("tcp_one_way_p99", "us").note("the same, p99"),
+        ],
+        open: |lab| each_round(lab, one_way),
+        ..Measurement::ON_TWO_CORES
+    },
+    Measurement {
+        rows: &[
+            row("ticks_e2e_1", "us")
+                .note(
+                    "ticks server to one client at 100 K ticks/s, each tick written as it is made: from its \
+                     intended time to when it stands in the client's symbol cache, p50; 60 s a full round",
+                )
+                .limit("tcp_one_way")
+                .goal(Goal::RatioAtMost(1.5))
+                .reference("p50 52 us"),
+            row("ticks_e2e_1_p99", "us")
+                .note("the same, p99; where the host takes its time, as host_jitter says, that is in both")
+                .limit("tcp_one_way_p99")
+                .reference("p99 124 us"),
+        ],
+        open: open_one,
+        ..Measurement::ON_TWO_CORES
+    },
+    Measurement {
+        rows: &[
+            row("ticks_coalesced_1", "us").note("the same with a write each millisecond, one client, p99"),
+            row("ticks_e2e_10", "us")
+                .note(
+                    "the same with ten clients, a million ticks a second delivered, over all of them, p99; \
+                     every client the same ticks",
+                )
+                .limit("ticks_coalesced_1")
+                .goal(Goal::RatioAtMost(1.17))
+                .reference("p99 + 17% with 10 clients"),
+        ],
+        open: open_ten,
+        ..Measurement::ON_TWO_CORES
+    },
+    Measurement {
+        rows: &[
+            row("tcp_bulk", "M/s").note(
+                "messages of 56 bytes that bare loopback TCP carries in writes of the size of the next row, \
+                 read and not looked at",
+            ),
+            row("ticks_max_rate", "M/s")
+                .note(
+                    "ticks made, encoded, sealed and sent on one core, and checked (checksum, sequence) on \
+                     the other, as fast as it goes",
+                )
+                .limit("tcp_bulk")
+                .goal(Goal::ValueAtLeast(30.0))
+                .reference("145,833 a second"),
+        ],
+        open: open_fast,
+        ..Measurement::ON_TWO_CORES
+    },
+];
+
+const SYMBOLS: usize = 100;
+/// Ticks a second of the paced rows, for each client.
+const RATE: u32 = 100_000;
+/// Ticks of a full round with one client: a minute.
+const E2E_TICKS: usize = 6_000_000;
+/// Ticks of a full round of the other paced rows: five seconds.
+const PACED_TICKS: usize = 500_000;
+/// Ticks before those that are measured: a tenth of a second.
+const WARM_UP: u64 = 10_000;
+/// Time from one write to the next where writes are coalesced.
+const COALESCE: Nanos = Nanos::from_millis(1);
+/// How often a client shows that it lives.
+const HEARTBEAT: Nanos = Nanos::from_secs(1);
+/// Clients of the row with many.
+const CLIENTS: usize = 10;
+/// Ticks of a full round as fast as it goes.
+const FAST_TICKS: usize = 40_000_000;
+/// Bytes of a write as fast as it goes, and of a client's read.
+const FAST_WRITE: usize = 112 << 10;
+const READ_LEN: usize = 256 << 10;
+/// Bytes of a client's read at a paced rate.
+const PACED_READ_LEN: usize = 64 << 10;
+/// Bytes that the kernel may hold as fast as it goes.
+const FAST_SEND_BUFFER: usize = 1 << 20;
+
+fn open_one(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    each_round(lab, |context| {
+        let mut run = paced(context, 1, E2E_TICKS, Nanos::ZERO)?;
+        Ok([Sample::with_note(run.quantile_us(0.5), run.note()), run.quantile_us(0.99).into()])
+    })
+}
+
+fn open_ten(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    each_round(lab, |context| {
+        let mut one = paced(context, 1, PACED_TICKS, COALESCE)?;
+        let mut ten = paced(context, CLIENTS, PACED_TICKS, COALESCE)?;
+        Ok([one.quantile_us(0.99).into(), Sample::with_note(ten.quantile_us(0.99), ten.note())])
+    })
+}
+
+fn open_fast(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    each_round(lab, |context| Ok([bulk(context)?.into(), as_fast_as_it_goes(context)?]))
+}
+
+/// Bare TCP one way: microseconds from the intended time of each message to when it is read on the other core, p50 and p99.
+fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
+    let count = context.effort.count(PACED_TICKS);
+    let [mut reader, mut writer] = tcp_pair()?;
+    let interval = context.clock.nanos_to_ticks(Nanos(1_000_000_000 / u64::from(RATE)));
+    let clock = context.clock;
+    let mut latencies = context.beside(
+        move |_| {
+            let mut message = [0; TICK_LEN];
+            let mut intended = clock.ticks() + interval;
+            for _ in 0..count {
+                while clock.ticks() < intended {}
+                message[..8].copy_from_slice(&intended.to_le_bytes());
+                writer.write_all(&message)?;
+                intended += interval;
+            }
+            Ok(())
+        },
+        |stop| {
+            let mut latencies = Vec::with_capacity(count);
+            let mut room = vec![0; PACED_READ_LEN];
+            let mut waiting = 0;
+            while latencies.len() < count {
+                let got = wait_for(stop, || read(&mut reader, &mut room[waiting..]))?;
+                let now = clock.ticks();
+                let (messages, rest) = room[..waiting + got].as_chunks::<TICK_LEN>();
+                for message in messages {
+                    let intended = u64::from_le_bytes(*message.first_chunk().expect("56 bytes hold 8"));
+                    latencies.push(clock.ticks_to_nanos(now.saturating_sub(intended)).0);
+                }
+                let (start, len) = (messages.len() * TICK_LEN, rest.len());
+                room.copy_within(start..start + len, 0);
+                waiting = len;
+            }
+            Ok(latencies)
+        },
+    )?;
+    Ok([0.5, 0.99].map(|wanted| quantile(&mut latencies, wanted) as f64 / 1e3))
+}
+
+/// Millions of messages a second that bare TCP carries in writes of the server's size, read and not looked at.
+fn bulk(context: &Context) -> anyhow::Result<f64> {
+    let bytes = context.effort.count(FAST_TICKS) * TICK_LEN;
+    let [mut reader, writer] = tcp_pair()?;
+    writer.set_nonblocking(false)?;
+    let mut writer = writer;
+    context.beside(
+        move |_| {
+            let block = vec![7; FAST_WRITE];
+            let mut left = bytes;
+            while left > 0 {
+                let count = left.min(block.len());
+                writer.write_all(&block[..count])?;
+                left -= count;
+            }
+            Ok(())
+        },
+        |stop| {
+            let mut room = vec![0; READ_LEN];
+            let mut got = 0;
+            let mut start = None;
+            while got < bytes {
+                let count = wait_for(stop, || read(&mut reader, &mut room));
+                // The writer has ended once it has given all of it to the kernel.
+                got += match count {
+                    Err(error) if error.is::<crate::context::Ended>() => {
+                        read(&mut reader, &mut room)?.unwrap_or(0)
+                    }
+                    other => other?,
+                };
+                start.get_or_insert_with(|| context.clock.ticks());
+            }
+            let ticks = context.clock.ticks() - start.context("nothing was read")?;
+            Ok(1e3 / context.nanos_each(ticks, (bytes / TICK_LEN) as u64))
+        },
+    )
+}
+
+/// A server on the other core while `near` runs on this one; what the server counted.
+fn with_server<T>(
+    context: &Context,
+    settings: &ServeSettings,
+    near: impl FnOnce(&StopSignal, SocketAddrV4) -> anyhow::Result<T>,
+) -> anyhow::Result<(T, ServerCounters)> {
+    let clock = context.clock;
+    let mut server = TicksServer::open(settings, clock)?;
+    let address = server.local_address();
+    let result = context.beside(
+        |stop| {
+            while !stop.is_stopped() {
+                for _ in 0..64 {
+                    server.do_work(clock.now())?;
+                }
+            }
+            Ok(())
+        },
+        |stop| near(stop, address),
+    )?;
+    Ok((result, *server.counters()))
+}
+
+fn settings() -> ServeSettings {
+    ServeSettings::new(TickGeneratorConfig::market(MarketMood::Neutral, SYMBOLS, 7))
+}
+
+/// A connection that has asked for all symbols and does not block.
+pub(super) fn subscribe(server: impl ToSocketAddrs, now: Nanos) -> anyhow::Result<TcpStream> {
+    let mut stream = TcpStream::connect(server)?;
+    stream.set_nodelay(true)?;
+    let mut request = seal(Hello::client(0, now)).as_bytes().to_vec();
+    encode_subscribe(1, &[], &mut request);
+    stream.write_all(&request)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+/// A client of all symbols on this core.
+struct Client {
+    stream: TcpStream,
+    parser: TickParser,
+    sink: Sink,
+    /// When it last said something.
+    said: Nanos,
+}
+
+/// Writes ticks into a cache, and notes how long they took.
+struct Sink {
+    clock: tickpath_agent::TscClock,
+    market: Option<MarketWriter>,
+    /// Numbers of the first tick that is measured and of the one behind the last.
+    window: (u64, u64),
+    latencies: Vec<u64>,
+    /// Of all ticks of the window.
+    digest: u64,
+    next: u64,
+    lost: u64,
+}
+
+impl TickListener for Sink {
+    fn on_hello(&mut self, hello: &Hello) {
+        let symbols = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
+        self.market = Some(MarketWriter::new(hello.session.get(), symbols, None));
+    }
+
+    fn on_symbol(&mut self, symbol: &SymbolDefinition) {
+        if let Some(market) = &mut self.market {
+            market.define(symbol);
+        }
+    }
+
+    #[inline]
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        let Some(market) = &mut self.market else { return };
+        for tick in ticks {
+            let is_written = market.apply(tick);
+            let sequence = tick.header.sequence.get();
+            self.next = sequence + 1;
+            if (self.window.0..self.window.1).contains(&sequence) {
+                let now = self.clock.now();
+                self.latencies.push(now.since(Nanos(tick.ts_generate.get())).0);
+                self.digest = self.digest.rotate_left(7) ^ u64::from(tick.checksum.get()) ^ sequence;
+                self.lost += u64::from(!is_written);
+            }
+        }
+    }
+
+    fn on_gap(&mut self, gap: Gap) {
+        self.lost += gap.lost;
+    }
+
+    fn on_skipped(&mut self, skipped: &tickpath_ticks::message::Skipped) {
+        self.lost += skipped.count.get();
+    }
+
+    fn on_corrupt(&mut self) {
+        self.lost += 1;
+    }
+}
+
+impl Client {
+    fn connect(context: &Context, address: SocketAddrV4) -> anyhow::Result<Client> {
+        let stream = subscribe(address, context.clock.now())?;
+        let sink = Sink {
+            clock: context.clock,
+            market: None,
+            window: (u64::MAX, u64::MAX),
+            latencies: Vec::new(),
+            digest: 0,
+            next: 0,
+            lost: 0,
+        };
+        Ok(Client { stream, parser: TickParser::new(), sink, said: context.clock.now() })
+    }
+
+    /// Reads once; whether something was there.
+    #[inline]
+    fn poll(&mut self) -> anyhow::Result<Option<()>> {
+        let Some(count) = read(&mut self.stream, self.parser.room())? else { return Ok(None) };
+        self.parser.commit(count, &mut self.sink)?;
+        self.show_life()?;
+        Ok(Some(()))
+    }
+
+    /// Says a heartbeat now and then: the server gives up who says nothing.
+    #[inline]
+    fn show_life(&mut self) -> anyhow::Result<()> {
+        let now = self.sink.clock.now();
+        if now.since(self.said) >= HEARTBEAT {
+            self.said = now;
+            self.stream.write_all(seal(Heartbeat::new(0, Nanos::ZERO)).as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// What a paced run came to.
+struct Run {
+    latencies: Vec<u64>,
+    counters: ServerCounters,
+    seconds: f64,
+}
+
+impl Run {
+    fn quantile_us(&mut self, wanted: f64) -> f64 {
+        quantile(&mut self.latencies, wanted) as f64 / 1e3
+    }
+
+    fn note(&self) -> String {
+        let each = |count: u64| count as f64 / self.seconds / 1e3;
+        let calls = self.counters.writes + self.counters.other_calls;
+        format!(
+            "{:.1} K ticks/s made, {:.1} K/s sent, {:.1} K system calls/s of the server, which spins on its core; 0 lost",
+            each(self.counters.ticks),
+            each(self.counters.ticks_sent),
+            each(calls)
+        )
+    }
+}
+
+/// So many clients at the paced rate, and ticks of a full round for each: from the intended time of each tick to when it is in
+/// the client's cache.
+fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> anyhow::Result<Run> {
+    let count = context.effort.count(ticks) as u64;
+    let settings = ServeSettings { rate: TickRate::PerSecond(RATE), coalesce, ..settings() };
+    let start = context.clock.now();
+    let (clients, counters) = with_server(context, &settings, |stop, address| {
+        let connect = || Client::connect(context, address);
+        let mut clients =
+            std::iter::repeat_with(connect).take(clients).collect::<anyhow::Result<Vec<_>>>()?;
+        let listen = |clients: &mut [Client], until: &dyn Fn(&Client) -> bool| {
+            let mut at = 0;
+            while !clients.iter().all(until) {
+                let found = wait_for(stop, || {
+                    at = (at + 1) % clients.len();
+                    clients[at].poll()
+                });
+                found?;
+            }
+            anyhow::Ok(())
+        };
+        listen(&mut clients, &|client| client.sink.next > 0)?;
+        let first = clients.iter().map(|client| client.sink.next).max().unwrap_or(0) + WARM_UP;
+        for client in &mut clients {
+            client.sink.window = (first, first + count);
+            client.sink.latencies.reserve(count as usize);
+        }
+        listen(&mut clients, &|client| client.sink.next >= first + count)?;
+        Ok(clients)
+    })?;
+    let seconds = context.clock.now().since(start).0 as f64 / 1e9;
+    ensure!(
+        counters.given_up == 0,
+        "{} ticks were not made in time: is the host overloaded?",
+        counters.given_up
+    );
+    let mut latencies = Vec::with_capacity(clients.len() * count as usize);
+    for client in &clients {
+        let lost = client.sink.lost + client.parser.stats().lost;
+        ensure!(lost == 0, "{lost} ticks were lost: is the host overloaded?");
+        ensure!(client.sink.latencies.len() as u64 == count, "ticks are missing");
+        ensure!(client.sink.digest == clients[0].sink.digest, "two clients were sent different ticks");
+        latencies.extend(&client.sink.latencies);
+    }
+    Ok(Run { latencies, counters, seconds })
+}
+
+/// Counts ticks and nothing else: checksums and numbers are the parser's.
+#[derive(Default)]
+struct Counted {
+    ticks: u64,
+}
+
+impl TickListener for Counted {
+    #[inline]
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        self.ticks += ticks.len() as u64;
+    }
+}
+
+/// Millions of ticks a second that are made on one core and checked on the other.
+fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<Sample> {
+    let count = context.effort.count(FAST_TICKS) as u64;
+    let settings = ServeSettings {
+        rate: TickRate::Max,
+        coalesce: Nanos::ZERO,
+        fill_bytes: FAST_WRITE,
+        send_buffer: Some(FAST_SEND_BUFFER),
+        ..settings()
+    };
+    let (ticks, counters) = with_server(context, &settings, |stop, address| {
+        let mut client = Client::connect(context, address)?;
+        let mut counted = Counted::default();
+        let mut start = None;
+        let mut at_start = 0;
+        while counted.ticks < at_start + count {
+            let got = wait_for(stop, || read(&mut client.stream, client.parser.room()))?;
+            client.parser.commit(got, &mut counted)?;
+            client.show_life()?;
+            if start.is_none() && counted.ticks > 0 {
+                (start, at_start) = (Some(context.clock.ticks()), counted.ticks);
+            }
+        }
+        let ticks = context.clock.ticks() - start.context("no tick came")?;
+        let stats = client.parser.stats();
+        let bad = stats.lost + stats.corrupt + stats.skipped + stats.duplicates;
+        ensure!(bad == 0, "{bad} ticks were lost or damaged");
+        Ok((ticks, counted.ticks - at_start))
+    })?;
+    let (ticks, made) = ticks;
+    let each_write = counters.bytes_sent / counters.writes.max(1);
+    let note = format!("writes of {each_write} bytes on average; 0 lost");
+    Ok(Sample::with_note(1e3 / context.nanos_each(ticks, made), note))
+}

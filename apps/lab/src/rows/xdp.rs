@@ -1,0 +1,200 @@
+//! A synthetic day of NYSE's Integrated Feed: from a capture in memory into books.
+
+use std::hint::black_box;
+
+use anyhow::{Context as _, ensure};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_capture::Packets;
+use tickpath_feed::xdp::{BookBuilder, Channel, Message};
+use tickpath_feed::{self as feed, BooksAlone};
+use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
+use tickpath_nyse::{Messages, Packet};
+use tickpath_sim::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header, xdp_group};
+use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::context::Context;
+use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+
+pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
+    rows: &[row("xdp_books", "ns")
+        .note(
+            "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two \
+             channels) in memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, \
+             decoded, applied to full books; packets as bursts fill them, and full ones in the note",
+        )
+        .goal(Goal::ValueAtMost(35.0))],
+    open,
+    ..Measurement::ON_ONE_CORE
+}];
+
+/// Midnight of the synthetic day, since the Unix epoch.
+const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
+/// The close: all books are emptied, so what comes before is compared.
+const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
+/// Messages of the flow in a full round, and messages for each order that rests.
+const MESSAGES: usize = 5_000_000;
+const MESSAGES_PER_LIVE: u64 = 25;
+/// No packet waits longer than this, so that nearly all are full.
+const FULL_WINDOW_NS: u64 = 1_000_000_000;
+
+/// A capture up to the close, and what it must lead to.
+struct Capture {
+    config: XdpDayConfig,
+    bytes: Vec<u8>,
+    messages: u64,
+    packets: u64,
+    state_hash: u64,
+}
+
+fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
+    let messages = (lab.context.effort.count(MESSAGES) as u64).max(100_000);
+    let live = (messages / MESSAGES_PER_LIVE) as u32;
+    let flow = ItchDayConfig { messages, live, ..ItchDayConfig::itch_500() };
+    let expected = itch_levels(&flow)?;
+    let mut bursts = Capture::new(XdpDayConfig { flow, ..XdpDayConfig::xdp_500() })?;
+    let mut full = Capture::new(XdpDayConfig { window_ns: FULL_WINDOW_NS, ..bursts.config })?;
+    // Both have the same messages, so they end in the same books.
+    bursts.state_hash = bursts.plain_hash(expected)?;
+    full.state_hash = bursts.state_hash;
+    each_round(lab, move |context| {
+        let value = bursts.pass(context)?;
+        let of_full = full.pass(context)?;
+        let note = format!(
+            "{:.1} messages a packet; with {:.1} a packet {of_full:.1} ns",
+            bursts.mean_per_packet(),
+            full.mean_per_packet()
+        );
+        Ok([Sample::with_note(value, note)])
+    })
+}
+
+impl Capture {
+    /// Writes the capture.
+    fn new(config: XdpDayConfig) -> anyhow::Result<Capture> {
+        let mut day = XdpDay::new(config)?;
+        let (mut bytes, mut messages, mut packets) = (pcap_header().to_vec(), 0, 0);
+        while let Some(packet) = day.next_packet().filter(|packet| packet.ts_ns < MIDNIGHT.0 + CLOSE.0) {
+            append_record(&packet, &mut bytes);
+            messages += u64::from(packet.message_count);
+            packets += 1;
+        }
+        Ok(Capture { config, bytes, messages, packets, state_hash: 0 })
+    }
+
+    /// The hash of the books by the plain twin, whose levels must be `levels`.
+    fn plain_hash(&self, levels: u64) -> anyhow::Result<u64> {
+        let mut plain = self.empty::<Indexed<PlainBooks>>();
+        self.apply(&mut plain)?;
+        let books = plain.instruments().books();
+        ensure!(levels_hash(books) == levels, "the levels are not those of the same flow in ITCH");
+        Ok(books.state_hash())
+    }
+
+    fn mean_per_packet(&self) -> f64 {
+        self.messages as f64 / self.packets as f64
+    }
+
+    fn empty<B: BooksById>(&self) -> BookBuilder<B> {
+        BookBuilder::new(B::new(limits(&self.config.flow)), MIDNIGHT)
+    }
+
+    /// Frames, packets, the numbers of their channels, messages, books.
+    fn apply<B: BooksById>(&self, builder: &mut BookBuilder<B>) -> anyhow::Result<()> {
+        let mut rows = [1; u8::MAX as usize];
+        let mut count = 0;
+        let mut packets = Packets::new(black_box(&self.bytes[..]));
+        while packets.fill()? {
+            let walk =
+                Walk { packets: packets.block(), rows: &mut rows, channel: Channel(0), messages: None };
+            count += builder.handle_batch(walk, &mut BooksAlone);
+        }
+        ensure!(count == self.messages, "{count} messages of {} were in their rows", self.messages);
+        Ok(())
+    }
+
+    /// Nanoseconds a message of a pass into new books, which are made before the clock starts and judged after it stopped.
+    fn pass(&self, context: &Context) -> anyhow::Result<f64> {
+        let mut books = self.empty::<DirectBooks>();
+        let start = context.clock.ticks();
+        self.apply(&mut books)?;
+        let ticks = context.clock.ticks() - start;
+        let instruments = books.instruments();
+        let contradictions = instruments.contradictions();
+        ensure!(contradictions == 0, "the books contradict the day: {:?}", instruments.counters());
+        let state_hash = instruments.books().state_hash();
+        ensure!(
+            state_hash == self.state_hash,
+            "the books end as {state_hash:#018x}, their plain twin otherwise"
+        );
+        Ok(context.nanos_each(ticks, self.messages))
+    }
+}
+
+/// The messages of packets that are the next of their channels; it ends at one that is not.
+struct Walk<'a, P> {
+    packets: P,
+    /// Number of the next message, by channel.
+    rows: &'a mut [u32; u8::MAX as usize],
+    channel: Channel,
+    messages: Option<Messages<'a>>,
+}
+
+impl<'a, P: Iterator<Item = tickpath_capture::Packet<'a>>> Iterator for Walk<'a, P> {
+    type Item = Message<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Message<'a>> {
+        loop {
+            if let Some((sequence, message)) = self.messages.as_mut().and_then(Messages::next) {
+                return Some(Message::new(self.channel, sequence, message));
+            }
+            let captured = self.packets.next()?;
+            let channel = captured.dst.port().wrapping_sub(xdp_group(0, 0).port()) as u8;
+            let packet = Packet::parse_header(captured.payload).ok()?;
+            let next = self.rows.get_mut(usize::from(channel))?;
+            if packet.sequence() != *next {
+                return None;
+            }
+            *next = next.wrapping_add(u32::from(packet.message_count()));
+            (self.channel, self.messages) = (Channel(channel), Some(packet.messages()));
+        }
+    }
+}
+
+fn limits(flow: &ItchDayConfig) -> BookLimits {
+    BookLimits::new(InstrumentId(flow.symbols as u16), flow.live + flow.live / 4 + 10_000)
+}
+
+/// The levels to which the same flow leads in ITCH, up to the close.
+fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
+    let mut builder = feed::BookBuilder::new(Indexed::<PlainBooks>::new(limits(flow)));
+    let mut day = ItchDay::new(*flow).context("the flow of the XDP day")?;
+    let mut message = [0; MESSAGE_LEN_MAX];
+    let mut sequence = Sequence(1);
+    while let Some(len) = day.next_message(&mut message) {
+        let ts = message[5..11].iter().fold(0, |ts, byte| ts << 8 | u64::from(*byte));
+        if ts >= CLOSE.0 {
+            break;
+        }
+        builder.handle_message(sequence, &message[..len], &mut BooksAlone);
+        sequence = sequence.next();
+    }
+    Ok(levels_hash(builder.instruments().books()))
+}
+
+/// Of price, quantity and number of orders of every level.
+fn levels_hash(books: &impl BooksById) -> u64 {
+    let mut hasher = Xxh3::new();
+    for id in (1..=books.limits().max_instrument.0).map(InstrumentId) {
+        for side in Side::BOTH {
+            for level in books.levels(id, side) {
+                hasher.update(&level.price.0.to_le_bytes());
+                hasher.update(&level.qty.0.to_le_bytes());
+                hasher.update(&level.order_count.to_le_bytes());
+            }
+            hasher.update(b"|");
+        }
+    }
+    hasher.digest()
+}

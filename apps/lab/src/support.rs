@@ -1,0 +1,10 @@
+//! Parts that several measurements share: ends of connections, programs under measurement, a venue, and its load.
+
+pub(crate) mod crowd;
+pub(crate) mod deribit_venue;
+pub(crate) mod gateway_clients;
+pub(crate) mod load;
+pub(crate) mod loopback;
+pub(crate) mod paced;
+pub(crate) mod process;
+pub(crate) mod venue;

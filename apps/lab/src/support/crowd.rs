@@ -1,0 +1,142 @@
+//! A venue with a hundred clients, one of which may have stopped reading.
+
+use std::net::SocketAddrV4;
+
+use anyhow::{Context as _, ensure};
+use tickpath_agent::TscClock;
+use tickpath_exchange::{Password, UserSettings, Venue, VenueSettings, VenueView};
+use tickpath_matching::EngineLimits;
+use tickpath_trader::OrderEntry;
+use tickpath_types::{EnterOrder, Nanos, OrderRequest, TimeInForce};
+
+use super::venue::{self, NO_TRACERS, USER, Wait, instruments};
+
+/// Clients; the last one may be stuck.
+pub(crate) const CLIENTS: usize = 100;
+/// Messages kept for each user: more than a stuck one causes while it is measured.
+pub(crate) const RETAINED: usize = 1 << 13;
+/// Requests of the last client in one write, until the venue's kernel takes no more answers.
+const BURST: u32 = 64;
+/// Requests after which the kernel's buffers are full for certain: some 8 MiB of answers.
+const FILLING_MAX: u32 = 200_000;
+/// Answers to one of its orders: accepted, cancelled.
+pub(crate) const ANSWERS_EACH: u64 = 2;
+/// Answers to a burst: as many may wait when the kernel takes no more.
+pub(crate) const BURST_ANSWERS: usize = ANSWERS_EACH as usize * BURST as usize;
+
+/// What the last client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Last {
+    Reads,
+    IsStuck,
+}
+
+impl Last {
+    /// As an argument has it, and in a sentence.
+    pub(crate) const fn words(self) -> [&'static str; 2] {
+        match self {
+            Last::Reads => ["reads", "reads"],
+            Last::IsStuck => ["stuck", "is stuck"],
+        }
+    }
+}
+
+/// The clients. All but the last trade in turn, and after each of them the last one does.
+pub(crate) struct Crowd {
+    others: Vec<OrderEntry>,
+    last: OrderEntry,
+    behaviour: Last,
+    /// Number of the last one's newest order.
+    last_ref: u32,
+}
+
+/// A venue for the crowd, with room for `trips` orders that rest.
+pub(crate) fn venue(clock: TscClock, trips: usize) -> anyhow::Result<Venue> {
+    let user = |place| UserSettings::new(name(place), Password::plain(USER));
+    let settings = venue::settings(instruments(1), 2 * trips as u32 + 1)?;
+    let settings = VenueSettings {
+        max_connections: CLIENTS,
+        retained_responses: RETAINED,
+        users: (1..=CLIENTS).map(user).collect(),
+        limits: EngineLimits { max_sessions: CLIENTS as u16 + 1, ..settings.limits },
+        ..settings
+    };
+    Venue::build(&settings, clock, NO_TRACERS)
+}
+
+fn name(place: usize) -> String {
+    format!("{USER}{place}")
+}
+
+impl Crowd {
+    /// Logs everybody in; one that is to be stuck is, when this returns.
+    pub(crate) fn connect(
+        address: SocketAddrV4,
+        behaviour: Last,
+        view: &VenueView,
+        venue: &mut impl Wait,
+    ) -> anyhow::Result<Crowd> {
+        let log_in = |place| venue::log_in(address, &name(place), instruments(1), venue);
+        let mut others = (1..=CLIENTS).map(log_in).collect::<anyhow::Result<Vec<_>>>()?;
+        let last = others.pop().context("there is a hundredth client")?;
+        let mut crowd = Crowd { others, last, behaviour, last_ref: 0 };
+        if behaviour == Last::IsStuck {
+            crowd.fill(view, venue)?;
+        }
+        Ok(crowd)
+    }
+
+    /// Order number `trip`, from 0, and its acceptance.
+    pub(crate) fn trade(&mut self, trip: usize, venue: &mut impl Wait) -> anyhow::Result<()> {
+        venue::enter(&mut self.others[trip % (CLIENTS - 1)], trip as u32 + 1, venue)
+    }
+
+    /// The last one's order, and what it has been told meanwhile, if it reads.
+    pub(crate) fn trade_last(&mut self, now: Nanos) -> anyhow::Result<()> {
+        self.last_ref += 1;
+        self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
+        self.last.flush(now)?;
+        if self.behaviour == Last::Reads {
+            self.last.poll(now, &mut (), |_| (), |_, _| ())?;
+        }
+        Ok(())
+    }
+
+    /// Everybody is still there, and the last one is what it is meant to be.
+    pub(crate) fn check(&self, view: &VenueView) -> anyhow::Result<()> {
+        let counters = &view.order_server;
+        ensure!(counters.slow_clients.read() == 0, "the stuck client was disconnected while it was measured");
+        let is_stuck = counters.full_connections.read() > 0;
+        ensure!(
+            is_stuck == (self.behaviour == Last::IsStuck),
+            "the last client was not what it was meant to be"
+        );
+        Ok(())
+    }
+
+    /// The last one asks for answers, none of which it reads, until the kernel takes no more of them.
+    fn fill(&mut self, view: &VenueView, venue: &mut impl Wait) -> anyhow::Result<()> {
+        let counters = &view.order_server;
+        let before = counters.responses.read();
+        while counters.full_connections.read() == 0 {
+            ensure!(
+                self.last_ref < FILLING_MAX,
+                "the kernel takes whatever the venue sends to a client that does not read"
+            );
+            for _ in 0..BURST {
+                self.last_ref += 1;
+                self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
+            }
+            self.last.flush(venue.now())?;
+            // Answered, not only read: nothing of it is left to be done while others are measured.
+            let wanted = before + ANSWERS_EACH * u64::from(self.last_ref);
+            venue.wait(|_| Ok(counters.responses.read() >= wanted))?;
+        }
+        Ok(())
+    }
+}
+
+/// An order that is accepted and cancelled at once.
+fn no_trade(user_ref: u32) -> EnterOrder {
+    EnterOrder { time_in_force: TimeInForce::Ioc, ..venue::order(user_ref) }
+}

@@ -1,0 +1,55 @@
+//! A gateway's port for clients, and its clients.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+use tickpath_gateway_io::{ClientConfig, Door, DoorConfig};
+use tickpath_gateway_protocol::frame::Password;
+use tickpath_gateway_protocol::{Event, EventKind, OrderAck, Text};
+use tickpath_shm::{Folder, SegmentName};
+
+/// Password of every client.
+pub(crate) const PASSWORD: &str = "test";
+
+/// The folder of a port: its socket and its shared memory.
+pub(crate) struct DoorPlace {
+    folder: TempDir,
+}
+
+impl DoorPlace {
+    pub(crate) fn make() -> anyhow::Result<DoorPlace> {
+        Ok(DoorPlace { folder: tempfile::tempdir()? })
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("door.sock")
+    }
+
+    /// Opens the port; `adjust` changes its default configuration.
+    pub(crate) fn open(&self, adjust: impl FnOnce(&mut DoorConfig)) -> anyhow::Result<Door> {
+        let folder = Folder::create(&self.folder.path().join("shm"))?;
+        let mut config = DoorConfig::new(&self.socket(), folder, SegmentName::new("lab")?);
+        adjust(&mut config);
+        Ok(Door::open(config)?)
+    }
+
+    /// A client of the port.
+    pub(crate) fn client(&self) -> anyhow::Result<ClientConfig> {
+        client(&self.socket(), "lab")
+    }
+}
+
+/// A user at a gateway's socket.
+pub(crate) fn client(socket: &Path, user: &str) -> anyhow::Result<ClientConfig> {
+    let password = Password::new(PASSWORD.as_bytes()).context("it is short")?;
+    Ok(ClientConfig::new(socket, Text::new(user).context("it is short")?, password))
+}
+
+/// The acknowledgement of an order, if an event is that.
+pub(crate) fn ack_of(event: &Event, client_order_id: u64) -> Option<OrderAck> {
+    if event.header.kind != EventKind::ORDER_ACK {
+        return None;
+    }
+    event.body::<OrderAck>().filter(|ack| ack.client_order_id == client_order_id)
+}

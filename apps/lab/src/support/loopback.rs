@@ -1,0 +1,42 @@
+//! Both ends of connections over the loopback interface.
+
+use std::io::{self, ErrorKind, Read};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+
+use anyhow::bail;
+use tickpath_net::{MulticastReceiver, MulticastSender, free_multicast_group};
+
+/// Any port of this host.
+pub(crate) const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+
+/// Both ends of a TCP connection, which do not block and do not wait for more to send.
+pub(crate) fn tcp_pair() -> io::Result<[TcpStream; 2]> {
+    let listener = TcpListener::bind(ANY_PORT)?;
+    let client = TcpStream::connect(listener.local_addr()?)?;
+    let (server, _) = listener.accept()?;
+    for end in [&client, &server] {
+        end.set_nodelay(true)?;
+        end.set_nonblocking(true)?;
+    }
+    Ok([client, server])
+}
+
+/// Reads once; none when nothing is there.
+///
+/// # Errors
+/// The connection was closed, or broke.
+pub(crate) fn read(stream: &mut TcpStream, room: &mut [u8]) -> anyhow::Result<Option<usize>> {
+    match stream.read(room) {
+        Ok(0) => bail!("the connection was closed"),
+        Ok(count) => Ok(Some(count)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Both ends of a multicast line.
+pub(crate) fn line() -> anyhow::Result<(MulticastSender, MulticastReceiver)> {
+    let group = free_multicast_group()?;
+    let receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST)?;
+    Ok((MulticastSender::new(group, Ipv4Addr::LOCALHOST)?, receiver))
+}

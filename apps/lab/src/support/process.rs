@@ -1,0 +1,55 @@
+//! A program that is measured, and what it takes of the machine.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// A program that runs while it is measured, until this is dropped at the latest.
+pub(crate) struct Program {
+    pub(crate) child: Child,
+    end: Signal,
+}
+
+impl Program {
+    /// Starts it without input. `end` is what ends it.
+    pub(crate) fn start(command: &mut Command, end: Signal) -> anyhow::Result<Program> {
+        let child = command.stdin(Stdio::null()).spawn();
+        let child = child.with_context(|| format!("cannot start {}", command.get_program().display()))?;
+        Ok(Program { child, end })
+    }
+
+    /// Memory by a line of `/proc/PID/status`, in bytes: `VmRSS` for now, `VmHWM` for the most so far.
+    pub(crate) fn memory_bytes(&self, name: &str) -> anyhow::Result<u64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = fs::read_to_string(&path)?;
+        let of_line =
+            |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB")?.parse().ok();
+        let kilobytes: Option<u64> = status.lines().find_map(of_line);
+        Ok(kilobytes.with_context(|| format!("{path} has no {name}"))? * 1_024)
+    }
+
+    /// Processor time so far: the sum over the threads that run now.
+    pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
+        let mut nanos = 0;
+        for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let schedule = fs::read_to_string(task?.path().join("schedstat"))?;
+            let first = schedule.split_whitespace().next().context("the kernel keeps no schedstat")?;
+            nanos += first.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(nanos))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // One that was waited for has ended, and its number may be another's.
+        if let Ok(None) = self.child.try_wait() {
+            let _ = kill(Pid::from_raw(self.child.id().cast_signed()), self.end);
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A venue, its instruments and its one user.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use anyhow::{Context as _, ensure};
+use tickpath_agent::{Agent, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_book::OrderBooks;
+use tickpath_exchange::{
+    DaySettings, LoginPolicy, MarketRecoverySettings, MessageStore, Password, PreLoginLimits,
+    PublisherConfig, UserSettings, VenueSettings, VenueTracers, VenueView,
+};
+use tickpath_matching::EngineLimits;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
+use tickpath_net::free_multicast_group;
+use tickpath_timing::NoTrace;
+use tickpath_trader::OrderEntry;
+use tickpath_types::{
+    EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderEventKind, OrderRequest, OrderState,
+    Price, Qty, Side, Symbol, UserRefNum,
+};
+
+use super::loopback::ANY_PORT;
+use crate::context::{Context, wait_for};
+
+/// Name and password of the one user.
+pub(crate) const USER: &str = "LAB";
+/// Tick size: one hundredth.
+pub(crate) const TICK: i64 = 100;
+/// Reference price: 100.00.
+pub(crate) const REFERENCE: Price = Price(1_000_000);
+/// Price levels on each side.
+const LEVELS: u32 = 100;
+/// Order of the agents' calls: answers leave before market data is published, as in the venue's own placement on one
+/// thread.
+pub(crate) const CYCLE: [usize; 4] = [0, 1, 0, 2];
+pub(crate) const NO_TRACERS: VenueTracers<NoTrace> =
+    VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+
+/// `count` instruments around 100.00, with a collar of 20.00 on either side.
+pub(crate) fn instruments(count: u16) -> InstrumentTable {
+    let instrument = |id| Instrument {
+        id: InstrumentId(id),
+        symbol: Symbol::new(&format!("LAB{id}")).expect("at most 8 characters"),
+        tick_size: Price(TICK),
+        lot_size: Qty(1),
+        max_qty: Qty(100_000),
+        reference_price: REFERENCE,
+        collar_low: Price(800_000),
+        collar_high: Price(1_200_000),
+    };
+    InstrumentTable::new(&(1..=count).map(instrument).collect::<Vec<_>>())
+}
+
+/// A venue of one user, with capacity for `orders` open orders.
+pub(crate) fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSettings> {
+    Ok(VenueSettings {
+        session: Session::new("LAB").context("a session name")?,
+        instruments,
+        order_entry: ANY_PORT,
+        max_connections: 1,
+        retained_responses: 1 << 10,
+        users: vec![UserSettings::new(USER, Password::plain(USER))],
+        login: LoginPolicy::default(),
+        pre_login: PreLoginLimits::default(),
+        cancel_at_shutdown: false,
+        line_a: free_multicast_group()?,
+        line_b: free_multicast_group()?,
+        interface: Ipv4Addr::LOCALHOST,
+        retransmission: ANY_PORT,
+        packet_bytes: DATAGRAM_LEN_MAX,
+        heartbeat: Nanos::from_secs(1),
+        retained_messages: 1 << 16,
+        market_recovery: MarketRecoverySettings::default(),
+        limits: EngineLimits {
+            max_open_orders: orders,
+            max_open_orders_per_session: orders,
+            ..EngineLimits::default()
+        },
+        day: DaySettings::default(),
+        journal: None,
+        prefault: true,
+    })
+}
+
+/// A publisher that keeps the last `retained_messages`.
+pub(crate) fn publisher(
+    instruments: InstrumentTable,
+    heartbeat: Nanos,
+    retained_messages: usize,
+) -> anyhow::Result<PublisherConfig> {
+    let mut store = MessageStore::new(retained_messages);
+    store.prefault();
+    Ok(PublisherConfig {
+        session: Session::new("LAB").context("a session name")?,
+        instruments,
+        packet_bytes: DATAGRAM_LEN_MAX,
+        heartbeat,
+        store,
+        durable: None,
+        is_session_kept: false,
+    })
+}
+
+/// Runs a venue's agents on the other core while `near` runs on this one; the signal is raised when they end.
+pub(crate) fn beside<T>(
+    context: &Context,
+    idle: IdleStrategy,
+    agents: Vec<Box<dyn Agent>>,
+    near: impl FnOnce(&StopSignal) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let plan = ThreadPlan {
+        name: "venue".to_owned(),
+        core: Some(context.far()?),
+        idle,
+        rehearse_interval: None,
+        cycle: CYCLE.into(),
+        agents,
+    };
+    let stop = StopSignal::new();
+    let runner = Runner::start(vec![plan], context.clock, stop.clone())?;
+    let measured = near(&stop);
+    stop.stop();
+    // The error of an agent explains a timeout of the measurement.
+    runner.join()?;
+    measured
+}
+
+/// A way to wait for the venue: it runs on another thread, or its agents run while the client waits.
+pub(crate) trait Wait {
+    /// Now, for the clients.
+    fn now(&self) -> Nanos;
+
+    /// Polls until there is something.
+    fn wait(&mut self, poll: impl FnMut(Nanos) -> anyhow::Result<bool>) -> anyhow::Result<()>;
+}
+
+/// A venue on another thread.
+pub(crate) struct Beside<'a> {
+    pub(crate) clock: TscClock,
+    pub(crate) stop: &'a StopSignal,
+}
+
+impl Wait for Beside<'_> {
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, mut poll: impl FnMut(Nanos) -> anyhow::Result<bool>) -> anyhow::Result<()> {
+        wait_for(self.stop, || Ok(poll(self.clock.now())?.then_some(())))
+    }
+}
+
+/// A user, logged in.
+pub(crate) fn log_in(
+    address: SocketAddrV4,
+    user: &str,
+    instruments: InstrumentTable,
+    venue: &mut impl Wait,
+) -> anyhow::Result<OrderEntry> {
+    let mut entry = OrderEntry::connect(address, user, USER, instruments, venue.now())?;
+    venue.wait(|now| {
+        entry.poll(now, &mut (), |_| (), |_, _| ())?;
+        Ok(entry.is_active())
+    })?;
+    Ok(entry)
+}
+
+/// A passive order; prices cycle through the levels of both sides.
+pub(crate) fn order(number: u32) -> EnterOrder {
+    let side = if number.is_multiple_of(2) { Side::Buy } else { Side::Sell };
+    let ticks_away = i64::from(1 + number / 2 % LEVELS);
+    let price = Price(REFERENCE.0 - side.sign() * ticks_away * TICK);
+    EnterOrder::limit(UserRefNum(number), InstrumentId(1), side, Qty(100), price)
+}
+
+/// Sends the passive order of a number, and returns when it has been accepted.
+#[inline(always)]
+pub(crate) fn enter(entry: &mut OrderEntry, number: u32, venue: &mut impl Wait) -> anyhow::Result<()> {
+    let order = order(number);
+    entry.queue(&OrderRequest::Enter(order))?;
+    entry.flush(venue.now())?;
+    venue.wait(|now| {
+        let mut answer = None;
+        entry.poll(now, &mut answer, |_| (), |answer, it| *answer = Some(it.kind))?;
+        let Some(kind) = answer else { return Ok(false) };
+        let is_accepted = matches!(kind, OrderEventKind::Accepted { order: echoed, state: OrderState::Live, .. }
+            if echoed.user_ref == order.user_ref && echoed.price == order.price);
+        ensure!(is_accepted, "order {number} was answered by {kind:?}");
+        Ok(true)
+    })
+}
+
+/// Every order rests in the book and nothing else happened.
+pub(crate) fn check_final_state(view: &VenueView, orders: u64) -> anyhow::Result<()> {
+    let engine =
+        view.engine.lock().ok().and_then(|mut engine| engine.take()).context("the matcher left no engine")?;
+    let counters = engine.counters();
+    let open = u64::from(engine.books().order_count());
+    ensure!(
+        open == orders && counters.rejected + counters.ignored + counters.executions == 0,
+        "{open} of {orders} orders are open: {counters:?}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_rest_on_either_side_and_never_cross() {
+        let orders: Vec<EnterOrder> = (1..=2 * LEVELS).map(order).collect();
+        let best = |side| orders.iter().filter(move |it| it.side == side).map(|it| it.price.0);
+        assert_eq!(best(Side::Buy).max(), Some(REFERENCE.0 - TICK));
+        assert_eq!(best(Side::Sell).min(), Some(REFERENCE.0 + TICK));
+    }
+}
