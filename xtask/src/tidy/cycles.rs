@@ -15,13 +15,9 @@ use super::tree::Tree;
 const NOT_YET: &[&str] = &[
     "apps/demo",
     "apps/deribit-front",
-    "apps/feedhandler",
     "apps/gateway",
-    "apps/lab",
-    "apps/publisher",
     "apps/shell",
     "apps/simulator",
-    "apps/ticks",
     "core/matching",
     "io/gateway",
     "protocols/deribit",
