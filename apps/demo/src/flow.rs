@@ -3,6 +3,7 @@
 mod outstanding;
 mod reader;
 mod referee;
+mod session;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,6 +19,7 @@ use outstanding::Outstanding;
 pub(crate) use reader::FlowReader;
 use reader::Next;
 use referee::Referee;
+use session::{MAKER, TAKER};
 
 /// Requests sent in one duty cycle at most.
 const REQUESTS_PER_CYCLE: usize = 16;
@@ -80,9 +82,6 @@ pub(crate) struct FlowAgent {
     view: SourceWriter,
     outcome: FlowOutcome,
 }
-
-const MAKER: usize = 0;
-const TAKER: usize = 1;
 
 impl FlowAgent {
     #[expect(clippy::too_many_arguments, reason = "each is one end of the wiring")]

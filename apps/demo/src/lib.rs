@@ -10,6 +10,7 @@ mod flow;
 mod json;
 mod kept;
 mod market;
+mod notes;
 mod outcome;
 mod participant;
 mod probe;

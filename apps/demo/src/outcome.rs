@@ -16,7 +16,7 @@ use tickpath_types::{BookHealth, InstrumentId, Nanos};
 use crate::flow::FlowResult;
 use crate::kept::Kept;
 use crate::market::Market;
-use crate::run::{endpoints, idle_note};
+use crate::notes::{endpoints, idle_note};
 use crate::settings::DemoSettings;
 use crate::watch::Watch;
 

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use tickpath_agent::{Host, IdleStrategy, PinGuard, StopSignal, TscClock, measure_jitter};
-
-use tickpath_exchange::Endpoints;
+use tickpath_agent::{Host, PinGuard, StopSignal, TscClock, measure_jitter};
 use tickpath_monitor::{Action, View};
 use tickpath_timing::{Hop, MarketId, Trace, Tracer};
 use tickpath_types::{Nanos, Sequence};
 
 use crate::market::Market;
+use crate::notes::{endpoints, idle_note};
 use crate::outcome::Outcome;
 use crate::participant::Phase;
 use crate::settings::{DemoSettings, ViewMode};
@@ -102,34 +101,6 @@ fn stamp_cost(clock: &TscClock) -> f64 {
     }
     let ticks = clock.ticks() - start - drained;
     clock.ticks_to_nanos(ticks).0 as f64 / COST_SAMPLES as f64
-}
-
-/// A demonstration shows what its agents can do: unlike a venue or a trader by themselves they do not sleep.
-pub(crate) fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
-    let placement = settings.placement_on(&Host::describe().cores_allowed)?;
-    let (idle, threads) = (IdleStrategy::from(placement.idle), placement.threads.len());
-    Ok(match idle {
-        IdleStrategy::Park => {
-            format!("idle = \"{idle}\": {threads} threads sleep while there is nothing to do")
-        }
-        _ => format!(
-            "idle = \"{idle}\": {threads} threads take a core each, also while there is nothing to do"
-        ),
-    })
-}
-
-/// The addresses for other clients, in lines short enough for the last row of a terminal of 80 columns.
-pub(crate) fn endpoints(market: &Market, settings: &DemoSettings) -> Vec<String> {
-    let Endpoints { order_entry, line_a, line_b, retransmission, .. } = market.endpoints;
-    let mut endpoints = vec![
-        format!("orders {order_entry} OUCH 5.0"),
-        settings.guests.describe(),
-        format!("line A {line_a} ITCH 5.0"),
-        format!("line B {line_b} ITCH 5.0"),
-        format!("requests {retransmission} MoldUDP64"),
-    ];
-    endpoints.extend(settings.admin.iter().map(|admin| format!("admin {}", admin.socket.display())));
-    endpoints
 }
 
 /// Waits until every participant is logged in and the feed has the venue's first messages.

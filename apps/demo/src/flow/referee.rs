@@ -3,7 +3,7 @@
 use tickpath_capture::flow::Expected;
 use tickpath_types::{CancelReason, Liquidity, MatchId, OrderEventKind, Price, Qty, UserRefNum};
 
-use super::TAKER;
+use super::session::TAKER;
 
 /// Numbers in a row whose entries are kept: far more orders and executions than can be under way.
 const KEPT: usize = 1 << 12;
