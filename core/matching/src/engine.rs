@@ -1,59 +1,47 @@
-//! The engine: state, dispatch, and what everything in it shares.
+//! The engine: it owns resting orders, instruments, sessions and executions, and routes commands and events.
 
 mod auction;
 mod cancel;
+mod context;
 mod day;
 mod enter;
 mod executions;
 mod grid;
+mod listing;
 mod look_ahead;
+mod owner;
+mod reduce;
 mod replace;
 mod resting;
+mod session_control;
 mod sessions;
 mod snapshot;
 mod snapshot_special;
 mod special;
 mod stops;
 mod terms;
+mod trigger;
 mod venue;
 mod working;
 
 pub use look_ahead::LOOK_AHEAD_LEN;
+pub use owner::Owner;
 
-use tickpath_book::{BookLimits, IndexLimits, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_book::{OrderBooks, OrderHandle};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
-    ClientOrderId, Instrument, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEvent,
-    OrderEventKind, OrderId, OrderRequest, Price, Qty, RejectReason, Sequence, SessionId, TradingState,
-    UserRefNum,
+    ClientOrderId, Instrument, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEventKind, OrderId,
+    OrderRequest, Qty, RejectReason, Sequence, SessionId, TradingState, UserRefNum,
 };
 
-use self::day::Carried;
+use self::context::Context;
 use self::executions::Executions;
-use self::grid::Grid;
-use self::sessions::{Session, SessionRules};
-use self::special::Specials;
-use self::stops::Triggered;
+use self::listing::{Listing, Listings};
+use self::owner::order_key;
+use self::resting::{Carried, Resting};
+use self::sessions::{Session, Sessions};
 use crate::limits::check_instrument;
 use crate::{Command, CommandKind, EngineCounters, EngineError, EngineLimits, EventListener};
-
-/// Whose a resting order is, kept beside it in the books.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Owner {
-    /// What the order and those that it replaced have executed; with its quantity, its intended size.
-    pub executed: u64,
-    /// The session's number of it.
-    pub user_ref: UserRefNum,
-    /// The session.
-    pub session: SessionId,
-    /// OUCH Capacity, which an order that replaces it takes over.
-    pub capacity: u8,
-    /// OUCH CrossType, likewise.
-    pub cross_type: u8,
-}
-
-// Four orders' owners fill a cache line.
-const _: () = assert!(size_of::<Owner>() == 16);
 
 /// Price-time matching of all instruments: a pure function from commands to events.
 ///
@@ -62,24 +50,10 @@ const _: () = assert!(size_of::<Owner>() == 16);
 #[derive(Clone, Debug)]
 pub struct Engine<B> {
     limits: EngineLimits,
-    books: B,
-    /// What rests and is not displayed: hidden orders, and what others do not show yet.
-    hidden: B,
-    /// Orders that wait for their stop price.
-    stops: B,
-    /// By instrument id; `None` where there is no such instrument.
-    instruments: Vec<Option<Listing>>,
-    sessions: Vec<Session>,
-    /// What few orders need of each of `sessions`.
-    rules: Vec<SessionRules>,
-    /// True while no session's new orders are taken.
-    is_killed: bool,
-    /// Open orders by [`order_key`].
-    index: OrderIndex,
-    specials: Specials,
+    resting: Resting<B>,
+    listings: Listings,
+    sessions: Sessions,
     executions: Executions,
-    /// Orders whose stop price this command's trades have reached; empty between commands.
-    triggered: Vec<Triggered>,
     /// Room for lists of orders, and of parts of orders, within a command; empty between commands.
     scratch: Vec<(u64, OrderHandle)>,
     carried: Vec<Carried>,
@@ -88,57 +62,6 @@ pub struct Engine<B> {
     last_order_id: OrderId,
     last_match_id: MatchId,
     counters: EngineCounters,
-}
-
-/// An instrument and its state.
-#[derive(Clone, Copy, Debug)]
-struct Listing {
-    instrument: Instrument,
-    state: TradingState,
-    /// It trades without a price band, and nothing undisplayed rests: see [`Engine::check_plain`].
-    is_plain: bool,
-    has_stops: bool,
-    grid: Grid,
-    /// It was not there at first.
-    is_added: bool,
-    /// Zero before the first trade.
-    last_price: Price,
-    band_reference: Price,
-    /// Zero for no band.
-    band_width: Price,
-}
-
-/// The command at hand and where its events go.
-struct Context<'a, L> {
-    command: &'a Command,
-    out: &'a mut L,
-}
-
-impl<L: EventListener> Context<'_, L> {
-    /// The first answer to the session that sent the command.
-    #[inline]
-    fn reply(&mut self, kind: OrderEventKind) {
-        self.tell(self.command.session, true, kind);
-    }
-
-    /// Tells any session what happened to its order.
-    #[inline]
-    fn tell(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
-        let Command { sequence, ts, .. } = *self.command;
-        self.out.on_order_event(&OrderEvent { command: sequence, session, ts, is_reply, kind });
-    }
-}
-
-/// One key space for all sessions: a block of 2^32 numbers for each.
-#[inline]
-fn order_key(session: SessionId, user_ref: UserRefNum) -> u64 {
-    u64::from(session.0) << 32 | u64::from(user_ref.0)
-}
-
-/// The session's number in an [`order_key`].
-#[inline]
-fn user_ref_of(key: u64) -> UserRefNum {
-    UserRefNum(key as u32)
 }
 
 impl<B: OrderBooks<Owner>> Engine<B> {
@@ -160,46 +83,22 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub fn untouched(instruments: &[Instrument], limits: EngineLimits) -> Result<Engine<B>, EngineError> {
         let greatest = instruments.iter().map(|instrument| instrument.id).max().unwrap_or(InstrumentId(0));
         let max_instrument = greatest.max(InstrumentId(limits.max_instruments));
-        let mut listings = vec![None; usize::from(max_instrument.0) + 1];
+        let mut listings = Listings::new(max_instrument);
         for instrument in instruments {
             check_instrument(instrument, &limits)?;
-            let listing = &mut listings[usize::from(instrument.id.0)];
-            if instrument.id.0 == 0 || listing.is_some() {
+            if !listings.add(Listing::new(*instrument)) {
                 return Err(EngineError::InstrumentId { instrument: instrument.id });
             }
-            *listing = Some(Listing::new(*instrument));
         }
-        let special = BookLimits::new(max_instrument, limits.max_special_orders);
-        let displayed = BookLimits::new(max_instrument, limits.max_resting());
         let max_special = limits.max_special_orders as usize;
-        let index = IndexLimits {
-            blocks: u32::from(limits.max_sessions),
-            max_pages: limits.max_index_pages,
-            max_pages_per_block: limits.max_index_pages_per_session,
-            // Clients choose their numbers, and would choose those that collide.
-            max_hashed: 0,
-        };
-        let session = Session {
-            last_user_ref: UserRefNum(0),
-            open_orders: 0,
-            max_plain_orders: limits.max_open_orders_per_session,
-        };
         Ok(Engine {
             limits,
-            books: B::untouched(displayed),
-            hidden: B::untouched(special),
-            stops: B::untouched(special),
-            instruments: listings,
-            sessions: vec![session; usize::from(limits.max_sessions)],
-            rules: (0..limits.max_sessions).map(SessionId).map(SessionRules::none).collect(),
-            is_killed: false,
-            specials: Specials::new(limits.max_special_orders),
+            resting: Resting::untouched(max_instrument, &limits),
+            listings,
+            sessions: Sessions::new(&limits),
             executions: Executions::new(limits.max_recent_executions),
-            triggered: Vec::with_capacity(max_special),
             scratch: Vec::with_capacity(max_special),
             carried: Vec::with_capacity(2 * max_special),
-            // The least number is 1, so those of a new day lie on as few pages as so many can.
-            index: OrderIndex::untouched(index).with_base(order_key(SessionId(0), UserRefNum(1))),
             last_command: Sequence(0),
             last_market: Sequence(0),
             last_order_id: OrderId(0),
@@ -210,10 +109,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     /// Touches all memory that is not yet.
     pub fn prefault(&mut self) {
-        for books in [&mut self.books, &mut self.hidden, &mut self.stops] {
-            books.prefault();
-        }
-        self.index.prefault();
+        self.resting.prefault();
     }
 
     /// Applies one command; its events go to `out` before this returns.
@@ -314,7 +210,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// The books.
     #[must_use]
     pub fn books(&self) -> &B {
-        &self.books
+        &self.resting.books
     }
 
     /// The definition of an instrument.
@@ -332,37 +228,36 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// What of the open order that a session has under this number is displayed; `None` when nothing is.
     #[must_use]
     pub fn find_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<OrderHandle> {
-        let handle = self.index.find(order_key(session, user_ref))?;
-        if special::is_special(handle) { self.specials.order(handle).displayed } else { Some(handle) }
+        self.resting.displayed_part(session, user_ref)
     }
 
     /// What the open order that a session has under this number has executed and has left, displayed or not.
     #[must_use]
     pub fn open_qty(&self, session: SessionId, user_ref: UserRefNum) -> Option<(Qty, Qty)> {
-        self.open_order(session, user_ref).map(|open| (Qty(open.executed), open.leaves))
+        self.resting.open_order(session, user_ref).map(|open| (Qty(open.executed), open.leaves))
     }
 
     /// When open orders expire, in seconds since midnight, in no order.
     pub fn expire_times(&self) -> impl Iterator<Item = u32> {
-        self.specials.iter().map(|(_, order)| order.terms.expire_at).filter(|second| *second != 0)
+        self.resting.specials.iter().map(|(_, order)| order.terms.expire_at).filter(|second| *second != 0)
     }
 
     /// Open orders of all sessions, whether they are displayed, hidden or wait for a stop price.
     #[must_use]
     pub fn open_order_count(&self) -> u64 {
-        self.sessions.iter().map(|session| u64::from(session.open_orders)).sum()
+        self.sessions.open_order_count()
     }
 
     /// What rests and is not displayed, by the price at which it would trade.
     #[must_use]
     pub fn hidden_books(&self) -> &B {
-        &self.hidden
+        &self.resting.hidden
     }
 
     /// The greatest number that a session has used for an order, 0 when none: its next must be greater.
     #[must_use]
     pub fn last_user_ref(&self, session: SessionId) -> UserRefNum {
-        self.sessions.get(usize::from(session.0)).map_or(UserRefNum(0), |session| session.last_user_ref)
+        self.sessions.find(session).map_or(UserRefNum(0), |session| session.last_user_ref)
     }
 
     /// Sequence of the last command applied.
@@ -394,32 +289,30 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub fn state_hash(&self) -> u64 {
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         let count = if is_planted(Fault::StateHashIgnoresHidden) { 1 } else { 3 };
-        for books in [&self.books, &self.hidden, &self.stops].into_iter().take(count) {
+        for books in
+            [&self.resting.books, &self.resting.hidden, &self.resting.stops.books].into_iter().take(count)
+        {
             hasher.update(&hash_of(books).to_le_bytes());
         }
         for counter in [self.last_command.0, self.last_market.0, self.last_order_id.0, self.last_match_id.0] {
             hasher.update(&counter.to_le_bytes());
         }
-        for listing in self.instruments.iter().flatten() {
+        for listing in self.listings.iter() {
             hasher.update(&listing.instrument.id.0.to_le_bytes());
             hasher.update(&[listing.state as u8]);
             for price in [listing.last_price, listing.band_reference, listing.band_width] {
                 hasher.update(&price.0.to_le_bytes());
             }
         }
-        for (session, rules) in self.sessions.iter().zip(&self.rules) {
-            hasher.update(&session.last_user_ref.0.to_le_bytes());
-            rules.hash(&mut hasher);
-        }
-        hasher.update(&[u8::from(self.is_killed)]);
-        self.specials.hash(&mut hasher);
+        self.sessions.hash(&mut hasher);
+        self.resting.specials.hash(&mut hasher);
         self.executions.hash(self.last_match_id, &mut hasher);
         hasher.digest()
     }
 
     #[inline]
     fn listing(&self, id: InstrumentId) -> Option<&Listing> {
-        self.instruments.get(usize::from(id.0))?.as_ref()
+        self.listings.find(id)
     }
 
     /// Numbers a public event and hands it out.
@@ -440,13 +333,10 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// number is not above all earlier ones of the session, so it was sent again.
     #[inline]
     fn use_number(&mut self, id: SessionId, user_ref: UserRefNum) -> Result<Option<Session>, RejectReason> {
-        let session = self.sessions.get_mut(usize::from(id.0)).ok_or(RejectReason::NotAuthorised)?;
-        let is_again = user_ref == session.last_user_ref && is_planted(Fault::NumberUsedTwice);
-        if user_ref <= session.last_user_ref && !is_again {
-            return self.check_used_number(id, user_ref);
+        match self.sessions.use_number(id, user_ref) {
+            Ok(None) => self.check_used_number(id, user_ref),
+            used => used,
         }
-        session.last_user_ref = user_ref;
-        Ok(Some(*session))
     }
 
     /// A session without a number left learns it from the answer to any further order. The answer never carries the number
@@ -458,7 +348,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         user_ref: UserRefNum,
     ) -> Result<Option<Session>, RejectReason> {
         let is_exhausted = self.last_user_ref(id).0 == u32::MAX;
-        if is_exhausted && self.index.find(order_key(id, user_ref)).is_none() {
+        if is_exhausted && self.resting.index.find(order_key(id, user_ref)).is_none() {
             return Err(RejectReason::UserRefsExhausted);
         }
         self.counters.duplicates += 1;

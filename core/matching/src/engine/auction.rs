@@ -7,9 +7,11 @@ use tickpath_types::{
     Qty, SessionId, Side, TradingState, UserRefNum,
 };
 
+use super::Engine;
+use super::context::Context;
 use super::executions::Execution;
+use super::owner::Owner;
 use super::resting::Layer;
-use super::{Context, Engine, Owner};
 use crate::EventListener;
 
 /// What a walk from both ends of a crossed book comes to.
@@ -55,8 +57,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Walks the bids from the best down and the asks from the best up, and pairs them off; `None` when they do not
     /// cross.
     fn meet(&self, instrument: InstrumentId) -> Option<Meeting> {
-        let mut bids = self.all_levels(instrument, Side::Buy);
-        let mut asks = self.all_levels(instrument, Side::Sell);
+        let mut bids = self.resting.all_levels(instrument, Side::Buy);
+        let mut asks = self.resting.all_levels(instrument, Side::Sell);
         let (mut bid, mut ask) = (bids.next(), asks.next());
         let mut meeting: Option<Meeting> = None;
         while let (Some((bid_price, bid_left)), Some((ask_price, ask_left))) = (bid, ask) {
@@ -145,7 +147,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let mut left = qty;
         while !left.is_zero() {
             let (Some(bid), Some(ask)) =
-                (self.next_resting(instrument, Side::Buy), self.next_resting(instrument, Side::Sell))
+                (self.resting.next(instrument, Side::Buy), self.resting.next(instrument, Side::Sell))
             else {
                 break;
             };

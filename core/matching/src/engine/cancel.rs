@@ -7,7 +7,9 @@ use tickpath_types::{
     SessionId, Side, UserRefNum,
 };
 
-use super::{Context, Engine, Owner, order_key, user_ref_of};
+use super::Engine;
+use super::context::Context;
+use super::owner::{Owner, order_key, user_ref_of};
 use crate::EventListener;
 
 impl<B: OrderBooks<Owner>> Engine<B> {
@@ -22,9 +24,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             return self.cancel_to(user_ref, qty, context);
         }
         // One walk of the index finds the order and takes it out.
-        match self.index.remove(order_key(session, user_ref)) {
+        match self.resting.index.remove(order_key(session, user_ref)) {
             Some(handle) => {
-                self.sessions[usize::from(session.0)].open_orders -= 1;
+                self.sessions.count_closed(session);
                 self.close(handle, (session, user_ref), true, CancelReason::User, context);
             }
             None => self.counters.ignored += 1,
@@ -35,7 +37,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[inline(never)]
     fn cancel_to(&mut self, user_ref: UserRefNum, qty: Qty, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
-        let Some(open) = self.open_order(session, user_ref) else {
+        let Some(open) = self.resting.open_order(session, user_ref) else {
             self.counters.ignored += 1;
             return;
         };
@@ -59,7 +61,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub(super) fn modify(&mut self, request: &ModifyOrder, context: &mut Context<'_, impl EventListener>) {
         let ModifyOrder { user_ref, side_marking, qty } = *request;
         let session = context.command.session;
-        let Some(open) = self.open_order(session, user_ref) else {
+        let Some(open) = self.resting.open_order(session, user_ref) else {
             self.counters.ignored += 1;
             return;
         };
@@ -109,17 +111,17 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let end = order_key(session, UserRefNum(u32::MAX));
         let mut from = order_key(session, UserRefNum(0));
         // Counted, as beyond the last of them the index would be searched to the next order of any session.
-        let mut left = self.sessions.get(usize::from(session.0)).map_or(0, |session| session.open_orders);
+        let mut left = self.sessions.find(session).map_or(0, |session| session.open_orders);
         while left > 0
-            && let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end)
+            && let Some((key, handle)) = self.resting.index.first_from(from).filter(|(key, _)| *key <= end)
         {
             left -= 1;
             from = key + 1 + u64::from(is_planted(Fault::MassCancelMissesOne));
             if !is_meant(self, handle) {
                 continue;
             }
-            self.index.remove(key);
-            self.sessions[usize::from(session.0)].open_orders -= 1;
+            self.resting.index.remove(key);
+            self.sessions.count_closed(session);
             self.close(handle, (session, user_ref_of(key)), is_reply, reason, context);
             is_reply = false;
         }

@@ -7,8 +7,10 @@ use tickpath_types::{
     TimeInForce,
 };
 
+use super::Engine;
+use super::context::Context;
+use super::owner::{Owner, order_key};
 use super::special::is_special;
-use super::{Context, Engine, Owner, order_key};
 use crate::EventListener;
 
 /// An accepted order on its way into the book.
@@ -64,7 +66,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[inline(always)]
     pub(super) fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         let Incoming { order, id, limit, executed, replaced } = incoming;
-        if self.books.would_trade(order.instrument, order.side, limit) {
+        if self.resting.books.would_trade(order.instrument, order.side, limit) {
             self.take(order, id, limit, executed, replaced, context);
         } else if order.time_in_force == TimeInForce::Day {
             self.rest(incoming, context);
@@ -108,7 +110,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let EnterOrder { instrument, side, min_qty, .. } = *incoming.order;
         is_planted(Fault::MinimumIgnored)
             || min_qty.is_zero()
-            || self.books.available(instrument, side.opposite(), incoming.limit, min_qty) >= min_qty
+            || self.resting.books.available(instrument, side.opposite(), incoming.limit, min_qty) >= min_qty
     }
 
     /// Trades with the other side, which the order crosses, best level first and earliest order first, until
@@ -117,8 +119,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let EnterOrder { instrument, side, user_ref, .. } = *incoming.order;
         let mut first = Price(0);
         let mut last = Price(0);
-        while let Some(front) = self.books.front(instrument, side.opposite()) {
-            let Some(resting) = self.books.order(front) else { break };
+        while let Some(front) = self.resting.books.front(instrument, side.opposite()) {
+            let Some(resting) = self.resting.books.order(front) else { break };
             let price = if is_planted(Fault::TradeAtTakersPrice) { incoming.limit } else { resting.price };
             let qty = incoming.leaves().min(resting.qty);
             let taker = (context.command.session, user_ref, Liquidity::Removed);
@@ -130,23 +132,25 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             );
             incoming.executed += qty.0;
             if qty == resting.qty {
-                self.books.remove(front);
+                self.resting.books.remove(front);
                 let handle = self.forget(resting.data.session, resting.data.user_ref);
                 if is_special(handle) {
                     self.forget_special(handle);
                 }
             } else {
-                self.books.data_mut(front).executed += qty.0;
-                self.books.reduce(front, qty);
+                self.resting.books.data_mut(front).executed += qty.0;
+                self.resting.books.reduce(front, qty);
                 if is_planted(Fault::PartialFillLosesPriority) {
-                    self.send_to_tail(front);
+                    self.resting.send_to_tail(front);
                 }
             }
             if first == Price(0) {
                 first = price;
             }
             last = price;
-            if incoming.leaves().is_zero() || !self.books.would_trade(instrument, side, incoming.limit) {
+            if incoming.leaves().is_zero()
+                || !self.resting.books.would_trade(instrument, side, incoming.limit)
+            {
                 break;
             }
         }
@@ -159,7 +163,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[cold]
     #[inline(never)]
     fn forget_special(&mut self, handle: OrderHandle) {
-        self.specials.remove(handle);
+        self.resting.specials.remove(handle);
     }
 
     /// The copy of `rest` for orders that traded first; the other is part of `work`.
@@ -177,13 +181,15 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let (capacity, cross_type) = (attributes.capacity, attributes.cross_type);
         let data = Owner { executed, user_ref, session, capacity, cross_type };
         let handle = self
+            .resting
             .books
             .add(Order { id, instrument, side, price, qty, data })
             .expect("room in the books was checked on entry");
-        self.index
+        self.resting
+            .index
             .insert(order_key(session, user_ref), handle)
             .expect("room in the index was checked on entry, and matching only makes more");
-        self.sessions[usize::from(session.0)].open_orders += 1;
+        self.sessions.count_opened(session);
         let kind = match replaced {
             None => MarketEventKind::Add { order_id: id, side, price, qty },
             Some(old_order_id) => MarketEventKind::Replaced { old_order_id, order_id: id, price, qty },

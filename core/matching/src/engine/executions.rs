@@ -4,7 +4,7 @@ use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{InstrumentId, MatchId, SessionId, UserRefNum};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{order_key, user_ref_of};
+use super::owner::{order_key, user_ref_of};
 
 /// Bits of an [`order_key`].
 const KEY_BITS: u32 = 48;

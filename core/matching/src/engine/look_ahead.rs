@@ -3,7 +3,8 @@
 use tickpath_book::OrderBooks;
 use tickpath_types::{OrderRequest, UserRefNum};
 
-use super::{Engine, Owner, order_key};
+use super::Engine;
+use super::owner::{Owner, order_key};
 use crate::{Command, CommandKind, EventListener};
 
 /// Commands that [`Engine::look_ahead`] looks at together: enough for their cache misses to run side by
@@ -26,7 +27,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[inline]
     pub fn prefetch(&self, command: &Command) {
         let (key, _) = named_order(command);
-        self.books.prefetch(self.index.find(key));
+        self.resting.books.prefetch(self.resting.index.find(key));
     }
 
     /// Starts to fetch the open orders that the first [`LOOK_AHEAD_LEN`] of these commands are about, and then
@@ -48,11 +49,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
         let mut orders = [None; LOOK_AHEAD_LEN];
         for (order, key) in orders.iter_mut().zip(&keys[..len]) {
-            *order = self.index.find(*key);
-            self.books.prefetch(*order);
+            *order = self.resting.index.find(*key);
+            self.resting.books.prefetch(*order);
         }
         for order in &orders[..len] {
-            self.books.prefetch_neighbours(*order);
+            self.resting.books.prefetch_neighbours(*order);
         }
     }
 }

@@ -7,12 +7,13 @@ use tickpath_types::{
     ReplaceOrder, SessionId, TimeInForce,
 };
 
+use super::Engine;
+use super::context::Context;
 use super::enter::Incoming;
+use super::owner::Owner;
 use super::resting::Open;
-use super::special::{is_special, needs_entry, parts_of};
 use super::terms::can_rest;
 use super::working::Working;
-use super::{Context, Engine, Owner, order_key};
 use crate::EventListener;
 
 impl<B: OrderBooks<Owner>> Engine<B> {
@@ -47,7 +48,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         request: &ReplaceOrder,
         now: Nanos,
     ) -> Result<(Open, EnterOrder, Price), RejectReason> {
-        let old = self.open_order(session, request.orig_user_ref).ok_or(RejectReason::UnknownOrder)?;
+        let old =
+            self.resting.open_order(session, request.orig_user_ref).ok_or(RejectReason::UnknownOrder)?;
         let order = EnterOrder {
             user_ref: request.user_ref,
             instrument: old.instrument,
@@ -68,23 +70,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         };
         let leaves = Qty(request.qty.0.saturating_sub(old.executed));
         let limit = self.check_terms(&order, leaves, now)?;
-        self.check_rules(session, &order, limit)?;
-        if can_rest(&order) && !self.has_room_for_replacement(session, &old, &order) {
+        self.sessions.check(session, &order, limit)?;
+        if can_rest(&order) && !self.resting.has_room_for_replacement(session, &old, &order) {
             return Err(RejectReason::BookFull);
         }
         Ok((old, order, limit))
-    }
-
-    /// The books have room, as an order leaves them first; so has the limit of special orders for what the old one
-    /// takes of it.
-    fn has_room_for_replacement(&self, session: SessionId, old: &Open, order: &EnterOrder) -> bool {
-        let freed = match is_special(old.handle) {
-            true => u64::from(self.specials.order(old.handle).parts),
-            false => 0,
-        };
-        let parts = if needs_entry(order) { parts_of(order) } else { 0 };
-        self.index.has_room(order_key(session, order.user_ref))
-            && self.specials.has_room(parts.saturating_sub(freed))
     }
 
     fn replace_with(
@@ -96,7 +86,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) {
         let session = context.command.session;
         self.forget(session, old.user_ref);
-        let gone = self.take_away(old.handle);
+        let removed = self.remove(old.handle);
         let order_id = self.next_order_id();
         context.reply(OrderEventKind::Replaced {
             order: *order,
@@ -106,7 +96,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         });
         let executed = if is_planted(Fault::ReplaceForgetsExecuted) { 0 } else { old.executed };
         if self.is_plain(session, order)
-            && let Some(replaced) = gone.displayed
+            && let Some(replaced) = removed.displayed
         {
             let incoming = Incoming { order, id: order_id, limit, executed, replaced: Some(replaced) };
             return self.work(incoming, context);
@@ -118,7 +108,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             limit,
             used: executed,
             executed,
-            replaced: gone.displayed,
+            replaced: removed.displayed,
             is_known: false,
         };
         self.work_special(working, context);
@@ -128,7 +118,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     fn is_plain(&self, session: SessionId, order: &EnterOrder) -> bool {
         let is_plain = self.listing(order.instrument).is_some_and(|listing| listing.is_plain);
         is_plain
-            && self.sessions[usize::from(session.0)].max_plain_orders > 0
+            && self.sessions.session(session).max_plain_orders > 0
             && order.special.is_none()
             && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
     }

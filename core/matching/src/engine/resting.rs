@@ -1,17 +1,16 @@
 //! Orders that rest, wherever their quantity is: displayed, undisplayed, or waiting for a stop price.
 
-use tickpath_book::{Order, OrderBooks, OrderHandle};
+use tickpath_book::{BookLimits, IndexLimits, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_faults::{Fault, is_planted};
-use tickpath_types::{
-    CancelReason, InstrumentId, MarketEventKind, OrderEventKind, OrderId, Price, Qty, SessionId, Side,
-    UserRefNum,
-};
+use tickpath_types::{EnterOrder, InstrumentId, OrderId, Price, Qty, SessionId, Side, UserRefNum};
 
-use super::special::{SpecialOrder, is_special};
-use super::{Context, Engine, Owner, order_key};
-use crate::EventListener;
+use super::listing::Listings;
+use super::owner::{Owner, order_key};
+use super::special::{SpecialOrder, Specials, is_special, needs_entry, parts_of};
+use super::stops::Stops;
+use crate::EngineLimits;
 
-/// In which books a part of an order rests.
+/// In which books a part of an order rests that can trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layer {
     Displayed,
@@ -32,16 +31,83 @@ pub(super) struct Open {
     pub(super) cross_type: u8,
 }
 
-/// What went away with an order.
+/// An order that was removed from the books.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gone {
+pub(super) struct Removed {
     pub(super) instrument: InstrumentId,
     pub(super) leaves: Qty,
-    /// What the public knew of it.
+    /// The reference under which it was displayed.
     pub(super) displayed: Option<OrderId>,
 }
 
-impl<B: OrderBooks<Owner>> Engine<B> {
+/// The three books that an order can rest in.
+#[derive(Clone, Copy, Debug)]
+enum Shelf {
+    Displayed,
+    Hidden,
+    Stop,
+}
+
+/// A part of an order that is carried into the next day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carried {
+    shelf: Shelf,
+    /// The part's, in its book.
+    pub(super) handle: OrderHandle,
+    /// The order's.
+    pub(super) entry: OrderHandle,
+}
+
+impl Carried {
+    pub(super) const fn is_displayed(&self) -> bool {
+        matches!(self.shelf, Shelf::Displayed)
+    }
+}
+
+/// The books of all orders that rest, their index by [`order_key`], and the entries of special orders.
+#[derive(Clone, Debug)]
+pub(super) struct Resting<B> {
+    /// Displayed orders and displayed parts.
+    pub(super) books: B,
+    /// Undisplayed quantity that can trade: hidden orders, and the rest of orders displayed in parts.
+    pub(super) hidden: B,
+    /// Orders that wait for their stop price.
+    pub(super) stops: Stops<B>,
+    /// Open orders by [`order_key`].
+    pub(super) index: OrderIndex,
+    pub(super) specials: Specials,
+}
+
+impl<B: OrderBooks<Owner>> Resting<B> {
+    /// Empty, with memory that is touched as it comes into use, for instruments up to `max_instrument`.
+    pub(super) fn untouched(max_instrument: InstrumentId, limits: &EngineLimits) -> Resting<B> {
+        let special = BookLimits::new(max_instrument, limits.max_special_orders);
+        let displayed = BookLimits::new(max_instrument, limits.max_resting());
+        let index = IndexLimits {
+            blocks: u32::from(limits.max_sessions),
+            max_pages: limits.max_index_pages,
+            max_pages_per_block: limits.max_index_pages_per_session,
+            // Clients choose their numbers, and would choose those that collide.
+            max_hashed: 0,
+        };
+        Resting {
+            books: B::untouched(displayed),
+            hidden: B::untouched(special),
+            stops: Stops::untouched(special, limits.max_special_orders),
+            // The least number is 1, so the numbers of a new day lie on as few pages as possible.
+            index: OrderIndex::untouched(index).with_base(order_key(SessionId(0), UserRefNum(1))),
+            specials: Specials::new(limits.max_special_orders),
+        }
+    }
+
+    /// Touches all memory that is not yet.
+    pub(super) fn prefault(&mut self) {
+        for books in [&mut self.books, &mut self.hidden, &mut self.stops.books] {
+            books.prefault();
+        }
+        self.index.prefault();
+    }
+
     /// The open order that a session calls by this number.
     #[inline]
     pub(super) fn open_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<Open> {
@@ -57,6 +123,12 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         Some(Open { handle, user_ref, instrument, side, executed, leaves, capacity, cross_type })
     }
 
+    /// The displayed part of the open order that a session calls by this number; `None` when nothing is.
+    pub(super) fn displayed_part(&self, session: SessionId, user_ref: UserRefNum) -> Option<OrderHandle> {
+        let handle = self.index.find(order_key(session, user_ref))?;
+        if is_special(handle) { self.specials.order(handle).displayed } else { Some(handle) }
+    }
+
     /// The part that says what was executed, with the order's own side, and what is left of all parts.
     #[cold]
     pub(super) fn special_whole(&self, special: &SpecialOrder) -> (Order<Owner>, Qty) {
@@ -64,7 +136,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let parts = [
             part(&self.books, special.displayed),
             part(&self.hidden, special.hidden),
-            part(&self.stops, special.stop),
+            part(&self.stops.books, special.stop),
         ];
         let leaves = parts.iter().flatten().map(|order| order.qty.0).sum();
         let first = parts.into_iter().flatten().next().expect("an open order has a part that rests");
@@ -81,111 +153,64 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         (order.instrument, order.side)
     }
 
+    /// True when the index and the entries of special orders have room for an order.
+    pub(super) fn has_room(&self, session: SessionId, order: &EnterOrder) -> bool {
+        self.index.has_room(order_key(session, order.user_ref))
+            && (!needs_entry(order) || self.specials.has_room(parts_of(order)))
+    }
+
+    /// The same of an order that takes the place of `old`. The books have room, as an order leaves them first; so has the
+    /// limit of special orders for what the old one takes of it.
+    pub(super) fn has_room_for_replacement(
+        &self,
+        session: SessionId,
+        old: &Open,
+        order: &EnterOrder,
+    ) -> bool {
+        let freed = match is_special(old.handle) {
+            true => u64::from(self.specials.order(old.handle).parts),
+            false => 0,
+        };
+        let parts = if needs_entry(order) { parts_of(order) } else { 0 };
+        self.index.has_room(order_key(session, order.user_ref))
+            && self.specials.has_room(parts.saturating_sub(freed))
+    }
+
     /// Takes an order out of the books. The index and its session are the caller's.
     #[inline(always)]
-    pub(super) fn take_away(&mut self, handle: OrderHandle) -> Gone {
+    pub(super) fn remove(&mut self, handle: OrderHandle, listings: &mut Listings) -> Removed {
         if is_special(handle) {
-            return self.take_special_away(handle);
+            return self.remove_special(handle, listings);
         }
         let order = self.books.remove(handle);
-        Gone { instrument: order.instrument, leaves: order.qty, displayed: Some(order.id) }
+        Removed { instrument: order.instrument, leaves: order.qty, displayed: Some(order.id) }
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn take_special_away(&mut self, handle: OrderHandle) -> Gone {
+    pub(super) fn remove_special(&mut self, handle: OrderHandle, listings: &mut Listings) -> Removed {
         let special = self.specials.remove(handle);
         let displayed = special.displayed.map(|handle| self.books.remove(handle));
         let hidden = special.hidden.map(|handle| self.hidden.remove(handle));
-        let stop = special.stop.map(|handle| self.stops.remove(handle));
-        self.update_listing(special.instrument);
+        let stop = special.stop.map(|handle| self.stops.books.remove(handle));
+        self.update_listing(special.instrument, listings);
         let qty = |order: Option<Order<Owner>>| order.map_or(0, |order| order.qty.0);
-        Gone {
+        Removed {
             instrument: special.instrument,
             leaves: Qty(qty(displayed) + qty(hidden) + qty(stop)),
             displayed: displayed.map(|order| order.id),
         }
     }
 
-    /// Takes an order away that the index no longer has, and tells its owner and the public.
-    #[inline(always)]
-    pub(super) fn close(
-        &mut self,
-        handle: OrderHandle,
-        name: (SessionId, UserRefNum),
-        is_reply: bool,
-        reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        if is_special(handle) {
-            return self.close_special(handle, name, is_reply, reason, context);
-        }
-        let (session, user_ref) = name;
-        let order = self.books.remove(handle);
-        context.tell(session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
-        if is_planted(Fault::CancelUnpublished) {
-            return;
-        }
-        self.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id }, context);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn close_special(
-        &mut self,
-        handle: OrderHandle,
-        (session, user_ref): (SessionId, UserRefNum),
-        is_reply: bool,
-        reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let gone = self.take_special_away(handle);
-        let kind = OrderEventKind::Canceled { user_ref, decrement: gone.leaves, reason };
-        context.tell(session, is_reply, kind);
-        if let Some(order_id) = gone.displayed {
-            self.publish(gone.instrument, MarketEventKind::Deleted { order_id }, context);
-        }
-    }
-
-    /// Removes what is left of an order and tells its owner and the public.
-    #[inline(never)]
-    pub(super) fn cancel_whole(
-        &mut self,
-        (session, user_ref): (SessionId, UserRefNum),
-        is_reply: bool,
-        reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let handle = self.forget(session, user_ref);
-        self.close(handle, (session, user_ref), is_reply, reason, context);
-    }
-
-    /// Takes less than all off an order: what waits or is not displayed goes first.
-    pub(super) fn reduce_open(
-        &mut self,
-        open: &Open,
-        qty: Qty,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let (displayed, visible) = if is_special(open.handle) {
-            let (displayed, rest) = self.reduce_unseen(open.handle, qty);
-            let Some(displayed) = displayed.filter(|_| !rest.is_zero()) else { return };
-            (displayed, rest)
-        } else {
-            (open.handle, qty)
-        };
-        let order_id = self.books.order(displayed).expect("it is open").id;
-        self.books.reduce(displayed, visible);
-        self.publish(open.instrument, MarketEventKind::Reduced { order_id, qty: visible }, context);
-        if is_planted(Fault::ReductionLosesPriority) {
-            self.send_to_tail(displayed);
-        }
-    }
-
-    /// Takes `qty` off the parts that nobody sees, as far as it goes; returns the displayed part and what is
+    /// Takes `qty` off the undisplayed parts, as far as it goes; returns the displayed part and what is
     /// left to take.
     #[cold]
-    fn reduce_unseen(&mut self, handle: OrderHandle, qty: Qty) -> (Option<OrderHandle>, Qty) {
+    pub(super) fn reduce_undisplayed(
+        &mut self,
+        handle: OrderHandle,
+        qty: Qty,
+        listings: &mut Listings,
+    ) -> (Option<OrderHandle>, Qty) {
         let special = self.specials.order_mut(handle);
         let mut rest = qty;
         if let Some(part) = special.hidden {
@@ -196,16 +221,45 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             }
         }
         if let Some(part) = special.stop {
-            self.stops.reduce(part, rest);
+            self.stops.books.reduce(part, rest);
             rest = Qty::ZERO;
         }
         let (instrument, displayed) = (special.instrument, special.displayed);
-        self.update_listing(instrument);
+        self.update_listing(instrument, listings);
         (displayed, rest)
     }
 
+    /// Takes out the orders that wait for a price from `low` to `high`, to be worked.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn trigger(
+        &mut self,
+        instrument: InstrumentId,
+        low: Price,
+        high: Price,
+        listings: &mut Listings,
+    ) {
+        let Resting { stops, index, specials, .. } = self;
+        stops.collect(instrument, low, high, |owner| {
+            let handle = index.find(order_key(owner.session, owner.user_ref));
+            let special = specials.order_mut(handle.expect("an order that waits is in the index"));
+            special.stop = None;
+            special.entry
+        });
+        self.update_listing(instrument, listings);
+    }
+
+    /// Recomputes whether an instrument's orders need a second look.
+    #[cold]
+    pub(super) fn update_listing(&self, id: InstrumentId, listings: &mut Listings) {
+        let is_empty = |books: &B| Side::BOTH.iter().all(|side| books.best(id, *side).is_none());
+        if let Some(listing) = listings.find_mut(id) {
+            listing.update(!is_empty(&self.hidden), !is_empty(&self.stops.books));
+        }
+    }
+
     /// Who trades next of all that rests on a side: the best price first, what is displayed before what is not.
-    pub(super) fn next_resting(
+    pub(super) fn next(
         &self,
         instrument: InstrumentId,
         side: Side,
@@ -224,100 +278,33 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         Some((layer, handle, books.order(handle)?))
     }
 
-    /// Takes off a resting part what of it was executed. A displayed part that is used up is refreshed from the
-    /// rest of its order; an order of which nothing is left is forgotten.
-    pub(super) fn fill_resting(
-        &mut self,
-        layer: Layer,
-        handle: OrderHandle,
-        resting: &Order<Owner>,
-        qty: Qty,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let books = match layer {
-            Layer::Displayed => &mut self.books,
-            Layer::Hidden => &mut self.hidden,
+    /// Orders of a side in the order in which they would trade, an order that is shown in parts as far as its parts
+    /// come before the hidden orders of its price. The first of a pair is true for what such an order does not show.
+    pub(super) fn in_trading_order(
+        &self,
+        instrument: InstrumentId,
+        side: Side,
+    ) -> impl Iterator<Item = (bool, Order<Owner>)> {
+        let is_rest = |order: &Order<Owner>| {
+            let Owner { session, user_ref, .. } = order.data;
+            let handle = self.index.find(order_key(session, user_ref)).expect("what rests is in the index");
+            self.specials.order(handle).displayed.is_some()
         };
-        if qty < resting.qty {
-            books.data_mut(handle).executed += qty.0;
-            books.reduce(handle, qty);
-            return;
-        }
-        books.remove(handle);
-        self.part_is_gone(layer, resting, resting.data.executed + qty.0, context);
-    }
-
-    /// What follows when a part of an order has left its book; `executed` is what the order has executed.
-    pub(super) fn part_is_gone(
-        &mut self,
-        layer: Layer,
-        part: &Order<Owner>,
-        executed: u64,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let Owner { session, user_ref, .. } = part.data;
-        let handle = self.index.find(order_key(session, user_ref)).expect("a resting order is in the index");
-        if is_special(handle) {
-            let special = self.specials.order_mut(handle);
-            match layer {
-                Layer::Displayed => special.displayed = None,
-                Layer::Hidden => special.hidden = None,
+        let mut displayed = self.books.orders(instrument, side).map(|(_, order)| order).peekable();
+        let hidden = || self.hidden.orders(instrument, side).map(|(_, order)| order);
+        let mut rests = hidden().filter(move |order| is_rest(order)).peekable();
+        let mut hidden = hidden().filter(move |order| !is_rest(order)).peekable();
+        std::iter::from_fn(move || {
+            let fronts = [displayed.peek(), rests.peek(), hidden.peek()];
+            let prices = fronts.map(|order| order.map(|order| order.price));
+            let best =
+                prices.into_iter().flatten().reduce(|a, b| if side.is_better(b, a) { b } else { a })?;
+            match prices.iter().position(|price| *price == Some(best))? {
+                0 => displayed.next().map(|order| (false, order)),
+                1 => rests.next().map(|order| (true, order)),
+                _ => hidden.next().map(|order| (false, order)),
             }
-            if let (Layer::Displayed, Some(rest)) = (layer, special.hidden) {
-                return self.refresh(handle, rest, executed, context);
-            }
-            debug_assert!(special.displayed.is_none(), "the undisplayed part of an order goes first");
-            self.specials.remove(handle);
-            self.update_listing(part.instrument);
-        }
-        self.forget(session, user_ref);
-    }
-
-    /// Displays the next part of an order, at the tail of its level and under a new reference.
-    fn refresh(
-        &mut self,
-        handle: OrderHandle,
-        rest: OrderHandle,
-        executed: u64,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let hidden = self.hidden.order(rest).expect("it is open");
-        let id = if is_planted(Fault::ReserveKeepsReference) { hidden.id } else { self.next_order_id() };
-        let special = self.specials.order_mut(handle);
-        let shows_all = is_planted(Fault::ReserveShowsAll);
-        let qty = if shows_all { hidden.qty } else { special.terms.display_qty.min(hidden.qty) };
-        if self.hidden.reduce(rest, qty).is_zero() {
-            special.hidden = None;
-        }
-        let Order { instrument, side, price, data, .. } = hidden;
-        let shown = Order { id, qty, data: Owner { executed, ..data }, ..hidden };
-        special.displayed = Some(self.books.add(shown).expect("the part before it made room"));
-        self.update_listing(instrument);
-        self.publish(instrument, MarketEventKind::Add { order_id: id, side, price, qty }, context);
-        let kind = OrderEventKind::Restated { user_ref: data.user_ref, order_id: id, display_qty: qty };
-        context.tell(data.session, false, kind);
-    }
-
-    /// A mistake, made only when it is planted: an order of one part goes behind those of its level.
-    #[cold]
-    pub(super) fn send_to_tail(&mut self, handle: OrderHandle) {
-        let order = self.books.remove(handle);
-        let again = self.books.add(order).expect("it was there before");
-        let key = order_key(order.data.session, order.data.user_ref);
-        match self.index.remove(key) {
-            Some(known) if is_special(known) => {
-                self.specials.order_mut(known).displayed = Some(again);
-                self.index.insert(key, known).expect("it was there before");
-            }
-            _ => self.index.insert(key, again).expect("it was there before"),
-        }
-    }
-
-    /// Drops what is kept of an order beside the books, and returns what the index had.
-    #[inline]
-    pub(super) fn forget(&mut self, session: SessionId, user_ref: UserRefNum) -> OrderHandle {
-        self.sessions[usize::from(session.0)].open_orders -= 1;
-        self.index.remove(order_key(session, user_ref)).expect("a resting order is in the index")
+        })
     }
 
     /// Quantity of all that rests on a side by price, from the best, displayed or not.
@@ -339,5 +326,53 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             let b = hidden.next_if(|level| level.price == price).map_or(0, |level| level.qty.0);
             Some((price, a + b))
         })
+    }
+
+    /// Adds the parts of all orders of an instrument that rest, in the order of the books.
+    pub(super) fn collect_parts(&self, instrument: InstrumentId, parts: &mut Vec<Carried>) {
+        for side in Side::BOTH {
+            for (shelf, books) in [
+                (Shelf::Displayed, &self.books),
+                (Shelf::Hidden, &self.hidden),
+                (Shelf::Stop, &self.stops.books),
+            ] {
+                parts.extend(books.orders(instrument, side).map(|(handle, order)| {
+                    let Owner { session, user_ref, .. } = order.data;
+                    let entry = self.index.find(order_key(session, user_ref));
+                    Carried { shelf, handle, entry: entry.expect("what rests is in the index") }
+                }));
+            }
+        }
+    }
+
+    /// Takes a part out and puts it at the tail of its level under its order's new number and reference, and returns it.
+    /// All parts are, so they keep their order.
+    pub(super) fn put_back(&mut self, carried: Carried, id: OrderId) -> Order<Owner> {
+        let Carried { shelf, handle, entry } = carried;
+        let special = self.specials.order_mut(entry);
+        let (books, place) = match shelf {
+            Shelf::Displayed => (&mut self.books, &mut special.displayed),
+            Shelf::Hidden => (&mut self.hidden, &mut special.hidden),
+            Shelf::Stop => (&mut self.stops.books, &mut special.stop),
+        };
+        let old = books.remove(handle);
+        let new = Order { id, data: Owner { user_ref: special.user_ref, ..old.data }, ..old };
+        *place = Some(books.add(new).expect("it was there before"));
+        new
+    }
+
+    /// A mistake, made only when it is planted: an order of one part goes behind those of its level.
+    #[cold]
+    pub(super) fn send_to_tail(&mut self, handle: OrderHandle) {
+        let order = self.books.remove(handle);
+        let again = self.books.add(order).expect("it was there before");
+        let key = order_key(order.data.session, order.data.user_ref);
+        match self.index.remove(key) {
+            Some(known) if is_special(known) => {
+                self.specials.order_mut(known).displayed = Some(again);
+                self.index.insert(key, known).expect("it was there before");
+            }
+            _ => self.index.insert(key, again).expect("it was there before"),
+        }
     }
 }

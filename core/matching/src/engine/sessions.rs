@@ -1,15 +1,10 @@
-//! What sessions may do: numbers, limits, kill switches, order entry, trades with oneself.
+//! Sessions: the numbers they have used, their open orders, and the rules that their orders keep.
 
-use tickpath_book::OrderBooks;
 use tickpath_faults::{Fault, is_planted};
-use tickpath_types::{
-    CancelReason, ClientOrderId, EnterOrder, InstrumentId, MassCancel, OrderEventKind, Price, Qty,
-    RejectReason, SelfTradePrevention, SessionId, SetOrderEntry, UserRefNum,
-};
+use tickpath_types::{EnterOrder, Price, Qty, RejectReason, SelfTradePrevention, SessionId, UserRefNum};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Context, Engine, Owner};
-use crate::EventListener;
+use crate::EngineLimits;
 
 /// What each order needs of its session.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +29,7 @@ pub(super) struct SessionRules {
 
 impl SessionRules {
     /// None, for a session that is its own account.
-    pub(super) const fn none(session: SessionId) -> SessionRules {
+    const fn none(session: SessionId) -> SessionRules {
         SessionRules {
             max_open_orders: u32::MAX,
             max_qty: Qty(u64::MAX),
@@ -56,7 +51,7 @@ impl SessionRules {
             && !is_disabled
     }
 
-    pub(super) fn hash(&self, hasher: &mut Xxh3) {
+    fn hash(&self, hasher: &mut Xxh3) {
         hasher.update(&self.max_open_orders.to_le_bytes());
         hasher.update(&self.max_qty.0.to_le_bytes());
         hasher.update(&self.max_notional.to_le_bytes());
@@ -65,35 +60,121 @@ impl SessionRules {
     }
 }
 
-impl<B: OrderBooks<Owner>> Engine<B> {
-    /// Says anew which orders of a session need no look at its rules.
-    pub(super) fn update_session(&mut self, session: SessionId) {
-        let rules = &self.rules[usize::from(session.0)];
-        let max = rules.max_open_orders.min(self.limits.max_open_orders_per_session);
-        let is_plain = rules.are_plain() && !self.is_killed;
-        self.sessions[usize::from(session.0)].max_plain_orders = if is_plain { max } else { 0 };
+/// All sessions by id, and the kill switch of the venue.
+#[derive(Clone, Debug)]
+pub(super) struct Sessions {
+    pub(super) sessions: Vec<Session>,
+    /// By session, as `sessions`.
+    pub(super) rules: Vec<SessionRules>,
+    /// True while no session's new orders are taken.
+    pub(super) is_killed: bool,
+    /// Open orders of one session at most.
+    pub(super) max_open_orders: u32,
+}
+
+impl Sessions {
+    pub(super) fn new(limits: &EngineLimits) -> Sessions {
+        let session = Session {
+            last_user_ref: UserRefNum(0),
+            open_orders: 0,
+            max_plain_orders: limits.max_open_orders_per_session,
+        };
+        Sessions {
+            sessions: vec![session; usize::from(limits.max_sessions)],
+            rules: (0..limits.max_sessions).map(SessionId).map(SessionRules::none).collect(),
+            is_killed: false,
+            max_open_orders: limits.max_open_orders_per_session,
+        }
     }
 
-    /// Changes the rules of the command's session, if it exists.
-    #[cold]
-    pub(super) fn set_rules(&mut self, session: SessionId, change: impl FnOnce(&mut SessionRules)) -> bool {
-        let Some(rules) = self.rules.get_mut(usize::from(session.0)) else {
-            self.counters.ignored += 1;
-            return false;
-        };
+    /// A session within the limit.
+    #[inline]
+    pub(super) fn session(&self, id: SessionId) -> &Session {
+        &self.sessions[usize::from(id.0)]
+    }
+
+    #[inline]
+    pub(super) fn find(&self, id: SessionId) -> Option<&Session> {
+        self.sessions.get(usize::from(id.0))
+    }
+
+    /// The rules of a session within the limit.
+    pub(super) fn rules(&self, id: SessionId) -> &SessionRules {
+        &self.rules[usize::from(id.0)]
+    }
+
+    /// Uses up a number for a new order, and returns its session; `None` when the number is not above all earlier ones.
+    #[inline]
+    pub(super) fn use_number(
+        &mut self,
+        id: SessionId,
+        user_ref: UserRefNum,
+    ) -> Result<Option<Session>, RejectReason> {
+        let session = self.sessions.get_mut(usize::from(id.0)).ok_or(RejectReason::NotAuthorised)?;
+        let is_again = user_ref == session.last_user_ref && is_planted(Fault::NumberUsedTwice);
+        if user_ref <= session.last_user_ref && !is_again {
+            return Ok(None);
+        }
+        session.last_user_ref = user_ref;
+        Ok(Some(*session))
+    }
+
+    /// Uses up the number that follows the last one.
+    pub(super) fn use_next_number(&mut self, id: SessionId) -> UserRefNum {
+        let session = &mut self.sessions[usize::from(id.0)];
+        session.last_user_ref.0 += 1;
+        session.last_user_ref
+    }
+
+    /// Lets a session's numbers begin at 1 again.
+    pub(super) fn reset_numbers(&mut self, id: SessionId) {
+        self.sessions[usize::from(id.0)].last_user_ref = UserRefNum(0);
+    }
+
+    /// Counts an order that opened.
+    #[inline]
+    pub(super) fn count_opened(&mut self, id: SessionId) {
+        self.sessions[usize::from(id.0)].open_orders += 1;
+    }
+
+    /// Counts an order that closed.
+    #[inline]
+    pub(super) fn count_closed(&mut self, id: SessionId) {
+        self.sessions[usize::from(id.0)].open_orders -= 1;
+    }
+
+    /// Open orders of all sessions.
+    pub(super) fn open_order_count(&self) -> u64 {
+        self.sessions.iter().map(|session| u64::from(session.open_orders)).sum()
+    }
+
+    /// Changes the rules of a session; false when there is no such session.
+    pub(super) fn set_rules(&mut self, id: SessionId, change: impl FnOnce(&mut SessionRules)) -> bool {
+        let Some(rules) = self.rules.get_mut(usize::from(id.0)) else { return false };
         change(rules);
-        self.update_session(session);
+        self.update(id);
         true
     }
 
-    /// Checks a new order or replacement against its session's rules; `limit` is what it would match at.
-    pub(super) fn check_rules(
-        &self,
-        session: SessionId,
-        order: &EnterOrder,
-        limit: Price,
-    ) -> Result<(), RejectReason> {
-        let rules = &self.rules[usize::from(session.0)];
+    /// Stops or allows the new orders of all sessions.
+    pub(super) fn set_killed(&mut self, is_killed: bool) {
+        self.is_killed = is_killed;
+        for id in 0..self.sessions.len() {
+            self.update(SessionId(id as u16));
+        }
+    }
+
+    /// Recomputes which orders of a session need no look at its rules.
+    fn update(&mut self, id: SessionId) {
+        let rules = self.rules(id);
+        let max = rules.max_open_orders.min(self.max_open_orders);
+        let is_plain = rules.are_plain() && !self.is_killed;
+        self.sessions[usize::from(id.0)].max_plain_orders = if is_plain { max } else { 0 };
+    }
+
+    /// Checks a new order or replacement against its session's rules; `limit` is the price to match at.
+    pub(super) fn check(&self, id: SessionId, order: &EnterOrder, limit: Price) -> Result<(), RejectReason> {
+        let rules = self.rules(id);
         if self.is_killed || rules.is_killed {
             return Err(RejectReason::Killed);
         }
@@ -111,87 +192,21 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         Ok(())
     }
 
-    /// What [`CommandKind::SetSelfTradePrevention`](crate::CommandKind::SetSelfTradePrevention) set last for a session: the
-    /// strategy and the account. `None` for a session beyond the limit.
-    #[must_use]
-    pub fn self_trade_prevention(&self, session: SessionId) -> Option<(SelfTradePrevention, SessionId)> {
-        self.rules.get(usize::from(session.0)).map(|rules| (rules.prevention, rules.account))
-    }
-
     /// What is done when an order of `incoming` meets one of `resting`.
     pub(super) fn prevention(&self, incoming: SessionId, resting: SessionId) -> SelfTradePrevention {
-        let rules = |session: SessionId| &self.rules[usize::from(session.0)];
-        let is_same = rules(incoming).account == rules(resting).account;
+        let is_same = self.rules(incoming).account == self.rules(resting).account;
         if is_same && !is_planted(Fault::SelfTradesAllowed) {
-            rules(incoming).prevention
+            self.rules(incoming).prevention
         } else {
             SelfTradePrevention::None
         }
     }
 
-    #[cold]
-    pub(super) fn kill_session(&mut self, is_killed: bool, context: &mut Context<'_, impl EventListener>) {
-        let session = context.command.session;
-        if self.set_rules(session, |rules| rules.is_killed = is_killed)
-            && is_killed
-            && !is_planted(Fault::KillKeepsOrders)
-        {
-            self.cancel_all(session, CancelReason::Supervisory, context);
+    pub(super) fn hash(&self, hasher: &mut Xxh3) {
+        for (session, rules) in self.sessions.iter().zip(&self.rules) {
+            hasher.update(&session.last_user_ref.0.to_le_bytes());
+            rules.hash(hasher);
         }
-    }
-
-    #[cold]
-    pub(super) fn kill_venue(&mut self, is_killed: bool, context: &mut Context<'_, impl EventListener>) {
-        self.is_killed = is_killed;
-        for session in (0..self.limits.max_sessions).map(SessionId) {
-            self.update_session(session);
-            if is_killed {
-                self.cancel_some(session, false, CancelReason::Supervisory, context, |_, _| true);
-            }
-        }
-    }
-
-    /// Disables or enables the session's order entry, as it asks.
-    #[cold]
-    pub(super) fn set_order_entry(
-        &mut self,
-        request: &SetOrderEntry,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let session = context.command.session;
-        match self.use_number(session, request.user_ref) {
-            Ok(None) => {}
-            Ok(Some(_)) => {
-                self.set_rules(session, |rules| rules.is_disabled = !request.is_enabled);
-                context.reply(OrderEventKind::OrderEntrySet(*request));
-            }
-            Err(reason) => self.reject(request.user_ref, reason, ClientOrderId::default(), context),
-        }
-    }
-
-    /// Cancels the session's orders of one instrument or all, of one side or both, in the order of entry.
-    #[cold]
-    pub(super) fn mass_cancel(
-        &mut self,
-        request: &MassCancel,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let MassCancel { user_ref, instrument, side, .. } = *request;
-        let session = context.command.session;
-        let checked = match self.use_number(session, user_ref) {
-            Ok(None) => return,
-            Ok(Some(_)) if instrument == InstrumentId(0) || self.listing(instrument).is_some() => Ok(()),
-            Ok(Some(_)) => Err(RejectReason::UnknownInstrument),
-            Err(reason) => Err(reason),
-        };
-        if let Err(reason) = checked {
-            return self.reject(user_ref, reason, ClientOrderId::default(), context);
-        }
-        context.reply(OrderEventKind::MassCanceled(*request));
-        self.cancel_some(session, false, CancelReason::User, context, |engine, handle| {
-            let (of_instrument, of_side) = engine.place_of(handle);
-            (instrument == InstrumentId(0) || of_instrument == instrument)
-                && side.is_none_or(|side| of_side == side)
-        });
+        hasher.update(&[u8::from(self.is_killed)]);
     }
 }

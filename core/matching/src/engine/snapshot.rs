@@ -8,7 +8,11 @@ use tickpath_types::{
 };
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Engine, Listing, Owner, Session, order_key};
+use super::Engine;
+use super::listing::Listing;
+use super::owner::{Owner, order_key};
+use super::resting::Resting;
+use super::sessions::{Session, Sessions};
 use crate::snapshot::{Reader, Writer};
 use crate::{EngineCounters, EngineLimits, SnapshotError};
 
@@ -19,18 +23,18 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         // Every field is named, so that a new one is not forgotten.
         let Engine {
             limits: _, // given anew
-            books,
-            hidden: _, // by `put_special`
-            stops: _,
-            instruments,
-            sessions,
-            rules: _, // by `put_special`
-            is_killed: _,
-            index: _,    // follows from the orders
-            specials: _, // by `put_special`
+            resting:
+                Resting {
+                    books,
+                    hidden: _, // by `put_special`
+                    stops: _,
+                    index: _,    // follows from the orders
+                    specials: _, // by `put_special`
+                },
+            listings,
+            sessions: Sessions { sessions, rules: _, is_killed: _, max_open_orders: _ }, // the others by `put_special`
             executions: _,
-            triggered: _, // empty between commands
-            scratch: _,
+            scratch: _, // empty between commands
             carried: _,
             last_command,
             last_market,
@@ -49,13 +53,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
         put_sessions(sessions, &mut writer);
         self.put_added_instruments(&mut writer);
-        for Listing { instrument, state, .. } in instruments.iter().flatten() {
+        for Listing { instrument, state, .. } in listings.iter() {
             writer.put(instrument.id.0.to_le_bytes());
             writer.put(definition_hash(instrument).to_le_bytes());
             writer.put([state.code()]);
         }
         writer.put([0, 0]); // no instrument has this id
-        for instrument in instruments_of(instruments) {
+        for instrument in listings.ids() {
             for side in Side::BOTH {
                 put_orders(books, instrument, side, &mut writer);
             }
@@ -92,7 +96,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         engine.restore_sessions(&mut reader)?;
         engine.restore_added_instruments(&mut reader)?;
         engine.restore_listings(&mut reader)?;
-        for instrument in instruments_of(&engine.instruments).collect::<Vec<_>>() {
+        for instrument in engine.listings.ids().collect::<Vec<_>>() {
             for side in Side::BOTH {
                 engine.restore_orders(instrument, side, &mut reader)?;
             }
@@ -110,14 +114,14 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if expected != found {
             return Err(SnapshotError::Sessions { expected, found });
         }
-        for session in &mut self.sessions {
+        for session in &mut self.sessions.sessions {
             session.last_user_ref = UserRefNum(reader.take_u32()?);
         }
         Ok(())
     }
 
     fn restore_listings(&mut self, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
-        for Listing { instrument, state, .. } in self.instruments.iter_mut().flatten() {
+        for Listing { instrument, state, .. } in self.listings.iter_mut() {
             let id = InstrumentId(reader.take_u16()?);
             let definition = reader.take_u64()?;
             if id != instrument.id || definition_hash(instrument) != definition {
@@ -141,10 +145,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         for _ in 0..reader.take_u32()? {
             let order = take_order(instrument, side, reader)?;
             let Owner { session, user_ref, .. } = order.data;
-            let handle = self.books.add(order).map_err(|_| SnapshotError::Limits)?;
-            let open = self.sessions.get_mut(usize::from(session.0));
-            open.ok_or(SnapshotError::Value { field: "session" })?.open_orders += 1;
-            self.index.insert(order_key(session, user_ref), handle).map_err(|_| SnapshotError::Limits)?;
+            let handle = self.resting.books.add(order).map_err(|_| SnapshotError::Limits)?;
+            self.sessions.find(session).ok_or(SnapshotError::Value { field: "session" })?;
+            self.sessions.count_opened(session);
+            self.resting
+                .index
+                .insert(order_key(session, user_ref), handle)
+                .map_err(|_| SnapshotError::Limits)?;
         }
         Ok(())
     }
@@ -156,11 +163,6 @@ fn put_sessions(sessions: &[Session], writer: &mut Writer<'_>) {
     for Session { last_user_ref, open_orders: _, max_plain_orders: _ } in sessions {
         writer.put(last_user_ref.0.to_le_bytes());
     }
-}
-
-/// The ids, ascending.
-fn instruments_of(listings: &[Option<Listing>]) -> impl Iterator<Item = InstrumentId> {
-    listings.iter().flatten().map(|listing| listing.instrument.id)
 }
 
 pub(super) fn put_orders<B: OrderBooks<Owner>>(

@@ -8,11 +8,13 @@ use tickpath_types::{
 };
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::Engine;
 use super::executions::Execution;
+use super::listing::Listing;
+use super::owner::{Owner, order_key};
 use super::sessions::SessionRules;
 use super::snapshot::{put_orders, take_order};
 use super::special::{SpecialOrder, is_special};
-use super::{Engine, Listing, Owner, order_key};
 use crate::SnapshotError;
 use crate::codec::InstrumentFields;
 use crate::limits::check_instrument;
@@ -22,7 +24,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// The instruments that were added during the day: nothing else says how they are defined.
     pub(super) fn put_added_instruments(&self, writer: &mut Writer<'_>) {
         let is_told = |listing: &&Listing| listing.is_added && !is_planted(Fault::SnapshotMissesAdded);
-        let added = || self.instruments.iter().flatten().filter(is_told);
+        let added = || self.listings.iter().filter(is_told);
         writer.put((added().count() as u16).to_le_bytes());
         for listing in added() {
             let fields: [u8; size_of::<InstrumentFields>()] =
@@ -38,24 +40,21 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 .map_err(|_| SnapshotError::Value { field: "instrument" })?
                 .decode();
             check_instrument(&instrument, &self.limits)?;
-            match self.instruments.get_mut(usize::from(instrument.id.0)) {
-                Some(listing @ None) => {
-                    *listing = Some(Listing { is_added: true, ..Listing::new(instrument) })
-                }
-                _ => return Err(SnapshotError::Instrument { instrument: instrument.id }),
+            if !self.listings.add(Listing { is_added: true, ..Listing::new(instrument) }) {
+                return Err(SnapshotError::Instrument { instrument: instrument.id });
             }
         }
         Ok(())
     }
 
     pub(super) fn put_special(&self, writer: &mut Writer<'_>) {
-        for Listing { last_price, band_reference, band_width, .. } in self.instruments.iter().flatten() {
+        for Listing { last_price, band_reference, band_width, .. } in self.listings.iter() {
             for price in [last_price, band_reference, band_width] {
                 writer.put(price.0.to_le_bytes());
             }
         }
-        writer.put([u8::from(self.is_killed)]);
-        for rules in &self.rules {
+        writer.put([u8::from(self.sessions.is_killed)]);
+        for rules in &self.sessions.rules {
             let SessionRules {
                 max_open_orders,
                 max_qty,
@@ -72,8 +71,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             writer.put([prevention.code(), is_killed.into(), is_disabled.into()]);
         }
         self.put_entries(writer);
-        let instruments = || self.instruments.iter().flatten().map(|listing| listing.instrument.id);
-        for books in [&self.hidden, &self.stops] {
+        let instruments = || self.listings.ids();
+        for books in [&self.resting.hidden, &self.resting.stops.books] {
             for instrument in instruments() {
                 for side in Side::BOTH {
                     put_orders(books, instrument, side, writer);
@@ -93,9 +92,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     fn put_entries(&self, writer: &mut Writer<'_>) {
-        let mut entries: Vec<SpecialOrder> = self.specials.iter().map(|(_, order)| *order).collect();
+        let mut entries: Vec<SpecialOrder> = self.resting.specials.iter().map(|(_, order)| *order).collect();
         entries.sort_unstable_by_key(|order| order.entry);
-        writer.put(self.specials.last_entry.to_le_bytes());
+        writer.put(self.resting.specials.last_entry.to_le_bytes());
         writer.put((entries.len() as u32).to_le_bytes());
         for order in entries {
             // Every field is named, so that a new one is not forgotten.
@@ -134,19 +133,18 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     pub(super) fn restore_special(&mut self, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
-        for listing in self.instruments.iter_mut().flatten() {
+        for listing in self.listings.iter_mut() {
             for price in [&mut listing.last_price, &mut listing.band_reference, &mut listing.band_width] {
                 *price = Price(reader.take_u64()?.cast_signed());
             }
         }
-        self.is_killed = take_flag(reader)?;
-        for session in 0..self.rules.len() {
-            self.rules[session] = take_rules(reader)?;
-            self.update_session(SessionId(session as u16));
+        let is_killed = take_flag(reader)?;
+        for rules in &mut self.sessions.rules {
+            *rules = take_rules(reader)?;
         }
+        self.sessions.set_killed(is_killed);
         self.restore_entries(reader)?;
-        let instruments: Vec<InstrumentId> =
-            self.instruments.iter().flatten().map(|listing| listing.instrument.id).collect();
+        let instruments: Vec<InstrumentId> = self.listings.ids().collect();
         for is_stop in [false, true] {
             for instrument in &instruments {
                 for side in Side::BOTH {
@@ -157,7 +155,12 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         for instrument in instruments {
             self.update_listing(instrument);
         }
-        if self.specials.iter().any(|(_, order)| [order.displayed, order.hidden, order.stop] == [None; 3]) {
+        if self
+            .resting
+            .specials
+            .iter()
+            .any(|(_, order)| [order.displayed, order.hidden, order.stop] == [None; 3])
+        {
             return Err(SnapshotError::Value { field: "special order" });
         }
         self.restore_executions(reader)
@@ -179,23 +182,22 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 
     fn restore_entries(&mut self, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
-        self.specials.last_entry = reader.take_count("last_entry")?;
+        self.resting.specials.last_entry = reader.take_count("last_entry")?;
         for _ in 0..reader.take_u32()? {
             let (mut order, is_displayed) = take_entry(reader)?;
-            if !self.specials.has_room(u64::from(order.parts)) || order.parts == 0 {
+            if !self.resting.specials.has_room(u64::from(order.parts)) || order.parts == 0 {
                 return Err(SnapshotError::Limits);
             }
-            let sessions = self.sessions.get_mut(usize::from(order.session.0));
-            let session = sessions.ok_or(SnapshotError::Value { field: "session" })?;
+            self.sessions.find(order.session).ok_or(SnapshotError::Value { field: "session" })?;
             let key = order_key(order.session, order.user_ref);
-            let known = self.index.remove(key);
+            let known = self.resting.index.remove(key);
             match (known, is_displayed) {
                 (Some(handle), true) if !is_special(handle) => order.displayed = known,
-                (None, false) => session.open_orders += 1,
+                (None, false) => self.sessions.count_opened(order.session),
                 _ => return Err(SnapshotError::Value { field: "special order" }),
             }
-            let handle = self.specials.restore(order);
-            self.index.insert(key, handle).map_err(|_| SnapshotError::Limits)?;
+            let handle = self.resting.specials.restore(order);
+            self.resting.index.insert(key, handle).map_err(|_| SnapshotError::Limits)?;
         }
         Ok(())
     }
@@ -210,11 +212,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         for _ in 0..reader.take_u32()? {
             let order = take_order(instrument, side, reader)?;
             let wrong = SnapshotError::Value { field: "part of a special order" };
-            let entry = self.index.find(order_key(order.data.session, order.data.user_ref));
+            let entry = self.resting.index.find(order_key(order.data.session, order.data.user_ref));
             let entry = entry.filter(|handle| is_special(*handle)).ok_or(wrong)?;
-            let books = if is_stop { &mut self.stops } else { &mut self.hidden };
+            let books = if is_stop { &mut self.resting.stops.books } else { &mut self.resting.hidden };
             let part = books.add(order).map_err(|_| SnapshotError::Limits)?;
-            let special = self.specials.order_mut(entry);
+            let special = self.resting.specials.order_mut(entry);
             let place = if is_stop { &mut special.stop } else { &mut special.hidden };
             if place.replace(part).is_some() {
                 return Err(wrong);

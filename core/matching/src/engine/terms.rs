@@ -6,9 +6,11 @@ use tickpath_types::{
     EnterOrder, Nanos, Price, Qty, RejectReason, SessionId, Side, SpecialTerms, TimeInForce, TradingState,
 };
 
+use super::Engine;
+use super::listing::Listing;
+use super::owner::{Owner, order_key};
 use super::sessions::Session;
-use super::special::{expiry, needs_entry, parts_of};
-use super::{Engine, Listing, Owner, order_key};
+use super::special::expiry;
 
 impl<B: OrderBooks<Owner>> Engine<B> {
     /// The limit to match at, for an order of which nothing needs a second look: a visible day or IOC order,
@@ -41,8 +43,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             if order.price == Price::MARKET {
                 return Some(market_limit(listing, order.side));
             }
-        } else if self.books.order_count() >= self.limits.max_open_orders
-            || !self.index.has_room(order_key(session, order.user_ref))
+        } else if self.resting.books.order_count() >= self.limits.max_open_orders
+            || !self.resting.index.has_room(order_key(session, order.user_ref))
         {
             return None;
         }
@@ -57,9 +59,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         now: Nanos,
     ) -> Result<Price, RejectReason> {
         let limit = self.check_terms(order, order.qty, now)?;
-        self.check_rules(session, order, limit)?;
-        let owner = &self.sessions[usize::from(session.0)];
-        let max_open_orders = self.rules[usize::from(session.0)].max_open_orders;
+        self.sessions.check(session, order, limit)?;
+        let owner = self.sessions.session(session);
+        let max_open_orders = self.sessions.rules(session).max_open_orders;
         if can_rest(order) && owner.open_orders >= max_open_orders {
             return Err(RejectReason::OpenOrdersAboveLimit);
         }
@@ -74,7 +76,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         now: Nanos,
     ) -> Result<Price, RejectReason> {
         let limit = self.check_terms(order, order.qty, now)?;
-        if self.is_killed {
+        if self.sessions.is_killed {
             return Err(RejectReason::Killed);
         }
         self.check_room(session, order).map(|()| limit)
@@ -82,23 +84,17 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     /// Whether there is room for what may be left of an order.
     fn check_room(&self, session: SessionId, order: &EnterOrder) -> Result<(), RejectReason> {
-        let owner = &self.sessions[usize::from(session.0)];
+        let owner = self.sessions.session(session);
         if !can_rest(order) {
             return Ok(());
         }
-        if self.books.order_count() >= self.limits.max_open_orders
+        if self.resting.books.order_count() >= self.limits.max_open_orders
             || owner.open_orders >= self.limits.max_open_orders_per_session
-            || !self.has_room(session, order)
+            || !self.resting.has_room(session, order)
         {
             return Err(RejectReason::BookFull);
         }
         Ok(())
-    }
-
-    /// True when the index and the entries of special orders have room for an order.
-    pub(super) fn has_room(&self, session: SessionId, order: &EnterOrder) -> bool {
-        self.index.has_room(order_key(session, order.user_ref))
-            && (!needs_entry(order) || self.specials.has_room(parts_of(order)))
     }
 
     /// Checks what is said of an order against its instrument; `leaves` is what of its quantity has not

@@ -7,40 +7,12 @@ use tickpath_types::{
     OrderEventKind, Price, SessionId, Side, TradingState,
 };
 
-use super::{Context, Engine, Grid, Listing, Owner};
+use super::Engine;
+use super::context::Context;
+use super::listing::Listing;
+use super::owner::Owner;
 use crate::EventListener;
 use crate::limits::check_instrument;
-
-impl Listing {
-    /// An instrument that is halted and has no past.
-    pub(super) fn new(instrument: Instrument) -> Listing {
-        Listing {
-            instrument,
-            state: TradingState::Halted,
-            is_plain: false,
-            has_stops: false,
-            grid: Grid::new(&instrument),
-            is_added: false,
-            last_price: Price(0),
-            band_reference: Price(0),
-            band_width: Price(0),
-        }
-    }
-
-    /// The lowest and the highest price at which trading does not pause. Nothing trades outside the collar, so a band
-    /// ends there too, and both are prices that the market can be told of.
-    #[inline]
-    pub(super) fn band(&self) -> (Price, Price) {
-        let Listing { band_reference: Price(reference), band_width: Price(width), .. } = *self;
-        let Instrument { collar_low, collar_high, .. } = self.instrument;
-        if width == 0 {
-            return (collar_low, collar_high);
-        }
-        let low = collar_low.max(Price(reference.saturating_sub(width)));
-        let high = collar_high.min(Price(reference.saturating_add(width)));
-        (low, high)
-    }
-}
 
 impl<B: OrderBooks<Owner>> Engine<B> {
     #[cold]
@@ -74,7 +46,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if !self.is_listed(id) {
             return;
         }
-        let best = |side| self.next_resting(id, side).map(|(_, _, order)| order.price);
+        let best = |side| self.resting.next(id, side).map(|(_, _, order)| order.price);
         let is_crossed = match (best(Side::Buy), best(Side::Sell)) {
             (Some(bid), Some(ask)) => bid >= ask,
             _ => false,
@@ -92,23 +64,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         state: TradingState,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        if let Some(Some(listing)) = self.instruments.get_mut(usize::from(id.0)) {
+        if let Some(listing) = self.listings.find_mut(id) {
             listing.state = state;
         }
         self.update_listing(id);
         self.publish(id, MarketEventKind::TradingAction(state), context);
-    }
-
-    /// Says anew whether an instrument's orders need a second look.
-    #[cold]
-    pub(super) fn update_listing(&mut self, id: InstrumentId) {
-        let is_empty = |books: &B| Side::BOTH.iter().all(|side| books.best(id, *side).is_none());
-        let (has_hidden, has_stops) = (!is_empty(&self.hidden), !is_empty(&self.stops));
-        if let Some(Some(listing)) = self.instruments.get_mut(usize::from(id.0)) {
-            listing.has_stops = has_stops;
-            listing.is_plain =
-                listing.state == TradingState::Trading && !has_hidden && listing.band_width == Price(0);
-        }
     }
 
     #[inline]
@@ -125,8 +85,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         width: Price,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        match self.instruments.get_mut(usize::from(id.0)) {
-            Some(Some(listing)) if listing.instrument.is_within_collar(reference) && width >= Price(0) => {
+        match self.listings.find_mut(id) {
+            Some(listing) if listing.instrument.is_within_collar(reference) && width >= Price(0) => {
                 (listing.band_reference, listing.band_width) = (reference, width);
                 self.update_listing(id);
                 if width > Price(0) {
@@ -139,7 +99,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     /// Moves a band to the price of a cross.
     pub(super) fn centre_band(&mut self, id: InstrumentId, reference: Price) {
-        if let Some(Some(listing)) = self.instruments.get_mut(usize::from(id.0)) {
+        if let Some(listing) = self.listings.find_mut(id) {
             listing.band_reference = reference;
         }
     }
@@ -162,13 +122,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Adds an instrument, halted. One that is there already or that there is no room for is ignored.
     #[cold]
     pub(super) fn add_instrument(&mut self, instrument: &Instrument) {
-        let is_sound = instrument.id.0 != 0 && check_instrument(instrument, &self.limits).is_ok();
-        match self.instruments.get_mut(usize::from(instrument.id.0)) {
-            Some(listing @ None) if is_sound => {
-                *listing = Some(Listing { is_added: true, ..Listing::new(*instrument) });
-            }
-            _ => self.counters.ignored += 1,
-        }
+        let is_sound = check_instrument(instrument, &self.limits).is_ok();
+        let is_added = is_sound && self.listings.add(Listing { is_added: true, ..Listing::new(*instrument) });
+        self.counters.ignored += u64::from(!is_added);
     }
 
     /// Halts an instrument and cancels all orders in it, session by session, in the order of entry.
@@ -184,7 +140,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.change_state(id, TradingState::Halted, context);
         for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_some(session, false, CancelReason::Supervisory, context, |engine, handle| {
-                engine.place_of(handle).0 == id && !is_planted(Fault::SuspensionKeepsOrders)
+                engine.resting.place_of(handle).0 == id && !is_planted(Fault::SuspensionKeepsOrders)
             });
         }
     }

@@ -6,13 +6,15 @@ use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::{Fault, is_planted};
 use tickpath_types::{
     CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
-    RejectReason, SelfTradePrevention, SessionId, Side, TradingState,
+    RejectReason, SelfTradePrevention, SessionId, TradingState,
 };
 
+use super::Engine;
+use super::context::Context;
+use super::owner::{Owner, order_key};
 use super::resting::Layer;
 use super::special::{SpecialOrder, needs_entry, parts_of};
 use super::terms::{is_stop, may_rest};
-use super::{Context, Engine, Owner, order_key};
 use crate::EventListener;
 
 /// An accepted order on its way.
@@ -130,7 +132,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let EnterOrder { instrument, side, post_only, .. } = working.order;
         let is_trading = self.trading_state(instrument) == Some(TradingState::Trading);
         let crosses = self
-            .next_resting(instrument, side.opposite())
+            .resting
+            .next(instrument, side.opposite())
             .is_some_and(|(_, _, resting)| side.crosses(working.limit, resting.price));
         let mut reason = CancelReason::ImmediateOrCancel;
         if is_trading && crosses {
@@ -164,14 +167,14 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let mut traded: Option<(Price, Price)> = None;
         let mut end = End::Matched;
         while !working.leaves().is_zero() {
-            let Some((layer, handle, resting)) = self.next_resting(instrument, side.opposite()) else {
+            let Some((layer, handle, resting)) = self.resting.next(instrument, side.opposite()) else {
                 break;
             };
             if !side.crosses(working.limit, resting.price) {
                 break;
             }
             let qty = working.leaves().min(resting.qty);
-            let strategy = self.prevention(working.session, resting.data.session);
+            let strategy = self.sessions.prevention(working.session, resting.data.session);
             if strategy != SelfTradePrevention::None {
                 if self.prevent(strategy, working, (layer, &resting), qty, context) {
                     end = End::Prevented;
@@ -218,7 +221,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) -> bool {
         use SelfTradePrevention::{CancelBoth, CancelNewest, CancelOldest, Decrement};
         let Owner { session, user_ref, .. } = resting.data;
-        let whole = self.open_order(session, user_ref).expect("what rests is open");
+        let whole = self.resting.open_order(session, user_ref).expect("what rests is open");
         let (from_incoming, from_resting) = match strategy {
             CancelNewest => (working.leaves(), Qty::ZERO),
             CancelOldest => (Qty::ZERO, whole.leaves),
@@ -256,9 +259,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 self.reduce_open(&whole, from_resting, context);
             } else {
                 let handle = self.forget(session, user_ref);
-                let gone = self.take_away(handle);
-                if let Some(order_id) = gone.displayed {
-                    self.publish(gone.instrument, MarketEventKind::Deleted { order_id }, context);
+                let removed = self.remove(handle);
+                if let Some(order_id) = removed.displayed {
+                    self.publish(removed.instrument, MarketEventKind::Deleted { order_id }, context);
                 }
             }
         }
@@ -273,13 +276,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
         let (low, high) = self.band(instrument);
         let (mut left, mut traded) = (working.leaves().0, 0);
-        for (is_rest, resting) in self.rehearse(working, side.opposite()) {
+        for (is_rest, resting) in self.resting.in_trading_order(instrument, side.opposite()) {
             if left == 0 || traded >= min_qty.0 || !side.crosses(working.limit, resting.price) {
                 break;
             }
             let Owner { session, user_ref, .. } = resting.data;
             let qty = left.min(resting.qty.0);
-            match self.prevention(working.session, session) {
+            match self.sessions.prevention(working.session, session) {
                 SelfTradePrevention::None if resting.price < low || resting.price > high => break,
                 SelfTradePrevention::None => {
                     traded += qty;
@@ -288,39 +291,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 SelfTradePrevention::CancelNewest | SelfTradePrevention::CancelBoth => break,
                 // It gave way whole when its displayed part was met.
                 SelfTradePrevention::Decrement if !is_rest => {
-                    let whole = self.open_order(session, user_ref).expect("what rests is open");
+                    let whole = self.resting.open_order(session, user_ref).expect("what rests is open");
                     left -= left.min(whole.leaves.0);
                 }
                 SelfTradePrevention::Decrement | SelfTradePrevention::CancelOldest => {}
             }
         }
         traded >= min_qty.0
-    }
-
-    /// What rests on a side in the order in which it would trade, an order that is shown in parts as far as its parts
-    /// come before the hidden orders of its price. The first of a pair is true for what such an order does not show.
-    fn rehearse(&self, working: &Working, side: Side) -> impl Iterator<Item = (bool, Order<Owner>)> {
-        let instrument = working.order.instrument;
-        let is_rest = |order: &Order<Owner>| {
-            let Owner { session, user_ref, .. } = order.data;
-            let handle = self.index.find(order_key(session, user_ref)).expect("what rests is in the index");
-            self.specials.order(handle).displayed.is_some()
-        };
-        let mut displayed = self.books.orders(instrument, side).map(|(_, order)| order).peekable();
-        let hidden = || self.hidden.orders(instrument, side).map(|(_, order)| order);
-        let mut rests = hidden().filter(move |order| is_rest(order)).peekable();
-        let mut hidden = hidden().filter(move |order| !is_rest(order)).peekable();
-        std::iter::from_fn(move || {
-            let fronts = [displayed.peek(), rests.peek(), hidden.peek()];
-            let prices = fronts.map(|order| order.map(|order| order.price));
-            let best =
-                prices.into_iter().flatten().reduce(|a, b| if side.is_better(b, a) { b } else { a })?;
-            match prices.iter().position(|price| *price == Some(best))? {
-                0 => displayed.next().map(|order| (false, order)),
-                1 => rests.next().map(|order| (true, order)),
-                _ => hidden.next().map(|order| (false, order)),
-            }
-        })
     }
 
     /// Rests what is left of an order, displayed, in part or not at all.
@@ -339,11 +316,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         };
         let unseen = Qty(leaves.0 - shown.0);
         let room = "room was checked on entry";
-        let displayed = (!shown.is_zero()).then(|| self.books.add(part(shown)).expect(room));
-        let hidden = (!unseen.is_zero()).then(|| self.hidden.add(part(unseen)).expect(room));
+        let displayed = (!shown.is_zero()).then(|| self.resting.books.add(part(shown)).expect(room));
+        let hidden = (!unseen.is_zero()).then(|| self.resting.hidden.add(part(unseen)).expect(room));
         let handle = if needs_entry(&order) {
             let handle = self.entry_of(&working);
-            let entry = self.specials.order_mut(handle);
+            let entry = self.resting.specials.order_mut(handle);
             (entry.displayed, entry.hidden) = (displayed, hidden);
             self.update_listing(instrument);
             handle
@@ -368,9 +345,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let Working { order, session, .. } = *working;
         if working.is_known {
             let key = order_key(session, order.user_ref);
-            return self.index.find(key).expect("an order that waited is in the index");
+            return self.resting.index.find(key).expect("an order that waited is in the index");
         }
-        self.specials.insert(SpecialOrder {
+        self.resting.specials.insert(SpecialOrder {
             session,
             user_ref: order.user_ref,
             instrument: order.instrument,
@@ -395,10 +372,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             return;
         }
         let Working { order, session, .. } = *working;
-        self.index
+        self.resting
+            .index
             .insert(order_key(session, order.user_ref), handle)
             .expect("room in the index was checked on entry, and matching only makes more");
-        self.sessions[usize::from(session.0)].open_orders += 1;
+        self.sessions.count_opened(session);
     }
 
     /// Cancels what is left of an order.
@@ -418,7 +396,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     fn forget_working(&mut self, working: &Working) {
         if working.is_known {
             let handle = self.forget(working.session, working.order.user_ref);
-            self.specials.remove(handle);
+            self.resting.specials.remove(handle);
         }
     }
 

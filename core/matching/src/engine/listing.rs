@@ -1,0 +1,107 @@
+//! Instruments and their state.
+
+use tickpath_types::{Instrument, InstrumentId, Price, TradingState};
+
+use super::grid::Grid;
+
+/// An instrument and its state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listing {
+    pub(super) instrument: Instrument,
+    pub(super) state: TradingState,
+    /// It trades without a price band, and nothing undisplayed rests: see `Engine::check_plain`.
+    pub(super) is_plain: bool,
+    pub(super) has_stops: bool,
+    pub(super) grid: Grid,
+    /// It was not there at first.
+    pub(super) is_added: bool,
+    /// Zero before the first trade.
+    pub(super) last_price: Price,
+    pub(super) band_reference: Price,
+    /// Zero for no band.
+    pub(super) band_width: Price,
+}
+
+impl Listing {
+    /// An instrument that is halted and has no past.
+    pub(super) fn new(instrument: Instrument) -> Listing {
+        Listing {
+            instrument,
+            state: TradingState::Halted,
+            is_plain: false,
+            has_stops: false,
+            grid: Grid::new(&instrument),
+            is_added: false,
+            last_price: Price(0),
+            band_reference: Price(0),
+            band_width: Price(0),
+        }
+    }
+
+    /// Recomputes whether orders need a second look, by what rests and is not displayed.
+    pub(super) fn update(&mut self, has_hidden: bool, has_stops: bool) {
+        self.has_stops = has_stops;
+        self.is_plain = self.state == TradingState::Trading && !has_hidden && self.band_width == Price(0);
+    }
+
+    /// The lowest and the highest price at which trading does not pause. Nothing trades outside the collar, so a band
+    /// ends there too, and both prices can be published.
+    #[inline]
+    pub(super) fn band(&self) -> (Price, Price) {
+        let Listing { band_reference: Price(reference), band_width: Price(width), .. } = *self;
+        let Instrument { collar_low, collar_high, .. } = self.instrument;
+        if width == 0 {
+            return (collar_low, collar_high);
+        }
+        let low = collar_low.max(Price(reference.saturating_sub(width)));
+        let high = collar_high.min(Price(reference.saturating_add(width)));
+        (low, high)
+    }
+}
+
+/// The instruments by id.
+#[derive(Clone, Debug)]
+pub(super) struct Listings(Vec<Option<Listing>>);
+
+impl Listings {
+    /// None yet, and room for ids up to `max`.
+    pub(super) fn new(max: InstrumentId) -> Listings {
+        Listings(vec![None; usize::from(max.0) + 1])
+    }
+
+    #[inline]
+    pub(super) fn find(&self, id: InstrumentId) -> Option<&Listing> {
+        self.0.get(usize::from(id.0))?.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn find_mut(&mut self, id: InstrumentId) -> Option<&mut Listing> {
+        self.0.get_mut(usize::from(id.0))?.as_mut()
+    }
+
+    /// Adds an instrument; false when its id is taken, zero, or beyond the bound.
+    pub(super) fn add(&mut self, listing: Listing) -> bool {
+        let id = listing.instrument.id;
+        match self.0.get_mut(usize::from(id.0)) {
+            Some(place @ None) if id.0 != 0 => {
+                *place = Some(listing);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// All of them, by ascending id.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Listing> {
+        self.0.iter().flatten()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Listing> {
+        self.0.iter_mut().flatten()
+    }
+
+    /// The ids, ascending.
+    pub(super) fn ids(&self) -> impl Iterator<Item = InstrumentId> {
+        self.iter().map(|listing| listing.instrument.id)
+    }
+}

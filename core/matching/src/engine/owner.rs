@@ -1,0 +1,33 @@
+//! The owner of a resting order, and the key by which it is found.
+
+use tickpath_types::{SessionId, UserRefNum};
+
+/// The owner of a resting order, kept beside it in the books.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// Executed quantity of the order and of those that it replaced; with its quantity, its intended size.
+    pub executed: u64,
+    /// The session's number of it.
+    pub user_ref: UserRefNum,
+    /// The session.
+    pub session: SessionId,
+    /// OUCH Capacity, which an order that replaces it takes over.
+    pub capacity: u8,
+    /// OUCH CrossType, likewise.
+    pub cross_type: u8,
+}
+
+// Four orders' owners fill a cache line.
+const _: () = assert!(size_of::<Owner>() == 16);
+
+/// One key space for all sessions: a block of 2^32 numbers for each.
+#[inline]
+pub(super) fn order_key(session: SessionId, user_ref: UserRefNum) -> u64 {
+    u64::from(session.0) << 32 | u64::from(user_ref.0)
+}
+
+/// The session's number in an [`order_key`].
+#[inline]
+pub(super) fn user_ref_of(key: u64) -> UserRefNum {
+    UserRefNum(key as u32)
+}
