@@ -29,12 +29,12 @@ mod venue;
 pub use tickpath_admission::{LoginPolicy, PreLoginLimits};
 pub use tickpath_venue::day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};
 pub use tickpath_venue::{
-    AdminCommand, AdminOutcome, AdminRefusal, Definition, FrontRequest, FrontRequestKind, LimitsChange,
-    MarketImage, MessageStore, Password, RateLimit, RegisterError, Replica, ReplicaError, RequestLimits,
-    Response, SessionLog, UserLimits, UserPorts, UserRegistry, UserSettings,
+    AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, Definition, FrontRequest, FrontRequestKind,
+    LimitsChange, MarketImage, MessageStore, Password, RateLimit, RegisterError, Replica, ReplicaError,
+    RequestLimits, Response, SessionLog, UserLimits, UserPorts, UserRegistry, UserSettings,
 };
 
-pub use admin::{AddUserError, AdminAnswer, AdminClient, AdminSocket, DrainWatch};
+pub use admin::{AddUserError, AdminClient, AdminSocket, DrainWatch};
 pub use config::{
     AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, DropCopyConfig, ExchangeConfig,
     JournalConfig, LimitsConfig, LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig,

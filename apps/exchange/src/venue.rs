@@ -20,7 +20,8 @@ use tickpath_types::{
 };
 use tickpath_venue::day::{Day, DaySettings, commands_max};
 use tickpath_venue::{
-    CommandLog, Definition, Entitlements, Replica, Sequencer, SessionLog, UserRegistry, UserSettings, Users,
+    CommandLog, Definition, Entitlements, InternalCommands, Logins, OrderEntry, Replica, Sequencer,
+    SessionLog, UserRegistry, UserSettings, Users,
 };
 
 use crate::admin::{self, AdminClient, UserBasis};
@@ -38,7 +39,7 @@ use crate::market_recovery::{
 use crate::matcher::{FinalEngine, Matcher, MatcherCounters};
 use crate::order_server::{
     BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters, OrderServerLinks,
-    RESPONSES_PER_CYCLE,
+    RESPONSES_PER_CYCLE, Rings,
 };
 use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
 
@@ -352,7 +353,7 @@ impl Venue {
             }
             None => (None, None, None, None),
         };
-        let (front_port, door_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
+        let (front_port, front_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
         let basis = RecoveryBasis {
             settings: &settings.market_recovery,
             replica: &replica,
@@ -376,6 +377,21 @@ impl Venue {
             }
         };
 
+        let entry = OrderEntry {
+            users: Users::new(
+                &settings.users,
+                &entitlements,
+                streams.users.into_iter().map(|user| match is_planted(Fault::UserLogForgottenAtStart) {
+                    true => SessionLog::new(user.messages.capacity()),
+                    false => user.messages,
+                }),
+                &instruments,
+                view.users.room(),
+            ),
+            logins: Logins::new(session, settings.max_connections, settings.pre_login, guard),
+            sequencer,
+            commands: InternalCommands::new(day, instruments.clone(), view.users.clone()),
+        };
         let order_server = OrderServer::new(
             OrderServerConfig {
                 address: settings.order_entry,
@@ -388,25 +404,10 @@ impl Venue {
                 is_session_kept: journal.is_some(),
                 opening,
             },
-            Users::new(
-                &settings.users,
-                &entitlements,
-                streams.users.into_iter().map(|user| match is_planted(Fault::UserLogForgottenAtStart) {
-                    true => SessionLog::new(user.messages.capacity()),
-                    false => user.messages,
-                }),
-                &instruments,
-                view.users.room(),
-            ),
             OrderServerLinks {
-                day,
-                sequencer,
-                responses: responses_out,
-                front_port: door_requests,
-                guard,
+                entry,
                 checker,
-                trusted,
-                admin: admin_port,
+                rings: Rings { responses: responses_out, front: front_requests, trusted, admin: admin_port },
                 counters: Arc::clone(&view.order_server),
                 registry: view.users.clone(),
                 journal: Arc::clone(&view.journal),

@@ -93,6 +93,15 @@ pub enum AdminOutcome {
     Refused(AdminRefusal),
 }
 
+/// The answer to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdminAnswer {
+    /// Number of the command, as the submitter knows it.
+    pub id: u64,
+    /// Its outcome.
+    pub outcome: AdminOutcome,
+}
+
 /// Why a command was not carried out; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -7,7 +7,9 @@
 //! |---|---|
 //! | `user_settings`, `user_limits`, `password` | users as the configuration describes them |
 //! | `user_registry` | the users that there are, readable from every thread |
-//! | `users` | the users' sessions: logins, and the end of connections |
+//! | `users`, `logins` | the users' sessions, and who may log in |
+//! | `internal_commands` | commands of the venue itself: its day, and those of the administrator |
+//! | `order_entry` | order entry without its connections: the parts above and the sequencer, joined |
 //! | `entitlements` | what each user may do, by the configuration and by commands |
 //! | `request_filter`, `token_bucket` | checks of requests before the log |
 //! | `admin_command`, `front_request` | commands of the administrator, requests of a front beside the venue |
@@ -43,8 +45,11 @@ pub mod day;
 pub mod drop_copy;
 mod entitlements;
 mod front_request;
+mod internal_commands;
+mod logins;
 mod market_image;
 mod message_store;
+mod order_entry;
 mod overflow_queue;
 mod password;
 mod published_messages;
@@ -61,12 +66,15 @@ mod user_registry;
 mod user_settings;
 mod users;
 
-pub use admin_command::{AdminCommand, AdminOutcome, AdminRefusal};
+pub use admin_command::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal};
 pub use command_log::{CommandLog, LogState};
 pub use entitlements::{Configured, Entitlements, ReplayedUser};
 pub use front_request::{FrontRequest, FrontRequestKind};
+pub use internal_commands::InternalCommands;
+pub use logins::{CheckAnswer, CheckQueue, LoginStep, Logins, PasswordChecks};
 pub use market_image::{MarketImage, next_message};
 pub use message_store::{MAX_STORED_MESSAGE, MessageStore};
+pub use order_entry::{Admission, FrontAdmission, OrderEntry};
 pub use overflow_queue::{OverflowQueue, end_ring};
 pub use password::Password;
 pub use published_messages::{MessageCopies, PublishedMessage};

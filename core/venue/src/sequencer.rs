@@ -60,6 +60,8 @@ pub struct Sequencer {
     journal: Option<Box<dyn CommandLog>>,
     /// The last command that may be answered.
     durable: Sequence,
+    /// The state of the journal, as it was looked at last.
+    log_state: LogState,
     /// Times that the journal had no room.
     delayed: u64,
 }
@@ -82,6 +84,7 @@ impl Sequencer {
             commands,
             journal: None,
             durable: Sequence(u64::MAX),
+            log_state: LogState::Running,
             delayed: 0,
         }
     }
@@ -216,10 +219,26 @@ impl Sequencer {
         }
     }
 
-    /// The state of the journal.
+    /// The state of the journal, as [`poll_log_state`](Self::poll_log_state) told it last.
     #[must_use]
     pub fn log_state(&self) -> LogState {
-        self.journal.as_ref().map_or(LogState::Running, |journal| journal.state())
+        self.log_state
+    }
+
+    /// The state of the journal, where it has changed.
+    pub fn poll_log_state(&mut self) -> Option<LogState> {
+        let state = self.journal.as_ref()?.state();
+        let is_changed = state != self.log_state;
+        self.log_state = state;
+        is_changed.then_some(state)
+    }
+
+    /// True while requests that take no order away are not to have a record: the room that is left is kept for those that
+    /// do.
+    #[inline(always)]
+    #[must_use]
+    pub fn keeps_room_for_cancels(&self) -> bool {
+        self.log_state == LogState::Full && !self.has_room_for_refusals()
     }
 
     /// The reason of the journal's failure, if it has failed.
@@ -229,7 +248,7 @@ impl Sequencer {
     }
 
     /// False when what room the log has is kept for what takes orders away.
-    pub fn has_room_for_refusals(&self) -> bool {
+    fn has_room_for_refusals(&self) -> bool {
         self.journal.as_ref().is_none_or(|journal| journal.has_room_for_refusals())
     }
 

@@ -5,7 +5,7 @@ use tickpath_faults::{Fault, is_planted};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
 use tickpath_types::{
-    InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence, SessionId, UserName,
+    InstrumentId, InstrumentTable, Nanos, RejectReason, SelfTradePrevention, Sequence, SessionId, UserName,
 };
 
 use crate::day::commands_max;
@@ -102,10 +102,15 @@ impl User {
     }
 }
 
+/// A time that does not come.
+const NEVER: Nanos = Nanos(u64::MAX);
+
 /// All users, in the order of their sessions.
 pub struct Users {
     /// With room for all that there may be.
     users: Vec<User>,
+    /// When the open orders of the next user without a connection are to be cancelled.
+    next_cancel: Nanos,
 }
 
 impl Users {
@@ -125,7 +130,7 @@ impl Users {
         {
             users.push(User::new(user, session, entitlements, log, instruments));
         }
-        Users { users }
+        Users { users, next_cancel: NEVER }
     }
 
     /// Adds the user of the next session, for which there is room.
@@ -166,6 +171,67 @@ impl Users {
             }
             _ => Err(LoginRejectReason::SESSION_NOT_AVAILABLE),
         }
+    }
+
+    /// A connection of the user is logged in. It is back in time: no order is cancelled.
+    pub fn log_in(&mut self, place: usize, connection: usize) {
+        let user = &mut self.users[place];
+        user.connection = Some(connection);
+        if !is_planted(Fault::CancelWhileConnected) {
+            user.cancel_at = None;
+        }
+    }
+
+    /// The connection of the user is closed; it may come back.
+    pub fn log_out(&mut self, place: usize, now: Nanos) {
+        let user = &mut self.users[place];
+        user.connection = None;
+        if let Some(grace) = user.cancel_on_disconnect
+            && !is_planted(Fault::CancelOnDisconnectForgotten)
+        {
+            let at = now + grace;
+            user.cancel_at = Some(at);
+            self.next_cancel = self.next_cancel.min(at);
+        }
+    }
+
+    /// Users with messages before the start of the venue have lost their connection now.
+    pub(crate) fn begin_grace(&mut self, now: Nanos) {
+        for user in self.users.iter_mut().filter(|user| user.log.next_sequence() > 1) {
+            user.cancel_at = user.cancel_on_disconnect.map(|grace| now + grace);
+            self.next_cancel = self.next_cancel.min(user.cancel_at.unwrap_or(NEVER));
+        }
+    }
+
+    /// When the open orders of the next user without a connection are to be cancelled.
+    #[inline]
+    #[must_use]
+    pub fn next_cancel(&self) -> Nanos {
+        self.next_cancel
+    }
+
+    /// Gives `cancel` the users who have had no connection for as long as they allow; where it returns false the user stays
+    /// for the next time.
+    pub(crate) fn poll_absent(&mut self, now: Nanos, mut cancel: impl FnMut(SessionId) -> bool) {
+        self.next_cancel = NEVER;
+        for user in &mut self.users {
+            let Some(at) = user.cancel_at else { continue };
+            if at > now || !cancel(user.session) {
+                self.next_cancel = self.next_cancel.min(at);
+            } else {
+                user.cancel_at = None;
+            }
+        }
+    }
+
+    /// The new orders of all users are refused for this reason, or taken again.
+    pub(crate) fn refuse_new_orders(&mut self, reason: Option<RejectReason>) {
+        self.users.iter_mut().for_each(|user| user.filter.set_refusal(reason));
+    }
+
+    /// The new orders of all users are refused until the venue stops.
+    pub(crate) fn drain(&mut self) {
+        self.users.iter_mut().for_each(|user| user.filter.set_draining());
     }
 
     /// The place of the user of a session.

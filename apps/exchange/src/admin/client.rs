@@ -5,22 +5,13 @@ use std::sync::mpsc;
 use tickpath_lockfree::spsc;
 use tickpath_types::{InstrumentTable, SessionId};
 use tickpath_venue::{
-    AdminCommand, AdminOutcome, NewUser, RegisterError, SessionLog, UserRegistry, UserSettings,
+    AdminAnswer, AdminCommand, NewUser, RegisterError, SessionLog, UserRegistry, UserSettings,
 };
 
 use crate::login::CheckerThread;
 
 /// Commands that may wait for the order server, which looks every 20 ms.
 const CAPACITY: usize = 64;
-
-/// The answer to a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdminAnswer {
-    /// Number of the command, as [`AdminClient::submit`] gave it.
-    pub id: u64,
-    /// What became of it.
-    pub outcome: AdminOutcome,
-}
 
 /// A user was not added.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ mod protocol;
 mod reload;
 mod socket;
 
-pub use client::{AddUserError, AdminAnswer, AdminClient};
-pub(crate) use client::{AdminPort, NewUserRequest, UserBasis, Work, channel};
+pub use client::{AddUserError, AdminClient};
+pub(crate) use client::{AdminPort, AdminRequest, NewUserRequest, UserBasis, Work, channel};
 pub use drain::DrainWatch;
 pub use socket::AdminSocket;

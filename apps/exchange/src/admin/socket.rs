@@ -10,12 +10,12 @@ use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::Counter;
 use tickpath_net::{UnixCaller, UnixDoor, UnixDoorError};
 use tickpath_types::{InstrumentTable, Nanos};
-use tickpath_venue::AdminOutcome;
+use tickpath_venue::{AdminAnswer, AdminOutcome};
 
+use super::AdminClient;
 use super::parse::parse;
 use super::protocol::{self, Request};
 use super::reload::{Reloaded, reload_users};
-use super::{AdminAnswer, AdminClient};
 use crate::VenueView;
 
 /// Connections at a time, and of one process; for a further one the oldest is closed, those that have given no command

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tickpath_lockfree::spsc;
 use tickpath_lockfree::wake::Waker;
 use tickpath_nasdaq::soupbintcp::Password;
-use tickpath_venue::UserRegistry;
+use tickpath_venue::{CheckAnswer, CheckQueue, PasswordChecks, UserRegistry};
 
 use super::password::{has_hash, hash_password};
 
@@ -22,30 +22,8 @@ struct Check {
     place: u32,
     /// The user's place in the roster; `None` for one that there is not.
     user: Option<u32>,
-    queue: Queue,
+    queue: CheckQueue,
     password: [u8; 10],
-}
-
-/// Queue of a login. Trusted logins have their own, so that guesses do not delay them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queue {
-    /// The user's password was right from there before.
-    Trusted,
-    /// All others.
-    Other,
-}
-
-/// What became of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CheckAnswer {
-    /// As [submitted](LoginChecker::submit).
-    pub(crate) id: u64,
-    /// The connection, as submitted.
-    pub(crate) place: usize,
-    /// Its queue.
-    pub(crate) queue: Queue,
-    /// Whether the password was the user's.
-    pub(crate) is_right: bool,
 }
 
 /// Has passwords checked against their hashes on a thread of its own.
@@ -96,31 +74,6 @@ impl LoginChecker {
         }
     }
 
-    /// True when some user has a hash: then a name that nobody has takes as long to refuse.
-    pub(crate) fn is_used(&self) -> bool {
-        self.thread.is_some()
-    }
-
-    /// Has a password checked, against the hash of `user` or against none that anybody has; the number of the
-    /// check. `None` when as many wait in that queue as may.
-    pub(crate) fn submit(
-        &mut self,
-        place: usize,
-        user: Option<usize>,
-        queue: Queue,
-        password: &Password,
-    ) -> Option<u64> {
-        let waiting = &mut self.waiting[queue as usize];
-        let thread = self.thread.as_mut().filter(|_| *waiting < QUEUE_CAPACITY)?;
-        let (user, password) = (user.map(|user| user as u32), password.to_lowercase());
-        let check = Check { id: self.next_id, place: place as u32, user, queue, password };
-        thread.checks[queue as usize].try_push(check).ok()?;
-        thread.thread.unpark();
-        *waiting += 1;
-        self.next_id += 1;
-        Some(check.id)
-    }
-
     /// True while answers are to come.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
@@ -132,6 +85,30 @@ impl LoginChecker {
         let answer = self.thread.as_mut()?.answers.try_pop()?;
         self.waiting[answer.queue as usize] -= 1;
         Some(answer)
+    }
+}
+
+impl PasswordChecks for LoginChecker {
+    fn is_used(&self) -> bool {
+        self.thread.is_some()
+    }
+
+    fn submit(
+        &mut self,
+        place: usize,
+        user: Option<usize>,
+        queue: CheckQueue,
+        password: &Password,
+    ) -> Option<u64> {
+        let waiting = &mut self.waiting[queue as usize];
+        let thread = self.thread.as_mut().filter(|_| *waiting < QUEUE_CAPACITY)?;
+        let (user, password) = (user.map(|user| user as u32), password.to_lowercase());
+        let check = Check { id: self.next_id, place: place as u32, user, queue, password };
+        thread.checks[queue as usize].try_push(check).ok()?;
+        thread.thread.unpark();
+        *waiting += 1;
+        self.next_id += 1;
+        Some(check.id)
     }
 }
 
@@ -245,13 +222,13 @@ mod tests {
         let password = |text| Password::new(text).unwrap();
         let ids: Vec<u64> = [(Some(1), "SECRET"), (Some(1), "wrong"), (None, "secret"), (None, "*nobody*")]
             .into_iter()
-            .map(|(user, text)| checker.submit(9, user, Queue::Other, &password(text)).unwrap())
+            .map(|(user, text)| checker.submit(9, user, CheckQueue::Other, &password(text)).unwrap())
             .collect();
         let expected = [true, false, false, false];
         let expected: Vec<CheckAnswer> = ids
             .into_iter()
             .zip(expected)
-            .map(|(id, is_right)| CheckAnswer { id, place: 9, queue: Queue::Other, is_right })
+            .map(|(id, is_right)| CheckAnswer { id, place: 9, queue: CheckQueue::Other, is_right })
             .collect();
         assert_eq!(answers(&mut checker), expected);
     }
@@ -260,14 +237,14 @@ mod tests {
     fn as_many_wait_as_may_and_one_more_is_not_taken() {
         let mut checker = LoginChecker::start(&registry(&[Some(cheap_hash())])).unwrap();
         let password = Password::new("secret").unwrap();
-        for queue in [Queue::Other, Queue::Trusted] {
+        for queue in [CheckQueue::Other, CheckQueue::Trusted] {
             for _ in 0..QUEUE_CAPACITY {
                 assert!(checker.submit(0, Some(0), queue, &password).is_some());
             }
             assert_eq!(checker.submit(0, Some(0), queue, &password), None);
         }
         assert_eq!(answers(&mut checker).len(), 2 * QUEUE_CAPACITY);
-        assert!(checker.submit(0, Some(0), Queue::Other, &password).is_some());
+        assert!(checker.submit(0, Some(0), CheckQueue::Other, &password).is_some());
     }
 
     #[test]
@@ -275,9 +252,9 @@ mod tests {
         let ((mut trusted, trusted_checks), (mut other, other_checks)) = (spsc::channel(8), spsc::channel(8));
         let check = |id, queue| Check { id, place: 0, user: None, queue, password: [b' '; 10] };
         for id in 1..=3 {
-            other.try_push(check(id, Queue::Other)).ok().unwrap();
+            other.try_push(check(id, CheckQueue::Other)).ok().unwrap();
         }
-        trusted.try_push(check(4, Queue::Trusted)).ok().unwrap();
+        trusted.try_push(check(4, CheckQueue::Trusted)).ok().unwrap();
         let mut to_check = [trusted_checks, other_checks];
         let order: Vec<u64> =
             std::iter::from_fn(|| next_check(&mut to_check)).map(|check| check.id).collect();
@@ -288,7 +265,7 @@ mod tests {
     fn without_hashes_there_is_no_thread() {
         let mut checker = LoginChecker::start(&registry(&[None])).unwrap();
         assert!(!checker.is_used());
-        assert_eq!(checker.submit(0, Some(0), Queue::Other, &Password::new("x").unwrap()), None);
+        assert_eq!(checker.submit(0, Some(0), CheckQueue::Other, &Password::new("x").unwrap()), None);
         assert_eq!(checker.poll(), None);
     }
 
@@ -302,7 +279,7 @@ mod tests {
         checker.engage(thread);
         assert!(checker.is_used());
         for (user, text, is_right) in [(1, "secret", true), (1, "wrong", false), (0, "secret", false)] {
-            let queue = Queue::Trusted;
+            let queue = CheckQueue::Trusted;
             let id = checker.submit(3, Some(user), queue, &Password::new(text).unwrap()).unwrap();
             assert_eq!(answers(&mut checker), [CheckAnswer { id, place: 3, queue, is_right }]);
         }

@@ -4,7 +4,7 @@ mod checker;
 mod password;
 mod trusted;
 
-pub(crate) use checker::{CheckerThread, LoginChecker, Queue};
+pub(crate) use checker::{CheckerThread, LoginChecker};
 pub use password::{PasswordHashError, hash_password, hashed_password};
 pub(crate) use password::{has_password, unknown_password};
 pub(crate) use trusted::{TrustedLogin, TrustedLogins};

@@ -1,0 +1,214 @@
+//! The connections of order entry, and what is sent to them.
+
+use arrayvec::ArrayVec;
+use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet, ServerConfig};
+use tickpath_net::{Network, TcpConnection};
+use tickpath_timing::{CommandId, Hop, Tracer};
+use tickpath_types::Nanos;
+use tickpath_venue::{MAX_LOGGED_MESSAGE, Users};
+
+use super::counters::OrderServerCounters;
+use super::listener::SEND_BUFFER;
+use crate::soup_link::{Hangup, SoupLink};
+
+/// Replies of one write whose stamps are taken; more in one write are not stamped.
+const STAMPED_REPLIES: usize = 64;
+/// The time that a client may take to close its side after the end of its session.
+const LINGER: Nanos = Nanos::from_millis(100);
+/// Time without sending after a connection has taken no more: each try is a system call that the other clients wait for.
+const FULL_PAUSE: Nanos = Nanos::from_millis(1);
+/// The answer to a request that has no record.
+const UNLOGGED_REFUSAL: &[u8] = b"refused, and not logged: the journal is full, and cancels alone are taken";
+
+pub(super) struct Connection<N: Network> {
+    pub(super) link: SoupLink<N>,
+    pub(super) user: Option<usize>,
+    /// When the kernel received what was read last, as far as known.
+    pub(super) kernel_ns: u64,
+    pub(super) malformed: u32,
+    /// Replies that the next write carries.
+    replies: ArrayVec<CommandId, STAMPED_REPLIES>,
+    /// True while the log has messages that were not handed to TCP.
+    is_behind: bool,
+    /// While its kernel takes no more: when it is tried again.
+    full_until: Nanos,
+    /// After the end of its session: when to stop waiting for the client to close its side.
+    lingers_until: Option<Nanos>,
+}
+
+impl<N: Network> Connection<N> {
+    pub(super) fn new(tcp: TcpConnection<N>, soup: ServerConfig, now: Nanos) -> Connection<N> {
+        Connection {
+            link: SoupLink::new(tcp, soup, now),
+            user: None,
+            kernel_ns: 0,
+            malformed: 0,
+            replies: ArrayVec::new(),
+            is_behind: false,
+            full_until: Nanos::ZERO,
+            lingers_until: None,
+        }
+    }
+
+    /// There is something to be sent.
+    #[inline]
+    pub(super) fn note_message(&mut self) {
+        self.is_behind = true;
+    }
+
+    /// There is a reply to be sent. Beyond the bound a reply is not stamped; it is sent all the same.
+    #[inline]
+    pub(super) fn note_reply(&mut self, id: CommandId) {
+        let _ = self.replies.try_push(id);
+    }
+
+    /// True when it may be sent what there is.
+    #[inline]
+    pub(super) fn is_due(&self, now: Nanos) -> bool {
+        self.is_behind && now >= self.full_until
+    }
+
+    /// False once its session has ended.
+    pub(super) fn is_open(&self) -> bool {
+        self.lingers_until.is_none()
+    }
+
+    /// Refuses a request in a packet without a number: what is not in the log must not be among the messages that can be
+    /// sent again.
+    #[cold]
+    pub(super) fn refuse_without_record(&mut self) {
+        let mut bytes = [0; HEADER_LEN + UNLOGGED_REFUSAL.len()];
+        if let Ok(len) = Packet::Debug(UNLOGGED_REFUSAL).encode(&mut bytes) {
+            // A client that does not read gets no more of them.
+            let _ = self.link.tcp.queue(&bytes[..len]);
+            self.is_behind = true;
+        }
+    }
+}
+
+/// Places for clients that are logged in and for those that are not yet.
+pub(super) struct Connections<N: Network> {
+    places: Box<[Option<Connection<N>>]>,
+    /// True when a connection has more to be sent than fitted into its last write.
+    has_backlog: bool,
+    send_buffer: Box<[u8]>,
+}
+
+impl<N: Network> Connections<N> {
+    pub(super) fn new(places: usize) -> Connections<N> {
+        Connections {
+            places: (0..places).map(|_| None).collect(),
+            has_backlog: false,
+            send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// A place without a connection.
+    pub(super) fn free_place(&self) -> Option<usize> {
+        self.places.iter().position(Option::is_none)
+    }
+
+    pub(super) fn insert(&mut self, place: usize, connection: Connection<N>) {
+        self.places[place] = Some(connection);
+    }
+
+    pub(super) fn remove(&mut self, place: usize) -> Option<Connection<N>> {
+        self.places[place].take()
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, place: usize) -> Option<&Connection<N>> {
+        self.places[place].as_ref()
+    }
+
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut Connection<N>> {
+        self.places[place].as_mut()
+    }
+
+    /// There is something to be sent to the connection at a place.
+    #[inline]
+    pub(super) fn note_message(&mut self, place: usize) {
+        if let Some(connection) = self.get_mut(place) {
+            connection.note_message();
+        }
+    }
+
+    /// True when a connection had more to be sent than fitted into its last write, since the last call.
+    #[inline]
+    pub(super) fn take_backlog(&mut self) -> bool {
+        std::mem::take(&mut self.has_backlog)
+    }
+
+    /// Hands TCP what is due: control packets, then the log from where the connection has come to.
+    pub(super) fn transmit(
+        &mut self,
+        place: usize,
+        now: Nanos,
+        users: &Users,
+        counters: &OrderServerCounters,
+        tracer: &mut impl Tracer,
+    ) -> Result<(), Hangup> {
+        let Some(connection) = self.places[place].as_mut() else { return Ok(()) };
+        if !connection.link.flush()? {
+            connection.full_until = now + FULL_PAUSE;
+            counters.full_connections.add(1);
+            // A client that never reads is noticed here, where nothing more can be sent.
+            let next = connection.link.soup.next_sequence().0;
+            let is_overtaken = |user| next < users.get(user).log.oldest();
+            return if connection.user.is_some_and(is_overtaken) { Err(Hangup::Slow) } else { Ok(()) };
+        }
+        let mut len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
+        if let Some(user) = connection.user.filter(|_| connection.link.soup.is_active()) {
+            let log = &users.get(user).log;
+            while self.send_buffer.len() - len >= HEADER_LEN + MAX_LOGGED_MESSAGE {
+                let sequence = connection.link.soup.next_sequence().0;
+                if sequence == log.next_sequence() {
+                    connection.is_behind = false;
+                    break;
+                }
+                let Some(message) = log.message(sequence) else { return Err(Hangup::Slow) };
+                let room = &mut self.send_buffer[len..];
+                let encoded = connection.link.soup.encode_message(now, room, message);
+                let (written, _) = encoded.map_err(|_| Hangup::Over)?;
+                len += written;
+            }
+        }
+        if len > 0 {
+            let writing = tracer.now();
+            let sent = connection.link.send(&self.send_buffer[..len]);
+            let written = tracer.now();
+            for id in connection.replies.drain(..) {
+                tracer.stamp_at(Hop::T6tw, id, writing);
+                tracer.stamp_at(Hop::T6t, id, written);
+            }
+            // One write's worth: a client that has come back gets more with the next duty cycle.
+            self.has_backlog |= sent? && connection.is_behind;
+        }
+        if connection.link.soup.is_closed() { Err(Hangup::Over) } else { Ok(()) }
+    }
+
+    /// Ends the session of a connection whose log is sent, then its side of the connection; true when the client has closed
+    /// its own too, or took too long. A session that is kept continues with the next start: only its connection ends.
+    pub(super) fn end_session(&mut self, place: usize, now: Nanos, is_session_kept: bool) -> bool {
+        let Some(connection) = self.places[place].as_mut() else { return true };
+        match connection.lingers_until {
+            Some(deadline) => connection.link.linger() || now >= deadline,
+            None if connection.is_behind || connection.link.tcp.pending_len() > 0 => false,
+            None => {
+                connection.lingers_until = Some(now + LINGER);
+                let is_kept = is_session_kept && connection.link.soup.is_active();
+                if !is_kept {
+                    connection.link.soup.end_session();
+                }
+                let len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
+                // A client that is not logged in has no session that could end.
+                !is_kept && len == 0 || len > 0 && connection.link.send(&self.send_buffer[..len]).is_err()
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Clients that log in, and connections that end.
+
+use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest};
+use tickpath_net::Network;
+use tickpath_timing::Tracer;
+use tickpath_types::Nanos;
+use tickpath_venue::LoginStep;
+
+use super::{OrderServer, REQUESTS_PER_READ_MAX};
+use crate::soup_link::Hangup;
+
+impl<T: Tracer, N: Network> OrderServer<T, N> {
+    /// Begins to check a login, at once or later.
+    #[cold]
+    pub(super) fn begin_login(&mut self, place: usize, request: &LoginRequest, now: Nanos) {
+        let Some(connection) = self.connections.get(place) else { return };
+        let peer = *connection.link.tcp.peer_address().ip();
+        let (logins, users) = (&mut self.entry.logins, &mut self.entry.users);
+        let step = logins.handle_login(now, place, peer, request, users, &mut self.checker);
+        self.answer_login(place, step, now);
+    }
+
+    /// Continues with logins whose passwords were checked; returns how many.
+    #[cold]
+    pub(super) fn take_checked_logins(&mut self, now: Nanos) -> usize {
+        let mut count = 0;
+        // The messages that a client sent behind its login are taken at once.
+        while self.entry.sequencer.room() >= REQUESTS_PER_READ_MAX
+            && let Some(answer) = self.checker.poll()
+        {
+            count += 1;
+            match self.entry.logins.handle_checked(now, &answer, &mut self.entry.users) {
+                Some(step) => {
+                    self.answer_login(answer.place, step, now);
+                    self.resume_reading(answer.place, now);
+                }
+                None => self.counters.checks_dropped.add(1),
+            }
+        }
+        count
+    }
+
+    /// Checks a password that was put off, once it is time.
+    pub(super) fn check_if_due(&mut self, place: usize, now: Nanos) {
+        if self.entry.sequencer.room() < REQUESTS_PER_READ_MAX {
+            return;
+        }
+        let (logins, users) = (&mut self.entry.logins, &mut self.entry.users);
+        if let Some(step) = logins.handle_timeout(now, place, users, &mut self.checker) {
+            self.answer_login(place, step, now);
+            self.resume_reading(place, now);
+        }
+    }
+
+    /// Takes what a client sent behind its login, and sends what there is for it.
+    fn resume_reading(&mut self, place: usize, now: Nanos) {
+        let read_at = self.tracer.now();
+        let taken = self.take_messages(place, read_at, now);
+        if let Err(hangup) = taken.and_then(|()| self.transmit(place, now)) {
+            self.hang_up(place, hangup, now);
+        }
+    }
+
+    /// Counts what became of a login, and answers it where there is an answer.
+    fn answer_login(&mut self, place: usize, step: LoginStep, now: Nanos) {
+        if let Some((user, peer)) = self.entry.logins.poll_trusted()
+            && let Some(trusted) = &mut self.rings.trusted
+        {
+            // One that finds no room is trusted until the venue stops.
+            let _ = trusted.try_push((user as u32, peer));
+        }
+        let Some(connection) = self.connections.get_mut(place) else { return };
+        match step {
+            LoginStep::Checking => {}
+            LoginStep::PutOff => self.counters.logins_delayed.add(1),
+            LoginStep::Wrong { user } => {
+                self.counters.wrong_passwords.add(1);
+                if let Some(user) = user {
+                    self.registry[user].wrong_passwords.add(1);
+                }
+                self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
+            }
+            LoginStep::Rejected(reason) => self.refuse_login(place, reason),
+            LoginStep::Full => {
+                self.counters.connections_refused.add(1);
+                self.close(place, now);
+            }
+            LoginStep::Accepted { user, next } => {
+                self.counters.logins.add(1);
+                self.registry[user].logins.add(1);
+                self.registry[user].is_connected.set(1);
+                connection.link.soup.accept(self.config.session, next);
+                connection.user = Some(user);
+                connection.note_message();
+            }
+        }
+    }
+
+    fn refuse_login(&mut self, place: usize, reason: LoginRejectReason) {
+        let Some(connection) = self.connections.get_mut(place) else { return };
+        self.counters.logins_refused.add(1);
+        connection.link.soup.reject(reason);
+        connection.note_message();
+    }
+
+    /// Sends a connection what is due, and closes it where that fails.
+    pub(super) fn transmit_or_close(&mut self, place: usize, now: Nanos) {
+        if let Err(hangup) = self.transmit(place, now) {
+            self.hang_up(place, hangup, now);
+        }
+    }
+
+    pub(super) fn transmit(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {
+        let OrderServer { connections, entry, counters, tracer, .. } = self;
+        connections.transmit(place, now, &entry.users, counters, tracer)
+    }
+
+    /// Closes a connection and counts why.
+    #[cold]
+    pub(super) fn hang_up(&mut self, place: usize, hangup: Hangup, now: Nanos) {
+        match hangup {
+            Hangup::Malformed => self.counters.malformed.add(1),
+            Hangup::Slow => self.counters.slow_clients.add(1),
+            Hangup::Over | Hangup::Silent => {}
+        }
+        self.close(place, now);
+    }
+
+    /// Closes a connection; its user may come back.
+    pub(super) fn close(&mut self, place: usize, now: Nanos) {
+        let Some(connection) = self.connections.remove(place) else { return };
+        self.entry.logins.handle_close(place);
+        if let Some(user) = connection.user {
+            self.registry[user].is_connected.set(0);
+            self.entry.users.log_out(user, now);
+        }
+        self.listener.take_back(connection.link.tcp);
+        self.counters.disconnects.add(1);
+    }
+
+    /// Brings every session nearer to its end; true when all are over.
+    pub(super) fn end_sessions(&mut self, now: Nanos) -> bool {
+        let open = (0..self.connections.len()).filter(|place| !self.end_session(*place, now));
+        open.count() == 0
+    }
+
+    /// The rest of the log, then the end of the session, then the client's side of the connection, which it closes
+    /// when it has read all that. True when the connection is over.
+    fn end_session(&mut self, place: usize, now: Nanos) -> bool {
+        if self.connections.get(place).is_some_and(|connection| connection.is_open()) {
+            self.transmit_or_close(place, now);
+        }
+        let is_over = self.connections.end_session(place, now, self.config.is_session_kept);
+        if is_over {
+            self.close(place, now);
+        }
+        is_over
+    }
+}

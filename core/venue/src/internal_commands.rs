@@ -1,0 +1,429 @@
+//! The internal commands of the venue: its day, by schedule and by the administrator.
+
+use tickpath_faults::{Fault, is_planted};
+use tickpath_matching::CommandKind;
+use tickpath_timing::Tracer;
+use tickpath_types::{
+    Instrument, InstrumentId, InstrumentTable, Nanos, Price, RejectReason, Sequence, SessionId, TradingState,
+};
+
+use crate::admin_command::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal};
+use crate::command_log::LogState;
+use crate::day::{BandWidth, Day, Phase, Which};
+use crate::sequencer::{Arrival, Sequencer};
+use crate::user_limits::LimitsChange;
+use crate::user_registry::UserRegistry;
+use crate::users::{NewUser, Users};
+
+/// The progress of the internal commands.
+#[derive(Debug, Default)]
+struct Applied {
+    /// The last one that the matcher applied and that is durable.
+    last: Sequence,
+    /// The last one that had no effect.
+    last_ignored: Sequence,
+}
+
+/// Internal commands that were given to the sequencer together.
+#[derive(Clone, Copy, Debug)]
+struct CommandGroup {
+    /// The last command before them.
+    before: Sequence,
+    /// The last of them, or a later internal one, once all of them are numbered.
+    last: Option<Sequence>,
+}
+
+/// An answer that waits until its commands are durable in the log and applied.
+struct HeldAnswer {
+    answer: AdminAnswer,
+    commands: CommandGroup,
+    /// The outcome where they had no effect.
+    without_effect: Option<AdminRefusal>,
+}
+
+impl CommandGroup {
+    /// Those that were just added.
+    fn just_added(sequencer: &Sequencer) -> CommandGroup {
+        CommandGroup { before: Sequence(sequencer.command_count()), last: None }
+    }
+
+    /// Once all of them are applied and durable: true when one had no effect.
+    fn outcome(&mut self, sequencer: &Sequencer, applied: &Applied) -> Option<bool> {
+        if self.last.is_none() && sequencer.is_drained() {
+            // Not the last command of all: the matcher does not report a client's command as applied.
+            self.last = Some(match is_planted(Fault::DayWaitsForClients) {
+                true => Sequence(sequencer.command_count()),
+                false => sequencer.last_internal(),
+            });
+        }
+        let last = self.last?;
+        (applied.last >= last).then_some(applied.last_ignored > self.before)
+    }
+}
+
+/// Commands of the administrator and of the trading day on their way into the log.
+///
+/// Steps of the day and the administrator's commands are carried out one after the other: the next one waits until the
+/// commands of the one before are applied, because what it does depends on the states that they lead to.
+pub struct InternalCommands {
+    day: Day,
+    instruments: InstrumentTable,
+    registry: UserRegistry,
+    /// The venue's first commands, until they are applied.
+    opening: Option<CommandGroup>,
+    /// The commands of the day's latest step, until they are applied.
+    day_step: Option<CommandGroup>,
+    /// The answer to the administrator whose command is not applied yet.
+    held: Option<HeldAnswer>,
+    /// An answer that waits for nothing.
+    answer: Option<AdminAnswer>,
+    applied: Applied,
+    /// True once new orders are refused until the venue stops.
+    is_draining: bool,
+}
+
+impl InternalCommands {
+    /// The internal commands of a venue of these instruments and users.
+    #[must_use]
+    pub fn new(day: Day, instruments: InstrumentTable, registry: UserRegistry) -> InternalCommands {
+        InternalCommands {
+            day,
+            instruments,
+            registry,
+            opening: None,
+            day_step: None,
+            held: None,
+            answer: None,
+            applied: Applied::default(),
+            is_draining: false,
+        }
+    }
+
+    /// Sequences the venue's first commands, in as many batches as that takes.
+    pub fn open(
+        &mut self,
+        opening: Vec<(SessionId, CommandKind)>,
+        now: Nanos,
+        sequencer: &mut Sequencer,
+        tracer: &mut impl Tracer,
+    ) {
+        for (session, kind) in opening {
+            if sequencer.room() == 0 {
+                sequencer.sequence(now, tracer);
+            }
+            sequencer.add(Arrival::internal(session, kind));
+        }
+        self.opening = Some(CommandGroup::just_added(sequencer));
+    }
+
+    /// Begins what is due by schedule and by the clock.
+    pub fn handle_time(&mut self, now: Nanos, sequencer: &mut Sequencer) {
+        if !self.is_settled(sequencer) || sequencer.room() < self.day.commands_max() {
+            return;
+        }
+        let count = sequencer.command_batch();
+        let have_expired = sequencer.have_expired(now);
+        let mut emit = |kind| sequencer.add(Arrival::internal(SessionId::default(), kind));
+        if !self.day.step(now, &mut emit) {
+            // The sequencer puts it before any other command; where there is none it is added here.
+            if have_expired {
+                emit(CommandKind::ExpireOrders);
+            }
+            self.day.tick(now, &mut emit);
+        }
+        if sequencer.command_batch() > count {
+            self.day_step = Some(CommandGroup::just_added(sequencer));
+        }
+    }
+
+    /// Takes note of an internal command that the matcher applied and that is durable.
+    #[cold]
+    pub fn handle_applied(&mut self, command: Sequence, is_ignored: bool) {
+        self.applied.last = command;
+        if is_ignored {
+            self.applied.last_ignored = command;
+        }
+    }
+
+    /// True when the next command of the administrator may be handled: what was commanded before is applied, and the batch
+    /// has room. A new user is sent only what comes after it, so `adds_user` waits for the first commands too.
+    pub fn may_handle(&mut self, adds_user: bool, sequencer: &Sequencer) -> bool {
+        if !self.is_settled(sequencer) || sequencer.room() < self.day.commands_max() {
+            return false;
+        }
+        if adds_user
+            && let Some(opening) = &mut self.opening
+            && opening.outcome(sequencer, &self.applied).is_some()
+        {
+            self.opening = None;
+        }
+        !adds_user || self.opening.is_none()
+    }
+
+    /// Carries out a command of the administrator; [`poll_answer`](Self::poll_answer) answers it under its number `id`.
+    /// [`AdminCommand::Disconnect`] and [`AdminCommand::Unlock`] are the caller's to carry out, and to
+    /// [`answer`](Self::answer).
+    #[cold]
+    pub fn handle_command(
+        &mut self,
+        id: u64,
+        command: AdminCommand,
+        users: &mut Users,
+        sequencer: &mut Sequencer,
+    ) -> AdminOutcome {
+        let outcome = self.execute(command, users, sequencer).unwrap_or_else(AdminOutcome::Refused);
+        self.answer_when_applied(AdminAnswer { id, outcome }, command.without_effect(), sequencer);
+        outcome
+    }
+
+    /// Adds a user. It is in the registry already, so a reader of the log finds it there.
+    #[cold]
+    pub fn handle_new_user(
+        &mut self,
+        id: u64,
+        new_user: NewUser,
+        users: &mut Users,
+        sequencer: &mut Sequencer,
+    ) -> AdminOutcome {
+        let NewUser { mut user, commands } = new_user;
+        if self.is_draining {
+            user.filter.set_draining();
+        }
+        let is_full = sequencer.log_state() == LogState::Full;
+        user.filter.set_refusal(is_full.then_some(RejectReason::JournalFull));
+        let (session, count) = (user.session, commands.len() as u32);
+        users.add(user);
+        for kind in commands {
+            sequencer.add(Arrival::internal(session, kind));
+        }
+        let outcome = AdminOutcome::Done { commands: count };
+        self.answer_when_applied(AdminAnswer { id, outcome }, None, sequencer);
+        outcome
+    }
+
+    /// Answers a command at once.
+    pub fn answer(&mut self, answer: AdminAnswer) {
+        self.answer = Some(answer);
+    }
+
+    /// True while an answer waits for its commands.
+    #[inline]
+    #[must_use]
+    pub fn is_answer_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// The answer to the latest command, once there is one.
+    #[cold]
+    pub fn poll_answer(&mut self, sequencer: &Sequencer) -> Option<AdminAnswer> {
+        if let Some(answer) = self.answer.take() {
+            return Some(answer);
+        }
+        let held = self.held.as_mut()?;
+        let is_ignored = held.commands.outcome(sequencer, &self.applied)?;
+        let mut answer = held.answer;
+        if let Some(refusal) = held.without_effect.filter(|_| is_ignored) {
+            answer.outcome = AdminOutcome::Refused(refusal);
+        }
+        self.held = None;
+        Some(answer)
+    }
+
+    /// Sequences the last commands of a session that ends with the venue.
+    pub fn end_session(&mut self, sequencer: &mut Sequencer) {
+        self.day.end_session(&mut |kind| sequencer.add(Arrival::internal(SessionId::default(), kind)));
+    }
+
+    /// True when everything that was commanded is applied.
+    fn is_settled(&mut self, sequencer: &Sequencer) -> bool {
+        if let Some(commands) = &mut self.day_step
+            && commands.outcome(sequencer, &self.applied).is_some()
+        {
+            self.day_step = None;
+        }
+        self.day_step.is_none() && self.held.is_none()
+    }
+
+    fn answer_when_applied(
+        &mut self,
+        answer: AdminAnswer,
+        without_effect: Option<AdminRefusal>,
+        sequencer: &Sequencer,
+    ) {
+        if let AdminOutcome::Done { commands: 1.. } = answer.outcome {
+            let commands = CommandGroup::just_added(sequencer);
+            self.held = Some(HeldAnswer { answer, commands, without_effect });
+        } else {
+            self.answer = Some(answer);
+        }
+    }
+
+    fn execute(
+        &mut self,
+        command: AdminCommand,
+        users: &mut Users,
+        sequencer: &mut Sequencer,
+    ) -> Result<AdminOutcome, AdminRefusal> {
+        if command.instrument().is_some_and(|id| self.instruments.get(id).is_none()) {
+            return Err(AdminRefusal::NoInstrument);
+        }
+        let for_venue = |sequencer: &mut Sequencer, kind| sequence(sequencer, SessionId::default(), kind);
+        Ok(match command {
+            AdminCommand::Phase { phase, instrument } => {
+                return self.begin_phase(phase, instrument, sequencer);
+            }
+            AdminCommand::SetPriceBand { instrument, width, reference } => {
+                self.set_price_bands(instrument, width, reference, sequencer)
+            }
+            AdminCommand::BreakTrade { match_id, reason } => {
+                for_venue(sequencer, CommandKind::BreakTrade { match_id, reason })
+            }
+            AdminCommand::AddInstrument(instrument) => return self.add_instrument(instrument, sequencer),
+            AdminCommand::SuspendInstrument { instrument } => {
+                for_venue(sequencer, CommandKind::SuspendInstrument { instrument })
+            }
+            AdminCommand::SetTradingState { .. } if !self.day.has_started() => {
+                return Err(AdminRefusal::DayNotStarted);
+            }
+            AdminCommand::SetTradingState { instrument, state } => {
+                for_venue(sequencer, CommandKind::SetTradingState { instrument, state })
+            }
+            AdminCommand::Kill(None) => for_venue(sequencer, CommandKind::KillVenue { is_killed: true }),
+            AdminCommand::Unkill(None) => for_venue(sequencer, CommandKind::KillVenue { is_killed: false }),
+            AdminCommand::Drain => {
+                self.is_draining = true;
+                users.drain();
+                AdminOutcome::Done { commands: 0 }
+            }
+            AdminCommand::SetLimits { session, .. }
+            | AdminCommand::AllowInstrument { session, .. }
+            | AdminCommand::Kill(Some(session))
+            | AdminCommand::Unkill(Some(session))
+            | AdminCommand::Unlock(session)
+            | AdminCommand::Disconnect(session) => match users.place_of(session) {
+                Some(place) => self.execute_for_user(command, place, users, sequencer),
+                None => AdminOutcome::UnknownUser,
+            },
+        })
+    }
+
+    /// Carries out a command about the user of a place.
+    fn execute_for_user(
+        &mut self,
+        command: AdminCommand,
+        place: usize,
+        users: &mut Users,
+        sequencer: &mut Sequencer,
+    ) -> AdminOutcome {
+        let user = users.get_mut(place);
+        let session = user.session;
+        let mut kill = |is_killed: bool| {
+            self.registry[place].is_killed.set(is_killed.into());
+            sequence(sequencer, session, CommandKind::KillSession { is_killed })
+        };
+        match command {
+            AdminCommand::Kill(_) => kill(true),
+            AdminCommand::Unkill(_) => kill(false),
+            AdminCommand::SetLimits { change, .. } => self.set_limits(place, change, users, sequencer),
+            AdminCommand::AllowInstrument { instrument, is_allowed, .. }
+                if user.filter.allow(instrument, is_allowed) =>
+            {
+                sequence(sequencer, session, CommandKind::AllowInstrument { instrument, is_allowed })
+            }
+            _ => AdminOutcome::Done { commands: 0 },
+        }
+    }
+
+    fn set_limits(
+        &mut self,
+        place: usize,
+        change: LimitsChange,
+        users: &mut Users,
+        sequencer: &mut Sequencer,
+    ) -> AdminOutcome {
+        let user = users.get_mut(place);
+        let before = user.limits;
+        let limits = change.applied_to(before);
+        user.limits = limits;
+        self.registry[place].limits.set(&limits);
+        let mut commands = 0;
+        if limits.rate != before.rate {
+            user.filter.set_rate(limits.rate);
+            sequence(sequencer, user.session, limits.rate_command());
+            commands += 1;
+        }
+        if limits.as_command() != before.as_command() {
+            sequence(sequencer, user.session, limits.as_command());
+            commands += 1;
+        }
+        AdminOutcome::Done { commands }
+    }
+
+    fn begin_phase(
+        &mut self,
+        phase: Phase,
+        instrument: Option<InstrumentId>,
+        sequencer: &mut Sequencer,
+    ) -> Result<AdminOutcome, AdminRefusal> {
+        match self.day.has_started() {
+            true if phase == Phase::Start => return Err(AdminRefusal::DayStarted),
+            false if !phase.starts_day() => return Err(AdminRefusal::DayNotStarted),
+            _ => {}
+        }
+        if let Some(id) = instrument {
+            let state = self.day.state(id);
+            match phase {
+                Phase::Open if state == TradingState::Trading => return Err(AdminRefusal::Trading),
+                Phase::Close if state == TradingState::Halted => return Err(AdminRefusal::Halted),
+                _ => {}
+            }
+        }
+        let mut commands = 0;
+        self.day.begin(phase, instrument.map_or(Which::All, Which::One), &mut |kind| {
+            sequencer.add(Arrival::internal(SessionId::default(), kind));
+            commands += 1;
+        });
+        Ok(AdminOutcome::Done { commands })
+    }
+
+    fn set_price_bands(
+        &self,
+        instrument: Option<InstrumentId>,
+        width: BandWidth,
+        reference: Option<Price>,
+        sequencer: &mut Sequencer,
+    ) -> AdminOutcome {
+        let is_meant = |other: &&Instrument| instrument.is_none_or(|id| other.id == id);
+        let mut commands = 0;
+        for instrument in self.instruments.iter().filter(is_meant) {
+            sequence(sequencer, SessionId::default(), Day::band(instrument, width, reference));
+            commands += 1;
+        }
+        AdminOutcome::Done { commands }
+    }
+
+    /// The instrument is in the table before its commands are in the log, so a reader of the log finds it.
+    fn add_instrument(
+        &mut self,
+        definition: Instrument,
+        sequencer: &mut Sequencer,
+    ) -> Result<AdminOutcome, AdminRefusal> {
+        if !self.day.has_started() {
+            return Err(AdminRefusal::DayNotStarted);
+        }
+        let instrument = Instrument { id: self.instruments.next_id(), ..definition };
+        self.instruments.add(instrument)?;
+        sequence(sequencer, SessionId::default(), CommandKind::AddInstrument(instrument));
+        let mut commands = 1;
+        self.day.open_added(instrument.id, &mut |kind| {
+            sequencer.add(Arrival::internal(SessionId::default(), kind));
+            commands += 1;
+        });
+        Ok(AdminOutcome::Done { commands })
+    }
+}
+
+fn sequence(sequencer: &mut Sequencer, session: SessionId, kind: CommandKind) -> AdminOutcome {
+    sequencer.add(Arrival::internal(session, kind));
+    AdminOutcome::Done { commands: 1 }
+}

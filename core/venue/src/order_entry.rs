@@ -1,0 +1,385 @@
+//! The venue's side of order entry, without its connections.
+
+use tickpath_faults::{Fault, is_planted};
+use tickpath_matching::CommandKind;
+use tickpath_nasdaq::ouch50::RequestError;
+use tickpath_timing::Tracer;
+use tickpath_types::{
+    CancelReason, Nanos, OrderRequest, RejectReason, SessionId, SystemEventCode, UserRefNum,
+};
+
+use crate::admin_command::{AdminCommand, AdminOutcome};
+use crate::command_log::LogState;
+use crate::front_request::{FrontRequest, FrontRequestKind};
+use crate::internal_commands::InternalCommands;
+use crate::logins::Logins;
+use crate::sequencer::{Arrival, Sequencer};
+use crate::session_messages::append_stage;
+use crate::users::{NewUser, User, Users};
+
+/// The decision about a message of a client.
+pub enum Admission {
+    /// It is sequenced: a request, or the refusal of one.
+    Sequence {
+        /// The command.
+        kind: CommandKind,
+        /// The number that the client gave it.
+        user_ref: UserRefNum,
+        /// True for a new order, and for a refused request.
+        is_new_order: bool,
+    },
+    /// It asks for the next number that the user may use.
+    Query,
+    /// It is no request.
+    Drop,
+}
+
+impl Admission {
+    /// The decision about a decoded message of a user.
+    #[inline(always)]
+    pub fn of(user: &mut User, decoded: Result<OrderRequest, RequestError>, now: Nanos) -> Admission {
+        match user.filter.check(decoded, now) {
+            Ok(request) => Admission::Sequence {
+                user_ref: request.user_ref(),
+                is_new_order: request.is_new_order(),
+                kind: CommandKind::Order(request),
+            },
+            Err(RequestError::Refused { user_ref, reason, client_order_id }) => Admission::Sequence {
+                kind: CommandKind::Refuse { user_ref, reason, client_order_id },
+                user_ref,
+                is_new_order: true,
+            },
+            Err(RequestError::AccountQuery) => Admission::Query,
+            Err(_) => Admission::Drop,
+        }
+    }
+
+    /// True for what takes no order away: it has no record while the log's room is kept for cancels.
+    #[inline(always)]
+    #[must_use]
+    pub fn yields_to_cancels(&self) -> bool {
+        matches!(self, Admission::Query | Admission::Sequence { kind: CommandKind::Refuse { .. }, .. })
+    }
+}
+
+/// The decision about a request of a front.
+pub enum FrontAdmission {
+    /// A user's request, or its refusal, to be sequenced.
+    Request {
+        /// The request.
+        arrival: Arrival,
+        /// True for a refusal.
+        is_refused: bool,
+    },
+    /// An internal command, to be sequenced.
+    Internal(Arrival),
+    /// A refused request that gets no record, for the log's room is kept for cancels.
+    Unlogged,
+    /// It has no effect: there is no such user, or no order may be entered for it.
+    Drop,
+}
+
+/// Users, their logins, the sequencer and the internal commands, joined: everything of order entry but its connections.
+///
+/// Its parts are public, and each is a machine of one concern. Here is what concerns more than one of them.
+pub struct OrderEntry<P> {
+    /// The users' sessions.
+    pub users: Users,
+    /// The logins.
+    pub logins: Logins<P>,
+    /// The order of all commands.
+    pub sequencer: Sequencer,
+    /// The venue's day and the administrator's commands.
+    pub commands: InternalCommands,
+}
+
+impl<P> OrderEntry<P> {
+    /// Sequences the venue's first commands. Users whose open orders outlive their connection for a while only have that
+    /// time from now on.
+    pub fn open(&mut self, opening: Vec<(SessionId, CommandKind)>, now: Nanos, tracer: &mut impl Tracer) {
+        self.commands.open(opening, now, &mut self.sequencer, tracer);
+        if !is_planted(Fault::GraceForgottenAtStart) {
+            self.users.begin_grace(now);
+        }
+    }
+
+    /// Begins the internal commands that are due.
+    pub fn handle_time(&mut self, now: Nanos) {
+        self.commands.handle_time(now, &mut self.sequencer);
+    }
+
+    /// The new state of the log, where it has changed. While it is full new orders are refused.
+    pub fn poll_log_state(&mut self) -> Option<LogState> {
+        let state = self.sequencer.poll_log_state()?;
+        let refusal = (state == LogState::Full).then_some(RejectReason::JournalFull);
+        self.users.refuse_new_orders(refusal);
+        Some(state)
+    }
+
+    /// Carries out a command of the administrator, as [`InternalCommands::handle_command`].
+    pub fn handle_command(&mut self, id: u64, command: AdminCommand) -> AdminOutcome {
+        self.commands.handle_command(id, command, &mut self.users, &mut self.sequencer)
+    }
+
+    /// Adds a user, as [`InternalCommands::handle_new_user`].
+    pub fn handle_new_user(&mut self, id: u64, user: NewUser) -> AdminOutcome {
+        self.commands.handle_new_user(id, user, &mut self.users, &mut self.sequencer)
+    }
+
+    /// Decides about a request of a front.
+    #[must_use]
+    pub fn admit_front(&mut self, request: FrontRequest, now: Nanos) -> FrontAdmission {
+        let FrontRequest { session, received_ns: kernel_ns, kind } = request;
+        let arrival = |kind| Arrival { kernel_ns, session, token: None, kind };
+        let keeps_room = self.sequencer.keeps_room_for_cancels();
+        let order = match kind {
+            FrontRequestKind::Order(order) => order,
+            FrontRequestKind::Force(_) => {
+                let is_shut = self.users.of_session(session).is_none_or(|user| user.filter.is_shut());
+                return match is_shut || keeps_room {
+                    true => FrontAdmission::Drop,
+                    false => {
+                        FrontAdmission::Request { arrival: arrival(request.command()), is_refused: false }
+                    }
+                };
+            }
+            FrontRequestKind::PreventSelfTrades(_) | FrontRequestKind::Suspend(_) => {
+                return FrontAdmission::Internal(Arrival::internal(session, request.command()));
+            }
+        };
+        let Some(user) = self.users.of_session(session) else { return FrontAdmission::Drop };
+        match user.filter.check(Ok(order), now) {
+            Ok(order) => {
+                FrontAdmission::Request { arrival: arrival(CommandKind::Order(order)), is_refused: false }
+            }
+            Err(RequestError::Refused { .. }) if keeps_room => FrontAdmission::Unlogged,
+            Err(RequestError::Refused { user_ref, reason, client_order_id }) => FrontAdmission::Request {
+                arrival: arrival(CommandKind::Refuse { user_ref, reason, client_order_id }),
+                is_refused: true,
+            },
+            Err(_) => FrontAdmission::Drop,
+        }
+    }
+
+    /// Sequences the cancels of users who have had no connection for as long as they allow; returns how many.
+    #[cold]
+    pub fn cancel_for_absent_users(&mut self, now: Nanos) -> usize {
+        let OrderEntry { users, sequencer, .. } = self;
+        let mut count = 0;
+        users.poll_absent(now, |session| {
+            let has_room = sequencer.room() > 0;
+            if has_room {
+                sequencer.add(cancel_all(session));
+                count += 1;
+            }
+            has_room
+        });
+        count
+    }
+
+    /// Sequences the cancels of all users who want them when they have no connection; returns how many. The batch must be
+    /// empty: there are fewer users than it has room for.
+    pub fn cancel_at_shutdown(&mut self) -> usize {
+        let OrderEntry { users, sequencer, .. } = self;
+        let leaving = users.iter().filter(|user| user.cancel_on_disconnect.is_some());
+        leaving.map(|user| sequencer.add(cancel_all(user.session))).count()
+    }
+
+    /// Appends to the logs of all users that the day starts or ends; `on_connection` is given the connections.
+    #[cold]
+    pub fn append_stage(&mut self, ts: Nanos, stage: SystemEventCode, mut on_connection: impl FnMut(usize)) {
+        for user in self.users.iter_mut().filter(|_| !is_planted(Fault::StageUntold)) {
+            append_stage(&mut user.log, ts, stage);
+            user.connection.into_iter().for_each(&mut on_connection);
+        }
+    }
+}
+
+fn cancel_all(session: SessionId) -> Arrival {
+    Arrival::internal(session, CommandKind::CancelAll { reason: CancelReason::System })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tickpath_admission::{LoginGuard, LoginPolicy, PreLoginLimits};
+    use tickpath_lockfree::{Counter, spsc};
+    use tickpath_matching::Command;
+    use tickpath_nasdaq::soupbintcp::Session;
+    use tickpath_timing::NoTrace;
+    use tickpath_types::{
+        BrokenReason, EnterOrder, Instrument, InstrumentId, InstrumentTable, MatchId, Price, Qty, Sequence,
+        Side, Symbol, TradingState, UserName,
+    };
+
+    use super::*;
+    use crate::admin_command::{AdminAnswer, AdminRefusal};
+    use crate::day::{Day, DaySettings, Phase, ReplayedDay};
+    use crate::entitlements::{Entitlements, ReplayedUser};
+    use crate::password::Password;
+    use crate::session_log::SessionLog;
+    use crate::user_registry::UserRegistry;
+    use crate::user_settings::UserSettings;
+
+    const GRACE: Nanos = Nanos::from_secs(2);
+    const NOW: Nanos = Nanos::from_secs(1_000);
+    const ALPHA: InstrumentId = InstrumentId(1);
+    const ANNA: SessionId = SessionId(1);
+
+    struct Rig {
+        entry: OrderEntry<u32>,
+        commands: spsc::Consumer<Command>,
+    }
+
+    fn table() -> InstrumentTable {
+        let instrument = Instrument {
+            id: ALPHA,
+            symbol: Symbol::new("ALPHA").unwrap(),
+            tick_size: Price(100),
+            lot_size: Qty(1),
+            max_qty: Qty(1_000),
+            reference_price: Price(1_000_000),
+            collar_low: Price(900_000),
+            collar_high: Price(1_100_000),
+        };
+        InstrumentTable::with_room(&[instrument], InstrumentId(2))
+    }
+
+    impl Rig {
+        /// ANNA's orders are cancelled a while after her connection has ended.
+        fn new() -> Rig {
+            let anna = UserSettings {
+                cancel_on_disconnect: Some(GRACE),
+                ..UserSettings::new("ANNA", Password::plain("secret"))
+            };
+            let (settings, table) = ([anna], table());
+            let entitlements = settings.each_ref().map(|it| Entitlements::new(it, &ReplayedUser::default()));
+            let users = Users::new(&settings, &entitlements, [SessionLog::new(4)], &table, 2);
+            let states: Arc<[Counter]> = (0..=2).map(|_| Counter::default()).collect();
+            let day = Day::new(DaySettings::default(), table.clone(), states, &ReplayedDay::default());
+            let (producer, commands) = spsc::channel(64);
+            let guard = LoginGuard::new(LoginPolicy::default(), 2);
+            let session = Session::new("TODAY").unwrap();
+            let entry = OrderEntry {
+                users,
+                logins: Logins::new(session, 1, PreLoginLimits::default(), guard),
+                sequencer: Sequencer::new(producer, 64),
+                commands: InternalCommands::new(day, table, UserRegistry::new(&settings, 2)),
+            };
+            Rig { entry, commands }
+        }
+
+        /// The commands that were sequenced since the last call, as session and kind.
+        fn sequenced(&mut self) -> Vec<(SessionId, CommandKind)> {
+            self.entry.sequencer.sequence(NOW, &mut NoTrace);
+            std::iter::from_fn(|| self.commands.try_pop()).map(|it| (it.session, it.kind)).collect()
+        }
+
+        /// Says that everything that was sequenced is applied; the answer that comes of it.
+        fn apply_all(&mut self, is_ignored: bool) -> Option<AdminAnswer> {
+            let last = Sequence(self.entry.sequencer.command_count());
+            self.entry.commands.handle_applied(last, is_ignored);
+            self.entry.commands.poll_answer(&self.entry.sequencer)
+        }
+    }
+
+    fn order() -> FrontRequestKind {
+        let order = EnterOrder::limit(UserRefNum(1), ALPHA, Side::Buy, Qty(1), Price(1_000_000));
+        FrontRequestKind::Order(OrderRequest::Enter(order))
+    }
+
+    #[test]
+    fn a_command_is_answered_once_it_is_applied() {
+        let mut rig = Rig::new();
+        let done = AdminOutcome::Done { commands: 1 };
+        assert!(rig.entry.commands.may_handle(false, &rig.entry.sequencer));
+        assert_eq!(rig.entry.handle_command(7, AdminCommand::Kill(Some(ANNA))), done);
+        assert_eq!(rig.entry.commands.poll_answer(&rig.entry.sequencer), None, "it waits");
+        assert!(!rig.entry.commands.may_handle(false, &rig.entry.sequencer));
+        assert_eq!(rig.sequenced(), [(ANNA, CommandKind::KillSession { is_killed: true })]);
+        assert_eq!(rig.apply_all(false), Some(AdminAnswer { id: 7, outcome: done }));
+        assert!(rig.entry.commands.may_handle(false, &rig.entry.sequencer));
+    }
+
+    #[test]
+    fn a_command_without_effect_is_refused_after_it() {
+        let mut rig = Rig::new();
+        let command = AdminCommand::BreakTrade { match_id: MatchId(5), reason: BrokenReason::Consent };
+        assert_eq!(rig.entry.handle_command(1, command), AdminOutcome::Done { commands: 1 });
+        assert_eq!(rig.sequenced().len(), 1);
+        let outcome = AdminOutcome::Refused(AdminRefusal::NoExecution);
+        assert_eq!(rig.apply_all(true), Some(AdminAnswer { id: 1, outcome }));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_answered_at_once() {
+        let mut rig = Rig::new();
+        let halt = |instrument| AdminCommand::SetTradingState { instrument, state: TradingState::Halted };
+        let end = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
+        for (command, outcome) in [
+            (halt(ALPHA), AdminOutcome::Refused(AdminRefusal::DayNotStarted)),
+            (halt(InstrumentId(2)), AdminOutcome::Refused(AdminRefusal::NoInstrument)),
+            (end, AdminOutcome::Refused(AdminRefusal::DayNotStarted)),
+            (AdminCommand::Kill(Some(SessionId(2))), AdminOutcome::UnknownUser),
+        ] {
+            assert_eq!(rig.entry.handle_command(3, command), outcome);
+            let answer = rig.entry.commands.poll_answer(&rig.entry.sequencer);
+            assert_eq!(answer, Some(AdminAnswer { id: 3, outcome }));
+        }
+        assert_eq!(rig.sequenced(), []);
+    }
+
+    #[test]
+    fn a_new_user_waits_for_the_first_commands_and_is_refused_orders_while_draining() {
+        let mut rig = Rig::new();
+        rig.entry.open(vec![(SessionId(0), CommandKind::ExpireOrders)], NOW, &mut NoTrace);
+        assert!(!rig.entry.commands.may_handle(true, &rig.entry.sequencer));
+        assert!(rig.entry.commands.may_handle(false, &rig.entry.sequencer));
+        assert_eq!(rig.sequenced().len(), 1);
+        assert_eq!(rig.apply_all(false), None);
+        assert!(rig.entry.commands.may_handle(true, &rig.entry.sequencer));
+        assert_eq!(rig.entry.handle_command(1, AdminCommand::Drain), AdminOutcome::Done { commands: 0 });
+        let settings = UserSettings::new("BERT", Password::plain("secret"));
+        let (name, session) = (UserName::new("BERT").unwrap(), SessionId(2));
+        let bert = NewUser::new(&settings, name, session, SessionLog::new(4), &table());
+        assert_eq!(rig.entry.handle_new_user(2, bert), AdminOutcome::Done { commands: 1 });
+        assert_eq!(rig.sequenced(), [(session, CommandKind::AddUser { name })]);
+        let request = FrontRequest { session, received_ns: 0, kind: order() };
+        let admission = rig.entry.admit_front(request, NOW);
+        assert!(matches!(admission, FrontAdmission::Request { is_refused: true, .. }));
+    }
+
+    #[test]
+    fn requests_of_a_front_pass_the_filter_of_their_user() {
+        let mut rig = Rig::new();
+        let mut admit =
+            |session, kind| rig.entry.admit_front(FrontRequest { session, received_ns: 9, kind }, NOW);
+        match admit(ANNA, order()) {
+            FrontAdmission::Request { arrival, is_refused: false } => {
+                assert_eq!((arrival.kernel_ns, arrival.session), (9, ANNA));
+            }
+            _ => panic!("it is sequenced"),
+        }
+        assert!(matches!(admit(SessionId(2), order()), FrontAdmission::Drop), "there is no such user");
+        let suspend = FrontRequestKind::Suspend(ALPHA);
+        assert!(matches!(admit(SessionId(0), suspend), FrontAdmission::Internal(_)));
+    }
+
+    #[test]
+    fn orders_of_a_user_who_stays_away_are_cancelled_once() {
+        let mut rig = Rig::new();
+        rig.entry.users.log_in(0, 5);
+        rig.entry.users.log_out(0, NOW);
+        assert_eq!(rig.entry.users.next_cancel(), NOW + GRACE);
+        assert_eq!(rig.entry.cancel_for_absent_users(NOW), 0);
+        rig.entry.users.log_in(0, 5);
+        assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 0, "back in time");
+        rig.entry.users.log_out(0, NOW);
+        assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 1);
+        assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 0);
+        assert_eq!(rig.entry.cancel_at_shutdown(), 1);
+        let cancel = (ANNA, CommandKind::CancelAll { reason: CancelReason::System });
+        assert_eq!(rig.sequenced(), [cancel, cancel]);
+    }
+}
