@@ -1,97 +1,44 @@
 //! The venue put together.
 
+mod opening;
+mod settings;
+mod view;
+
+pub use self::settings::VenueSettings;
+pub use self::view::VenueView;
+
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use anyhow::Context;
-use tickpath_admission::{LoginGuard, LoginPolicy, PreLoginLimits};
-use tickpath_agent::{Agent, Counter, TscClock};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_admission::LoginGuard;
+use tickpath_agent::{Agent, TscClock};
 use tickpath_journal::{Folder, SessionName, Storage};
 use tickpath_lockfree::spsc;
-use tickpath_matching::{CommandKind, EngineLimits};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
 use tickpath_timing::{NoTrace, Trace, Tracer};
-use tickpath_types::{
-    AddInstrumentError, Instrument, InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Sequence,
-    SessionId,
-};
-use tickpath_venue::day::{Day, DaySettings, commands_max};
-use tickpath_venue::{
-    CommandLog, Definition, Entitlements, InternalCommands, Logins, OrderEntry, Replica, Sequencer,
-    SessionLog, UserRegistry, UserSettings, Users,
-};
+use tickpath_types::{InstrumentTable, Sequence};
+use tickpath_venue::day::commands_max;
+use tickpath_venue::{CommandLog, InternalCommands, Logins, OrderEntry, Replica, Sequencer};
 
+use self::opening::{Opening, users};
+use self::settings::{definition, retained_responses};
 use crate::admin::{self, AdminClient, UserBasis};
 use crate::drop_copy::reading::Source;
-use crate::drop_copy::{DropCopyCounters, DropCopyDoor, Wiring};
+use crate::drop_copy::{DropCopyDoor, Wiring};
 use crate::front_port::FrontPort;
-use crate::journal::{
-    Follower, JournalCounters, JournalLog, JournalSettings, Recovered, VenueJournal, recover, wire_name,
-};
+use crate::journal::{Follower, JournalLog, JournalSettings, Recovered, VenueJournal, recover, wire_name};
 use crate::log_feed::LogFeed;
 use crate::login::{LoginChecker, TrustedLogin, TrustedLogins};
-use crate::market_recovery::{
-    ArchiveSource, MarketRecovery, MarketRecoverySettings, RecoveryBasis, RecoveryCounters,
-};
-use crate::matcher::{FinalEngine, Matcher, MatcherCounters};
-use crate::order_server::{
-    BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerCounters, OrderServerLinks,
-    RESPONSES_PER_CYCLE, Rings,
-};
-use crate::publisher::{Publisher, PublisherConfig, PublisherCounters};
+use crate::market_recovery::{ArchiveSource, MarketRecovery, PublisherLinks, RecoveryBasis};
+use crate::matcher::Matcher;
+use crate::order_server::{BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerLinks, Rings};
+use crate::publisher::{Publisher, PublisherConfig};
 
 /// Slots of the rings between the agents: more than 4 ms of a million messages a second.
 const RING_CAPACITY: usize = 1 << 13;
-
-/// Everything that a venue needs to know, checked.
-#[derive(Clone)]
-pub struct VenueSettings {
-    /// Name of the session, if the journal does not go on with one.
-    pub session: Session,
-    /// What is traded.
-    pub instruments: InstrumentTable,
-    /// Where orders are taken; port 0 takes a free one.
-    pub order_entry: SocketAddrV4,
-    /// Clients of order entry that are logged in, at a time.
-    pub max_connections: usize,
-    /// Messages kept for each user; 256 at least.
-    pub retained_responses: usize,
-    /// Who may log in; their sessions are 1, 2, 3 ... in this order.
-    pub users: Vec<UserSettings>,
-    /// How wrong passwords are answered.
-    pub login: LoginPolicy,
-    /// Connections that have not logged in: of order entry, of drop copies and of GLIMPSE each.
-    pub pre_login: PreLoginLimits,
-    /// When the venue stops, the open orders of users with `cancel_on_disconnect` are cancelled too.
-    pub cancel_at_shutdown: bool,
-    /// Group and port of line A.
-    pub line_a: SocketAddrV4,
-    /// Group and port of line B.
-    pub line_b: SocketAddrV4,
-    /// Interface of both lines.
-    pub interface: Ipv4Addr,
-    /// Where retransmission is requested; port 0 takes a free one.
-    pub retransmission: SocketAddrV4,
-    /// Longest datagram.
-    pub packet_bytes: usize,
-    /// After so long without a packet a heartbeat is sent.
-    pub heartbeat: Nanos,
-    /// Messages kept for retransmission.
-    pub retained_messages: usize,
-    /// Snapshots of the market, and how often messages may be asked for again.
-    pub market_recovery: MarketRecoverySettings,
-    /// Bounds of the engine.
-    pub limits: EngineLimits,
-    /// The trading day.
-    pub day: DaySettings,
-    /// Where the commands are kept; without it a venue forgets everything when it stops.
-    pub journal: Option<JournalSettings>,
-    /// All memory is touched before the venue opens, so that no message costs a page fault.
-    pub prefault: bool,
-}
 
 /// Where the venue can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,29 +57,6 @@ pub struct Endpoints {
     pub glimpse: Option<SocketAddrV4>,
     /// Snapshots over MoldUDP64.
     pub snapshots: Option<SocketAddrV4>,
-}
-
-/// What can be read of a venue while it runs, and afterwards.
-#[derive(Clone, Default)]
-pub struct VenueView {
-    /// The order server's counts.
-    pub order_server: Arc<OrderServerCounters>,
-    /// The matcher's counts.
-    pub matcher: Arc<MatcherCounters>,
-    /// The publisher's counts.
-    pub publisher: Arc<PublisherCounters>,
-    /// Each user, in the order of the sessions.
-    pub users: UserRegistry,
-    /// A [`TradingState`](tickpath_types::TradingState)'s code for each instrument, at the place of its id.
-    pub states: Arc<[Counter]>,
-    /// How the journal stands.
-    pub journal: Arc<JournalCounters>,
-    /// What became of the drop copies.
-    pub drop_copy: Arc<DropCopyCounters>,
-    /// What was recovered by whom.
-    pub market_recovery: Arc<RecoveryCounters>,
-    /// The engine, once the venue has stopped.
-    pub engine: FinalEngine,
 }
 
 /// One tracer for each agent of the venue.
@@ -320,32 +244,8 @@ impl Venue {
             retained_responses: retained_responses(settings),
             prefault: settings.prefault,
         });
-        let mut day = Day::new(
-            settings.day.clone(),
-            instruments.clone(),
-            Arc::clone(&view.states),
-            &replica.replayed.day,
-        );
-        let missed = match &settings.day.schedule {
-            Some(schedule) => schedule.missed(replica.replayed.day.schedule, day.has_started(), clock.now()),
-            None => Vec::new(),
-        };
-        let entitlements: Vec<Entitlements> = settings
-            .users
-            .iter()
-            .zip(&replica.replayed.users)
-            .map(|(user, replayed)| Entitlements::new(user, replayed))
-            .collect();
-        for (user, entitlements) in view.users.iter().zip(&entitlements) {
-            user.limits.set(&entitlements.limits);
-        }
-        let added = add_listed(settings, &instruments, &mut notices).context("instruments")?;
-        for ((user, entitlements), replayed) in
-            settings.users.iter().zip(&entitlements).zip(&replica.replayed.users)
-        {
-            notices.extend(entitlements.notices(&user.name, replayed, &instruments));
-        }
-        let opening = opening(settings, &replica, &entitlements, added, &mut day);
+        let Opening { day, missed, entitlements, commands: opening } =
+            Opening::of(settings, &replica, &view, clock.now(), &mut notices)?;
         let last_ts = replica.replayed.last_ts;
         let (journal, archive, feed, trusted) = match journal {
             Some(StartedJournal { log, durable, drop_copy, trusted, archive, feed, rest }) => {
@@ -354,16 +254,8 @@ impl Venue {
             None => (None, None, None, None),
         };
         let (front_port, front_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
-        let basis = RecoveryBasis {
-            settings: &settings.market_recovery,
-            replica: &replica,
-            session,
-            pre_login: settings.pre_login,
-            interface: settings.interface,
-            packet_bytes: settings.packet_bytes,
-            counters: Arc::clone(&view.market_recovery),
-        };
-        let (market_recovery, publisher_links) = MarketRecovery::build(network, &basis, archive)?;
+        let (market_recovery, publisher_links) =
+            recovery_of_market_data(network, settings, &replica, session, &view, archive)?;
         let Replica { engine, streams, .. } = replica;
         // What the venue commands at once is behind what one duty cycle may read.
         let batch = BATCH_CAPACITY + commands_max(instruments.max_id());
@@ -378,16 +270,7 @@ impl Venue {
         };
 
         let entry = OrderEntry {
-            users: Users::new(
-                &settings.users,
-                &entitlements,
-                streams.users.into_iter().map(|user| match is_planted(Fault::UserLogForgottenAtStart) {
-                    true => SessionLog::new(user.messages.capacity()),
-                    false => user.messages,
-                }),
-                &instruments,
-                view.users.room(),
-            ),
+            users: users(settings, &entitlements, streams.users, &instruments, view.users.room()),
             logins: Logins::new(session, settings.max_connections, settings.pre_login, guard),
             sequencer,
             commands: InternalCommands::new(day, instruments.clone(), view.users.clone()),
@@ -427,7 +310,6 @@ impl Venue {
             tracers.matcher,
         )
         .with_states(Arc::clone(&view.states));
-        let sender = |group| network.sender(group, settings.interface);
         let requests = network.endpoint(settings.retransmission).map_err(retransmission_error)?;
         let endpoints = Endpoints {
             order_entry: order_server.local_address(),
@@ -438,23 +320,21 @@ impl Venue {
             glimpse: market_recovery.as_ref().and_then(MarketRecovery::glimpse_address),
             snapshots: settings.market_recovery.snapshots.as_ref().map(|snapshots| snapshots.group),
         };
-        let publisher = Publisher::<T, N>::new(
-            PublisherConfig {
-                session,
-                instruments: instruments.clone(),
-                packet_bytes: settings.packet_bytes,
-                heartbeat: settings.heartbeat,
-                store: streams.market.messages,
-                durable,
-                is_session_kept: journal.is_some(),
-            },
-            market_out,
-            [sender(settings.line_a).context("line A")?, sender(settings.line_b).context("line B")?],
-            requests,
-            Arc::clone(&view.publisher),
-            tracers.publisher,
-        )
-        .with_recovery(&settings.market_recovery, publisher_links);
+        let config = PublisherConfig {
+            session,
+            instruments: instruments.clone(),
+            packet_bytes: settings.packet_bytes,
+            heartbeat: settings.heartbeat,
+            store: streams.market.messages,
+            durable,
+            is_session_kept: journal.is_some(),
+        };
+        let sender = |group| network.sender(group, settings.interface);
+        let lines = [sender(settings.line_a).context("line A")?, sender(settings.line_b).context("line B")?];
+        let counters = Arc::clone(&view.publisher);
+        let publisher =
+            Publisher::<T, N>::new(config, market_out, lines, requests, counters, tracers.publisher)
+                .with_recovery(&settings.market_recovery, publisher_links);
         Ok(Venue {
             agents: vec![Box::new(order_server), Box::new(matcher), Box::new(publisher)],
             endpoints,
@@ -471,34 +351,24 @@ impl Venue {
     }
 }
 
-impl VenueView {
-    fn new(settings: &VenueSettings) -> VenueView {
-        // Session 0 is nobody's.
-        let users_max = usize::from(settings.limits.max_sessions.saturating_sub(1));
-        VenueView {
-            users: UserRegistry::new(&settings.users, users_max),
-            engine: Arc::new(Mutex::new(None)),
-            ..VenueView::default()
-        }
-    }
-
-    /// Counts that go on with the session, and the states of all instruments that it has and has room for.
-    fn resume(&mut self, replica: &Replica) {
-        let max_id = replica.streams.table.max_id();
-        self.states = (0..=max_id.0).map(|_| Counter::default()).collect();
-        let (_, published) = replica.message_counts();
-        self.order_server.commands.set(replica.last_command().0);
-        self.order_server.is_killed.set(replica.replayed.is_killed.into());
-        self.matcher.market_events.set(published);
-        self.publisher.messages.set(published);
-        self.journal.durable.set(replica.last_command().0);
-        for (id, state) in (0..).map(InstrumentId).zip(self.states.iter()) {
-            state.set(replica.engine.trading_state(id).map_or(0, |state| state.code().into()));
-        }
-        for (view, replayed) in self.users.iter().zip(&replica.replayed.users) {
-            view.is_killed.set(replayed.is_killed.into());
-        }
-    }
+fn recovery_of_market_data<N: Network>(
+    network: &N,
+    settings: &VenueSettings,
+    replica: &Replica,
+    session: Session,
+    view: &VenueView,
+    archive: Option<ArchiveSource>,
+) -> anyhow::Result<(Option<MarketRecovery>, PublisherLinks)> {
+    let basis = RecoveryBasis {
+        settings: &settings.market_recovery,
+        replica,
+        session,
+        pre_login: settings.pre_login,
+        interface: settings.interface,
+        packet_bytes: settings.packet_bytes,
+        counters: Arc::clone(&view.market_recovery),
+    };
+    MarketRecovery::build(network, &basis, archive)
 }
 
 /// Says that other users of the machine may read the journal, if they may.
@@ -515,21 +385,6 @@ fn mode_notice(folder: &Folder) -> std::io::Result<Option<String>> {
             String::new()
         }
     )))
-}
-
-fn definition(settings: &VenueSettings) -> Definition {
-    Definition {
-        instruments: settings.instruments.as_slice().to_vec(),
-        limits: settings.limits,
-        users: settings.users.iter().map(|user| user.name.clone()).collect(),
-        retained_responses: retained_responses(settings),
-        retained_messages: settings.retained_messages,
-    }
-}
-
-/// Messages kept for each user.
-fn retained_responses(settings: &VenueSettings) -> usize {
-    settings.retained_responses.max(RESPONSES_PER_CYCLE)
 }
 
 fn start_from<S: Storage, N: Network>(
@@ -590,59 +445,6 @@ fn start_from<S: Storage, N: Network>(
             feed,
         }),
     })
-}
-
-/// Adds the instruments that are new in the file to the table, so that whoever hears of them finds them.
-fn add_listed(
-    settings: &VenueSettings,
-    table: &InstrumentTable,
-    notices: &mut Vec<String>,
-) -> Result<Vec<Instrument>, AddInstrumentError> {
-    let listed = settings.instruments.as_slice();
-    for known in table.iter().skip(listed.len()) {
-        notices.push(format!("instrument {} was added before and stays: the file lacks it", known.symbol));
-    }
-    let new: Vec<Instrument> =
-        listed.iter().filter(|instrument| instrument.id >= table.next_id()).copied().collect();
-    for instrument in &new {
-        table.add(*instrument)?;
-        notices.push(format!("instrument {} is new in the file and is added", instrument.symbol));
-    }
-    Ok(new)
-}
-
-/// The venue's own first commands, as far as the log has not got them: the users' limits and what becomes of their trades
-/// with themselves, the instruments that are new and, without a schedule, that the day begins and every instrument opens
-/// for trading.
-fn opening(
-    settings: &VenueSettings,
-    replica: &Replica,
-    entitlements: &[Entitlements],
-    added: Vec<Instrument>,
-    day: &mut Day,
-) -> Vec<(SessionId, CommandKind)> {
-    let mut opening = Vec::new();
-    for ((entitlements, replayed), session) in entitlements.iter().zip(&replica.replayed.users).zip(1..) {
-        opening.extend(entitlements.commands(replayed).map(|kind| (SessionId(session), kind)));
-    }
-    let users = settings.users.iter().zip((1..).map(SessionId));
-    opening.extend(users.filter_map(|(user, session)| {
-        let (strategy, account) = (user.self_trade_prevention, session);
-        let set = replica.engine.self_trade_prevention(session);
-        // Deribit's clients change it themselves: what they chose last stays.
-        let is_set = set == Some((strategy, account))
-            || user.ports.deribit
-                && set.is_some_and(|(chosen, own)| chosen != SelfTradePrevention::None && own == account);
-        (!is_set).then_some((session, CommandKind::SetSelfTradePrevention { strategy, account }))
-    }));
-    let mut emit = |kind| opening.push((SessionId::default(), kind));
-    added.into_iter().for_each(|instrument| emit(CommandKind::AddInstrument(instrument)));
-    // With a schedule the day begins when it says.
-    match settings.day.schedule {
-        None => day.open_at_once(&mut emit),
-        Some(_) => day.open_more(&mut emit),
-    }
-    opening
 }
 
 fn order_entry_error(error: anyhow::Error) -> anyhow::Error {

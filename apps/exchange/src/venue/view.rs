@@ -1,0 +1,68 @@
+//! Counters and states of a venue, readable while it runs.
+
+use std::sync::{Arc, Mutex};
+
+use tickpath_agent::Counter;
+use tickpath_types::InstrumentId;
+use tickpath_venue::{Replica, UserRegistry};
+
+use super::settings::VenueSettings;
+use crate::drop_copy::DropCopyCounters;
+use crate::journal::JournalCounters;
+use crate::market_recovery::RecoveryCounters;
+use crate::matcher::{FinalEngine, MatcherCounters};
+use crate::order_server::OrderServerCounters;
+use crate::publisher::PublisherCounters;
+
+/// Counters and states of a venue, readable while it runs and afterwards.
+#[derive(Clone, Default)]
+pub struct VenueView {
+    /// The order server's counts.
+    pub order_server: Arc<OrderServerCounters>,
+    /// The matcher's counts.
+    pub matcher: Arc<MatcherCounters>,
+    /// The publisher's counts.
+    pub publisher: Arc<PublisherCounters>,
+    /// Each user, in the order of the sessions.
+    pub users: UserRegistry,
+    /// A [`TradingState`](tickpath_types::TradingState)'s code for each instrument, at the place of its id.
+    pub states: Arc<[Counter]>,
+    /// How the journal stands.
+    pub journal: Arc<JournalCounters>,
+    /// The drop copies' counts.
+    pub drop_copy: Arc<DropCopyCounters>,
+    /// The counts of the recovery of market data.
+    pub market_recovery: Arc<RecoveryCounters>,
+    /// The engine, once the venue has stopped.
+    pub engine: FinalEngine,
+}
+
+impl VenueView {
+    pub(super) fn new(settings: &VenueSettings) -> VenueView {
+        // Session 0 is no user's.
+        let users_max = usize::from(settings.limits.max_sessions.saturating_sub(1));
+        VenueView {
+            users: UserRegistry::new(&settings.users, users_max),
+            engine: Arc::new(Mutex::new(None)),
+            ..VenueView::default()
+        }
+    }
+
+    /// Counts that go on with the session, and the states of all instruments that it has and has room for.
+    pub(super) fn resume(&mut self, replica: &Replica) {
+        let max_id = replica.streams.table.max_id();
+        self.states = (0..=max_id.0).map(|_| Counter::default()).collect();
+        let (_, published) = replica.message_counts();
+        self.order_server.commands.set(replica.last_command().0);
+        self.order_server.is_killed.set(replica.replayed.is_killed.into());
+        self.matcher.market_events.set(published);
+        self.publisher.messages.set(published);
+        self.journal.durable.set(replica.last_command().0);
+        for (id, state) in (0..).map(InstrumentId).zip(self.states.iter()) {
+            state.set(replica.engine.trading_state(id).map_or(0, |state| state.code().into()));
+        }
+        for (view, replayed) in self.users.iter().zip(&replica.replayed.users) {
+            view.is_killed.set(replayed.is_killed.into());
+        }
+    }
+}
