@@ -4,8 +4,8 @@
 use tickpath_sim::Draw;
 use tickpath_types::{Instrument, InstrumentTable, Nanos};
 
-use crate::profile::Blow;
-use crate::simulation::instrument;
+use crate::faults::FaultEvent;
+use crate::venue::instrument;
 
 /// Their symbols: one more than the venue has room for.
 const SYMBOLS: [&str; 2] = ["DELTA", "ECHO"];
@@ -19,28 +19,28 @@ const OPEN_ALL: u64 = 13;
 pub(crate) struct Additions {
     /// Instruments that are there from the beginning.
     first: u16,
-    pub(crate) blows: Vec<(Nanos, Blow)>,
+    pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
 }
 
 impl Additions {
     /// In every other run nothing is added; in the others something once at least, and sometimes again.
     pub(crate) fn new(seed: u64, first: u16, active: Nanos) -> Additions {
         let draw = &mut Draw::new(seed ^ 0x61_6464);
-        let mut blows = Vec::new();
+        let mut fault_events = Vec::new();
         if draw.below(2) == 0 {
             for _ in 0..=draw.below(3) {
                 let at = Nanos(draw.below(active.0));
                 let opened_at = at + Nanos::from_millis(30 + draw.below(60));
-                blows.push((at, Blow::AddInstrument(draw.below(SYMBOLS.len() as u64) as usize)));
-                blows.push((opened_at, Blow::Admin(OPEN_ALL)));
+                fault_events.push((at, FaultEvent::AddInstrument(draw.below(SYMBOLS.len() as u64) as usize)));
+                fault_events.push((opened_at, FaultEvent::Admin(OPEN_ALL)));
             }
         }
-        Additions { first, blows }
+        Additions { first, fault_events }
     }
 
     /// Whether something is added.
     fn are_some(&self) -> bool {
-        !self.blows.is_empty()
+        !self.fault_events.is_empty()
     }
 
     /// The greatest id that there may be.

@@ -9,10 +9,11 @@ use tickpath_types::{Nanos, SessionId};
 
 use crate::CopyReader;
 use crate::client::{Client, Habits};
+use crate::faults::{FaultEvent, FaultLevel};
 use crate::net::SimNetwork;
-use crate::profile::{Blow, Weather, habits};
+use crate::profile::habits;
 use crate::recovery::ALL_SNAPSHOTS;
-use crate::simulation::PASSWORD;
+use crate::venue::PASSWORD;
 
 pub(crate) const HOST: HostId = HostId(200);
 const ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_004);
@@ -29,13 +30,18 @@ pub(crate) struct CopyProfile {
     /// Everything that there ever was can be asked for.
     is_log_whole: bool,
     habits: Habits,
-    pub(crate) blows: Vec<(Nanos, Blow)>,
+    pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
     seed: u64,
 }
 
 impl CopyProfile {
     /// In every other run nobody reads copies.
-    pub(crate) fn new(seed: u64, weather: Weather, clients: usize, active: Nanos) -> Option<CopyProfile> {
+    pub(crate) fn new(
+        seed: u64,
+        fault_level: FaultLevel,
+        clients: usize,
+        active: Nanos,
+    ) -> Option<CopyProfile> {
         let draw = &mut Draw::new(seed ^ 0x63_6f_70_69_65_73);
         let is_there = draw.below(2) == 0;
         let retained_messages = [EVERYTHING, 64, 16][draw.below(3) as usize];
@@ -44,20 +50,21 @@ impl CopyProfile {
         let is_log_whole = draw.below(3) > 0;
         let habits = Habits {
             // It comes and goes more often than others, and asks again for most that it has had.
-            leave_ppt: if weather == Weather::Storm { draw.below(100) } else { 0 },
-            ..habits(draw, weather == Weather::Storm)
+            leave_ppt: if fault_level == FaultLevel::Full { draw.below(100) } else { 0 },
+            ..habits(draw, fault_level == FaultLevel::Full)
         };
-        let mut blows = Vec::new();
-        if weather == Weather::Storm {
+        let mut fault_events = Vec::new();
+        if fault_level == FaultLevel::Full {
             for _ in 0..draw.below(4) {
                 let (at, time) = (Nanos(draw.below(active.0)), Nanos::from_millis(1 + draw.below(300)));
-                let blow = if draw.below(2) == 0 { Blow::KillReader } else { Blow::CutReader(time) };
-                blows.push((at, blow));
+                let event =
+                    if draw.below(2) == 0 { FaultEvent::KillReader } else { FaultEvent::CutReader(time) };
+                fault_events.push((at, event));
             }
         }
         let settings = DropCopySettings { address: ADDRESS, max_connections: 2, retained_messages };
         let seed = draw.next();
-        is_there.then_some(CopyProfile { settings, copies_of, is_log_whole, habits, blows, seed })
+        is_there.then_some(CopyProfile { settings, copies_of, is_log_whole, habits, fault_events, seed })
     }
 
     /// The user that reads.

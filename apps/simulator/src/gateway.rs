@@ -18,11 +18,12 @@ use tickpath_types::{
 use zerocopy::IntoBytes;
 
 use crate::Crash;
+use crate::faults::FaultLevel;
 use crate::net::{SimNetwork, Tap, Wires, simulated};
-use crate::profile::{Profile, Weather};
+use crate::profile::Profile;
 use crate::recovery::RecoveryProfile;
-use crate::simulation::{ORDER_ENTRY, PASSWORD, VENUE, instruments, user_name, venue_settings};
 use crate::site::{AGENTS, Site};
+use crate::venue::{ORDER_ENTRY, PASSWORD, VENUE, instruments, user_name, venue_settings};
 
 const TRADER: HostId = HostId(1);
 const TURN: Nanos = Nanos::from_micros(10);
@@ -78,7 +79,7 @@ fn step(gateway: &mut OrderGateway<NoTrace, SimNetwork>, network: &SimNetwork) {
 
 impl Market {
     fn new() -> Market {
-        let profile = Profile::new(1, Weather::Calm);
+        let profile = Profile::new(1, FaultLevel::None);
         let recovery = RecoveryProfile::new(1, profile.feeds, profile.active);
         let table = instruments(profile.instruments);
         let mut wires = Wires { network: Network::new(1, Nanos::ZERO), tap: Tap::default(), venue: VENUE };

@@ -8,6 +8,7 @@ mod additions;
 mod checks;
 mod client;
 mod copies;
+mod faults;
 mod feed;
 mod flow;
 #[cfg(test)]
@@ -21,13 +22,14 @@ mod site;
 mod strategy;
 mod trader;
 mod trader_profile;
+mod venue;
 mod wiretap;
 
 pub use checks::{Violation, check};
+pub use faults::FaultLevel;
 pub use observed::{
     ClientEvent, ClientEventKind, ClientLog, CopyReader, Crash, DeliveredOrder, DisconnectCause, FeedLife,
     FinalVenue, Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced,
     SnapshotOnDisk, TraderEnd, TraderLife, Unlogged, UserTerms, VenueEvent, VenueEventKind,
 };
-pub use profile::Weather;
 pub use simulation::{Outcome, Simulation};

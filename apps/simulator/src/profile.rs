@@ -6,69 +6,7 @@ use tickpath_sim::{DatagramFaults, Draw, StreamFaults};
 use tickpath_types::{Nanos, Qty, SelfTradePrevention};
 
 use crate::client::Habits;
-use crate::trader_profile::TraderBlow;
-
-/// How bad a run may be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Weather {
-    /// Every kind of fault that the seed calls for.
-    #[default]
-    Storm,
-    /// No faults at all.
-    Calm,
-}
-
-/// Something that is done to the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Blow {
-    /// The venue's process dies.
-    KillVenue,
-    /// The venue's machine loses power at once.
-    CutPower,
-    /// It does after so many more changes of its disk.
-    CutPowerAfter(u64),
-    /// The venue is asked to stop, and started again.
-    StopVenue,
-    /// A client's process dies.
-    KillClient(usize),
-    /// A feed handler's process dies.
-    KillFeed(usize),
-    /// The venue and a client cannot reach each other.
-    CutClient(usize, Nanos),
-    /// The venue and a feed handler cannot reach each other.
-    CutFeed(usize, Nanos),
-    /// Everything that arrives is delayed, lost and so on by this much, of 8.
-    Network(u64),
-    /// The disk fails.
-    Disk(DiskTrouble, Nanos),
-    /// A part of the system gets no time.
-    Starve(usize, Nanos),
-    /// The venue's clock is set, in nanoseconds to either side.
-    StepClock(i64),
-    /// So many connections that say nothing.
-    Connects(u64, Nanos),
-    /// An order of the administrator.
-    Admin(u64),
-    /// The administrator adds an instrument.
-    AddInstrument(usize),
-    /// The process of who reads drop copies dies.
-    KillReader,
-    /// The venue and who reads drop copies cannot reach each other.
-    CutReader(Nanos),
-    /// Something is done to a trader.
-    Trader(usize, TraderBlow),
-}
-
-/// How a disk fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DiskTrouble {
-    /// Some writes do.
-    Writes,
-    /// Some syncs do.
-    Syncs,
-    /// There is no room.
-    Full,
-}
+use crate::faults::{DiskTrouble, FaultEvent, FaultLevel};
 
 /// Everything that a seed decides before the run begins.
 #[derive(Clone, Debug)]
@@ -92,7 +30,7 @@ pub(crate) struct Profile {
     pub(crate) segment_len: u64,
     /// What the clocks of the machines read when the run begins.
     pub(crate) epoch: u64,
-    pub(crate) blows: Vec<(Nanos, Blow)>,
+    pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
     /// The longest that a part of the system may get no time.
     pub(crate) starvation_max: Nanos,
 }
@@ -104,14 +42,14 @@ const TO_MIDNIGHT: u64 = 34_200;
 const DAY_SECONDS: u64 = 24 * 3_600;
 
 impl Profile {
-    pub(crate) fn new(seed: u64, weather: Weather) -> Profile {
+    pub(crate) fn new(seed: u64, fault_level: FaultLevel) -> Profile {
         let mut draw = Draw::new(seed ^ 0x70_72_6f_66_69_6c_65);
         let draw = &mut draw;
         let clients = 2 + draw.below(4) as usize;
         let feeds = 1 + draw.below(2) as usize;
-        let is_storm = weather == Weather::Storm;
+        let has_faults = fault_level == FaultLevel::Full;
         let active = Nanos::from_millis(200 + draw.below(1_000));
-        let habits = (0..clients).map(|_| habits(draw, is_storm)).collect();
+        let habits = (0..clients).map(|_| habits(draw, has_faults)).collect();
         let grace = |draw: &mut Draw| match draw.below(4) {
             0 => Some(Nanos::ZERO),
             1 => Some(Nanos::from_millis(draw.below(300))),
@@ -119,9 +57,9 @@ impl Profile {
         };
         let graces = (0..clients).map(|_| grace(draw)).collect();
         let starvation_max = Nanos::from_millis(if draw.below(2) == 0 { 5 } else { 60 });
-        let mut blows = Vec::new();
-        if is_storm {
-            draw_blows(draw, active, [clients, feeds], starvation_max, &mut blows);
+        let mut fault_events = Vec::new();
+        if has_faults {
+            draw_fault_events(draw, active, [clients, feeds], starvation_max, &mut fault_events);
         }
         let is_near_midnight = draw.below(12) == 0;
         let before_midnight = EPOCH + (TO_MIDNIGHT * 1_000_000_000) - draw.below(active.0);
@@ -137,7 +75,7 @@ impl Profile {
             snapshot_every: [50, 200, 100_000][draw.below(3) as usize],
             segment_len: [16 << 10, 64 << 10][draw.below(2) as usize],
             epoch,
-            blows,
+            fault_events,
             starvation_max,
             limits: (0..clients).map(|_| limits(draw)).collect(),
             preventions: (0..clients).map(|_| prevention(draw)).collect(),
@@ -233,15 +171,15 @@ fn day(draw: &mut Draw, epoch: u64) -> DaySettings {
     day
 }
 
-pub(crate) fn habits(draw: &mut Draw, is_storm: bool) -> Habits {
-    let rare = |draw: &mut Draw, max: u64| if is_storm { draw.below(2) * draw.below(max) } else { 0 };
+pub(crate) fn habits(draw: &mut Draw, has_faults: bool) -> Habits {
+    let rare = |draw: &mut Draw, max: u64| if has_faults { draw.below(2) * draw.below(max) } else { 0 };
     Habits {
         pause: Nanos::from_micros(300 + draw.below(8_000)),
         burst_max: 1 + draw.below(8),
         leave_ppt: rare(draw, 30),
         stall_ppt: rare(draw, 20),
         stall_max: Nanos::from_millis(200),
-        repeat_ppt: if is_storm { draw.below(500) } else { 0 },
+        repeat_ppt: if has_faults { draw.below(500) } else { 0 },
         wrong_password_ppt: rare(draw, 100),
         backoff_max: Nanos::from_millis(1 + draw.below(100)),
         peer_timeout: Nanos::from_secs(3 + draw.below(12)),
@@ -250,13 +188,13 @@ pub(crate) fn habits(draw: &mut Draw, is_storm: bool) -> Habits {
     }
 }
 
-/// Each kind of blow is dealt in about half of the runs, so that runs differ in kind and not only in detail.
-fn draw_blows(
+/// Each kind of event is dealt in about half of the runs, so that runs differ in kind and not only in detail.
+fn draw_fault_events(
     draw: &mut Draw,
     active: Nanos,
     [clients, feeds]: [usize; 2],
     starvation_max: Nanos,
-    blows: &mut Vec<(Nanos, Blow)>,
+    fault_events: &mut Vec<(Nanos, FaultEvent)>,
 ) {
     let kinds = draw.next();
     let short = |draw: &mut Draw| Nanos::from_millis(1 + draw.below(300));
@@ -268,37 +206,37 @@ fn draw_blows(
         };
         for _ in 0..count {
             let at = Nanos(draw.below(active.0));
-            let blow = match kind {
-                0 => Blow::KillVenue,
-                1 => Blow::CutPower,
-                2 => Blow::CutPowerAfter(draw.below(40)),
-                3 => Blow::StopVenue,
-                4 => Blow::KillClient(draw.below(clients as u64) as usize),
-                5 => Blow::KillFeed(draw.below(feeds as u64) as usize),
-                6 => Blow::CutClient(draw.below(clients as u64) as usize, short(draw)),
-                7 => Blow::CutFeed(draw.below(feeds as u64) as usize, short(draw)),
-                8 => Blow::Network(draw.below(9)),
+            let event = match kind {
+                0 => FaultEvent::KillVenue,
+                1 => FaultEvent::CutPower,
+                2 => FaultEvent::CutPowerAfter(draw.below(40)),
+                3 => FaultEvent::StopVenue,
+                4 => FaultEvent::KillClient(draw.below(clients as u64) as usize),
+                5 => FaultEvent::KillFeed(draw.below(feeds as u64) as usize),
+                6 => FaultEvent::CutClient(draw.below(clients as u64) as usize, short(draw)),
+                7 => FaultEvent::CutFeed(draw.below(feeds as u64) as usize, short(draw)),
+                8 => FaultEvent::Network(draw.below(9)),
                 9 => {
                     let trouble = [DiskTrouble::Writes, DiskTrouble::Syncs, DiskTrouble::Full];
-                    Blow::Disk(trouble[draw.below(3) as usize], short(draw))
+                    FaultEvent::Disk(trouble[draw.below(3) as usize], short(draw))
                 }
                 10 => {
                     let part = draw.below(32) as usize;
-                    Blow::Starve(part, Nanos(1 + draw.below(starvation_max.0)))
+                    FaultEvent::Starve(part, Nanos(1 + draw.below(starvation_max.0)))
                 }
                 11 => {
                     let size = 10_u64.pow(3 + draw.below(8) as u32);
-                    Blow::StepClock(draw.below(2 * size) as i64 - size as i64)
+                    FaultEvent::StepClock(draw.below(2 * size) as i64 - size as i64)
                 }
-                12 => Blow::Connects(1 + draw.below(200), short(draw)),
-                _ => Blow::Admin(draw.next()),
+                12 => FaultEvent::Connects(1 + draw.below(200), short(draw)),
+                _ => FaultEvent::Admin(draw.next()),
             };
-            blows.push((at, blow));
+            fault_events.push((at, event));
         }
     }
     // The network is bad from the beginning in most runs.
     if kinds >> 8 & 1 == 1 {
-        blows.push((Nanos::ZERO, Blow::Network(1 + draw.below(8))));
+        fault_events.push((Nanos::ZERO, FaultEvent::Network(1 + draw.below(8))));
     }
-    blows.sort_by_key(|(at, _)| *at);
+    fault_events.sort_by_key(|(at, _)| *at);
 }

@@ -1,47 +1,34 @@
 //! The native venue, its clients, feed handlers and traders, stepped in one thread.
 
-mod traders;
+mod inject;
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddrV4};
 
-use tickpath_exchange::{
-    AdminCommand, BandWidth, Endpoints, JournalSettings, LimitsChange, LoginPolicy, Password, Phase,
-    PreLoginLimits, UserSettings, VenueSettings,
-};
+use tickpath_exchange::{AdminCommand, Endpoints, JournalSettings, Phase};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
-use tickpath_matching::EngineLimits;
-use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_sim::{Draw, HostId, Network, SocketId};
-use tickpath_types::{
-    BrokenReason, Instrument, InstrumentId, InstrumentTable, MatchId, Nanos, Price, Qty, SessionId, Symbol,
-    TradingState,
-};
+use tickpath_types::{InstrumentId, Nanos, SessionId};
 
 use crate::additions::Additions;
 use crate::client::{Client, Habits};
 use crate::copies::{self, CopyProfile};
+use crate::faults::{FaultEvent, FaultLevel};
 use crate::feed::Feed;
 use crate::flow::Flow;
-use crate::net::{SimNetwork, Tap, Wires, simulated};
-use crate::profile::{Blow, DiskTrouble, Profile, Weather};
-use crate::recovery::{RecoveryProfile, SNAPSHOTS};
+use crate::net::{SimNetwork, Tap, Wires};
+use crate::profile::Profile;
+use crate::recovery::RecoveryProfile;
 use crate::site::{AGENTS, Site, Step};
 use crate::trader::{self, Trader};
 use crate::trader_profile::{self, TraderProfile};
-use crate::{Crash, Line, Observed, Published, Retransmitted, UserTerms, Violation, check};
+use crate::venue::{
+    LINES, ORDER_ENTRY, PASSWORD, RETRANSMISSION, VENUE, instruments, user_name, venue_settings,
+};
+use crate::{Line, Observed, Published, Retransmitted, UserTerms, Violation, check};
 
-pub(crate) const VENUE: HostId = HostId(0);
 /// Hosts of clients follow the venue's, those of feed handlers these.
 const FIRST_FEED: u16 = 100;
 const STRANGER: HostId = HostId(1_000);
-pub(crate) const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
-const RETRANSMISSION: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_002);
-const LINES: [SocketAddrV4; 2] = [
-    SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 1), 8_001),
-    SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 2), 8_002),
-];
-pub(crate) const PASSWORD: &str = "secret";
 /// The longest step while something goes on.
 const BUSY_STEP_MAX: u64 = 20_000;
 /// The longest step while nothing does: timers are looked at so often.
@@ -130,7 +117,7 @@ pub struct Simulation {
     /// When each part gets time again.
     starved: Vec<Nanos>,
     /// What is still to come, the next last.
-    blows: Vec<(Nanos, Blow)>,
+    fault_events: Vec<(Nanos, FaultEvent)>,
     /// What ends when.
     ends: Vec<(Nanos, End)>,
     strangers: Vec<(Nanos, SocketId)>,
@@ -158,11 +145,11 @@ enum End {
 impl Simulation {
     /// A run that has not begun.
     #[must_use]
-    pub fn new(seed: u64, weather: Weather) -> Simulation {
-        let profile = Profile::new(seed, weather);
+    pub fn new(seed: u64, fault_level: FaultLevel) -> Simulation {
+        let profile = Profile::new(seed, fault_level);
         let recovery = RecoveryProfile::new(seed, profile.feeds, profile.active);
-        let copies = CopyProfile::new(seed, weather, profile.clients, profile.active);
-        let traders = TraderProfile::all(seed, weather, profile.active);
+        let copies = CopyProfile::new(seed, fault_level, profile.clients, profile.active);
+        let traders = TraderProfile::all(seed, fault_level, profile.active);
         let mut draw = Draw::new(seed);
         let mut wires =
             Wires { network: Network::new(draw.next(), Nanos::ZERO), tap: Tap::default(), venue: VENUE };
@@ -239,12 +226,12 @@ impl Simulation {
         let copy_parts = if copies.is_some() { COPY_PARTS } else { 0 };
         let parts =
             AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
-        let mut blows = profile.blows.clone();
-        blows.extend(traders.iter().flat_map(|trader| trader.blows.iter().copied()));
-        blows.extend(copies.iter().flat_map(|(copies, _)| copies.blows.iter().copied()));
-        blows.extend(additions.blows.iter().copied());
-        blows.sort_by_key(|(at, _)| *at);
-        blows.reverse();
+        let mut fault_events = profile.fault_events.clone();
+        fault_events.extend(traders.iter().flat_map(|trader| trader.fault_events.iter().copied()));
+        fault_events.extend(copies.iter().flat_map(|(copies, _)| copies.fault_events.iter().copied()));
+        fault_events.extend(additions.fault_events.iter().copied());
+        fault_events.sort_by_key(|(at, _)| *at);
+        fault_events.reverse();
         let max_instrument = InstrumentId(additions.max_id());
         let traders = (0..).zip(traders).map(|(number, trader)| {
             let user = profile.clients + number as usize;
@@ -266,7 +253,7 @@ impl Simulation {
             traders,
             additions,
             starved: vec![Nanos::ZERO; parts],
-            blows,
+            fault_events,
             ends: Vec::new(),
             strangers: Vec::new(),
             venue_back_at: Nanos::ZERO,
@@ -301,7 +288,7 @@ impl Simulation {
     fn round(&mut self) {
         self.rounds += 1;
         self.pass_time();
-        self.deal_blows();
+        self.inject_due();
         self.end_faults();
         if !self.is_healing && self.now >= self.profile.active {
             self.heal();
@@ -374,7 +361,7 @@ impl Simulation {
             .chain(feeds)
             .chain(self.traders.iter().filter_map(Trader::next_due))
             .chain(arrival)
-            .chain(self.blows.last().map(|(at, _)| *at))
+            .chain(self.fault_events.last().map(|(at, _)| *at))
             .chain(self.ends.iter().map(|(at, _)| *at))
             .chain((!self.site.is_alive()).then_some(self.venue_back_at))
             .chain((!self.is_healing).then_some(self.profile.active))
@@ -484,78 +471,6 @@ impl Simulation {
         }
     }
 
-    fn deal_blows(&mut self) {
-        while let Some((_, blow)) = self.blows.pop_if(|(at, _)| *at <= self.now) {
-            self.deal(blow);
-        }
-    }
-
-    fn deal(&mut self, blow: Blow) {
-        let now = self.now;
-        match blow {
-            Blow::KillVenue | Blow::CutPower if !self.site.is_alive() => {}
-            Blow::KillVenue => {
-                self.count("venue killed");
-                self.site.crash(now, Crash::Process);
-                self.schedule_restart();
-            }
-            Blow::CutPower => {
-                self.count("venue lost power");
-                self.site.crash(now, Crash::Power);
-                self.schedule_restart();
-            }
-            Blow::CutPowerAfter(changes) => {
-                self.count("power cut during a write");
-                self.site.disk.crash_after(changes);
-            }
-            Blow::StopVenue if self.site.is_alive() => {
-                self.restart_venue("venue stopped and started");
-            }
-            Blow::StopVenue => {}
-            Blow::KillClient(place) => {
-                self.count("client killed");
-                let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
-                self.clients[place].crash(now, back_at);
-            }
-            Blow::KillFeed(place) => {
-                self.count("feed handler killed");
-                self.feeds[place].end(Some(now));
-                self.feeds[place].back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
-            }
-            Blow::CutClient(place, time) => self.cut(HostId(place as u16 + 1), time),
-            Blow::CutFeed(place, time) => self.cut(HostId(FIRST_FEED + place as u16), time),
-            Blow::Network(level) => self.set_network_faults(level),
-            Blow::Disk(trouble, time) => self.trouble_disk(trouble, time),
-            Blow::Starve(part, time) => {
-                self.count("part starved");
-                let part = part % self.starved.len();
-                self.starved[part] = self.starved[part].max(now + time);
-            }
-            Blow::StepClock(ahead_ns) => {
-                self.count("clock stepped");
-                self.clock_steps.push(now);
-                let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
-                self.network.wires().network.set_clock(VENUE, ahead);
-            }
-            Blow::Connects(count, time) => self.connect_strangers(count, time),
-            Blow::Admin(bits) => self.administrate(bits),
-            Blow::AddInstrument(place) => {
-                if self.site.command(AdminCommand::AddInstrument(self.additions.instrument(place))) {
-                    self.count("instruments added");
-                }
-            }
-            Blow::KillReader => {
-                let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
-                if let Some((_, reader)) = &mut self.copies {
-                    reader.crash(now, back_at);
-                    self.count("reader of drop copies killed");
-                }
-            }
-            Blow::CutReader(time) => self.cut(copies::HOST, time),
-            Blow::Trader(place, blow) => self.deal_to_trader(place, blow),
-        }
-    }
-
     fn restart_venue(&mut self, why: &'static str) {
         self.count(why);
         self.stop_venue();
@@ -570,133 +485,6 @@ impl Simulation {
             at = now;
         });
         self.now = at;
-    }
-
-    fn cut(&mut self, host: HostId, time: Nanos) {
-        self.network.wires().network.cut(VENUE, host);
-        self.ends.push((self.now + time, End::Cut(host)));
-    }
-
-    fn set_network_faults(&mut self, level: u64) {
-        let streams = Profile::stream_faults(level, &mut self.draw);
-        let groups = [Some(simulated(LINES[0])), Some(simulated(LINES[1])), None];
-        let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.draw)));
-        // Snapshots come as line B does, by faults of their own.
-        let of_snapshots = (Some(simulated(SNAPSHOTS)), datagrams[1].1);
-        let mut wires = self.network.wires();
-        wires.network.set_stream_faults(streams);
-        let all = datagrams.into_iter().chain([of_snapshots]);
-        all.for_each(|(group, faults)| wires.network.set_datagram_faults(group, faults));
-    }
-
-    fn trouble_disk(&mut self, trouble: DiskTrouble, time: Nanos) {
-        let mut faults = DiskFaults::default();
-        match trouble {
-            DiskTrouble::Writes => faults.write_failures_ppm = 20_000,
-            DiskTrouble::Syncs => faults.sync_failures_ppm = 20_000,
-            DiskTrouble::Full => faults.capacity = self.profile.segment_len * 2,
-        }
-        self.site.disk.set_faults(faults);
-        self.ends.push((self.now + time, End::Disk));
-    }
-
-    fn connect_strangers(&mut self, count: u64, time: Nanos) {
-        let network = self.network.of(STRANGER);
-        for _ in 0..count {
-            self.count("strangers connected");
-            self.strangers.push((self.now + time, network.connect(ORDER_ENTRY)));
-        }
-    }
-
-    fn administrate(&mut self, bits: u64) {
-        let users = self.profile.clients + self.traders.len();
-        let user = SessionId(1 + (bits >> 8) as u16 % users as u16);
-        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.site.instrument_count());
-        let state = [TradingState::Halted, TradingState::Trading][(bits >> 40) as usize % 2];
-        let one = (bits >> 41 & 1 == 1).then_some(instrument);
-        let many = bits >> 48;
-        let command = match bits % 20 {
-            0..3 => AdminCommand::SetTradingState { instrument, state },
-            3 => AdminCommand::Kill(Some(user)),
-            4 => AdminCommand::Unkill(Some(user)),
-            5 => AdminCommand::Kill(None),
-            6 => AdminCommand::Unkill(None),
-            7 => AdminCommand::Disconnect(user),
-            8 => AdminCommand::SuspendInstrument { instrument },
-            9 => AdminCommand::SetPriceBand {
-                instrument: one,
-                width: [BandWidth::Off, BandWidth::Price(Price(100 * (1 + many as i64 % 8)))]
-                    [many as usize % 2],
-                reference: None,
-            },
-            10 | 11 => AdminCommand::BreakTrade {
-                match_id: MatchId(1 + many % 64),
-                reason: BrokenReason::Supervisory,
-            },
-            12 => AdminCommand::SetLimits {
-                session: user,
-                change: LimitsChange {
-                    order_qty: Some(many.is_multiple_of(2).then_some(Qty(1 + many % 60))),
-                    open_orders: Some(many.is_multiple_of(3).then_some(many as u32 % 20 + 1)),
-                    ..LimitsChange::default()
-                },
-            },
-            13 | 14 => AdminCommand::Phase { phase: Phase::Open, instrument: None },
-            _ => {
-                let phase = Phase::ALL[many as usize % Phase::ALL.len()];
-                AdminCommand::Phase { phase, instrument: one.filter(|_| !phase.is_of_venue()) }
-            }
-        };
-        if self.site.command(command) {
-            self.count("administrator's commands");
-        }
-    }
-
-    fn end_faults(&mut self) {
-        let now = self.now;
-        let mut over = Vec::new();
-        self.ends.retain(|(at, end)| {
-            if *at <= now {
-                over.push(*end);
-            }
-            *at > now
-        });
-        for end in over {
-            match end {
-                // Another cut of the same host may still last; it is over as well.
-                End::Cut(host) => self.network.wires().network.heal(VENUE, host),
-                End::Disk => self.site.disk.set_faults(DiskFaults::default()),
-            }
-        }
-        let network = &self.network;
-        self.strangers.retain(|(until, socket)| {
-            if *until <= now {
-                network.wires().network.close(*socket);
-            }
-            *until > now
-        });
-    }
-
-    /// From now on nothing goes wrong any more.
-    fn heal(&mut self) {
-        self.is_healing = true;
-        self.healed_at = self.now;
-        self.quiet_since = self.now;
-        self.blows.clear();
-        for (at, _) in &mut self.ends {
-            *at = self.now;
-        }
-        self.end_faults();
-        self.set_network_faults(0);
-        self.site.disk.set_faults(DiskFaults::default());
-        self.site.disk.crash_after(u64::MAX);
-        self.starved.iter_mut().for_each(|until| *until = Nanos::ZERO);
-        self.clients_mut().for_each(Client::calm_down);
-        self.feeds.iter_mut().for_each(|feed| feed.back_at = Nanos::ZERO);
-        let strangers = std::mem::take(&mut self.strangers);
-        for (_, socket) in strangers {
-            self.network.wires().network.close(socket);
-        }
     }
 
     fn distribute_notes(&mut self) {
@@ -739,6 +527,26 @@ impl Simulation {
             consequences,
             virtual_time: ended_at,
             rounds: self.rounds,
+        }
+    }
+
+    /// Counts the cases that the checkers of traders judge.
+    fn count_trading(&mut self, observed: &Observed) {
+        for life in &observed.traders {
+            let fills = life
+                .positions
+                .iter()
+                .map(|position| position.bought().fill_count + position.sold().fill_count);
+            let open = if life.ended.is_none() { life.orders.len() as u64 } else { 0 };
+            for (what, count) in [
+                ("traders' lives", 1),
+                ("traders' fills", fills.sum()),
+                ("traders' orders open at the end", open),
+                ("traders' orders taken after all", life.revived),
+                ("traders' lost market updates", life.lost_updates),
+            ] {
+                *self.counts.entry(what).or_default() += count;
+            }
         }
     }
 
@@ -808,75 +616,5 @@ impl Simulation {
             reaction_max: self.profile.starvation_max + REACTION,
             clock_steps: std::mem::take(&mut self.clock_steps),
         }
-    }
-}
-
-pub(crate) fn user_name(place: usize) -> String {
-    format!("USER{}", place + 1)
-}
-
-pub(crate) fn instruments(count: u16) -> InstrumentTable {
-    let symbols = ["ALPHA", "BRAVO", "CHARLIE"];
-    let instruments: Vec<Instrument> =
-        (1..=count).zip(symbols).map(|(id, symbol)| instrument(id, symbol)).collect();
-    InstrumentTable::new(&instruments)
-}
-
-pub(crate) fn instrument(id: u16, symbol: &str) -> Instrument {
-    Instrument {
-        id: InstrumentId(id),
-        symbol: Symbol::new(symbol).expect("they are short"),
-        tick_size: Price(100),
-        lot_size: Qty(1),
-        max_qty: Qty(100_000),
-        reference_price: Price(1_000_000),
-        collar_low: Price(900_000),
-        collar_high: Price(1_100_000),
-    }
-}
-
-pub(crate) fn venue_settings(
-    profile: &Profile,
-    recovery: &RecoveryProfile,
-    instruments: &InstrumentTable,
-) -> VenueSettings {
-    let user = |place: usize| UserSettings {
-        cancel_on_disconnect: profile.graces[place],
-        limits: profile.limits[place],
-        self_trade_prevention: profile.preventions[place],
-        ..UserSettings::new(user_name(place), Password::plain(PASSWORD))
-    };
-    VenueSettings {
-        session: Session::new("SIMULATED").expect("it is short"),
-        instruments: instruments.clone(),
-        order_entry: ORDER_ENTRY,
-        max_connections: profile.clients + 3,
-        retained_responses: 1 << 14,
-        users: (0..profile.clients).map(user).collect(),
-        login: LoginPolicy { delay: Nanos::from_millis(1), ..LoginPolicy::default() },
-        pre_login: PreLoginLimits::default(),
-        cancel_at_shutdown: false,
-        line_a: LINES[0],
-        line_b: LINES[1],
-        interface: Ipv4Addr::LOCALHOST,
-        retransmission: RETRANSMISSION,
-        packet_bytes: DATAGRAM_LEN_MAX,
-        heartbeat: Nanos::from_secs(1),
-        retained_messages: recovery.retained_messages,
-        market_recovery: recovery.market_recovery(),
-        day: profile.day.clone(),
-        limits: EngineLimits {
-            max_open_orders: 512,
-            max_open_orders_per_session: 128,
-            // Users, who reads drop copies, and the venue itself.
-            max_sessions: profile.clients as u16 + 2,
-            max_index_pages: 64,
-            max_index_pages_per_session: 16,
-            max_special_orders: 512,
-            max_recent_executions: 1 << 10,
-            ..EngineLimits::default()
-        },
-        journal: None,
-        prefault: false,
     }
 }

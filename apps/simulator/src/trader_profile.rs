@@ -7,9 +7,10 @@ use tickpath_trader::{AgentSettings, GatewaySettings};
 use tickpath_trading::{EngineConfig, Limits, Money};
 use tickpath_types::{InstrumentTable, Nanos, Qty, SessionId};
 
-use crate::profile::{self, Blow, Weather};
-use crate::simulation::PASSWORD;
+use crate::faults::{FaultEvent, FaultLevel, TraderFault};
+use crate::profile;
 use crate::strategy::Kind;
+use crate::venue::PASSWORD;
 
 /// Hosts of traders.
 const FIRST_HOST: u16 = 300;
@@ -23,21 +24,6 @@ const ORDER_CAPACITY: usize = 1 << 9;
 const OPEN_ORDERS_MAX: usize = 64;
 /// A loss that no run comes to.
 const NO_LOSS: Money = Money(1 << 60);
-
-/// Something that is done to a trader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TraderBlow {
-    /// Its process dies.
-    Kill,
-    /// Whoever runs it stops it, and starts it again.
-    Stop,
-    /// The venue and it cannot reach each other.
-    Cut(Nanos),
-    /// It gets no time.
-    Stall(Nanos),
-    /// Its machine's clock is set, in nanoseconds to either side.
-    StepClock(i64),
-}
 
 /// A trader, as a seed decides it.
 #[derive(Clone, Debug)]
@@ -59,18 +45,18 @@ pub(crate) struct TraderProfile {
     settle_after: Nanos,
     update_capacity: usize,
     user: UserSettings,
-    pub(crate) blows: Vec<(Nanos, Blow)>,
+    pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
 }
 
 impl TraderProfile {
     /// None in half of the runs, one or two in the others.
-    pub(crate) fn all(seed: u64, weather: Weather, active: Nanos) -> Vec<TraderProfile> {
+    pub(crate) fn all(seed: u64, fault_level: FaultLevel, active: Nanos) -> Vec<TraderProfile> {
         let draw = &mut Draw::new(seed ^ 0x64_65_73_6b_73);
         let count = [0, 0, 1, 2][draw.below(4) as usize];
-        (0..count).map(|place| TraderProfile::new(place, draw, weather, active)).collect()
+        (0..count).map(|place| TraderProfile::new(place, draw, fault_level, active)).collect()
     }
 
-    fn new(place: usize, draw: &mut Draw, weather: Weather, active: Nanos) -> TraderProfile {
+    fn new(place: usize, draw: &mut Draw, fault_level: FaultLevel, active: Nanos) -> TraderProfile {
         let limits = Limits {
             clip: Qty(1 + draw.below(30)),
             threshold: draw.below(100),
@@ -119,7 +105,7 @@ impl TraderProfile {
             update_capacity: [MANY_UPDATES, MANY_UPDATES, 8][draw.below(3) as usize],
             engine,
             user,
-            blows: blows(place, draw, weather, active),
+            fault_events: fault_events(place, draw, fault_level, active),
         }
     }
 
@@ -170,25 +156,30 @@ pub(crate) fn add_users(traders: &[TraderProfile], settings: &mut VenueSettings)
 }
 
 /// What is done to it: each kind in about half of the runs.
-fn blows(place: usize, draw: &mut Draw, weather: Weather, active: Nanos) -> Vec<(Nanos, Blow)> {
+fn fault_events(
+    place: usize,
+    draw: &mut Draw,
+    fault_level: FaultLevel,
+    active: Nanos,
+) -> Vec<(Nanos, FaultEvent)> {
     let kinds = draw.next();
-    let mut blows = Vec::new();
-    for kind in (0..5).filter(|kind| weather == Weather::Storm && kinds >> kind & 1 == 1) {
+    let mut fault_events = Vec::new();
+    for kind in (0..5).filter(|kind| fault_level == FaultLevel::Full && kinds >> kind & 1 == 1) {
         for _ in 0..=draw.below(3) {
             let at = Nanos(draw.below(active.0));
             let time = Nanos::from_millis(1 + draw.below(300));
-            let blow = match kind {
-                0 => TraderBlow::Kill,
-                1 => TraderBlow::Stop,
-                2 => TraderBlow::Cut(time),
-                3 => TraderBlow::Stall(time),
+            let event = match kind {
+                0 => TraderFault::Kill,
+                1 => TraderFault::Stop,
+                2 => TraderFault::Cut(time),
+                3 => TraderFault::Stall(time),
                 _ => {
                     let size = 10_u64.pow(3 + draw.below(8) as u32);
-                    TraderBlow::StepClock(draw.below(2 * size) as i64 - size as i64)
+                    TraderFault::StepClock(draw.below(2 * size) as i64 - size as i64)
                 }
             };
-            blows.push((at, Blow::Trader(place, blow)));
+            fault_events.push((at, FaultEvent::Trader(place, event)));
         }
     }
-    blows
+    fault_events
 }

@@ -7,7 +7,7 @@ use tickpath_sim::{Gone, SocketId, StreamNote, StreamNoteKind};
 use tickpath_types::{Nanos, Sequence, SessionId};
 
 use crate::net::StreamPart;
-use crate::simulation::ORDER_ENTRY;
+use crate::venue::ORDER_ENTRY;
 use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause, LoginOutcome};
 
 /// Writes down what one user's connections carry.

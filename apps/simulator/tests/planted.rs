@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tickpath_faults::{Fault, plant};
-use tickpath_simulator::{Simulation, Weather, check};
+use tickpath_simulator::{FaultLevel, Simulation, check};
 
 /// Seeds within which a fault must be found.
 const SEEDS: u64 = 300;
@@ -60,7 +60,7 @@ fn every_planted_fault_is_found() {
             // What is found without the fault says nothing of it.
             let is_clean = *clean
                 .entry(seed)
-                .or_insert_with(|| Simulation::new(seed, Weather::Storm).run().violations.is_empty());
+                .or_insert_with(|| Simulation::new(seed, FaultLevel::Full).run().violations.is_empty());
             is_clean.then_some((seed, by))
         });
         match found {
@@ -77,7 +77,7 @@ fn every_planted_fault_is_found() {
 /// What finds a fault in the run of a seed: a checker that is not spoiled itself, or the system's own assertion.
 fn find(fault: Fault, seed: u64) -> Option<String> {
     let planted = plant(fault);
-    let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, Weather::Storm).run()));
+    let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, FaultLevel::Full).run()));
     drop(planted);
     let Ok(outcome) = outcome else { return Some("an assertion".to_owned()) };
     let mut found = check(&outcome.observed);

@@ -1,13 +1,13 @@
 //! Runs of many seeds.
 #![allow(clippy::unwrap_used)]
 
-use tickpath_simulator::{Simulation, Weather};
+use tickpath_simulator::{FaultLevel, Simulation};
 
 #[test]
 fn without_faults_everything_is_well() {
     let (mut commands, mut market_events) = (0, 0);
     for seed in 1..=5 {
-        let outcome = Simulation::new(seed, Weather::Calm).run();
+        let outcome = Simulation::new(seed, FaultLevel::None).run();
         assert_eq!(outcome.violations, [], "seed {seed}");
         commands += outcome.commands;
         market_events += outcome.market_events;
@@ -18,7 +18,7 @@ fn without_faults_everything_is_well() {
 
 #[test]
 fn a_seed_runs_the_same_way_again() {
-    let run = |seed| format!("{:?}", Simulation::new(seed, Weather::Storm).run().observed);
+    let run = |seed| format!("{:?}", Simulation::new(seed, FaultLevel::Full).run().observed);
     for seed in 1..=3 {
         assert!(run(seed) == run(seed), "seed {seed}");
     }
@@ -49,7 +49,7 @@ fn faults_break_no_promise_in_even_seeds() {
 }
 
 fn run(seed: u64) {
-    let outcome = Simulation::new(seed, Weather::Storm).run();
+    let outcome = Simulation::new(seed, FaultLevel::Full).run();
     let told: Vec<String> = outcome.violations.iter().map(ToString::to_string).collect();
     assert!(told.is_empty(), "tickpath sim --seed {seed}:\n{}", told.join("\n"));
 }

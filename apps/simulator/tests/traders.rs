@@ -1,12 +1,12 @@
 //! Whole traders in the runs: they trade, and what is wrong with one is found.
 #![allow(clippy::unwrap_used)]
 
-use tickpath_simulator::{Observed, Simulation, TraderLife, Weather, check};
+use tickpath_simulator::{FaultLevel, Observed, Simulation, TraderLife, check};
 use tickpath_trading::{Bbo, OwnState};
 use tickpath_types::{Price, Qty, Side, UserRefNum};
 
 fn observed(seed: u64) -> Observed {
-    Simulation::new(seed, Weather::Storm).run().observed
+    Simulation::new(seed, FaultLevel::Full).run().observed
 }
 
 fn fills(life: &TraderLife) -> u64 {

@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, thousands};
-use tickpath_simulator::{Outcome, Simulation, Weather};
+use tickpath_simulator::{FaultLevel, Outcome, Simulation};
 
 use super::{INTERRUPTED, json};
 
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let limit = limit.context("--minutes: give a number of minutes, 0 or more")?;
     json::check(args.json.as_deref())?;
     let stop = StopSignal::on_signals().context("cannot watch for Ctrl-C")?;
-    let weather = if args.calm { Weather::Calm } else { Weather::Storm };
+    let fault_level = if args.calm { FaultLevel::None } else { FaultLevel::Full };
     let started = Instant::now();
     let mut sum = Sum::default();
     let mut progress = Progress::new();
@@ -86,16 +86,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if stop.is_stopped() || limit.is_some_and(|limit| started.elapsed() >= limit) {
             break;
         }
-        sum.add(seed, weather);
+        sum.add(seed, fault_level);
         progress.tell(&sum, started.elapsed());
     }
     progress.end();
     let is_json_alone = args.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     if !is_json_alone {
-        sum.report(started.elapsed(), weather)?;
+        sum.report(started.elapsed(), fault_level)?;
     }
     if let Some(file) = &args.json {
-        json::write(file, &sum.to_json(started.elapsed(), weather).to_string())?;
+        json::write(file, &sum.to_json(started.elapsed(), fault_level).to_string())?;
     }
     if stop.is_stopped() {
         tell(format_args!("tickpath: interrupted: the report is of the seeds that were run"));
@@ -118,9 +118,9 @@ fn parse_seeds(text: &str) -> anyhow::Result<RangeInclusive<u64>> {
 }
 
 impl Sum {
-    fn add(&mut self, seed: u64, weather: Weather) {
+    fn add(&mut self, seed: u64, fault_level: FaultLevel) {
         self.seeds += 1;
-        let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, weather).run()));
+        let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, fault_level).run()));
         let Ok(outcome) = outcome else {
             return self.failed.push((seed, vec!["panicked, as told above".to_owned()]));
         };
@@ -138,7 +138,7 @@ impl Sum {
         }
     }
 
-    fn report(&self, elapsed: Duration, weather: Weather) -> anyhow::Result<()> {
+    fn report(&self, elapsed: Duration, fault_level: FaultLevel) -> anyhow::Result<()> {
         for (seed, violations) in &self.failed {
             say(format!("seed {seed}:"))?;
             for violation in violations.iter().take(TOLD_MAX) {
@@ -147,7 +147,7 @@ impl Sum {
             if violations.len() > TOLD_MAX {
                 say(format!("  and {} more", violations.len() - TOLD_MAX))?;
             }
-            say(format!("  again by: {}", again_by(*seed, weather)))?;
+            say(format!("  again by: {}", again_by(*seed, fault_level)))?;
         }
         say(format!(
             "{} seeds in {:.1} s: {} commands, {} market data messages, {:.0} s of virtual time",
@@ -168,9 +168,9 @@ impl Sum {
         Ok(())
     }
 
-    fn to_json(&self, elapsed: Duration, weather: Weather) -> serde_json::Value {
+    fn to_json(&self, elapsed: Duration, fault_level: FaultLevel) -> serde_json::Value {
         let failed = self.failed.iter().map(|(seed, violations)| {
-            json!({ "seed": seed, "again_by": again_by(*seed, weather), "found": violations })
+            json!({ "seed": seed, "again_by": again_by(*seed, fault_level), "found": violations })
         });
         json!({
             "seeds": self.seeds,
@@ -186,8 +186,8 @@ impl Sum {
 }
 
 /// The command that repeats a run.
-fn again_by(seed: u64, weather: Weather) -> String {
-    let calm = if weather == Weather::Calm { " --calm" } else { "" };
+fn again_by(seed: u64, fault_level: FaultLevel) -> String {
+    let calm = if fault_level == FaultLevel::None { " --calm" } else { "" };
     format!("tickpath sim --seed {seed}{calm}")
 }
 
@@ -237,10 +237,10 @@ mod tests {
     #[test]
     fn a_seed_that_failed_comes_with_the_command_that_repeats_it() {
         let sum = Sum { seeds: 1, failed: vec![(7, vec!["log: a gap".to_owned()])], ..Sum::default() };
-        for (weather, command) in
-            [(Weather::Storm, "tickpath sim --seed 7"), (Weather::Calm, "tickpath sim --seed 7 --calm")]
+        for (fault_level, command) in
+            [(FaultLevel::Full, "tickpath sim --seed 7"), (FaultLevel::None, "tickpath sim --seed 7 --calm")]
         {
-            let json = sum.to_json(Duration::ZERO, weather);
+            let json = sum.to_json(Duration::ZERO, fault_level);
             assert_eq!(json["violations"][0]["again_by"], command);
         }
     }

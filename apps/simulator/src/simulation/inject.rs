@@ -1,0 +1,243 @@
+//! Faults of a run as they happen, and their end.
+
+use tickpath_exchange::{AdminCommand, BandWidth, LimitsChange, Phase};
+use tickpath_journal::DiskFaults;
+use tickpath_sim::HostId;
+use tickpath_types::{BrokenReason, InstrumentId, MatchId, Nanos, Price, Qty, SessionId, TradingState};
+
+use super::{DOWN_MAX, End, FIRST_FEED, STRANGER, Simulation};
+use crate::client::Client;
+use crate::faults::{DiskTrouble, FaultEvent, TraderFault};
+use crate::net::simulated;
+use crate::profile::Profile;
+use crate::recovery::SNAPSHOTS;
+use crate::venue::{LINES, ORDER_ENTRY, VENUE};
+use crate::{Crash, copies, trader};
+
+impl Simulation {
+    pub(super) fn inject_due(&mut self) {
+        while let Some((_, event)) = self.fault_events.pop_if(|(at, _)| *at <= self.now) {
+            self.inject(event);
+        }
+    }
+
+    fn inject(&mut self, event: FaultEvent) {
+        let now = self.now;
+        match event {
+            FaultEvent::KillVenue | FaultEvent::CutPower if !self.site.is_alive() => {}
+            FaultEvent::KillVenue => {
+                self.count("venue killed");
+                self.site.crash(now, Crash::Process);
+                self.schedule_restart();
+            }
+            FaultEvent::CutPower => {
+                self.count("venue lost power");
+                self.site.crash(now, Crash::Power);
+                self.schedule_restart();
+            }
+            FaultEvent::CutPowerAfter(changes) => {
+                self.count("power cut during a write");
+                self.site.disk.crash_after(changes);
+            }
+            FaultEvent::StopVenue if self.site.is_alive() => {
+                self.restart_venue("venue stopped and started");
+            }
+            FaultEvent::StopVenue => {}
+            FaultEvent::KillClient(place) => {
+                self.count("client killed");
+                let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+                self.clients[place].crash(now, back_at);
+            }
+            FaultEvent::KillFeed(place) => {
+                self.count("feed handler killed");
+                self.feeds[place].end(Some(now));
+                self.feeds[place].back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+            }
+            FaultEvent::CutClient(place, time) => self.cut(HostId(place as u16 + 1), time),
+            FaultEvent::CutFeed(place, time) => self.cut(HostId(FIRST_FEED + place as u16), time),
+            FaultEvent::Network(level) => self.set_network_faults(level),
+            FaultEvent::Disk(trouble, time) => self.trouble_disk(trouble, time),
+            FaultEvent::Starve(part, time) => {
+                self.count("part starved");
+                let part = part % self.starved.len();
+                self.starved[part] = self.starved[part].max(now + time);
+            }
+            FaultEvent::StepClock(ahead_ns) => {
+                self.count("clock stepped");
+                self.clock_steps.push(now);
+                let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
+                self.network.wires().network.set_clock(VENUE, ahead);
+            }
+            FaultEvent::Connects(count, time) => self.connect_strangers(count, time),
+            FaultEvent::Admin(bits) => self.administrate(bits),
+            FaultEvent::AddInstrument(place) => {
+                if self.site.command(AdminCommand::AddInstrument(self.additions.instrument(place))) {
+                    self.count("instruments added");
+                }
+            }
+            FaultEvent::KillReader => {
+                let back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
+                if let Some((_, reader)) = &mut self.copies {
+                    reader.crash(now, back_at);
+                    self.count("reader of drop copies killed");
+                }
+            }
+            FaultEvent::CutReader(time) => self.cut(copies::HOST, time),
+            FaultEvent::Trader(place, event) => self.inject_into_trader(place, event),
+        }
+    }
+
+    fn inject_into_trader(&mut self, place: usize, event: TraderFault) {
+        let now = self.now;
+        match event {
+            TraderFault::Kill => {
+                self.count("trader killed");
+                self.traders[place].crash(now);
+            }
+            TraderFault::Stop => {
+                self.count("trader stopped and started");
+                self.traders[place].stop(now);
+            }
+            TraderFault::Cut(time) => self.cut(self.traders[place].host(), time),
+            TraderFault::Stall(time) => {
+                self.count("trader stalled");
+                let first = self.starved.len() - trader::AGENTS * (self.traders.len() - place);
+                for until in &mut self.starved[first..first + trader::AGENTS] {
+                    *until = (*until).max(now + time);
+                }
+            }
+            TraderFault::StepClock(ahead_ns) => {
+                self.count("trader's clock stepped");
+                let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
+                self.network.wires().network.set_clock(self.traders[place].host(), ahead);
+            }
+        }
+    }
+
+    pub(super) fn cut(&mut self, host: HostId, time: Nanos) {
+        self.network.wires().network.cut(VENUE, host);
+        self.ends.push((self.now + time, End::Cut(host)));
+    }
+
+    fn set_network_faults(&mut self, level: u64) {
+        let streams = Profile::stream_faults(level, &mut self.draw);
+        let groups = [Some(simulated(LINES[0])), Some(simulated(LINES[1])), None];
+        let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.draw)));
+        // Snapshots come as line B does, by faults of their own.
+        let of_snapshots = (Some(simulated(SNAPSHOTS)), datagrams[1].1);
+        let mut wires = self.network.wires();
+        wires.network.set_stream_faults(streams);
+        let all = datagrams.into_iter().chain([of_snapshots]);
+        all.for_each(|(group, faults)| wires.network.set_datagram_faults(group, faults));
+    }
+
+    fn trouble_disk(&mut self, trouble: DiskTrouble, time: Nanos) {
+        let mut faults = DiskFaults::default();
+        match trouble {
+            DiskTrouble::Writes => faults.write_failures_ppm = 20_000,
+            DiskTrouble::Syncs => faults.sync_failures_ppm = 20_000,
+            DiskTrouble::Full => faults.capacity = self.profile.segment_len * 2,
+        }
+        self.site.disk.set_faults(faults);
+        self.ends.push((self.now + time, End::Disk));
+    }
+
+    fn connect_strangers(&mut self, count: u64, time: Nanos) {
+        let network = self.network.of(STRANGER);
+        for _ in 0..count {
+            self.count("strangers connected");
+            self.strangers.push((self.now + time, network.connect(ORDER_ENTRY)));
+        }
+    }
+
+    fn administrate(&mut self, bits: u64) {
+        let users = self.profile.clients + self.traders.len();
+        let user = SessionId(1 + (bits >> 8) as u16 % users as u16);
+        let instrument = InstrumentId(1 + (bits >> 24) as u16 % self.site.instrument_count());
+        let state = [TradingState::Halted, TradingState::Trading][(bits >> 40) as usize % 2];
+        let one = (bits >> 41 & 1 == 1).then_some(instrument);
+        let many = bits >> 48;
+        let command = match bits % 20 {
+            0..3 => AdminCommand::SetTradingState { instrument, state },
+            3 => AdminCommand::Kill(Some(user)),
+            4 => AdminCommand::Unkill(Some(user)),
+            5 => AdminCommand::Kill(None),
+            6 => AdminCommand::Unkill(None),
+            7 => AdminCommand::Disconnect(user),
+            8 => AdminCommand::SuspendInstrument { instrument },
+            9 => AdminCommand::SetPriceBand {
+                instrument: one,
+                width: [BandWidth::Off, BandWidth::Price(Price(100 * (1 + many as i64 % 8)))]
+                    [many as usize % 2],
+                reference: None,
+            },
+            10 | 11 => AdminCommand::BreakTrade {
+                match_id: MatchId(1 + many % 64),
+                reason: BrokenReason::Supervisory,
+            },
+            12 => AdminCommand::SetLimits {
+                session: user,
+                change: LimitsChange {
+                    order_qty: Some(many.is_multiple_of(2).then_some(Qty(1 + many % 60))),
+                    open_orders: Some(many.is_multiple_of(3).then_some(many as u32 % 20 + 1)),
+                    ..LimitsChange::default()
+                },
+            },
+            13 | 14 => AdminCommand::Phase { phase: Phase::Open, instrument: None },
+            _ => {
+                let phase = Phase::ALL[many as usize % Phase::ALL.len()];
+                AdminCommand::Phase { phase, instrument: one.filter(|_| !phase.is_of_venue()) }
+            }
+        };
+        if self.site.command(command) {
+            self.count("administrator's commands");
+        }
+    }
+
+    pub(super) fn end_faults(&mut self) {
+        let now = self.now;
+        let mut over = Vec::new();
+        self.ends.retain(|(at, end)| {
+            if *at <= now {
+                over.push(*end);
+            }
+            *at > now
+        });
+        for end in over {
+            match end {
+                // Another cut of the same host may still last; it is over as well.
+                End::Cut(host) => self.network.wires().network.heal(VENUE, host),
+                End::Disk => self.site.disk.set_faults(DiskFaults::default()),
+            }
+        }
+        let network = &self.network;
+        self.strangers.retain(|(until, socket)| {
+            if *until <= now {
+                network.wires().network.close(*socket);
+            }
+            *until > now
+        });
+    }
+
+    /// From now on nothing goes wrong any more.
+    pub(super) fn heal(&mut self) {
+        self.is_healing = true;
+        self.healed_at = self.now;
+        self.quiet_since = self.now;
+        self.fault_events.clear();
+        for (at, _) in &mut self.ends {
+            *at = self.now;
+        }
+        self.end_faults();
+        self.set_network_faults(0);
+        self.site.disk.set_faults(DiskFaults::default());
+        self.site.disk.crash_after(u64::MAX);
+        self.starved.iter_mut().for_each(|until| *until = Nanos::ZERO);
+        self.clients_mut().for_each(Client::calm_down);
+        self.feeds.iter_mut().for_each(|feed| feed.back_at = Nanos::ZERO);
+        let strangers = std::mem::take(&mut self.strangers);
+        for (_, socket) in strangers {
+            self.network.wires().network.close(socket);
+        }
+    }
+}
