@@ -11,10 +11,10 @@ use crate::protocol::RecordedProtocol;
 
 /// Room for orders is never below this, so that a small file has enough whatever its compression.
 const ORDERS_MIN: u32 = 1 << 16;
-/// At most one message adds an order in so many bytes of a file, however well it is compressed.
+/// At most one message adds an order in this number of bytes of a file, however well it is compressed.
 const FILE_BYTES_PER_ORDER: u64 = 4;
 
-/// Books and their plain twin; nothing before the first message, and nothing at all where only decoding is asked for.
+/// Books and their plain twin; nothing before the first message, and none at all with `--decode-only`.
 pub(crate) struct BookPair<P: RecordedProtocol> {
     pub(crate) books: Option<P::Books<Indexed<FastBooks>>>,
     pub(crate) twin: Option<Twin<P>>,
@@ -65,7 +65,7 @@ impl<P: RecordedProtocol> BookPair<P> {
     }
 }
 
-/// How much room the books of a recording need.
+/// The capacity that the books of a recording need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BookSize {
     pub(crate) max_instrument: InstrumentId,
@@ -90,7 +90,7 @@ impl BookSize {
     /// Books of this size.
     fn empty<B: BooksById>(self) -> B {
         let limits = BookLimits::new(self.max_instrument, self.max_orders);
-        // Of many orders not every one has a level of its own.
+        // Many orders share levels.
         B::new(BookLimits { max_levels: self.max_orders.min(ORDERS_MIN.max(self.max_orders / 2)), ..limits })
     }
 }

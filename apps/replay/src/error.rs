@@ -22,7 +22,7 @@ pub enum ReplayError {
         "the recording has times of day without dates: give --from and --to as HH:MM:SS of the exchange, or its --date"
     )]
     NoDates,
-    /// The feed publishes levels or quotes, and changes of orders were asked for: leave `--orders` out.
+    /// The feed publishes levels or quotes, and `--orders` wants changes of orders: leave it out.
     #[error(
         "{feed} has no orders, only what rests at prices: leave out --orders, and use --depth-out or --bbo"
     )]
@@ -38,14 +38,14 @@ pub enum ReplayError {
         /// The option of the table.
         option: &'static str,
     },
-    /// No packet of the capture is of a known protocol, or what was asked for: see what there is.
+    /// No packet of the capture is of a known protocol, or of the one of `--protocol`.
     #[error(
         "{file} has no market data of a known protocol ({found}): known are {known}; convert CME MDP 3.0, Cboe PITCH and others to DBN of schema mbo or mbp-10"
     )]
     NothingKnown {
         /// The capture.
         file: String,
-        /// What is in it.
+        /// Its content, as text.
         found: String,
         /// The protocols that are known.
         known: String,

@@ -17,7 +17,7 @@ pub(crate) struct FileFormat {
     pub(crate) format: Format,
     /// Its name in JSON.
     pub(crate) json_name: &'static str,
-    /// What a report's file is, for people.
+    /// The format of a report's file, as text.
     pub(crate) title: fn(&FileReport) -> String,
     /// Whether times have dates.
     pub(crate) has_dates: bool,

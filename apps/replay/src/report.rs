@@ -38,11 +38,11 @@ pub struct SymbolBook {
 /// Why a pass ended before the end of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// At the number of messages that was asked for.
+    /// At the number of messages of `--limit`.
     Limit,
     /// At the end of the window.
     Window,
-    /// Because it was told to.
+    /// At the stop signal.
     Stopped,
 }
 

@@ -10,7 +10,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) ts_ns: u64,
     /// Id in the books; 0 for the whole system.
     pub(crate) instrument: u16,
-    /// Of a recording of several channels, which: each has times of its own.
+    /// The channel, in a recording of several: each has another clock.
     pub(crate) channel: u8,
     /// Its type, an index into the counts.
     pub(crate) code: u8,

@@ -25,7 +25,7 @@ pub(crate) const PART_LEN: usize = 512;
 /// Progress is told no more often.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How far a replay is.
+/// The progress of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of the file that were read, as they are stored.

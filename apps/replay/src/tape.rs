@@ -50,7 +50,7 @@ impl Window {
     }
 }
 
-/// What is known of one recording: counts, statistics, contradictions and costs.
+/// Counts, statistics, contradictions and costs of one recording.
 pub(crate) struct RecordingState {
     pub(crate) decode: CostMeter,
     pub(crate) books: CostMeter,

@@ -1,11 +1,11 @@
-//! What a block of messages did to books, whatever the messages and the books are.
+//! The effect of a block of messages on books, of any protocol.
 
 use std::ops::RangeInclusive;
 
 use tickpath_feed::{BuilderCounters, UpdateListener};
 use tickpath_types::MarketUpdate;
 
-/// What each message of a block did: at most one update a message, in order; `sequence` is the number of the
+/// The effect of each message of a block: at most one update a message, in order; `sequence` is the number of the
 /// message in the file, counted from 1. And what contradicted the books.
 #[derive(Debug, Default)]
 pub(crate) struct Updates {
@@ -13,7 +13,7 @@ pub(crate) struct Updates {
     pub(crate) contradictions: Vec<Contradictions>,
 }
 
-/// What contradicted the books in some messages.
+/// Contradictions between some messages and the books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contradictions {
     /// Which, counted from 0 in the block.

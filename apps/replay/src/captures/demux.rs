@@ -65,7 +65,7 @@ impl Protocols {
         Some(out.flows.len() - 1)
     }
 
-    /// The protocol of a packet whose flow is not known, by what is in it. A protocol that was asked for is trusted: any
+    /// The protocol of a packet whose flow is not known, by its content. A protocol named by `--protocol` is trusted: any
     /// packet with messages that can be its is.
     fn recognise(
         &self,

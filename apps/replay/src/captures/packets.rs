@@ -11,12 +11,12 @@ pub(crate) struct CaptureProtocol {
     pub(crate) protocol: Protocol,
     /// Its name and what carries it, for people.
     pub(crate) title: &'static str,
-    /// Whether a datagram must be of it: it has messages that only this protocol has. Where the protocol is asked for,
-    /// which the second argument says, any with messages that can be its.
+    /// Whether a datagram must be of it: it has messages that only this protocol has. The second
+    /// argument says that `--protocol` names it: then any with messages that can be its.
     pub(crate) is_datagram: fn(&[u8], bool) -> bool,
     /// The same of the first bytes of a TCP stream.
     pub(crate) is_stream: fn(&[u8], bool) -> bool,
-    /// A reader of one capture's packets; the argument says whether the protocol is asked for.
+    /// A reader of one capture's packets; the argument says whether `--protocol` names the protocol.
     pub(crate) reader: fn(bool) -> Box<dyn PacketReader>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) trait PacketReader {
     }
 }
 
-/// What a reader knows of one of its flows.
+/// The state of one of a reader's flows.
 pub(crate) fn state_of<S: Default>(flows: &mut Vec<S>, flow: usize) -> &mut S {
     if flows.len() <= flow {
         flows.resize_with(flow + 1, S::default);

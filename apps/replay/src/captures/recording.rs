@@ -44,7 +44,7 @@ pub(crate) struct PacketMark {
     pub(crate) origin: Origin,
 }
 
-/// What a packet says about its messages.
+/// The channel and send time that hold for the messages of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Origin {
     /// The channel, counted in the capture; of ITCH 0.
@@ -62,7 +62,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The packet that a message came in, in words.
+    /// The packet that a message came in, as text.
     fn place(&self, index: usize) -> String {
         let at = self.packets.partition_point(|packet| packet.first <= index);
         let number = at.checked_sub(1).map_or(0, |at| self.packets[at].number);
@@ -93,7 +93,7 @@ pub(crate) trait PacketProtocol: RecordedProtocol {
 
 /// One recording in a capture.
 pub(crate) struct CapturedRecording<P: PacketProtocol> {
-    /// What it is, for people.
+    /// Its name in reports.
     pub(crate) name: String,
     pub(crate) protocol: P,
     pub(crate) pair: BookPair<P>,
@@ -173,7 +173,7 @@ impl<P: PacketProtocol> CapturedRecording<P> {
 
 /// A recording of any protocol, see [`CapturedRecording`] and [`PacketProtocol`].
 pub(crate) trait AnyRecording: Any {
-    /// What it is, for people.
+    /// Its name in reports.
     fn name(&self) -> &str;
 
     fn protocol(&self) -> Protocol;
@@ -199,7 +199,7 @@ pub(crate) trait AnyRecording: Any {
     /// See [`PacketProtocol::restart`].
     fn restart(&mut self, channel: u8);
 
-    /// What was found, when all is over.
+    /// The report, at the end of the capture.
     fn finish(self: Box<Self>, path: &Path, format: Format, session: &mut Session<'_>) -> FileReport;
 }
 

@@ -34,7 +34,7 @@ pub(super) struct FlowKey {
     pub(super) src: Option<SocketAddrV4>,
 }
 
-/// What is known of a flow.
+/// A flow and its protocol.
 pub(super) struct Flow {
     pub(super) key: FlowKey,
     /// The protocol that it is of, by its place in the registry.
@@ -339,7 +339,7 @@ impl<'r, 's, 'a> Delivery<'r, 's, 'a> {
         let content = content(packet.payload, header_len);
         let mut verdict = self.channels[index].channel.judge(place.line, first, count, packet.ts_ns, content);
         if verdict == Verdict::Anew {
-            // What is missing of its beginning is lost.
+            // Messages missing at its beginning are lost.
             self.restart(index, 1)?;
             let channel = &mut self.channels[index].channel;
             verdict = channel.judge(place.line, first, count, packet.ts_ns, content);
@@ -436,7 +436,7 @@ pub(crate) fn is_countable(first: Sequence, count: u16) -> bool {
     first.0.checked_add(u64::from(count)).is_some()
 }
 
-/// What there is instead of market data.
+/// A capture without market data, as text.
 fn nothing_known(frames: &PacketCounters, unknown: &UnknownPackets) -> String {
     let mut words = format!("{} frames, {} of UDP and {} of TCP", frames.frames, frames.udp, frames.tcp);
     if let Some((dst, count)) = unknown.destinations.first() {

@@ -27,7 +27,8 @@ use crate::updates::Updates;
 
 /// Events of a block that is read before any of it is applied.
 const BLOCK_LEN: usize = 4_096;
-/// Where events are applied as they are read, one block in so many is not: it tells what reading takes by itself.
+/// One block in this number is read before it is applied, so that the cost of reading is known, where the others are
+/// applied as they are read.
 const READ_FIRST_EVERY: u64 = 16;
 /// Instruments that the books have room for beyond those that the recording names at its start.
 const INSTRUMENTS_MIN: usize = 1_024;
@@ -42,7 +43,7 @@ pub(crate) trait EventFormat: 'static {
     /// The letter or digit that the format has for an event.
     fn code(kind: &EventKind) -> u8;
 
-    /// What an event with a letter or digit is called.
+    /// The name of an event with a letter or digit.
     fn name(code: u8) -> &'static str;
 }
 
@@ -109,7 +110,7 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
             }
             EventKind::Delete { .. } | EventKind::Reduce { .. } => seen.needs_order = true,
             EventKind::Fill { order_id, qty, side, price, in_auction } => {
-                // Where fills have the outcome in another record, the trade is one of its own as well.
+                // If another record has the outcome of fills, the trade is a separate one as well.
                 let has_own_records = source.info.sums_fills;
                 seen.is_execution = true;
                 seen.needs_order = !has_own_records && !in_auction;
@@ -152,7 +153,7 @@ const fn is_malformed(reason: IgnoredReason) -> bool {
 /// A block of events and what ended it.
 struct Block {
     events: Vec<RecordedEvent>,
-    /// Where each of them begins.
+    /// Positions at which they begin.
     positions: Vec<Position>,
     elapsed: Duration,
     is_last: bool,

@@ -25,7 +25,7 @@ use crate::protocol::{ORDER_BY_ORDER, RecordedProtocol, Source};
 use crate::seen::{Seen, SeenTrade};
 use crate::updates::Updates;
 
-/// Where every message has its time, ...
+/// Bytes of every message with its time, ...
 const TIME: std::ops::Range<usize> = 2..10;
 /// ... and all but the System Event their symbol.
 const SYMBOL: std::ops::Range<usize> = 10..18;
@@ -57,7 +57,7 @@ struct IexMessage<'a> {
     feed: Feed,
 }
 
-/// What is known of a symbol.
+/// The state of a symbol.
 #[derive(Clone, Copy, Default)]
 struct Known {
     told: Option<TradingState>,
@@ -108,7 +108,7 @@ impl Iex {
         message
     }
 
-    /// The numbering of a channel began anew: nothing is known of its symbols but their numbers, which are these.
+    /// The numbering of a channel restarted: nothing is known of its symbols but their numbers, which are these.
     fn forget(&mut self, channel: u8) -> Vec<u16> {
         let known = (0..).zip(&mut self.known).skip(1).filter(|(_, known)| known.channel == channel);
         known
@@ -236,7 +236,7 @@ impl RecordedProtocol for Iex {
 
     #[inline]
     fn fold(message: &IexMessage<'_>, checksums: &mut Checksums) {
-        // What is malformed is counted where it is named.
+        // `see` counts malformed messages.
         let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.fold.fields(fields)));
     }
 
@@ -396,14 +396,14 @@ impl PacketReader for IexPackets {
         let (session, sent) = (segment.session(), segment.send_time().0);
         let (known, latest) = numbered.session;
         if let Some(next) = numbered.channel.next() {
-            // A session that is over may still be heard on the other line.
+            // The other line may still bring packets of a session that is over.
             if session != known && sent <= latest {
                 numbered.channel.report.malformed += 1;
                 return Ok(());
             }
             let restarts = segment.is_first() && sent > latest && next > first + count;
             if session != known || restarts {
-                // What is missing of its beginning is lost.
+                // Messages missing at its beginning are lost.
                 out.restart(place.channel, 1)?;
             }
         }

@@ -42,13 +42,13 @@ pub(crate) static FILE: FileFormat = FileFormat {
 /// One recording of ITCH.
 #[derive(Default)]
 struct Itch {
-    /// Whose midnight the times of a capture count from was found out.
+    /// The zone of the midnight that times of a capture count from is known.
     is_midnight_known: bool,
 }
 
-/// Where an ITCH message has its time.
+/// Bytes of a message with its time.
 const TIME: std::ops::Range<usize> = 5..11;
-/// Where an ITCH message has its stock locate.
+/// Bytes of a message with its stock locate.
 const LOCATE: std::ops::Range<usize> = 1..3;
 
 impl RecordedProtocol for Itch {
@@ -117,7 +117,7 @@ impl RecordedProtocol for Itch {
 
     #[inline]
     fn fold(message: &&[u8], checksums: &mut Checksums) {
-        // What is malformed is counted where it is named.
+        // `see` counts malformed messages.
         let _ = itch50::decode(message, &mut checksums.itch);
     }
 

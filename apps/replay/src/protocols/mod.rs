@@ -1,4 +1,4 @@
-//! The recorded protocols, each in a file or folder of its own; [`registry`](crate::registry) lists them.
+//! The recorded protocols, each in a separate file or folder; [`registry`](crate::registry) lists them.
 
 pub(crate) mod dbn;
 pub(crate) mod event_books;

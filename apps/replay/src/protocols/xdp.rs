@@ -244,7 +244,7 @@ fn shares(volume: u32) -> Qty {
 impl RecordedProtocol for Xdp {
     type Message<'a> = XdpMessage<'a>;
     type Books<B: BooksById> = xdp::BookBuilder<B>;
-    /// Each channel has a clock of its own.
+    /// Each channel has another clock.
     const IS_ORDERED_BY_TIME: bool = false;
 
     fn info(&self) -> RecordingInfo {
@@ -314,7 +314,7 @@ impl RecordedProtocol for Xdp {
 
     #[inline]
     fn fold(message: &XdpMessage<'_>, checksums: &mut Checksums) {
-        // What is malformed is counted where it is named.
+        // `see` counts malformed messages.
         let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.fold.fields(fields)));
     }
 

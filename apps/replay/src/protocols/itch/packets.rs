@@ -111,7 +111,7 @@ fn count_from_utc(calendar: &mut Calendar, options: &ReplayOptions, captured_ns:
 /// The session of MoldUDP64.
 type SessionName = [u8; 10];
 
-/// What is known of a flow.
+/// The state of a flow.
 enum ItchFlow {
     /// A line of a session of MoldUDP64, or snapshots beside it: its packets wait.
     Waiting(Vec<Waiting>),
@@ -310,7 +310,7 @@ impl ItchPackets {
     }
 }
 
-/// Adds a channel with a recording of its own.
+/// Adds a channel with a separate recording.
 fn add_channel(out: &mut Recordings<'_>, name: String, ts_ns: u64) -> usize {
     let recording = out.add(format!("ITCH 5.0, {name}"), Itch::default(), ts_ns);
     out.add_channel(recording, 0, name)

@@ -3,14 +3,14 @@
 use tickpath_nyse::{SendTime, SequenceNumberReset, SymbolIndexMapping};
 
 pub(super) const NS_PER_SEC: u64 = 1_000_000_000;
-/// Where messages have their time and symbol index, ...
+/// Offsets of the time and symbol index of messages, ...
 const WITHIN_SECOND: usize = 4;
 const INDEX: usize = 8;
 /// ... and those with the whole time.
 const INDEX_OF_FULL_TIME: usize = 12;
-/// Where a time reference has its second.
+/// Offset of the second of a time reference.
 pub(super) const SECOND: usize = 12;
-/// Where a mapping has the symbol and its market, and a reset the product.
+/// Offsets of the symbol and market of a mapping, and of the product of a reset.
 pub(super) const SYMBOL: std::ops::Range<usize> = 8..19;
 const MARKET: usize = 20;
 const PRODUCT: usize = 12;

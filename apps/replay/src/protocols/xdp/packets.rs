@@ -48,7 +48,7 @@ fn is_xdp(payload: &[u8], is_asked: bool) -> bool {
     packet.message_count() > 0 && (is_asked || is_typical())
 }
 
-/// What a market is called.
+/// The name of a market's feed.
 fn market_name(market: Option<u16>) -> String {
     let name = match market {
         None | Some(1) => "NYSE",
@@ -113,7 +113,7 @@ impl CapturedRecording<Xdp> {
     }
 }
 
-/// What is known of a flow.
+/// The state of a flow.
 #[derive(Default)]
 struct XdpFlow {
     /// Its channel and line, once it is known as a line.
@@ -123,7 +123,7 @@ struct XdpFlow {
     aside: Aside,
 }
 
-/// What comes to an address that is no line: retransmissions and refreshes.
+/// Retransmissions and refreshes, which come to an address that is no line.
 #[derive(Default)]
 struct Aside {
     /// The channel whose they are, once a symbol told it.
@@ -132,7 +132,7 @@ struct Aside {
     refresh: Option<Refresh>,
 }
 
-/// What a packet is for.
+/// The purpose of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// A part of the channel's sequence.
@@ -213,7 +213,7 @@ impl XdpPackets {
         let (next, ordinal) = (numbered.channel.next(), usize::from(numbered.ordinal));
         let mut first = next.map_or(u64::from(sequence), |next| nearest(next, sequence));
         if next.is_none() && first > 1 {
-            // What came before is not in the capture.
+            // Messages before it are not in the capture.
             out.lose(place.channel, first);
         }
         if count == 0 {
@@ -264,7 +264,7 @@ impl XdpPackets {
         }
     }
 
-    /// Makes a flow a line of a known channel, or else a channel of its own whose packets go to an address, and takes the
+    /// Makes a flow a line of a known channel, or else a new channel whose packets go to an address, and takes the
     /// packets that waited; `None` where there are too many channels.
     fn settle(
         &mut self,
@@ -347,7 +347,7 @@ impl XdpPackets {
         packet: &Packet<'a>,
         out: &mut Delivery<'_, '_, 'a>,
     ) -> Result {
-        // What was not flushed yet may be what tells the channel.
+        // Messages that were not flushed yet may name the channel.
         out.flush()?;
         let XdpFlow { place, aside, .. } = &self.flows[flow];
         let told = place.map(|place| place.channel).or(aside.channel);
@@ -385,7 +385,7 @@ impl XdpPackets {
             let mut known = markets.filter_map(|(_, recording)| {
                 Some((*recording, out.recording::<Xdp>(*recording).protocol.channel_of(index)?))
             });
-            // Each market has indexes of its own: one that several know tells nothing.
+            // Each market has other indexes: one that several know identifies none.
             if let (Some((recording, ordinal)), None) = (known.next(), known.next()) {
                 let number = self.channels.get(usize::from(ordinal))?.number;
                 return Some(number).filter(|number| out.channels[*number].recording == recording);
