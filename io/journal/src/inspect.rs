@@ -1,5 +1,7 @@
 //! Whether a log is whole, and where it ends.
 
+use std::io::ErrorKind;
+
 use tickpath_types::Sequence;
 
 use crate::acknowledged;
@@ -7,6 +9,9 @@ use crate::format::SegmentHeader;
 use crate::promise::Promise;
 use crate::segment::{PREPARED, Remains, SegmentReader, Step, list_segments, segment_name};
 use crate::{HeaderDamage, OpenError, RecordDamage, SessionName, Storage};
+
+/// Listings of the folder at most, when files disappear between a listing and their opening.
+const LISTINGS_MAX: usize = 5;
 
 /// What to look at, and what to accept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -295,9 +300,21 @@ struct Unreadable<S: Storage> {
     later: Vec<(String, Option<OpenSegment<S>>)>,
 }
 
-/// Opens every segment and checks its header. If a loss is accepted, one whose header is damaged may be among those that a
-/// snapshot covers, or ends the log.
+/// Opens every segment. While a venue writes, a file may be renamed or removed between the list of names and its opening:
+/// then the names are listed again.
 fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<S>, OpenError> {
+    for _ in 1..LISTINGS_MAX {
+        match open_listed(storage, options) {
+            Err(OpenError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+    }
+    open_listed(storage, options)
+}
+
+/// Opens every segment of one list of names and checks its header. If a loss is accepted, one whose header is damaged may be
+/// among those that a snapshot covers, or ends the log.
+fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<S>, OpenError> {
     let mut covered = Vec::new();
     let mut files: Vec<OpenSegment<S>> = Vec::new();
     let mut unreadable: Option<Unreadable<S>> = None;

@@ -1,6 +1,8 @@
 //! Bounds, full disks, followers, and the real file system.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::io;
+
 use crate::common;
 use crate::common::{
     PAYLOAD_LEN_MAX, append_to, check_records, config, disk, open_with, payload, segments, session, settle,
@@ -313,4 +315,62 @@ fn what_a_failed_sync_left_in_the_cache_is_on_the_disk_after_the_next_start() {
             check_records(&disk, 1, found.last_sequence().0);
         }
     }
+}
+
+/// A disk whose writer gives the prepared segment its name between a list of names and the opening.
+#[derive(Clone)]
+struct NamedMeanwhile {
+    disk: FaultyDisk,
+    name: String,
+}
+
+impl Storage for NamedMeanwhile {
+    type File = <FaultyDisk as Storage>::File;
+    type Lock = <FaultyDisk as Storage>::Lock;
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Self::File> {
+        if name == "prepared.segment" {
+            self.disk.rename(name, &self.name)?;
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        self.disk.open(name)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Self::File> {
+        self.disk.create(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.disk.remove(name)
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        self.disk.sync_names()
+    }
+
+    fn boot(&self) -> Option<u128> {
+        self.disk.boot()
+    }
+
+    fn lock(&self) -> io::Result<Option<Self::Lock>> {
+        self.disk.lock()
+    }
+}
+
+#[test]
+fn a_segment_that_gets_its_name_while_the_log_is_inspected_is_read() {
+    let disk = written(Policy::Group, 100);
+    let whole = inspect(&disk, &InspectOptions::default()).unwrap().last_sequence();
+    let name = segments(&disk).pop().unwrap();
+    disk.rename(&name, "prepared.segment").unwrap();
+    let live = NamedMeanwhile { disk, name };
+    assert_eq!(inspect(&live, &InspectOptions::default()).unwrap().last_sequence(), whole);
 }
