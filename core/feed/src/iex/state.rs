@@ -9,7 +9,7 @@ use crate::instruments::{Instruments, UpdateListener};
 /// The highest price of a level of DEEP: 47 bits of 10^-4 dollars. A level beyond it is refused.
 pub const PRICE_MAX: Price = Price((1 << 47) - 1);
 
-/// Counts beside those of [`BuilderCounters`].
+/// Counts beside those of [`BuilderCounters`](crate::BuilderCounters).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Messages of the books: levels, orders, quotes.
