@@ -459,13 +459,13 @@ impl OrderManager {
     }
 
     /// A replacement on its way counts for what exceeds the order that it replaces. That has another size now, and the
-    /// venue gives the replacement its own all the same.
+    /// venue gives the replacement its own all the same. One that executed before its answer counts no more than it leaves.
     #[cold]
     fn count_replacement(&mut self, orig: UserRefNum, replacement: UserRefNum, orig_qty: Qty) {
         let Some(order) = self.table.get(replacement).filter(|order| order.replaces == Some(orig)) else {
             return;
         };
-        let added = Qty(order.qty.0.saturating_sub(orig_qty.0));
+        let added = Qty(order.qty.0.saturating_sub(orig_qty.0)).min(order.leaves_qty());
         self.table.set_exposure(replacement, added);
     }
 

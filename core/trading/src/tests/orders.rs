@@ -540,6 +540,16 @@ fn apply(orders: &mut OrderManager, step: &Step) -> u64 {
     u64::from(is_ignored)
 }
 
+#[test]
+fn a_replacement_that_executes_before_its_answer_counts_no_more_than_it_leaves() {
+    let mut orders = manager(6, 1);
+    let steps =
+        [Step::Enter(false, 1), Step::Accept(1, 23, false), Step::Replace(1, 132), Step::Executed(2, 2)];
+    steps.iter().for_each(|step| assert_eq!(apply(&mut orders, step), 0));
+    assert_eq!(apply(&mut orders, &Step::Canceled(1, 22)), 0);
+    assert_eq!(orders.open_qty(ONE, Side::Sell), Qty(1 + 130));
+}
+
 proptest! {
     /// Whatever comes in whatever order: lists, counts and bounds agree, and nothing is lost silently.
     #[test]
