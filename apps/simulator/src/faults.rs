@@ -19,7 +19,7 @@ pub(crate) enum FaultEvent {
     KillVenue,
     /// The venue's machine loses power at once.
     CutPower,
-    /// It does after so many more changes of its disk.
+    /// Power is lost after this number of further changes of its disk.
     CutPowerAfter(u64),
     /// The venue is asked to stop, and started again.
     StopVenue,
@@ -39,7 +39,7 @@ pub(crate) enum FaultEvent {
     Starve(usize, Nanos),
     /// The venue's clock is set, in nanoseconds to either side.
     StepClock(i64),
-    /// So many connections that say nothing.
+    /// This number of silent connections.
     Connects(u64, Nanos),
     /// An order of the administrator.
     Admin(u64),
@@ -69,7 +69,7 @@ pub(crate) enum DiskTrouble {
 pub(crate) enum TraderFault {
     /// Its process dies.
     Kill,
-    /// Whoever runs it stops it, and starts it again.
+    /// The operator stops it, and starts it again.
     Stop,
     /// The venue and it cannot reach each other.
     Cut(Nanos),

@@ -51,7 +51,7 @@ pub(crate) fn instrument(id: u16, symbol: &str) -> Instrument {
     }
 }
 
-/// What the venue of a run is configured to be.
+/// The configuration of a run's venue.
 pub(crate) fn venue_settings(
     profile: &Profile,
     recovery: &RecoveryProfile,

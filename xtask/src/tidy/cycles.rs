@@ -20,7 +20,7 @@ const STEPS_MAX: usize = 16;
 /// A module's place in its crate; the root's is empty.
 type ModulePath = Vec<String>;
 
-/// The modules of a crate, each in a file of its own.
+/// The modules of a crate. Each has its own file.
 type Modules = BTreeMap<ModulePath, Module>;
 
 struct Module {
@@ -34,7 +34,7 @@ struct Module {
 struct Import {
     is_public: bool,
     path: Vec<String>,
-    /// What it is called here.
+    /// Its name in this file, after `as`.
     name: String,
 }
 
@@ -111,7 +111,7 @@ fn items(code: &str) -> BTreeSet<String> {
     items
 }
 
-/// What a file imports.
+/// The imports of a file.
 fn imports(code: &str) -> Vec<Import> {
     let mut imports = Vec::new();
     let mut rest = code;
@@ -128,7 +128,7 @@ fn imports(code: &str) -> Vec<Import> {
     imports
 }
 
-/// Adds the names of one branch of a `use`, which stands behind `prefix`.
+/// Adds the names of one branch of a `use`; `prefix` is the path before it.
 fn add_imports(branch: &str, prefix: &mut Vec<String>, is_public: bool, imports: &mut Vec<Import>) {
     let branch = branch.trim();
     if let Some(inner) = branch.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {

@@ -47,7 +47,7 @@ const SMALL: [&str; 6] =
     ["core/types", "core/timing", "core/lockfree", "core/faults", "core/admission", "protocols/wire"];
 const BELOW_EXAMPLES: &[&str] = &["core", "protocols", "io", "apps"];
 
-/// What a crate may use beside what its layer may. A line that is not needed is to be removed.
+/// Further dependencies of a crate, beyond those of its layer. Remove a line that no dependency needs.
 const CRATES: &[(&str, &[&str])] = &[
     ("io/capture", &["io/agent"]),
     ("io/gateway", &["io/shm"]),
@@ -88,7 +88,7 @@ pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// What cargo knows of the workspace.
+/// The output of `cargo metadata` for the workspace.
 fn metadata(root: &Path) -> Result<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let args = ["metadata", "--no-deps", "--format-version", "1", "--offline"];

@@ -37,7 +37,7 @@ pub(super) fn has_hash(password: &[u8; 10], hash: &str) -> bool {
     PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
 }
 
-/// The password that stands in for that of an unknown name, where users have hashes: it takes as long to refuse.
+/// The password that is checked for an unknown name, where users have hashes: refusing it takes as long.
 pub(crate) fn unknown_password(registry: &UserRegistry) -> Option<Password> {
     if !registry.has_hashes() {
         return None;
