@@ -1,12 +1,13 @@
 //! The properties of `tickpath-iex`'s decoders, and of the books built from what they give.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{BooksAlone, MessageBooks};
 use tickpath_iex::gap_fill::Request;
 use tickpath_iex::{
     Feed, Listener, Message, Segment, SegmentBuilder, SegmentError, decode, message_len_min, snap,
 };
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Sequence};
 
 struct Nobody;
@@ -71,7 +72,7 @@ pub fn iex_books(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(4), 32);
     for feed in Feed::ALL {
         let mut fast = BookBuilder::new(feed, DirectBooks::new(limits));
-        let mut plain = BookBuilder::new(feed, Indexed::<PlainBooks>::new(limits));
+        let mut plain = BookBuilder::new(feed, Indexed::<ReferenceBooks>::new(limits));
         let (mut messages, mut rest) = (Vec::new(), data);
         while let Some((&len, after)) = rest.split_first() {
             let (message, after) = after.split_at(usize::from(len).min(after.len()));

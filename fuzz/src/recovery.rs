@@ -1,12 +1,13 @@
 //! The properties of what brings a listener up to date: snapshots of the market, and copies of what users were told.
 
-use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_exchange::{COPY_HEADER_LEN, Copy, CopyError};
 use tickpath_feed::{BookBuilder, BooksAlone, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::soupbintcp::{
     BufferTooShort, CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession,
 };
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence};
 use zerocopy::FromBytes;
 
@@ -79,7 +80,7 @@ fn read_snapshots(data: &[u8]) -> Vec<SnapshotOutcome> {
     let scope = if choice & 1 == 0 { SnapshotScope::Market } else { SnapshotScope::Instrument };
     let limits = BookLimits::new(InstrumentId(INSTRUMENTS), ORDERS_MAX);
     let mut fast = Listener::new(Indexed::<FastBooks<()>>::new(limits));
-    let mut plain = Listener::new(Indexed::<PlainBooks<()>>::new(limits));
+    let mut plain = Listener::new(Indexed::<ReferenceBooks<()>>::new(limits));
     let mut client = ClientSession::new(ClientConfig::new("FEED", "").expect("short names"), Nanos(0));
     let mut received = Vec::new();
     client.poll_transmit(Nanos(0), &mut [0; CONTROL_LEN_MAX]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tickpath_agent::{Agent, StopSignal, TscClock};
-use tickpath_sim::{Crowd, CrowdConfig};
+use tickpath_flowgen::{Crowd, CrowdConfig};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequest, UserRefNum};
 

@@ -1,7 +1,7 @@
 //! The crowd as an agent: sends its schedule by its own sessions, whatever the market does.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
-use tickpath_sim::{Crowd, CrowdAction};
+use tickpath_flowgen::{Crowd, CrowdAction};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, Nanos, OrderEventKind};
 
@@ -179,8 +179,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 
+    use tickpath_flowgen::CrowdConfig;
     use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session as SessionName};
-    use tickpath_sim::CrowdConfig;
     use tickpath_types::{Instrument, InstrumentTable, Price, Qty, Sequence, Symbol};
 
     use super::*;

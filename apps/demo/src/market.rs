@@ -12,13 +12,13 @@ use tickpath_exchange::{
     AdminSocket, DrainWatch, Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password,
     PreLoginLimits, UserSettings, Venue, VenueSettings, VenueTracers, VenueView,
 };
-use tickpath_feed::ArbiterConfig;
+use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
+use tickpath_flowgen::{Crowd, CrowdConfig};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_net::free_multicast_group;
-use tickpath_sim::{Crowd, CrowdConfig, LossConfig, LossModel};
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_trader::{
     EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,

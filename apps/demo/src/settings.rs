@@ -10,8 +10,8 @@ use tickpath_config::{
 };
 use tickpath_exchange::{AdminConfig, OrderEntryConfig, UserConfig, UserPorts, UserSettings};
 use tickpath_feedhandler::LineReader;
+use tickpath_flowgen::CrowdConfig;
 use tickpath_monitor::Mode;
-use tickpath_sim::CrowdConfig;
 use tickpath_trader::{LimitsConfig, LimitsTable};
 use tickpath_types::{Instrument, InstrumentTable, Nanos};
 

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, OtherSymbol, SnapshotHealer,
+    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, LossModel, OtherSymbol,
+    SnapshotHealer,
 };
 use tickpath_lockfree::broadcast;
 use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
-use tickpath_sim::LossModel;
 use tickpath_timing::Tracer;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol};
 

@@ -4,9 +4,10 @@ use std::hint::black_box;
 use std::io::Read;
 
 use anyhow::bail;
-use tickpath_book::{BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_book::{BooksById, DirectBooks, Indexed};
 use tickpath_feed::{BookBuilder, UpdateListener};
-use tickpath_sim::ItchDayConfig;
+use tickpath_flowgen::ItchDayConfig;
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::MarketUpdate;
 
 use crate::counted::{Call, Counted, CountedWork};
@@ -75,7 +76,7 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     std::io::stdin().lock().read_to_end(&mut file)?;
     Ok(match books == CountedBooks::Fast.name() {
         true => outcome::<DirectBooks>(&config, &file),
-        false => outcome::<Indexed<PlainBooks>>(&config, &file),
+        false => outcome::<Indexed<ReferenceBooks>>(&config, &file),
     })
 }
 

@@ -1,6 +1,6 @@
 //! The standard days of market data.
 
-use tickpath_sim::ItchDayConfig;
+use tickpath_flowgen::ItchDayConfig;
 
 use crate::context::Effort;
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use tempfile::NamedTempFile;
 use tickpath_agent::StopSignal;
 use tickpath_config::{folder_of, tell, tell_part};
-use tickpath_sim::ItchDay;
+use tickpath_flowgen::ItchDay;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::day::StandardDay;

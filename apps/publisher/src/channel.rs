@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use anyhow::anyhow;
+use tickpath_feed::{LossConfig, LossModel};
 use tickpath_nasdaq::moldudp64::{Header, Session};
 use tickpath_net::{MulticastSender, NetError, SendStatus};
-use tickpath_sim::{LossConfig, LossModel};
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::IntoBytes;
 

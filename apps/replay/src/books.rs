@@ -1,7 +1,8 @@
 //! The books of a recording and the plain twin beside them.
 
-use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_capture::InputMeter;
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::InstrumentId;
 
 use crate::check::{Names, Twin, TwinReport};
@@ -43,7 +44,7 @@ impl<P: RecordedProtocol> BookPair<P> {
     pub(crate) fn change(
         &mut self,
         fast: impl FnOnce(&mut P::Books<Indexed<FastBooks>>),
-        plain: impl FnOnce(&mut P::Books<Indexed<PlainBooks>>),
+        plain: impl FnOnce(&mut P::Books<Indexed<ReferenceBooks>>),
     ) {
         if let Some(books) = &mut self.books {
             fast(books);

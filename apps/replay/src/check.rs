@@ -1,6 +1,7 @@
 //! The plain twin beside the books, and what differs.
 
-use tickpath_book::{BooksById, Indexed, PlainBooks};
+use tickpath_book::{BooksById, Indexed};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Side};
 
 use crate::protocol::RecordedProtocol;
@@ -27,20 +28,20 @@ pub struct TwinReport {
 /// After each message the updates of both are compared; after every so many messages, and at the end, the
 /// digests of all books. Once they differ the twin is given up: only the first difference tells anything.
 pub(crate) struct Twin<P: RecordedProtocol> {
-    plain: P::Books<Indexed<PlainBooks>>,
+    plain: P::Books<Indexed<ReferenceBooks>>,
     updates: Updates,
     next_at: u64,
     report: TwinReport,
 }
 
 impl<P: RecordedProtocol> Twin<P> {
-    pub(crate) fn new(plain: P::Books<Indexed<PlainBooks>>, every: u64) -> Twin<P> {
+    pub(crate) fn new(plain: P::Books<Indexed<ReferenceBooks>>, every: u64) -> Twin<P> {
         let report = TwinReport { every, ..TwinReport::default() };
         Twin { plain, updates: Updates::default(), next_at: every, report }
     }
 
     /// Does to the twin's books what was done to the others beside messages.
-    pub(crate) fn also(&mut self, change: impl FnOnce(&mut P::Books<Indexed<PlainBooks>>)) {
+    pub(crate) fn also(&mut self, change: impl FnOnce(&mut P::Books<Indexed<ReferenceBooks>>)) {
         change(&mut self.plain);
     }
 
@@ -174,7 +175,7 @@ mod tests {
     /// Feeds `ours` to the books and `theirs` to the twin, one message at a time.
     fn check(ours: &[RecordedEvent], theirs: &[RecordedEvent], every: u64) -> TwinReport {
         let mut fast = books::<Indexed<FastBooks>>();
-        let mut twin = Twin::<Tested>::new(books::<Indexed<PlainBooks>>(), every);
+        let mut twin = Twin::<Tested>::new(books::<Indexed<ReferenceBooks>>(), every);
         let names = |_| "ABC".to_owned();
         for (number, (our, their)) in (1..).zip(ours.iter().zip(theirs)) {
             let mut updates = Updates::default();
@@ -209,13 +210,13 @@ mod tests {
         let mut updates = Updates::default();
         Tested::apply(&mut fast, 1, &ours, &mut updates);
         ours.swap(1, 2);
-        let mut plain = books::<Indexed<PlainBooks>>();
+        let mut plain = books::<Indexed<ReferenceBooks>>();
         Tested::apply(&mut plain, 1, &ours, &mut Updates::default());
         let twin = Twin { next_at: 3, ..Twin::<Tested>::new(plain, 3) };
         let names = |_| "ABC".to_owned();
         let words = twin.finish(fast.books(), &names).difference.unwrap();
         assert!(words.contains("ABC, buy order 2:"), "{words}");
-        let mut more = books::<Indexed<PlainBooks>>();
+        let mut more = books::<Indexed<ReferenceBooks>>();
         Tested::apply(&mut more, 1, &[add(1, 100, 5), add(2, 90, 5), add(4, 80, 5)], &mut Updates::default());
         let words = Twin::<Tested>::new(more, 3).finish(fast.books(), &names).difference.unwrap();
         assert!(words.contains("ABC, buy level 2"), "{words}");

@@ -1,8 +1,7 @@
 //! Instruments that are added while the venue runs, by draws of their own, so that the rest of a seed does not depend on
 //! them.
 
-use tickpath_sim::Draw;
-use tickpath_types::{Instrument, InstrumentTable, Nanos};
+use tickpath_types::{Draw, Instrument, InstrumentTable, Nanos};
 
 use crate::faults::FaultEvent;
 use crate::venue::instrument;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, Packet, Password, Session, Username, next_packet};
-use tickpath_sim::{Draw, Gone, SocketId, StreamNote, StreamNoteKind, StreamRead};
-use tickpath_types::{Nanos, Sequence, SessionId};
+use tickpath_simnet::{Gone, SocketId, StreamNote, StreamNoteKind, StreamRead};
+use tickpath_types::{Draw, Nanos, Sequence, SessionId};
 
 use crate::flow::Flow;
 use crate::net::SimNetwork;

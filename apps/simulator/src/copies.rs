@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_exchange::{DropCopySettings, JournalSettings, Password, UserPorts, UserSettings};
 use tickpath_journal::Policy;
-use tickpath_sim::{Draw, HostId};
-use tickpath_types::{Nanos, SessionId};
+use tickpath_simnet::HostId;
+use tickpath_types::{Draw, Nanos, SessionId};
 
 use crate::CopyReader;
 use crate::client::{Client, Habits};

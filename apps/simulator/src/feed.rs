@@ -5,7 +5,7 @@ use tickpath_book::BooksById;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::broadcast::{self, Lagged};
 use tickpath_net::NetError;
-use tickpath_sim::HostId;
+use tickpath_simnet::HostId;
 use tickpath_timing::NoTrace;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Side};
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use tickpath_nasdaq::ouch50::{self, Answer, EventCode, MESSAGE_LEN_MAX, Outbound};
-use tickpath_sim::Draw;
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder, Nanos,
-    OrderAttributes, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder, SetOrderEntry, Side,
-    SpecialTerms, TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, Draw, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder,
+    Nanos, OrderAttributes, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder,
+    SetOrderEntry, Side, SpecialTerms, TimeInForce, UserRefNum,
 };
 
 /// Open orders from which on cancels prevail.

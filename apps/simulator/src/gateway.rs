@@ -8,7 +8,7 @@ use tickpath_journal::{DiskFaults, FaultyDisk};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::QueryResponse;
 use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session, next_packet};
-use tickpath_sim::{HostId, Network, StreamFaults, StreamRead};
+use tickpath_simnet::{HostId, Network, StreamFaults, StreamRead};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway};
 use tickpath_types::{

@@ -9,7 +9,7 @@ use tickpath_net::{
     DatagramEndpoint, DatagramReceiver, DatagramSender, Interest, NetError, Network, Ready, Received,
     SendStatus, SocketPoller, StreamSocket,
 };
-use tickpath_sim::{Address, AddressInUse, Datagram, Gone, HostId, SocketId, StreamError, StreamRead};
+use tickpath_simnet::{Address, AddressInUse, Datagram, Gone, HostId, SocketId, StreamError, StreamRead};
 use tickpath_types::Nanos;
 
 /// Sees datagrams before the network has them.
@@ -57,7 +57,7 @@ impl Wires {
 /// The network and its tap, of all hosts.
 #[derive(Debug)]
 pub(crate) struct Wires {
-    pub(crate) network: tickpath_sim::Network,
+    pub(crate) network: tickpath_simnet::Network,
     pub(crate) tap: Tap,
     /// Whose endpoint is tapped.
     pub(crate) venue: HostId,

@@ -2,8 +2,8 @@
 
 use tickpath_exchange::{DaySettings, Phase, RateLimit, Schedule, ScheduleStep, UserLimits};
 use tickpath_journal::Policy;
-use tickpath_sim::{DatagramFaults, Draw, StreamFaults};
-use tickpath_types::{Nanos, Qty, SelfTradePrevention};
+use tickpath_simnet::{DatagramFaults, StreamFaults};
+use tickpath_types::{Draw, Nanos, Qty, SelfTradePrevention};
 
 use crate::client::Habits;
 use crate::faults::{DiskTrouble, FaultEvent, FaultLevel};

@@ -5,8 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_exchange::{Endpoints, JournalSettings, MarketRecoverySettings, SnapshotSettings};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
-use tickpath_sim::Draw;
-use tickpath_types::{InstrumentId, Nanos};
+use tickpath_types::{Draw, InstrumentId, Nanos};
 
 const GLIMPSE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_003);
 /// Group and port of the multicast snapshots.

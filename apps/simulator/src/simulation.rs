@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use tickpath_exchange::{AdminCommand, Endpoints, JournalSettings, Phase};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
-use tickpath_sim::{Draw, HostId, Network, SocketId};
-use tickpath_types::{InstrumentId, Nanos, SessionId};
+use tickpath_simnet::{HostId, Network, SocketId};
+use tickpath_types::{Draw, InstrumentId, Nanos, SessionId};
 
 use crate::additions::Additions;
 use crate::client::{Client, Habits};

@@ -10,7 +10,7 @@ use tickpath_exchange::{
 };
 use tickpath_journal::{FaultyDisk, InspectOptions, OpenError, Reader, SessionName, Snapshots, inspect};
 use tickpath_matching::Command;
-use tickpath_sim::{Death, HostId};
+use tickpath_simnet::{Death, HostId};
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentTable, Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
 

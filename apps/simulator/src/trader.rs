@@ -2,11 +2,11 @@
 //! order gateway -, their lives, and what whoever runs them does.
 
 use tickpath_agent::{Agent, TscClock};
-use tickpath_sim::{Death, Draw, HostId, StreamNote};
+use tickpath_simnet::{Death, HostId, StreamNote};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{AgentSettings, TraderAgents, TraderTracers};
 use tickpath_trading::EngineConfig;
-use tickpath_types::{Nanos, SessionId, Side};
+use tickpath_types::{Draw, Nanos, SessionId, Side};
 
 use crate::feed::Recorder;
 use crate::net::SimNetwork;

@@ -2,10 +2,10 @@
 
 use tickpath_exchange::{Endpoints, Password, UserSettings, VenueSettings};
 use tickpath_feedhandler::FeedSettings;
-use tickpath_sim::{Draw, HostId};
+use tickpath_simnet::HostId;
 use tickpath_trader::{AgentSettings, GatewaySettings};
 use tickpath_trading::{EngineConfig, Limits, Money};
-use tickpath_types::{InstrumentTable, Nanos, Qty, SessionId};
+use tickpath_types::{Draw, InstrumentTable, Nanos, Qty, SessionId};
 
 use crate::faults::{FaultEvent, FaultLevel, TraderFault};
 use crate::profile;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_exchange::{LoginPolicy, Password, PreLoginLimits, UserSettings, VenueSettings};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
-use tickpath_sim::HostId;
+use tickpath_simnet::HostId;
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, Symbol};
 
 use crate::profile::Profile;

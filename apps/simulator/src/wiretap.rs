@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
-use tickpath_sim::{Gone, SocketId, StreamNote, StreamNoteKind};
+use tickpath_simnet::{Gone, SocketId, StreamNote, StreamNoteKind};
 use tickpath_types::{Nanos, Sequence, SessionId};
 
 use crate::net::StreamPart;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use tickpath_agent::{Agent, CountingAllocator, TscClock, counts_allocations, thread_allocations};
-use tickpath_sim::{MarketMood, TickGeneratorConfig};
+use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
 use tickpath_ticks::message::Hello;
 use tickpath_ticks::request::encode_subscribe;
 use tickpath_ticks::seal::seal;

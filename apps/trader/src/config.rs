@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use tickpath_config::{
     ConfigError, Duration, FileKind, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret, beside,
 };
-use tickpath_feed::ArbiterConfig;
+use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
 use tickpath_nasdaq::soupbintcp::ClientConfig;
-use tickpath_sim::{LossConfig, LossModel};
 use tickpath_trading::{EngineConfig, Limits, Money};
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty};
 

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{BookLimits, FastBooks, IndexLimits, Order, OrderBooks, OrderIndex, PlainBooks};
+use tickpath_book::{BookLimits, FastBooks, IndexLimits, Order, OrderBooks, OrderIndex};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 /// Messages timed together.
@@ -149,7 +150,7 @@ fn main() {
     let messages = generate(&small);
     let (mut fast, mut index) = new::<FastBooks>(&small);
     apply(&mut fast, &mut index, &messages);
-    let (mut plain, mut index) = new::<PlainBooks>(&small);
+    let (mut plain, mut index) = new::<ReferenceBooks>(&small);
     apply(&mut plain, &mut index, &messages);
     assert_eq!(fast.state_hash(), plain.state_hash());
     if std::env::args().any(|argument| argument == "--bench") {

@@ -1,8 +1,8 @@
-//! Limit order books, order by order, in price-time priority: a fast version and its plain twin.
+//! Limit order books, order by order, in price-time priority: for a venue and for feeds.
 //!
-//! [`OrderBooks`] is what every implementation does; [`FastBooks`] is for the hot path and
-//! [`PlainBooks`] is the obviously right version that tests hold it against. [`OrderIndex`] finds an
-//! order by the number its venue or client gave it.
+//! [`OrderBooks`] is what every implementation does; [`FastBooks`] is for the hot path, and `tickpath-reference`
+//! has the reference model that tests compare it with. [`OrderIndex`] finds an order by the number its venue or
+//! client gave it.
 //!
 //! [`BooksById`] are books whose orders are named by that number alone, as a feed needs them: [`DirectBooks`]
 //! keep each order in the very table where it is looked for, and [`Indexed`] makes such books of any others.
@@ -46,7 +46,6 @@ mod index;
 mod indexed;
 mod ladder;
 mod order;
-mod plain;
 
 pub use books::{OrderBooks, state_hash};
 pub use by_id::{Announced, BooksById, Coming};
@@ -55,4 +54,3 @@ pub use fast::FastBooks;
 pub use index::{Entry, IndexLimits, InsertError, OrderIndex};
 pub use indexed::Indexed;
 pub use order::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition};
-pub use plain::PlainBooks;

@@ -5,9 +5,8 @@ use crate::prices::Prices;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{
-    AddError, BookLimits, BooksById, Coming, DirectBooks, FastBooks, Indexed, Order, PlainBooks,
-};
+use tickpath_book::{AddError, BookLimits, BooksById, Coming, DirectBooks, FastBooks, Indexed, Order};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 /// How random commands are drawn.
@@ -51,7 +50,7 @@ impl Ids {
 fn run<B: BooksById>(shape: Shape) {
     let Shape { seed, steps, limits, prices, ids, add_percent } = shape;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let (mut fast, mut plain) = (B::new(limits), Indexed::<PlainBooks>::new(limits));
+    let (mut fast, mut plain) = (B::new(limits), Indexed::<ReferenceBooks>::new(limits));
     let mut open: Vec<Order<()>> = Vec::new();
     let mut last = 0;
     for step in 0..steps {

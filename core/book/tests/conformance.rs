@@ -1,7 +1,8 @@
 //! What every implementation of `OrderBooks` must do, in one suite that each of them runs.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use tickpath_book::{AddError, BookLimits, FastBooks, Level, Order, OrderBooks, PlainBooks};
+use tickpath_book::{AddError, BookLimits, FastBooks, Level, Order, OrderBooks};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 const ALPHA: InstrumentId = InstrumentId(1);
@@ -267,5 +268,5 @@ macro_rules! conformance {
 
 conformance! {
     fast: FastBooks<u32>;
-    plain: PlainBooks<u32>;
+    plain: ReferenceBooks<u32>;
 }

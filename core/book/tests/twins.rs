@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_book::{
-    BookLimits, FastBooks, IndexLimits, InsertError, Order, OrderBooks, OrderHandle, OrderIndex, PlainBooks,
+    BookLimits, FastBooks, IndexLimits, InsertError, Order, OrderBooks, OrderHandle, OrderIndex,
 };
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Qty, Side};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -28,7 +29,7 @@ fn run(shape: Shape) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(shape.seed);
     let mut below = |bound: u32| random.next_u32() % bound;
     let mut fast: FastBooks<u64> = FastBooks::new(shape.limits);
-    let mut plain: PlainBooks<u64> = PlainBooks::new(shape.limits);
+    let mut plain: ReferenceBooks<u64> = ReferenceBooks::new(shape.limits);
     let mut open: Vec<(OrderHandle, OrderHandle)> = Vec::new();
     for step in 0..shape.steps {
         if below(100) < shape.add_percent || open.is_empty() {

@@ -9,9 +9,9 @@ use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
     ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, Line, MoldUdp64, UpdateListener,
 };
+use tickpath_flowgen::{ItchDay, ItchDayConfig};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
-use tickpath_sim::{ItchDay, ItchDayConfig};
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence};
 
 /// Packets of one line taken before those of the other, as a batch off a socket.

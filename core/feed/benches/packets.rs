@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
+use tickpath_flowgen::{Crowd, CrowdConfig};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
-use tickpath_sim::{Crowd, CrowdConfig};
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, Price, Qty, Sequence, SessionId, Symbol,
     TradingState,

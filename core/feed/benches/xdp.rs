@@ -7,12 +7,13 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed};
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
 use tickpath_feed::{self as feed, BooksAlone};
+use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nyse::{Messages, Packet};
-use tickpath_sim::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
@@ -110,7 +111,7 @@ fn main() {
     for window_ns in [100_000, 1_000_000_000] {
         let config = XdpDayConfig { flow, window_ns, ..XdpDayConfig::xdp_500() };
         let (bytes, messages, packets) = capture(config);
-        let (_, hash) = pass::<Indexed<PlainBooks>>(&flow, &bytes, messages);
+        let (_, hash) = pass::<Indexed<ReferenceBooks>>(&flow, &bytes, messages);
         let mut best = [f64::INFINITY; 3];
         for _ in 0..passes {
             let (direct, of_direct) = direct_pass(&flow, &bytes, messages);

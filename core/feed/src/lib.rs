@@ -3,7 +3,7 @@
 //! [`Arbiter`] joins lines A and B and the retransmission server's answers into one gap-free sequence of
 //! messages; [`BookBuilder`] turns that sequence into order-by-order books and market updates, and says
 //! of every book whether it can be believed; [`SnapshotHealer`] heals books by snapshots when messages are lost for
-//! good. None of them performs IO or reads a clock.
+//! good. [`LossModel`] decides which packets a test loses. None of them performs IO or reads a clock.
 //!
 //! ```
 //! use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
@@ -43,6 +43,7 @@ pub mod iex;
 mod instruments;
 mod line;
 mod look_ahead;
+mod loss;
 mod marks;
 mod message_books;
 pub mod xdp;
@@ -61,4 +62,5 @@ pub use instruments::{
 };
 pub use line::{Line, MAX_AHEAD};
 pub use look_ahead::LOOK_AHEAD_LEN;
+pub use loss::{LossConfig, LossModel};
 pub use message_books::MessageBooks;

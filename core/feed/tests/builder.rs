@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{BookBuilder, BuilderCounters, OtherSymbol, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, market_event_message};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, MatchId, Nanos,
     OrderId, Price, Qty, Sequence, Side, Symbol, TradingState, UpdateKind,
@@ -23,7 +24,7 @@ impl UpdateListener for Updates {
 }
 
 struct Feed {
-    builder: BookBuilder<Indexed<PlainBooks>>,
+    builder: BookBuilder<Indexed<ReferenceBooks>>,
     updates: Updates,
     next: u64,
 }
@@ -180,7 +181,7 @@ fn damaged_messages_of_any_length_are_counted_and_make_the_book_suspect() {
 #[test]
 fn the_book_of_another_symbol_than_is_expected_is_suspect_for_good() {
     let [alpha, bravo, gamma] = ["ALPHA", "BRAVO", "GAMMA"].map(|symbol| Symbol::new(symbol).unwrap());
-    let books = Indexed::<PlainBooks>::new(BookLimits::new(InstrumentId(3), 8));
+    let books = Indexed::<ReferenceBooks>::new(BookLimits::new(InstrumentId(3), 8));
     let mut builder = BookBuilder::new(books).expecting(&[alpha, bravo]);
     let mut updates = Updates::default();
     let mut sequence = 0;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{
     BookBuilder, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener,
 };
@@ -10,6 +10,7 @@ use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::market_event_message;
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, InstrumentTable, MarketEvent, MarketEventKind, MarketUpdate, Nanos,
     OrderId, Price, Qty, Sequence, Side, Symbol,
@@ -20,7 +21,7 @@ const INSTRUMENTS: u16 = 3;
 const MARKET: SnapshotScope = SnapshotScope::Market;
 const INSTRUMENT: SnapshotScope = SnapshotScope::Instrument;
 
-type Books = Indexed<PlainBooks>;
+type Books = Indexed<ReferenceBooks>;
 
 #[derive(Default)]
 struct Updates(Vec<MarketUpdate>);
@@ -50,7 +51,7 @@ impl Recording {
             open_order_count: 100,
             command_count: 900,
         });
-        let (_, events) = workload.published::<PlainBooks<Owner>>();
+        let (_, events) = workload.published::<ReferenceBooks<Owner>>();
         let table = InstrumentTable::new(&workload.instruments);
         let messages = events.iter().map(|event| encode(&table, event)).collect();
         Recording { table, messages }

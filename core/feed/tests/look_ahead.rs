@@ -4,12 +4,13 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed};
 use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_flowgen::{Crowd, CrowdConfig};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
 use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderDelete, OrderReplace, market_event_message};
 use tickpath_nasdaq::wire::Stock;
-use tickpath_sim::{Crowd, CrowdConfig};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketUpdate, Nanos, Price, Sequence, SessionId, Symbol,
     TradingState,
@@ -82,7 +83,7 @@ fn taken<B: BooksById>(messages: &[Vec<u8>], group: usize) -> End {
 #[test]
 fn a_market_ends_the_same_in_groups_of_any_size() {
     let messages = messages(6_000);
-    let one_by_one = taken::<Indexed<PlainBooks>>(&messages, 1);
+    let one_by_one = taken::<Indexed<ReferenceBooks>>(&messages, 1);
     assert!(one_by_one.0.len() > 5_000 && one_by_one.1.unknown_order == 0);
     for group in [1, 2, 31, 32, 33, messages.len()] {
         assert_eq!(taken::<DirectBooks>(&messages, group), one_by_one, "{group}");
@@ -133,6 +134,6 @@ proptest! {
                 None => message.truncate(at / 2),
             }
         }
-        prop_assert_eq!(taken::<DirectBooks>(&messages, 64), taken::<Indexed<PlainBooks>>(&messages, 1));
+        prop_assert_eq!(taken::<DirectBooks>(&messages, 64), taken::<Indexed<ReferenceBooks>>(&messages, 1));
     }
 }

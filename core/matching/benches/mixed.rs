@@ -12,10 +12,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use tickpath_book::{FastBooks, PlainBooks};
+use tickpath_book::FastBooks;
 use tickpath_lockfree::spsc;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{Command, Engine, EventListener, Owner};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{MarketEvent, OrderEvent};
 
 /// Slots of each ring; a power of two.
@@ -65,7 +66,7 @@ impl EventListener for Rings {
 
 /// Applies the load to the plain books.
 fn check_against_plain_books(workload: &Workload) {
-    let mut engine: Engine<PlainBooks<Owner>> = workload.opened();
+    let mut engine: Engine<ReferenceBooks<Owner>> = workload.opened();
     let mut rings = Rings::new();
     for command in &workload.commands {
         engine.apply(command, &mut rings);

@@ -296,7 +296,7 @@ impl EventListener for OpenOrders {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_book::PlainBooks;
+    use tickpath_reference::ReferenceBooks;
 
     use super::*;
 
@@ -309,7 +309,7 @@ mod tests {
         let other = Workload::generate(&WorkloadConfig { seed: 2, ..config });
         assert_ne!(workload.state_hash, other.state_hash);
 
-        let mut engine: Engine<PlainBooks<Owner>> = workload.opened();
+        let mut engine: Engine<ReferenceBooks<Owner>> = workload.opened();
         assert_eq!(engine.books().order_count(), 400);
         let mut open = OpenOrders::default();
         for (session, user_ref) in (0..16).flat_map(|id| {
@@ -327,7 +327,7 @@ mod tests {
             assert!((350..=450).contains(&engine.books().order_count()));
         }
         assert_eq!((engine.state_hash(), open.event_count), (workload.state_hash, workload.event_count));
-        let (again, events) = workload.published::<PlainBooks<Owner>>();
+        let (again, events) = workload.published::<ReferenceBooks<Owner>>();
         assert_eq!(again.state_hash(), workload.state_hash);
         assert!(events.iter().zip(1..).all(|(event, number)| event.sequence == Sequence(number)));
         assert_eq!((engine.counters().rejected, engine.counters().ignored), (0, 0));

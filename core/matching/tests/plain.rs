@@ -8,7 +8,7 @@ use crate::nasty::{Nasty, Shape};
 use proptest::prelude::*;
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
-use tickpath_plain::{PlainEngine, PlainOrder};
+use tickpath_reference::{ReferenceEngine, ReferenceOrder};
 use tickpath_types::*;
 
 fn roomy(shape: Shape) -> EngineLimits {
@@ -60,7 +60,7 @@ fn count(events: &[Event], counts: &mut Counts) {
     }
 }
 
-fn expect(plain: &mut PlainEngine, command: &Command) -> Vec<Event> {
+fn expect(plain: &mut ReferenceEngine, command: &Command) -> Vec<Event> {
     let mut log = Log::default();
     plain.apply(command, &mut log);
     log.events
@@ -70,7 +70,7 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
     let mut nasty = Nasty::new(seed, shape);
     let instruments = instruments(shape.instruments);
     let mut engine: Engine<FastBooks<Owner>> = Engine::new(&instruments, limits).unwrap();
-    let mut plain = PlainEngine::new(&instruments, limits);
+    let mut plain = ReferenceEngine::new(&instruments, limits);
     let mut counts = Counts::new();
     for command in nasty.opening() {
         assert_eq!(apply(&mut engine, &command), expect(&mut plain, &command));
@@ -87,7 +87,7 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
         nasty.hear(&events);
         count(&events, &mut counts);
         assert_eq!(engine.open_order_count(), plain.open_orders().count() as u64);
-        for PlainOrder { session, user_ref, executed, leaves, .. } in plain.open_orders() {
+        for ReferenceOrder { session, user_ref, executed, leaves, .. } in plain.open_orders() {
             assert_eq!(engine.open_qty(session, user_ref), Some((executed, leaves)), "{command:#?}");
         }
     }
@@ -122,7 +122,7 @@ fn a_session_without_a_number_left_is_told_that_none_is_next() {
     }
     let limits = EngineLimits { max_sessions: 2, ..EngineLimits::default() };
     let mut engine: Engine<FastBooks<Owner>> = Engine::new(&instruments(1), limits).unwrap();
-    let mut plain = PlainEngine::new(&instruments(1), limits);
+    let mut plain = ReferenceEngine::new(&instruments(1), limits);
     let mut sequence = 0;
     for (used, next) in [(1, 2), (u32::MAX - 1, u32::MAX), (u32::MAX, 0), (7, 0)] {
         let enter = CommandKind::Order(OrderRequest::Enter(order(used, Side::Buy, 10, 100_000)));
@@ -145,7 +145,7 @@ fn an_instrument_is_added_where_the_simplest_engine_adds_it() {
     for (max_instruments, count) in [(0, 2), (4, 2), (6, 4)] {
         let limits = EngineLimits { max_instruments, ..roomy(Shape::MIXED) };
         let mut engine: Engine<FastBooks<Owner>> = Engine::new(&at_first, limits).unwrap();
-        let mut plain = PlainEngine::new(&at_first, limits);
+        let mut plain = ReferenceEngine::new(&at_first, limits);
         let mut added = 0;
         let mut sequence = 0;
         for id in (0..9).map(InstrumentId) {

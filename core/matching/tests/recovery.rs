@@ -6,15 +6,16 @@ use crate::common::{Log, apply, instruments, numbered, order};
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{
     COMMAND_LEN_MAX, CodecError, Command, CommandKind, Engine, EngineLimits, Owner, SnapshotError,
 };
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::*;
 
 type Fast = Engine<FastBooks<Owner>>;
-type Plain = Engine<PlainBooks<Owner>>;
+type Plain = Engine<ReferenceBooks<Owner>>;
 
 const SESSIONS: u16 = 3;
 const INSTRUMENTS: u16 = 3;

@@ -6,13 +6,14 @@ use crate::auditor::Auditor;
 use crate::common::{Event, Log, apply, instruments};
 use crate::nasty::{Nasty, Shape};
 use proptest::prelude::*;
-use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EngineLimits, Owner};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::*;
 
 type Fast = Engine<FastBooks<Owner>>;
-type Plain = Engine<PlainBooks<Owner>>;
+type Plain = Engine<ReferenceBooks<Owner>>;
 
 /// Tight, so that every bound is met.
 fn tight(shape: Shape) -> EngineLimits {

@@ -5,8 +5,9 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use tickpath_book::{OrderBooks, PlainBooks};
+use tickpath_book::OrderBooks;
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
+use tickpath_reference::ReferenceBooks;
 use tickpath_timing::NoTrace;
 use tickpath_trading::{
     Context, EngineConfig, Limits, Money, NewOrder, OrderChange, OrderUpdate, OwnState, TradeEngine,
@@ -139,7 +140,7 @@ impl EventListener for Answers {
 
 struct Market {
     trader: TradeEngine<Scripted, NoTrace>,
-    venue: Engine<PlainBooks<Owner>>,
+    venue: Engine<ReferenceBooks<Owner>>,
     requests: VecDeque<OrderRequest>,
     answers: Answers,
     sequence: Sequence,

@@ -24,6 +24,7 @@
 
 mod codes;
 mod divisor;
+mod draw;
 mod ids;
 mod instrument;
 mod market;
@@ -33,6 +34,7 @@ mod time;
 mod top_of_book;
 
 pub use divisor::ExactDivisor;
+pub use draw::Draw;
 pub use ids::{
     ClientOrderId, InstrumentId, MatchId, OrderId, Sequence, SessionId, Symbol, SymbolError, UserName,
     UserRefNum,

@@ -228,7 +228,7 @@ mod tests {
                 "manifest_path": "/x/apps/demo/Cargo.toml",
                 "dependencies": [
                     dependency("io/net", Value::Null),
-                    dependency("core/sim", json!("dev")),
+                    dependency("core/simnet", json!("dev")),
                     { "name": "serde", "kind": null },
                 ],
             },
@@ -237,6 +237,6 @@ mod tests {
         let (crates, dependencies) = read(&json!({ "workspace_root": "/x", "packages": packages })).unwrap();
         assert_eq!(crates.into_iter().collect::<Vec<_>>(), ["apps/demo", "fuzz"]);
         let to = |to: &str, is_dev| Dependency { from: "apps/demo".to_owned(), to: to.to_owned(), is_dev };
-        assert_eq!(dependencies, [to("io/net", false), to("core/sim", true)]);
+        assert_eq!(dependencies, [to("io/net", false), to("core/simnet", true)]);
     }
 }

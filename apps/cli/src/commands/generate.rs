@@ -13,7 +13,7 @@ use anyhow::Context;
 use serde_json::{Map, Value, json};
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, tell_part, thousands};
-use tickpath_sim::{ItchDay, ItchDayConfig, ItchDayCounters};
+use tickpath_flowgen::{ItchDay, ItchDayConfig, ItchDayCounters};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::outputs;

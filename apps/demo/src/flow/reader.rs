@@ -120,7 +120,7 @@ mod tests {
 
     use tempfile::TempDir;
     use tickpath_capture::flow::{FlowLimits, survey};
-    use tickpath_sim::{ItchDay, ItchDayConfig};
+    use tickpath_flowgen::{ItchDay, ItchDayConfig};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tickpath_demo::{DemoSettings, Outcome, Speed};
-use tickpath_sim::{ItchDay, ItchDayConfig};
+use tickpath_flowgen::{ItchDay, ItchDayConfig};
 use tickpath_types::Nanos;
 
 use crate::support::{assert_holds, assert_no_proof_fails, proof, run, settings};

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_exchange::{MarketRecoverySettings, PreLoginLimits, RateLimit, SnapshotSettings, VenueSettings};
 use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
@@ -10,6 +10,7 @@ use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::moldudp64::{Kind, Packet};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_net::free_multicast_group;
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
 use zerocopy::FromBytes;
 
@@ -530,7 +531,7 @@ fn plain_books_agree_with_the_snapshot() {
     settle(&mut rig);
     let (snapshot, _) = glimpse(&mut rig);
     let limits = BookLimits::new(InstrumentId(2), 1_024);
-    let mut builder = BookBuilder::new(Indexed::<PlainBooks<()>>::new(limits));
+    let mut builder = BookBuilder::new(Indexed::<ReferenceBooks<()>>::new(limits));
     for message in &snapshot {
         builder.handle_message(Sequence(1), message, &mut BooksAlone);
     }

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
-use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_feedhandler::SnapshotSources;
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
@@ -11,6 +11,7 @@ use tickpath_nasdaq::itch50::{AddOrder, Message};
 use tickpath_nasdaq::moldudp64::PacketBuilder;
 use tickpath_nasdaq::wire::{Shares, ShortPrice};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side};
 use zerocopy::IntoBytes;
 
@@ -19,7 +20,7 @@ use crate::channel::{Channel, Recording, session};
 /// What a venue's snapshot before the message `next` says of each instrument.
 fn states(recording: &Recording, next: u64) -> Vec<Vec<Vec<u8>>> {
     let limits = BookLimits::new(InstrumentId(3), 1_024);
-    let mut builder = BookBuilder::new(Indexed::<PlainBooks>::new(limits));
+    let mut builder = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
     let mut states = vec![vec![]; 3];
     for message in &recording.messages[..next as usize - 1] {
         builder.handle_message(Sequence(1), message, &mut BooksAlone);

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
-use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks};
 use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_feedhandler::live::{LiveConfig, ProtocolName, ResyncOutcome};
 use tickpath_matching::Owner;
@@ -13,6 +13,7 @@ use tickpath_nasdaq::itch50::{AddOrder, Message, OrderDelete, market_event_messa
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Request, Session};
 use tickpath_nasdaq::wire::{Shares, ShortPrice};
 use tickpath_net::{SendStatus, UdpEndpoint};
+use tickpath_reference::ReferenceBooks;
 use tickpath_shm::{Folder, SegmentName, SegmentReader};
 use tickpath_types::{BookHealth, InstrumentId, InstrumentTable, Nanos, OrderId, Sequence, Side};
 use zerocopy::IntoBytes;
@@ -203,7 +204,7 @@ impl Glimpse {
     /// The books after so many messages.
     fn take(&mut self, messages: &[Vec<u8>]) {
         let limits = BookLimits::new(InstrumentId(INSTRUMENTS), 4_096);
-        let mut books = BookBuilder::new(Indexed::<PlainBooks>::new(limits));
+        let mut books = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
         self.snapshot.clear();
         for message in messages {
             books.handle_message(Sequence(1), message, &mut BooksAlone);
@@ -309,9 +310,9 @@ fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
     assert_eq!((quote.bid(), quote.ask()), (best(Side::Buy), best(Side::Sell)));
 }
 
-fn books_of(messages: &[Vec<u8>]) -> BookBuilder<Indexed<PlainBooks>> {
+fn books_of(messages: &[Vec<u8>]) -> BookBuilder<Indexed<ReferenceBooks>> {
     let limits = BookLimits::new(InstrumentId(INSTRUMENTS), 4_096);
-    let mut books = BookBuilder::new(Indexed::<PlainBooks>::new(limits));
+    let mut books = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
     messages.iter().for_each(|message| books.handle_message(Sequence(1), message, &mut BooksAlone));
     books
 }

@@ -3,10 +3,11 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
-use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
 use tickpath_nasdaq::itch50::market_event_message;
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketEvent, MarketEventKind, Nanos, OrderId, Price, Qty, Sequence,
     Side, Symbol,
@@ -102,7 +103,8 @@ fn day(orders: u64, qty: u64) -> Vec<Vec<u8>> {
 }
 
 fn state_hash(messages: &[Vec<u8>]) -> u64 {
-    let mut books = BookBuilder::new(Indexed::<PlainBooks>::new(BookLimits::new(InstrumentId(16), 4_096)));
+    let mut books =
+        BookBuilder::new(Indexed::<ReferenceBooks>::new(BookLimits::new(InstrumentId(16), 4_096)));
     messages.iter().for_each(|message| books.handle_message(Sequence(1), message, &mut BooksAlone));
     books.books().state_hash()
 }

@@ -3,16 +3,17 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
-use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::BooksAlone;
 use tickpath_feed::xdp::{BookBuilder, Channel};
 use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
+use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
 use tickpath_nyse::{
     AddOrderRefresh, DeliveryFlag, Message, Packet, PacketBuilder, RefreshHeader, RefreshRequest,
     RequestResponse, RequestStatus, RetransmissionRequest, SendTime, Side as WireSide, SourceId,
 };
-use tickpath_sim::{ItchDayConfig, XdpDay, XdpDayConfig};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
 
 use crate::rig::{Rig, all_live};
@@ -37,9 +38,9 @@ fn day() -> Day {
     Day { messages, packets }
 }
 
-fn books(messages: &[Vec<u8>]) -> BookBuilder<Indexed<PlainBooks>> {
+fn books(messages: &[Vec<u8>]) -> BookBuilder<Indexed<ReferenceBooks>> {
     let limits = BookLimits::new(InstrumentId(16), 4_096);
-    let mut books = BookBuilder::new(Indexed::<PlainBooks>::new(limits), MIDNIGHT);
+    let mut books = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits), MIDNIGHT);
     for (message, sequence) in messages.iter().zip(1..) {
         books.handle_message(Channel(1), Sequence(sequence), message, &mut BooksAlone);
     }
@@ -162,7 +163,7 @@ impl Server {
 
     fn refresh_symbol(
         &mut self,
-        books: &BookBuilder<Indexed<PlainBooks>>,
+        books: &BookBuilder<Indexed<ReferenceBooks>>,
         index: u32,
         flag: Option<DeliveryFlag>,
     ) {

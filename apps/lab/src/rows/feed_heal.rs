@@ -8,12 +8,13 @@ use anyhow::ensure;
 use tickpath_agent::Agent;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{Publisher, PublisherCounters};
-use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Line, MessageListener};
+use tickpath_feed::{
+    Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Line, LossConfig, LossModel, MessageListener,
+};
 use tickpath_lockfree::spsc;
 use tickpath_matching::Owner;
 use tickpath_nasdaq::moldudp64::Packet;
 use tickpath_net::{MulticastReceiver, UdpEndpoint};
-use tickpath_sim::{LossConfig, LossModel};
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
 

@@ -6,11 +6,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::{Packets, decompress};
 use tickpath_feed::iex::{BookBuilder, Counters};
 use tickpath_feed::{Arbiter, ArbiterConfig, BooksAlone, IexStream, IexTp, Line, MessageListener};
 use tickpath_iex::{Feed, Segment};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
 use super::recorded::{data_folder, missing};
@@ -86,7 +87,7 @@ impl Capture {
             bytes.extend_from_slice(packet.payload);
             segments.push(start..bytes.len());
         }
-        let mut plain = empty::<Indexed<PlainBooks>>();
+        let mut plain = empty::<Indexed<ReferenceBooks>>();
         apply(&bytes, &segments, &mut plain)?;
         let outcome = Outcome::of(&plain);
         ensure!(outcome.iex.book_messages > 0, "the capture changes no book");

@@ -3,10 +3,11 @@
 use std::hint::black_box;
 
 use anyhow::{Context as _, ensure};
-use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_lockfree::spsc;
 use tickpath_matching::workload::Workload;
 use tickpath_matching::{Command, Engine, EventListener, Owner};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{MarketEvent, OrderEvent};
 
 use crate::context::Context;
@@ -46,7 +47,7 @@ const RING: usize = 1_024;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let workload = workload(&lab.context, COMMANDS);
-    let plain: Engine<PlainBooks<Owner>> = workload.opened();
+    let plain: Engine<ReferenceBooks<Owner>> = workload.opened();
     pass(&lab.context, &workload, plain, SLICE)
         .context("the plain books, which the others are checked by")?;
     let opened: Engine<FastBooks<Owner>> = workload.opened();

@@ -9,8 +9,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_capture::{DbnReader, Depth, EventReader, LobsterReader, RecordedEvent, decompress};
+use tickpath_reference::ReferenceBooks;
 
 use crate::context::Context;
 use crate::measurement::{Goal, Lab, Measurement, Missing, Round, Sample, each_round, row};
@@ -176,7 +177,7 @@ fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyh
 
 /// How the plain books end, and the most orders that rested.
 fn plain_outcome(mut reader: impl EventReader) -> anyhow::Result<(Outcome, u32)> {
-    let mut books = RecordedBooks::<PlainBooks>::new(ORDERS_MAX, reader.info());
+    let mut books = RecordedBooks::<ReferenceBooks>::new(ORDERS_MAX, reader.info());
     let mut live_max = 0;
     while let Some(event) = reader.next_event()? {
         books.handle_event(&event);

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use anyhow::ensure;
+use tickpath_flowgen::{MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickStamps, Ticks};
 use tickpath_lockfree::vectors::{Width, Work};
-use tickpath_sim::{MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickStamps, Ticks};
 use tickpath_types::Nanos;
 
 use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};

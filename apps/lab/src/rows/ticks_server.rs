@@ -6,7 +6,7 @@ use std::net::{SocketAddrV4, TcpStream, ToSocketAddrs};
 
 use anyhow::{Context as _, ensure};
 use tickpath_agent::{Agent, StopSignal};
-use tickpath_sim::{MarketMood, TickGeneratorConfig};
+use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
 use tickpath_ticks::message::{Heartbeat, Hello, SymbolDefinition, TICK_LEN, Tick};
 use tickpath_ticks::parser::{Gap, TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;

@@ -3,13 +3,14 @@
 use std::hint::black_box;
 
 use anyhow::{Context as _, ensure};
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::Packets;
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
 use tickpath_feed::{self as feed, BooksAlone};
+use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header, xdp_group};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nyse::{Messages, Packet};
-use tickpath_sim::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header, xdp_group};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -84,7 +85,7 @@ impl Capture {
 
     /// The hash of the books by the plain twin, whose levels must be `levels`.
     fn plain_hash(&self, levels: u64) -> anyhow::Result<u64> {
-        let mut plain = self.empty::<Indexed<PlainBooks>>();
+        let mut plain = self.empty::<Indexed<ReferenceBooks>>();
         self.apply(&mut plain)?;
         let books = plain.instruments().books();
         ensure!(levels_hash(books) == levels, "the levels are not those of the same flow in ITCH");
@@ -168,7 +169,7 @@ fn limits(flow: &ItchDayConfig) -> BookLimits {
 
 /// The levels to which the same flow leads in ITCH, up to the close.
 fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
-    let mut builder = feed::BookBuilder::new(Indexed::<PlainBooks>::new(limits(flow)));
+    let mut builder = feed::BookBuilder::new(Indexed::<ReferenceBooks>::new(limits(flow)));
     let mut day = ItchDay::new(*flow).context("the flow of the XDP day")?;
     let mut message = [0; MESSAGE_LEN_MAX];
     let mut sequence = Sequence(1);

@@ -182,7 +182,7 @@ fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {
 fn what_a_recording_lacks_is_stepped_over() {
     let folder = tempfile::tempdir().unwrap();
     let messages = iex_messages(Feed::Deep10, 8);
-    let mut bytes = tickpath_sim::pcap_header().to_vec();
+    let mut bytes = tickpath_flowgen::pcap_header().to_vec();
     for run in [0..3, 5..8] {
         let first = Sequence(run.start as u64 + 1);
         let id = Feed::Deep10.protocol_id();

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, pcap_header};
 use tickpath_iex::wire::{Alpha, Ticker};
 use tickpath_iex::{
     AddOrder, Feed, OrderDelete, OrderExecuted, PriceLevelUpdate, SaleFlags, SegmentBuilder, SystemEvent,
     SystemEventCode, TradingCode, TradingStatus,
 };
-use tickpath_sim::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, pcap_header};
 use tickpath_types::{Nanos, OrderId, Side};
 use zerocopy::IntoBytes;
 

@@ -57,7 +57,7 @@ fn both_lines_bring_the_recording_and_one_loses_on_purpose() {
 #[test]
 fn packets_are_sent_in_their_own_time_and_silence_is_filled_with_heartbeats() {
     let folder = tempfile::tempdir().unwrap();
-    let mut bytes = tickpath_sim::pcap_header().to_vec();
+    let mut bytes = tickpath_flowgen::pcap_header().to_vec();
     let messages = iex_messages(Feed::Deep10, 20);
     let mut builder = tickpath_iex::SegmentBuilder::new([0; 1_400], Feed::Deep10, 1, 3);
     let to = "224.0.0.9:9".parse().unwrap();
@@ -100,7 +100,7 @@ fn what_is_no_recording_or_ends_too_soon_is_told() {
     let refused = |file: &std::path::Path| {
         Publication::open(options(file)).err().map(|error| format!("{error:#}")).unwrap_or_default()
     };
-    let nothing = write(folder.path(), "nothing.pcap", &tickpath_sim::pcap_header());
+    let nothing = write(folder.path(), "nothing.pcap", &tickpath_flowgen::pcap_header());
     assert!(refused(&nothing).contains("no packets of ITCH, XDP or IEX"), "{}", refused(&nothing));
     let text = write(folder.path(), "text", b"neither a capture nor messages");
     assert!(!refused(&text).is_empty());
@@ -118,7 +118,7 @@ fn what_is_no_recording_or_ends_too_soon_is_told() {
 #[test]
 fn the_printed_configuration_has_the_day_and_room_for_the_instruments() {
     let folder = tempfile::tempdir().unwrap();
-    let mut bytes = tickpath_sim::pcap_header().to_vec();
+    let mut bytes = tickpath_flowgen::pcap_header().to_vec();
     let mut builder = SegmentBuilder::new([0; 1_400], Feed::Deep10, 1, 9);
     let to = "224.67.0.199:16642".parse().unwrap();
     for symbols in (0..2_000_u64).collect::<Vec<_>>().chunks(10) {

@@ -1,7 +1,7 @@
 //! Captures of NYSE XDP: generated days, with losses, and recorded packets.
 
+use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_replay::{Protocol, ReplayOptions};
-use tickpath_sim::{ItchDayConfig, XdpDay, XdpDayConfig};
 
 use crate::captured::Capture;
 use crate::support::{checked, run, shared};

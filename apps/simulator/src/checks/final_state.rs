@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickpath_plain::PlainOrder;
+use tickpath_reference::ReferenceOrder;
 use tickpath_types::{Sequence, Side};
 
 use super::Case;
@@ -40,7 +40,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
 fn check_open(case: &Case<'_>, report: &mut Report) {
     let key = |order: &OpenOrder| ((order.session, order.user_ref), (order.executed, order.leaves));
     let mut found: BTreeMap<_, _> = case.observed.last.open_orders.iter().map(key).collect();
-    for PlainOrder { session, user_ref, executed, leaves, .. } in case.truth.engine.open_orders() {
+    for ReferenceOrder { session, user_ref, executed, leaves, .. } in case.truth.engine.open_orders() {
         match found.remove(&(session, user_ref)) {
             None => report.say(|| format!("order {user_ref} of session {session} is not open at the end")),
             Some(state) => report.expect(state == (executed, leaves), || {
@@ -65,7 +65,7 @@ pub(super) fn displayed(case: &Case<'_>) -> Vec<DeliveredOrder> {
     let sides = instruments.flat_map(|id| Side::BOTH.map(|side| (id, side)));
     sides
         .flat_map(|(id, side)| case.truth.engine.displayed(id, side))
-        .map(|PlainOrder { instrument, side, price, shown, order_id, .. }| DeliveredOrder {
+        .map(|ReferenceOrder { instrument, side, price, shown, order_id, .. }| DeliveredOrder {
             instrument,
             order_id,
             side,

@@ -3,7 +3,7 @@
 use tickpath_matching::{Command, CommandKind, EventListener};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
-use tickpath_plain::{PlainEngine, PlainOrder};
+use tickpath_reference::{ReferenceEngine, ReferenceOrder};
 use tickpath_types::{
     InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Sequence, SessionId, SystemEventCode,
     UserRefNum,
@@ -26,9 +26,9 @@ pub(super) struct Truth {
     /// Of each user how many orders were open, noted with each command that changed it.
     pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
     /// Orders that were open although their time had come, each with the command that found it so.
-    pub(super) overdue: Vec<(Sequence, PlainOrder)>,
+    pub(super) overdue: Vec<(Sequence, ReferenceOrder)>,
     /// The engine after the last command.
-    pub(super) engine: PlainEngine,
+    pub(super) engine: ReferenceEngine,
     pub(super) table: InstrumentTable,
     /// Executions that the public was told of one by one.
     pub(super) executions: u64,
@@ -57,7 +57,7 @@ impl Truth {
             market: Vec::new(),
             open_counts: vec![Vec::new(); users],
             overdue: Vec::new(),
-            engine: PlainEngine::new(&observed.instruments, observed.limits),
+            engine: ReferenceEngine::new(&observed.instruments, observed.limits),
             table: InstrumentTable::with_room(
                 &observed.instruments,
                 InstrumentId(observed.limits.max_instruments),
@@ -82,16 +82,16 @@ impl Truth {
     }
 
     /// What has not left when something else takes effect.
-    fn note_overdue(&mut self, engine: &PlainEngine, command: &Command) {
+    fn note_overdue(&mut self, engine: &ReferenceEngine, command: &Command) {
         if command.kind != CommandKind::ExpireOrders {
-            let is_overdue = |order: &PlainOrder| order.expires_at.is_some_and(|at| at <= command.ts);
+            let is_overdue = |order: &ReferenceOrder| order.expires_at.is_some_and(|at| at <= command.ts);
             self.overdue
                 .extend(engine.open_orders().filter(is_overdue).map(|order| (command.sequence, order)));
         }
     }
 
     /// Notes how many orders of each user are open; when the first of them expires.
-    fn count_open(&mut self, engine: &PlainEngine, command: Sequence) -> Option<Nanos> {
+    fn count_open(&mut self, engine: &ReferenceEngine, command: Sequence) -> Option<Nanos> {
         let mut counts = vec![0; self.open_counts.len()];
         let mut next_expiry: Option<Nanos> = None;
         for order in engine.open_orders() {

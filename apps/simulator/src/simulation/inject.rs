@@ -2,7 +2,7 @@
 
 use tickpath_exchange::{AdminCommand, BandWidth, LimitsChange, Phase};
 use tickpath_journal::DiskFaults;
-use tickpath_sim::HostId;
+use tickpath_simnet::HostId;
 use tickpath_types::{BrokenReason, InstrumentId, MatchId, Nanos, Price, Qty, SessionId, TradingState};
 
 use super::{DOWN_MAX, End, FIRST_FEED, STRANGER, Simulation};

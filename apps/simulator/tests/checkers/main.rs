@@ -7,7 +7,7 @@ mod model;
 mod planted;
 mod spoiled;
 
-use tickpath_simulator::check;
+use tickpath_flowgenulator::check;
 
 #[test]
 fn a_clean_run_keeps_every_promise() {

@@ -1,6 +1,6 @@
 //! The symbols of a session by name, and what subscribers ask for.
 
-use tickpath_sim::TickGeneratorConfig;
+use tickpath_flowgen::TickGeneratorConfig;
 use tickpath_ticks::message::{Place, Scope, Subscribed, SymbolDefinition, Tick};
 use tickpath_ticks::seal::seal;
 use tickpath_types::{InstrumentId, Price, Symbol};
@@ -141,7 +141,7 @@ pub(super) fn symbol_of(tick: &Tick) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_sim::MarketMood;
+    use tickpath_flowgen::MarketMood;
     use zerocopy::FromBytes;
 
     use super::*;

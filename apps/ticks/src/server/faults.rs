@@ -1,7 +1,6 @@
 //! Trouble made on purpose, drawn for each client by itself.
 
-use tickpath_sim::Draw;
-use tickpath_types::Nanos;
+use tickpath_types::{Draw, Nanos};
 
 use super::settings::FaultSettings;
 

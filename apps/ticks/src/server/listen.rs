@@ -332,7 +332,7 @@ impl RequestListener for Asking<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_sim::{MarketMood, TickGeneratorConfig};
+    use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Ticks as messages.
 
-use tickpath_sim::{TickGenerator, TickKind, TickStamps};
+use tickpath_flowgen::{TickGenerator, TickKind, TickStamps};
 use tickpath_ticks::message::{Message, Quote, TICK_LEN, Tick, Trade, WORD_LEN};
 use tickpath_types::Nanos;
 use zerocopy::little_endian::U64;
@@ -70,7 +70,7 @@ impl Maker {
 /// A quote or a trade, checksum and delay left open. Trades come as they like, so nothing here branches on them: a wrong
 /// guess would cost more than both messages.
 #[inline]
-fn message_of(tick: &tickpath_sim::Tick, symbol_sequence: u32, sequence: u64, ts: Nanos) -> Tick {
+fn message_of(tick: &tickpath_flowgen::Tick, symbol_sequence: u32, sequence: u64, ts: Nanos) -> Tick {
     const QUOTE: u64 = Quote::TYPE as u64;
     const TRADE: u64 = Trade::TYPE as u64;
     const LENGTH: u64 = (TICK_LEN / WORD_LEN) as u64;
@@ -94,7 +94,7 @@ fn message_of(tick: &tickpath_sim::Tick, symbol_sequence: u32, sequence: u64, ts
 
 #[cfg(test)]
 mod tests {
-    use tickpath_sim::{MarketMood, TickGeneratorConfig};
+    use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
     use tickpath_ticks::message::{Place, TickKind as WireKind};
     use tickpath_types::{InstrumentId, Side};
 

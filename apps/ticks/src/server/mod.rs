@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use tickpath_agent::{Agent, TscClock};
-//! use tickpath_sim::{MarketMood, TickGeneratorConfig};
+//! use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
 //! use tickpath_ticks_app::server::{ServeSettings, TicksServer};
 //!
 //! let market = TickGeneratorConfig::market(MarketMood::Neutral, 100, 7);

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::str::FromStr;
 
 use tickpath_config::{ConfigError, Fraction};
-use tickpath_sim::TickGeneratorConfig;
+use tickpath_flowgen::TickGeneratorConfig;
 use tickpath_types::Nanos;
 
 /// Ticks a second.

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use anyhow::Context;
 use tickpath_agent::StopSignal;
-use tickpath_sim::{TickGenerator, TickGeneratorConfig};
+use tickpath_flowgen::{TickGenerator, TickGeneratorConfig};
 use tickpath_ticks::message::{Tick, TickKind};
 use tickpath_types::Nanos;
 use zerocopy::FromZeros;
@@ -180,7 +180,7 @@ impl Worker {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_sim::MarketMood;
+    use tickpath_flowgen::MarketMood;
 
     use super::*;
 

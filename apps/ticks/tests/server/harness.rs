@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tickpath_agent::{Agent, StopSignal, TscClock};
-use tickpath_sim::{MarketMood, TickGeneratorConfig};
+use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
 use tickpath_ticks::message::{
     EndOfStream, EndReason, Hello, Refused, RefusedReason, Skipped, Subscribed, SymbolDefinition, Tick,
 };

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use tickpath_agent::{Agent, Invoker, TscClock};
 use tickpath_book::{BooksById, OrderBooks};
 use tickpath_exchange::{MarketRecoverySettings, SnapshotSettings, VenueSettings};
-use tickpath_feed::ArbiterConfig;
+use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::broadcast;
 use tickpath_net::free_multicast_group;
-use tickpath_sim::{LossConfig, LossModel};
 use tickpath_timing::NoTrace;
 use tickpath_trader::OrderEntry;
 use tickpath_types::{

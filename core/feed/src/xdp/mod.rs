@@ -5,7 +5,7 @@
 //! use tickpath_feed::BooksAlone;
 //! use tickpath_feed::xdp::{BookBuilder, Channel};
 //! use tickpath_nyse::Packet;
-//! use tickpath_sim::{ItchDayConfig, XdpDay, XdpDayConfig};
+//! use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 //! use tickpath_types::{InstrumentId, Nanos};
 //!
 //! let flow = ItchDayConfig::itch_500().scaled(1_000);

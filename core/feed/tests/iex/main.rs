@@ -6,11 +6,12 @@ mod lines;
 mod stories;
 mod twins;
 
-use tickpath_book::{BookLimits, BooksById, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{MessageBooks, UpdateListener};
 use tickpath_iex::wire::Ticker;
 use tickpath_iex::{Feed, OperationalHalt, OperationalHaltStatus, TradingCode, TradingStatus, wire::Alpha};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol};
 use zerocopy::{Immutable, IntoBytes};
 
@@ -26,7 +27,7 @@ impl UpdateListener for Updates {
 
 /// A channel into plain books.
 pub(crate) struct Channel {
-    pub(crate) builder: BookBuilder<Indexed<PlainBooks>>,
+    pub(crate) builder: BookBuilder<Indexed<ReferenceBooks>>,
     pub(crate) updates: Updates,
     next: u64,
 }

@@ -325,10 +325,9 @@ fn a_numbering_that_begins_anew_and_the_end_of_the_day_empty_the_books() {
 
 #[test]
 fn times_are_since_the_midnight_that_is_given() {
-    let books = tickpath_book::Indexed::<tickpath_book::PlainBooks>::new(tickpath_book::BookLimits::new(
-        InstrumentId(1),
-        4,
-    ));
+    let books = tickpath_book::Indexed::<tickpath_reference::ReferenceBooks>::new(
+        tickpath_book::BookLimits::new(InstrumentId(1), 4),
+    );
     let midnight = Nanos(1_493_092_800_000_000_000);
     let mut builder = tickpath_feed::iex::BookBuilder::new(Feed::Deep10, books).since(midnight);
     let mut updates = super::Updates::default();

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_feed::BooksAlone;
 use tickpath_feed::iex::BookBuilder;
 use tickpath_iex::{
     AddOrder, Feed, ModifyFlags, OrderDelete, OrderExecuted, OrderModify, PriceLevelUpdate, SaleFlags,
 };
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, OrderId, Sequence, Side, Symbol};
 use zerocopy::IntoBytes;
 
@@ -45,7 +46,7 @@ fn levels_of(builder: &BookBuilder<impl BooksById>) -> Levels {
     levels
 }
 
-fn builders(feed: Feed) -> (BookBuilder<DirectBooks>, BookBuilder<Indexed<PlainBooks>>) {
+fn builders(feed: Feed) -> (BookBuilder<DirectBooks>, BookBuilder<Indexed<ReferenceBooks>>) {
     let limits = BookLimits::new(InstrumentId(8), 4_096);
     (BookBuilder::new(feed, DirectBooks::new(limits)), BookBuilder::new(feed, Indexed::new(limits)))
 }

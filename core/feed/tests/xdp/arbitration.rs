@@ -1,11 +1,11 @@
 //! A channel's two lines through the arbiter.
 
 use tickpath_feed::xdp::Packets;
-use tickpath_feed::{Arbiter, ArbiterConfig, Framing, Line, MessageListener, PacketKind};
+use tickpath_feed::{Arbiter, ArbiterConfig, Framing, Line, LossConfig, MessageListener, PacketKind};
+use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_nyse::{
     DeliveryFlag, MessageUnavailable, PacketBuilder, SendTime, SequenceNumberReset, SourceTimeReference,
 };
-use tickpath_sim::{ItchDayConfig, LossConfig, XdpDay, XdpDayConfig};
 use tickpath_types::{Nanos, Sequence};
 
 #[derive(Default)]

@@ -1,11 +1,12 @@
 //! A whole day: its books are those of the ITCH day with the same order flow.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, Level, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, Level};
 use tickpath_feed::xdp::Channel;
 use tickpath_feed::{BookBuilder, BooksAlone, xdp};
+use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nyse::Packet;
-use tickpath_sim::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side};
 
 use crate::xdp::support::MIDNIGHT_SECS;
@@ -19,7 +20,7 @@ fn limits() -> BookLimits {
 
 /// Levels of all books before the first message at or after `until`, by the day's ITCH messages.
 fn itch_levels(until: Nanos) -> Vec<Vec<Level>> {
-    let mut builder = BookBuilder::new(Indexed::<PlainBooks>::new(limits()));
+    let mut builder = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits()));
     let mut day = ItchDay::new(FLOW).unwrap();
     let mut message = [0; MESSAGE_LEN_MAX];
     let mut sequence = Sequence(1);

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PlainBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_feed::BooksAlone;
 use tickpath_feed::xdp::{BookBuilder, Message};
 use tickpath_nyse::PositionChange;
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Side};
 use zerocopy::IntoBytes;
 
@@ -216,7 +217,7 @@ proptest! {
             plain.step(*step);
         }
         let direct = built::<DirectBooks>(&messages, batch);
-        let indexed = built::<Indexed<PlainBooks>>(&messages, 1);
+        let indexed = built::<Indexed<ReferenceBooks>>(&messages, 1);
         for symbol in 0..2 {
             for side in Side::BOTH {
                 let id = InstrumentId(symbol as u16 + 1);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tickpath_book::{BookLimits, Order, OrderBooks, OrderHandle, PlainBooks};
+use tickpath_book::{BookLimits, Order, OrderBooks, OrderHandle};
 use tickpath_matching::{Command, CommandKind, Engine, Owner};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::*;
 
 use crate::common::Event;
@@ -15,7 +16,7 @@ pub struct Auditor {
     /// Open orders as their sessions see them.
     orders: BTreeMap<(SessionId, UserRefNum), Standing>,
     /// The book as the public sees it.
-    public: PlainBooks,
+    public: ReferenceBooks,
     references: BTreeMap<OrderId, OrderHandle>,
     last_market: u64,
     last_order_id: u64,
@@ -38,7 +39,7 @@ impl Auditor {
     pub fn new(max_instrument: u16) -> Auditor {
         Auditor {
             orders: BTreeMap::new(),
-            public: PlainBooks::new(BookLimits::new(InstrumentId(max_instrument), u32::MAX)),
+            public: ReferenceBooks::new(BookLimits::new(InstrumentId(max_instrument), u32::MAX)),
             references: BTreeMap::new(),
             last_market: 0,
             last_order_id: 0,

@@ -19,8 +19,9 @@ mod telling;
 
 use std::fmt::Write;
 
-use tickpath_book::{FastBooks, OrderBooks, PlainBooks};
+use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::{CommandKind, Engine, EngineLimits, Owner};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::*;
 
 use crate::auditor::Auditor;
@@ -29,7 +30,7 @@ use crate::common::{apply, instruments, numbered, order};
 /// Tells the story to engines on both kinds of books and compares what they answer.
 pub fn check(story: &str) {
     check_with::<FastBooks<Owner>>(story);
-    check_with::<PlainBooks<Owner>>(story);
+    check_with::<ReferenceBooks<Owner>>(story);
 }
 
 fn check_with<B: OrderBooks<Owner>>(story: &str) {

@@ -1,8 +1,9 @@
 //! The project's matching engine as the venue.
 
-use tickpath_book::{OrderBooks, PlainBooks};
+use tickpath_book::OrderBooks;
 use tickpath_capture::flow::{FlowStep, Role};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
+use tickpath_reference::ReferenceBooks;
 use tickpath_types::{
     Instrument, InstrumentId, Liquidity, MarketEvent, Nanos, OrderEvent, OrderEventKind, Price, Qty,
     Sequence, SessionId, Side, TradingState, UserRefNum,
@@ -25,7 +26,7 @@ impl EventListener for Answers {
 
 /// The engine, which must answer every request as the mapper says.
 pub struct EngineVenue {
-    engine: Engine<PlainBooks<Owner>>,
+    engine: Engine<ReferenceBooks<Owner>>,
     answers: Answers,
     sequence: Sequence,
 }

@@ -7,9 +7,8 @@ use std::time;
 
 use serde_json::{Map, Value, json};
 use tickpath_config::{Duration, Fraction, thousands};
-use tickpath_sim::{
-    ItchDayConfig, LossConfig, XdpDay, XdpDayConfig, XdpDayCounters, append_record, pcap_header,
-};
+use tickpath_feed::LossConfig;
+use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig, XdpDayCounters, append_record, pcap_header};
 use tickpath_types::Nanos;
 
 use super::super::INTERRUPTED;

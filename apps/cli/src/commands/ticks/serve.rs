@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::ensure;
 use tickpath_agent::StopSignal;
 use tickpath_config::{ByteSize, Console, Duration, tell};
-use tickpath_sim::{MarketMood, TickGeneratorConfig};
+use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
 use tickpath_ticks_app::server::{FaultSettings, ServeSettings, SlowClient, TickRate, serve};
 use tickpath_types::Nanos;
 

@@ -1,0 +1,136 @@
+//! Instructions, mispredicted branches and cache misses: the bench runs itself under callgrind, which counts only
+//! inside of the functions named `measured_day`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tickpath_flowgen::ItchDayConfig;
+
+use crate::books::Limits;
+use crate::catalogue::{self, Entry};
+use crate::day::Day;
+use crate::options::count_arguments;
+
+/// The caches that are simulated: size, ways, line. The first level as this core's; behind it 2 MiB, a core's own
+/// second level, since the third is shared with whoever else runs on the host.
+const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"];
+
+/// What callgrind takes a hundred times as long for.
+const COUNTED_MESSAGES: u64 = 1_000_000;
+const QUICK_COUNTED_MESSAGES: u64 = 200_000;
+
+/// Counts, each by message.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    pub instructions: f64,
+    pub mispredictions: f64,
+    pub first_level_misses: f64,
+    pub last_level_misses: f64,
+}
+
+/// Counts every structure on a fraction of a day, and says which; nothing where valgrind is not installed.
+pub fn count_all(
+    entries: &[&Entry],
+    name: &'static str,
+    config: ItchDayConfig,
+    is_quick: bool,
+) -> (Vec<Option<Counts>>, Option<ItchDayConfig>) {
+    if !is_installed() {
+        eprintln!("structures: no instructions and misses without valgrind: apt-get install valgrind");
+        return (vec![None; entries.len()], None);
+    }
+    let messages = if is_quick { QUICK_COUNTED_MESSAGES } else { COUNTED_MESSAGES };
+    let config = config.scaled((config.messages / messages) as u32);
+    let day = Day::make(name, config);
+    let folder = Scratch::new();
+    let file = folder.0.join("day.itch");
+    if let Err(error) = std::fs::write(&file, &day.bytes) {
+        eprintln!("structures: no instructions and misses: cannot write {}: {error}", file.display());
+        return (vec![None; entries.len()], None);
+    }
+    let counted = |entry: &&Entry| {
+        eprintln!("structures: {name}, {} messages under callgrind: {}", day.messages, entry.name);
+        let totals = count(entry, &folder.0, &file, day.limits);
+        totals.map_err(|error| eprintln!("structures: {}: {error}", entry.name)).ok()
+    };
+    let totals = entries.iter().map(counted);
+    let by_message = |totals: Totals| totals.by_message(day.messages);
+    (totals.map(|totals| totals.map(by_message)).collect(), Some(config))
+}
+
+/// What callgrind's child does.
+pub fn run_counted(structure: &str, file: &str, limits: Limits) -> Result<(), String> {
+    let bytes = std::fs::read(file).map_err(|error| format!("cannot read {file}: {error}"))?;
+    (catalogue::by_name(structure)?.open)(limits).run(&bytes);
+    Ok(())
+}
+
+fn is_installed() -> bool {
+    Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+fn count(entry: &Entry, folder: &Path, file: &Path, limits: Limits) -> Result<Totals, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let out = folder.join(entry.name);
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", "--collect-atstart=no"])
+        .args(CACHES)
+        .arg("--toggle-collect=*measured_day*")
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(program)
+        .args(count_arguments(entry.name, &file.to_string_lossy(), limits))
+        .output()
+        .map_err(|error| format!("cannot start valgrind: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("valgrind failed: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let text = std::fs::read_to_string(&out).map_err(|error| format!("callgrind wrote nothing: {error}"))?;
+    Totals::parse(&text).ok_or_else(|| "callgrind's file has no totals".to_owned())
+}
+
+/// The sums over all that was counted, by the names of callgrind's events.
+struct Totals(Vec<(String, u64)>);
+
+impl Totals {
+    fn parse(text: &str) -> Option<Totals> {
+        let words = |line: &str| {
+            let rest = text.lines().find_map(|candidate| candidate.strip_prefix(line))?;
+            Some(rest.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let sums = words("totals:")?.into_iter().map(|sum| sum.parse().ok()).collect::<Option<Vec<u64>>>()?;
+        Some(Totals(words("events:")?.into_iter().zip(sums).collect()))
+    }
+
+    fn sum(&self, events: &[&str]) -> u64 {
+        self.0.iter().filter(|(event, _)| events.contains(&event.as_str())).map(|(_, sum)| sum).sum()
+    }
+
+    fn by_message(&self, messages: u64) -> Counts {
+        let each = |events: &[&str]| self.sum(events) as f64 / messages as f64;
+        Counts {
+            instructions: each(&["Ir"]),
+            mispredictions: each(&["Bcm", "Bim"]),
+            first_level_misses: each(&["D1mr", "D1mw"]),
+            last_level_misses: each(&["DLmr", "DLmw"]),
+        }
+    }
+}
+
+/// A folder of this process below the system's for such things, gone when it is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        let folder = std::env::temp_dir().join(format!("tickpath-structures-{}", std::process::id()));
+        // If it cannot be made, writing into it says so.
+        let _ = std::fs::create_dir_all(&folder);
+        Scratch(folder)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nothing is lost with it, and nothing can be done if it stays.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,83 @@
+//! The structures by name.
+
+use tickpath_book::{DirectBooks, FastBooks};
+use tickpath_reference::ReferenceBooks;
+
+use crate::books::{Hashed, Indexed, Limits, Tickpath};
+use crate::dense_ladder::DenseLadder;
+use crate::driver::{LookAhead, Plain, Runner};
+use crate::id_map::Std;
+use crate::ordered_sets::{BTrees, Copies, Handles, RedBlack};
+
+/// One structure.
+pub struct Entry {
+    /// For `--structure`.
+    pub name: &'static str,
+    /// The books.
+    pub books: &'static str,
+    /// What leads from a reference to an order.
+    pub index: &'static str,
+    /// Empty books.
+    pub open: fn(Limits) -> Box<dyn Runner>,
+}
+
+macro_rules! entry {
+    ($name:literal, $books:literal, $index:literal, $runner:ty) => {
+        Entry { name: $name, books: $books, index: $index, open: |limits| Box::new(<$runner>::new(limits)) }
+    };
+}
+
+/// All that are measured, the plainest first.
+pub const ALL: &[Entry] = &[
+    entry!("set-copy", "red-black set of orders per side", "std HashMap to a copy", Plain<Copies<RedBlack>>),
+    entry!("btree-copy", "B-tree of orders per side", "std HashMap to a copy", Plain<Copies<BTrees>>),
+    entry!(
+        "set-handle",
+        "red-black set of orders per side",
+        "std HashMap to the node",
+        Plain<Indexed<Handles, Std>>
+    ),
+    entry!(
+        "dense-ladder",
+        "array by tick around the touch",
+        "OrderIndex, hashed",
+        Plain<Indexed<DenseLadder, Hashed>>
+    ),
+    entry!("fast", "FastBooks", "OrderIndex, hashed", Plain<Indexed<Tickpath, Hashed>>),
+    entry!(
+        "fast-look-ahead",
+        "FastBooks by BookBuilder::handle_batch",
+        "OrderIndex, hashed",
+        LookAhead<tickpath_book::Indexed<FastBooks>>
+    ),
+    entry!(
+        "direct-look-ahead",
+        "DirectBooks by BookBuilder::handle_batch",
+        "holds the orders",
+        LookAhead<DirectBooks>
+    ),
+];
+
+/// Obviously right and slow; only tests wait for it.
+pub const PLAIN_TWIN: Entry = entry!(
+    "plain-twin",
+    "ReferenceBooks",
+    "OrderIndex, hashed",
+    Plain<Indexed<Tickpath<ReferenceBooks>, Hashed>>
+);
+
+/// The structures of these names, or all of them.
+pub fn chosen(names: &[String]) -> Result<Vec<&'static Entry>, String> {
+    if names.is_empty() {
+        return Ok(ALL.iter().collect());
+    }
+    names.iter().map(|name| by_name(name)).collect()
+}
+
+/// One structure.
+pub fn by_name(name: &str) -> Result<&'static Entry, String> {
+    ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        format!("there is no structure '{name}': choose one of {}", names.join(", "))
+    })
+}

@@ -1,0 +1,226 @@
+//! What is sent about securities rather than orders: the directory, and crosses.
+
+use tickpath_nasdaq::itch50::{
+    Authenticity, CrossTrade, CrossType, EventCode, FinancialStatus, ImbalanceDirection, IpoFlag, LuldTier,
+    MarketCategory, MarketMakerMode, MarketParticipantPosition, MwcbDeclineLevel, NetOrderImbalance,
+    ParticipantState, PriceVariation, RegShoAction, RegShoRestriction, StockDirectory, StockTradingAction,
+    StockTradingState, SystemEvent, YesNo,
+};
+use tickpath_nasdaq::wire::Alpha;
+use tickpath_types::{Draw, MatchId, Nanos, Price};
+
+use super::message::{Buffer, NO_TRACKING, put, wire_price};
+use super::resting::locate;
+use super::symbol::{Security, TICK};
+use super::weights::qty;
+
+/// Messages about each security before the day: directory, trading action, Reg SHO ...
+const ENTRIES: u64 = 3;
+/// ... and the positions of so many market makers.
+const MAKERS: u64 = 4;
+/// Market makers of the day.
+const MPIDS: u64 = 40;
+
+/// When the first message is sent, and the directory begins and ends.
+const START_OF_MESSAGES: Nanos = Nanos::from_secs(3 * 3_600 + 4 * 60);
+const DIRECTORY_START: Nanos = Nanos::from_secs(3 * 3_600 + 5 * 60);
+const DIRECTORY_TIME: Nanos = Nanos::from_secs(50 * 60);
+const START_OF_SYSTEM_HOURS: Nanos = Nanos::from_secs(4 * 3_600);
+
+/// Levels of the index at which the market halts, in units of 10^-8: 7, 13 and 20 percent below 4000.
+const DECLINE_LEVELS: [u64; 3] = [372_000_000_000, 348_000_000_000, 320_000_000_000];
+
+/// One security in this many begins the day under the short sale price test.
+const RESTRICTED_ONE_IN: u64 = 64;
+/// One cross in this many does not take place.
+const NO_CROSS_ONE_IN: u64 = 4;
+/// Lots of a cross are larger than an order's by this.
+const CROSS_QTY_FACTOR: u64 = 64;
+/// The clearing prices that imbalances name lie within this part of the reference price.
+const NEAR_PRICES_PER_REFERENCE: u64 = 32;
+
+/// Messages that are not order flow: before system hours, at the opening and the close, and at the end.
+pub(super) const fn announcements(securities: u64) -> u64 {
+    prologue_len(securities) + 2 * (1 + securities) + 2
+}
+
+/// The messages before system hours.
+pub(super) const fn prologue_len(securities: u64) -> u64 {
+    // Start of messages, the securities, the decline levels, start of system hours.
+    1 + (ENTRIES + MAKERS) * securities + 1 + 1
+}
+
+pub(super) fn system_event(code: EventCode, ts: Nanos, out: &mut Buffer) -> usize {
+    put(out, &SystemEvent::new(0, NO_TRACKING, ts, code))
+}
+
+/// Message `index` of the prologue.
+pub(super) fn prologue(index: u64, list: &[Security], draw: &mut Draw, out: &mut Buffer) -> usize {
+    let count = list.len() as u64;
+    if index == 0 {
+        return system_event(EventCode::START_OF_MESSAGES, START_OF_MESSAGES, out);
+    }
+    let index = index - 1;
+    let spread = u128::from(DIRECTORY_TIME.0) * u128::from(index) / u128::from((ENTRIES + MAKERS) * count);
+    let ts = Nanos(DIRECTORY_START.0 + spread as u64);
+    if index < ENTRIES * count {
+        let security = (index / ENTRIES) as usize;
+        return entry(index % ENTRIES, security, &list[security], ts, draw, out);
+    }
+    let index = index - ENTRIES * count;
+    if index < MAKERS * count {
+        let security = (index / MAKERS) as usize;
+        return position(index % MAKERS, security, &list[security], ts, out);
+    }
+    if index == MAKERS * count {
+        let [first, second, third] = DECLINE_LEVELS;
+        return put(out, &MwcbDeclineLevel::new(0, NO_TRACKING, ts, first, second, third));
+    }
+    system_event(EventCode::START_OF_SYSTEM_HOURS, START_OF_SYSTEM_HOURS, out)
+}
+
+fn entry(
+    kind: u64,
+    security: usize,
+    about: &Security,
+    ts: Nanos,
+    draw: &mut Draw,
+    out: &mut Buffer,
+) -> usize {
+    let (locate, stock) = (locate(security), about.stock);
+    match kind {
+        0 => put(
+            out,
+            &StockDirectory::new(
+                locate,
+                NO_TRACKING,
+                ts,
+                stock,
+                MarketCategory::GLOBAL_SELECT,
+                FinancialStatus::NORMAL,
+                100_u32,
+                YesNo::NO,
+                Alpha(*b"C"),
+                Alpha(*b"Z "),
+                Authenticity::LIVE,
+                YesNo::NO,
+                IpoFlag::NOT_NEW_ISSUE,
+                LuldTier::TIER_1,
+                YesNo::NO,
+                0,
+                YesNo::NO,
+            ),
+        ),
+        1 => {
+            let state = StockTradingState::TRADING;
+            let reason = Alpha::<4>::BLANK;
+            put(
+                out,
+                &StockTradingAction::new(locate, NO_TRACKING, ts, stock, state, Alpha::<1>::BLANK, reason),
+            )
+        }
+        _ => {
+            let is_restricted = draw.below(RESTRICTED_ONE_IN) == 0;
+            let action = if is_restricted { RegShoAction::REMAINS } else { RegShoAction::NONE };
+            put(out, &RegShoRestriction::new(locate, NO_TRACKING, ts, stock, action))
+        }
+    }
+}
+
+fn position(maker: u64, security: usize, about: &Security, ts: Nanos, out: &mut Buffer) -> usize {
+    // Makers take turns, so that a security's are all different.
+    let mpid = mpid(security as u64 * MAKERS + maker);
+    let is_primary = if maker == 0 { YesNo::YES } else { YesNo::NO };
+    put(
+        out,
+        &MarketParticipantPosition::new(
+            locate(security),
+            NO_TRACKING,
+            ts,
+            mpid,
+            about.stock,
+            is_primary,
+            MarketMakerMode::NORMAL,
+            ParticipantState::ACTIVE,
+        ),
+    )
+}
+
+/// The name of a market maker.
+pub(super) fn mpid(number: u64) -> Alpha<4> {
+    let number = (number % MPIDS) as u8;
+    Alpha([b'T', b'P', b'A' + number / 26, b'A' + number % 26])
+}
+
+/// The bulk print of a cross.
+pub(super) fn cross(
+    security: usize,
+    about: &Security,
+    cross_type: CrossType,
+    match_id: MatchId,
+    ts: Nanos,
+    draw: &mut Draw,
+    out: &mut Buffer,
+) -> usize {
+    let (shares, price) = if draw.below(NO_CROSS_ONE_IN) == 0 {
+        (0, 0)
+    } else {
+        (qty(draw) * CROSS_QTY_FACTOR, wire_price(about.reference_price()))
+    };
+    put(
+        out,
+        &CrossTrade::new(locate(security), NO_TRACKING, ts, shares, about.stock, price, match_id, cross_type),
+    )
+}
+
+/// What a coming cross would look like.
+pub(super) fn imbalance(
+    security: usize,
+    about: &Security,
+    cross_type: CrossType,
+    ts: Nanos,
+    draw: &mut Draw,
+    out: &mut Buffer,
+) -> usize {
+    let reference = about.reference_price();
+    let paired = qty(draw) * CROSS_QTY_FACTOR;
+    let (direction, left) = match draw.below(8) {
+        0 => (ImbalanceDirection::NONE, 0),
+        1..=4 => (ImbalanceDirection::BUY, qty(draw)),
+        _ => (ImbalanceDirection::SELL, qty(draw)),
+    };
+    let near = clearing_price(reference, draw);
+    let far = clearing_price(reference, draw);
+    put(
+        out,
+        &NetOrderImbalance::new(
+            locate(security),
+            NO_TRACKING,
+            ts,
+            paired,
+            left,
+            direction,
+            about.stock,
+            wire_price(far),
+            wire_price(near),
+            wire_price(reference),
+            cross_type,
+            variation(near, reference),
+        ),
+    )
+}
+
+fn clearing_price(reference: Price, draw: &mut Draw) -> Price {
+    let ticks_max = (reference.0 / TICK) as u64 / NEAR_PRICES_PER_REFERENCE;
+    let ticks = draw.below(2 * ticks_max + 1) as i64 - ticks_max as i64;
+    Price(reference.0 + ticks * TICK)
+}
+
+fn variation(near: Price, reference: Price) -> PriceVariation {
+    match near.0.abs_diff(reference.0) * 100 / reference.0.unsigned_abs() {
+        0 => PriceVariation::BELOW_1,
+        1 => PriceVariation::FROM_1,
+        2 => PriceVariation::FROM_2,
+        _ => PriceVariation::FROM_3,
+    }
+}

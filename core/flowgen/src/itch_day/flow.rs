@@ -1,0 +1,460 @@
+//! The order flow of a day: which message comes next, about which order, and what it does to the books.
+
+use tickpath_book::OrderHandle;
+use tickpath_nasdaq::itch50::{
+    AddOrder, AddOrderMpid, BrokenTrade, BuySell, CrossType, NonCrossTrade, OrderCancel, OrderDelete,
+    OrderExecuted, OrderExecutedWithPrice, OrderReplace, YesNo,
+};
+use tickpath_types::{Draw, MatchId, Nanos, OrderId, Price, Qty, Side};
+
+use super::announce::{imbalance, mpid};
+use super::message::{Buffer, NO_TRACKING, put, wire_price};
+use super::resting::{Resting, locate};
+use super::schedule::{CLUSTER_LEN_MEAN, Schedule, Session, SessionLens, Slot};
+use super::symbol::{Securities, TICK};
+use super::weights::{power_law, qty, upper_below};
+
+/// Shares of the messages in hundred-thousandths. What is left of [`MIX_TOTAL`] adds and deletes; the
+/// imbalances, 1.4 percent of the day, come ahead of the crosses and are not among these.
+const MIX_TOTAL: u64 = 98_600;
+const REPLACES: u64 = 8_000;
+const EXECUTIONS: u64 = 2_000;
+const CANCELS: u64 = 1_000;
+const HIDDEN_TRADES: u64 = 500;
+const PRICED_EXECUTIONS: u64 = 50;
+const IMBALANCES_PER_100_000: u64 = 1_400;
+
+/// After an execution the aggressor takes another with so many chances in eight, unless the cluster ends.
+const SWEEP_ON_IN_EIGHT: u64 = 3;
+const SWEEPS: u64 =
+    EXECUTIONS * (8 * CLUSTER_LEN_MEAN - SWEEP_ON_IN_EIGHT * (CLUSTER_LEN_MEAN - 1)) / (8 * CLUSTER_LEN_MEAN);
+/// One add in so many has its market maker's name.
+const NAMED_ONE_IN: u64 = 44;
+/// One message in so many breaks the last trade.
+const BROKEN_ONE_IN: u64 = 1 << 22;
+/// One execution in so many is partial.
+const PARTIAL_ONE_IN: u64 = 5;
+/// One execution at another price in so many is not printed.
+const UNPRINTED_ONE_IN: u64 = 4;
+
+/// A message is about its cluster's security with so many chances in four, else about any.
+const LEADER_IN_FOUR: u64 = 3;
+/// The reference price steps at one message of its security in so many.
+const STEP_ONE_IN: u64 = 8;
+/// Orders on the wrong side of the reference price are chosen first with so many chances in four.
+const STALE_IN_FOUR: u64 = 3;
+/// Otherwise an order that is to go has fewer newer ones than this with even chances: new ones go first.
+const NEWER_MEDIAN: u64 = 2;
+/// A price that follows the market moves by so many ticks at most.
+const MOVE_TICKS_MAX: u64 = 8;
+
+/// A security adds or deletes with even chances, in 2^16, at its target of live orders. Away from it the
+/// chances lean towards the target in proportion to the distance, as far as one in twenty ...
+const ADD_CHANCE_EVEN: i64 = 1 << 15;
+const ADD_CHANCE_MIN: i64 = 3_277;
+/// ... which they nearly reach at so many orders and this part of the target.
+const RETURN_ORDERS: i64 = 3;
+const RETURN_ORDERS_PER_TARGET: i64 = 24;
+/// The books are filled when this part of the pre-market's messages is dealt, and emptied likewise.
+const RAMP_NUMERATOR: u64 = 7;
+const RAMP_DENOMINATOR: u64 = 8;
+
+/// Orders' references are multiples of this apart, as in the files of 2019.
+const REF_STEP: u64 = 4;
+
+/// Where a message is placed: when, and about which security.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    ts: Nanos,
+    security: usize,
+}
+
+/// An aggressor that goes on.
+#[derive(Clone, Copy, Debug)]
+struct Sweep {
+    at: At,
+    side: Side,
+}
+
+/// The state of the order flow.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub schedule: Schedule,
+    pub securities: Securities,
+    pub resting: Resting,
+    pub draw: Draw,
+    live: u64,
+    last_ref: u64,
+    /// References given out.
+    pub ref_count: u64,
+    last_match: u64,
+    /// Whether a trade was reported that could be broken.
+    has_traded: bool,
+    /// Security of the running cluster.
+    leader: usize,
+    is_imbalances: bool,
+    /// Imbalances that are still to come, and the messages among which they will be.
+    imbalances_left: u64,
+    before_crosses_left: u64,
+    /// Whose imbalance is published next.
+    next_imbalance: usize,
+    sweep: Option<Sweep>,
+    /// By security, the last order that replaced another; it need not rest any more.
+    last_replaced: Box<[Option<(OrderHandle, OrderId)>]>,
+    /// Live orders that all securities together should have now.
+    target: u64,
+}
+
+impl Flow {
+    pub fn new(messages: u64, securities: u16, live: u32, seed: u64) -> Flow {
+        let mut draw = Draw::new(seed);
+        let lens = SessionLens::new(messages, u64::from(live));
+        Flow {
+            schedule: Schedule::new(lens),
+            securities: Securities::new(securities, &mut draw),
+            resting: Resting::new(securities, orders_max(securities, live)),
+            draw,
+            live: u64::from(live),
+            last_ref: 0,
+            ref_count: 0,
+            last_match: 0,
+            has_traded: false,
+            leader: 0,
+            is_imbalances: false,
+            imbalances_left: messages * IMBALANCES_PER_100_000 / 100_000,
+            before_crosses_left: Schedule::messages_before_crosses(lens),
+            next_imbalance: 0,
+            sweep: None,
+            last_replaced: vec![None; usize::from(securities)].into(),
+            target: 0,
+        }
+    }
+
+    /// The next message of the session, `None` at its end.
+    #[inline]
+    pub fn next_message(&mut self, out: &mut Buffer) -> Option<usize> {
+        let slot = self.schedule.next(&mut self.draw)?;
+        if slot.is_head {
+            self.begin_cluster(&slot);
+        }
+        if slot.has_imbalances {
+            self.before_crosses_left = self.before_crosses_left.saturating_sub(1);
+        }
+        Some(self.message(slot.ts, out))
+    }
+
+    pub fn next_match(&mut self) -> MatchId {
+        self.last_match += 1 + self.draw.below(3);
+        MatchId(self.last_match)
+    }
+
+    fn begin_cluster(&mut self, slot: &Slot) {
+        self.sweep = None;
+        self.leader = self.any_security();
+        self.is_imbalances =
+            slot.has_imbalances && self.draw.below(self.before_crosses_left) < self.imbalances_left;
+        let (dealt, all) = self.schedule.progress();
+        let ramp = (self.live * dealt * RAMP_DENOMINATOR / (all * RAMP_NUMERATOR).max(1)).min(self.live);
+        self.target = match self.schedule.session() {
+            Session::PreMarket => ramp,
+            Session::Market => self.live,
+            Session::PostMarket => self.live - ramp,
+        };
+    }
+
+    #[inline]
+    fn any_security(&mut self) -> usize {
+        match self.schedule.session() {
+            Session::Market => self.securities.by_activity.draw(&mut self.draw),
+            Session::PreMarket | Session::PostMarket => self.securities.by_live.draw(&mut self.draw),
+        }
+    }
+
+    #[inline]
+    fn message(&mut self, ts: Nanos, out: &mut Buffer) -> usize {
+        if self.is_imbalances {
+            return self.imbalance(ts, out);
+        }
+        if let Some(sweep) = self.sweep.take()
+            && let Some(front) = self.resting.front(sweep.at.security, sweep.side)
+        {
+            return self.execute(At { ts, ..sweep.at }, front, sweep.side, out);
+        }
+        let choice = self.draw.next();
+        let is_leader = choice & 3 < LEADER_IN_FOUR;
+        let security = if is_leader { self.leader } else { self.any_security() };
+        if choice >> 2 & (STEP_ONE_IN - 1) == 0 {
+            self.walk(security, choice >> 5 & 1 == 0);
+        }
+        self.act(At { ts, security }, upper_below(choice, MIX_TOTAL), out)
+    }
+
+    /// Does what `choice`, below [`MIX_TOTAL`], says; or adds or deletes when that cannot be done.
+    #[inline]
+    fn act(&mut self, at: At, mut choice: u64, out: &mut Buffer) -> usize {
+        for (share, act) in [
+            (REPLACES, Flow::replace as fn(&mut Flow, At, &mut Buffer) -> Option<usize>),
+            (SWEEPS, Flow::begin_sweep),
+            (CANCELS, Flow::cancel),
+            (PRICED_EXECUTIONS, Flow::execute_with_price),
+        ] {
+            if choice < share {
+                return match act(self, at, out) {
+                    Some(len) => len,
+                    None => self.add_or_delete(at, out),
+                };
+            }
+            choice -= share;
+        }
+        if choice < HIDDEN_TRADES {
+            return self.trade_hidden(at, out);
+        }
+        if self.has_traded && self.draw.below(BROKEN_ONE_IN) == 0 {
+            self.has_traded = false;
+            return put(out, &BrokenTrade::new(locate(at.security), NO_TRACKING, at.ts, self.last_match));
+        }
+        self.add_or_delete(at, out)
+    }
+
+    /// The reference price moves, but not while orders that it passed still rest: they have to go first.
+    fn walk(&mut self, security: usize, is_up: bool) {
+        match (is_up, self.stale_side(security)) {
+            (true, Some(Side::Sell)) | (false, Some(Side::Buy)) => {}
+            _ => self.securities.list[security].walk(is_up),
+        }
+    }
+
+    /// The side of which the best price is on the wrong side of the reference price.
+    #[inline]
+    fn stale_side(&self, security: usize) -> Option<Side> {
+        let front = Price(self.securities.list[security].front_tick() * TICK);
+        if self.resting.best(security, Side::Sell).is_some_and(|ask| ask <= front) {
+            Some(Side::Sell)
+        } else if self.resting.best(security, Side::Buy).is_some_and(|bid| bid > front) {
+            Some(Side::Buy)
+        } else {
+            None
+        }
+    }
+
+    /// An order that is to go, be moved or be reduced.
+    #[inline]
+    fn pick(&mut self, security: usize) -> Option<OrderHandle> {
+        if self.draw.below(4) < STALE_IN_FOUR
+            && let Some(side) = self.stale_side(security)
+        {
+            return self.resting.front(security, side);
+        }
+        let newer = power_law(&mut self.draw, NEWER_MEDIAN);
+        let count = self.resting.count(security) as u64;
+        self.resting.by_age(security, newer.checked_rem(count)? as usize)
+    }
+
+    #[inline]
+    fn add_or_delete(&mut self, at: At, out: &mut Buffer) -> usize {
+        let share = self.securities.list[at.security].live_share_q32;
+        let target = ((u128::from(self.target) * u128::from(share) + (1 << 31)) >> 32) as i64;
+        let missing = target - self.resting.count(at.security) as i64;
+        let chance = if self.target == 0 {
+            ADD_CHANCE_MIN
+        } else {
+            let width = RETURN_ORDERS + target / RETURN_ORDERS_PER_TARGET;
+            let even = ADD_CHANCE_EVEN;
+            (even + missing * even / width).clamp(ADD_CHANCE_MIN, 2 * even - ADD_CHANCE_MIN)
+        };
+        let is_add = (self.draw.next() >> 48) < chance.cast_unsigned();
+        if (!is_add || self.resting.is_full())
+            && let Some(handle) = self.pick(at.security)
+        {
+            let order = self.resting.remove(at.security, handle);
+            return put(out, &OrderDelete::new(locate(at.security), NO_TRACKING, at.ts, order.id));
+        }
+        if self.resting.is_full() { self.trade_hidden(at, out) } else { self.add(at, out) }
+    }
+
+    fn add(&mut self, at: At, out: &mut Buffer) -> usize {
+        let choice = self.draw.next();
+        let side = Side::BOTH[(choice & 1) as usize];
+        let price = self.passive_price(at.security, side);
+        let shares = qty(&mut self.draw);
+        let id = self.next_ref();
+        self.resting.add(at.security, id, side, price, Qty(shares));
+        let (locate, stock) = (locate(at.security), self.securities.list[at.security].stock);
+        let (price, shares) = (wire_price(price), shares as u32);
+        if upper_below(choice, NAMED_ONE_IN) == 0 {
+            let mpid = mpid(choice >> 1 & 0xffff);
+            return put(
+                out,
+                &AddOrderMpid::new(locate, NO_TRACKING, at.ts, id, side, shares, stock, price, mpid),
+            );
+        }
+        put(out, &AddOrder::new(locate, NO_TRACKING, at.ts, id, side, shares, stock, price))
+    }
+
+    fn passive_price(&mut self, security: usize, side: Side) -> Price {
+        let tick = self.securities.list[security].passive_tick(side, &mut self.draw);
+        self.uncrossed(security, side, Price(tick * TICK))
+    }
+
+    /// The price, or the best one behind the other side.
+    #[inline]
+    fn uncrossed(&self, security: usize, side: Side, price: Price) -> Price {
+        match (side, self.resting.best(security, side.opposite())) {
+            (Side::Buy, Some(ask)) => Price(price.0.min(ask.0 - TICK)),
+            (Side::Sell, Some(bid)) => Price(price.0.max(bid.0 + TICK)),
+            (_, None) => price,
+        }
+    }
+
+    fn next_ref(&mut self) -> OrderId {
+        self.ref_count += 1;
+        // Most are next to each other; hidden and immediate orders take the numbers between.
+        let choice = self.draw.next();
+        let skipped = if choice & 7 < 5 { 0 } else { 1 + upper_below(choice, 6) };
+        self.last_ref += REF_STEP * (1 + skipped);
+        OrderId(self.last_ref)
+    }
+
+    fn replace(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
+        let choice = self.draw.next();
+        let chased = if choice & 0x10 == 0 { self.chased(at.security) } else { None };
+        let handle = match chased {
+            Some(handle) => handle,
+            None => self.pick(at.security)?,
+        };
+        let old = self.resting.remove(at.security, handle);
+        let price = if choice & 1 == 0 {
+            self.passive_price(at.security, old.side)
+        } else {
+            let ticks = 1 + (power_law(&mut self.draw, 1) % MOVE_TICKS_MAX) as i64;
+            let moved = old.price.0 / TICK + if choice & 2 == 0 { ticks } else { -ticks };
+            let front = self.securities.list[at.security].front_tick();
+            // However long the row of replacements, the price stays above zero, with room for a bid below it.
+            let tick = moved.clamp(front / 4, front * 4);
+            self.uncrossed(at.security, old.side, Price(tick * TICK))
+        };
+        let shares = if choice & 0x0c == 0 { qty(&mut self.draw) } else { old.qty.0 };
+        let id = self.next_ref();
+        let handle = self.resting.add(at.security, id, old.side, price, Qty(shares));
+        self.last_replaced[at.security] = Some((handle, id));
+        let (shares, price) = (shares as u32, wire_price(price));
+        Some(put(out, &OrderReplace::new(locate(at.security), NO_TRACKING, at.ts, old.id, id, shares, price)))
+    }
+
+    /// The order that replaced another one last, if it still rests: who follows the market replaces it again.
+    fn chased(&self, security: usize) -> Option<OrderHandle> {
+        let (handle, id) = self.last_replaced[security]?;
+        self.resting.rests(handle, id).then_some(handle)
+    }
+
+    fn cancel(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
+        let handle = self.pick(at.security)?;
+        let order = self.resting.order(handle);
+        let canceled = 1 + self.draw.below(order.qty.0.checked_sub(2)? + 1);
+        self.resting.reduce(handle, Qty(canceled));
+        Some(put(out, &OrderCancel::new(locate(at.security), NO_TRACKING, at.ts, order.id, canceled as u32)))
+    }
+
+    /// A side with orders, first one that the reference price has passed.
+    fn side_that_trades(&mut self, security: usize) -> Option<(Side, OrderHandle)> {
+        let either = Side::BOTH[(self.draw.next() & 1) as usize];
+        let first = self.stale_side(security).unwrap_or(either);
+        [first, first.opposite()]
+            .into_iter()
+            .find_map(|side| Some((side, self.resting.front(security, side)?)))
+    }
+
+    fn begin_sweep(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
+        let (side, front) = self.side_that_trades(at.security)?;
+        Some(self.execute(at, front, side, out))
+    }
+
+    fn execute(&mut self, at: At, front: OrderHandle, side: Side, out: &mut Buffer) -> usize {
+        let (id, executed) = self.take(at.security, front);
+        if self.draw.below(8) < SWEEP_ON_IN_EIGHT {
+            self.sweep = Some(Sweep { at, side });
+        }
+        let match_id = self.next_match();
+        put(out, &OrderExecuted::new(locate(at.security), NO_TRACKING, at.ts, id, executed, match_id))
+    }
+
+    /// Takes a quantity off the front order, mostly all of it.
+    fn take(&mut self, security: usize, front: OrderHandle) -> (OrderId, u32) {
+        let order = self.resting.order(front);
+        let is_partial = order.qty.0 > 1 && self.draw.below(PARTIAL_ONE_IN) == 0;
+        let executed = if is_partial { 1 + self.draw.below(order.qty.0 - 1) } else { order.qty.0 };
+        if is_partial {
+            self.resting.reduce(front, Qty(executed));
+        } else {
+            self.resting.remove(security, front);
+        }
+        self.has_traded = true;
+        (order.id, executed as u32)
+    }
+
+    /// An order that was displayed at a lesser price than it was willing to trade at.
+    fn execute_with_price(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
+        let (side, front) = self.side_that_trades(at.security)?;
+        let price = self.resting.order(front).price;
+        let opposite = self.resting.best(at.security, side.opposite()).unwrap_or(price);
+        let (id, executed) = self.take(at.security, front);
+        let is_printable = if self.draw.below(UNPRINTED_ONE_IN) == 0 { YesNo::NO } else { YesNo::YES };
+        let match_id = self.next_match();
+        let price = wire_price(Price(i64::midpoint(price.0, opposite.0)));
+        Some(put(
+            out,
+            &OrderExecutedWithPrice::new(
+                locate(at.security),
+                NO_TRACKING,
+                at.ts,
+                id,
+                executed,
+                match_id,
+                is_printable,
+                price,
+            ),
+        ))
+    }
+
+    /// Against an order between the best prices that nobody saw.
+    fn trade_hidden(&mut self, at: At, out: &mut Buffer) -> usize {
+        let reference = self.securities.list[at.security].reference_price();
+        let best = |side| self.resting.best(at.security, side).unwrap_or(reference).0;
+        let price = wire_price(Price(i64::midpoint(best(Side::Buy), best(Side::Sell))));
+        let shares = qty(&mut self.draw) as u32;
+        let match_id = self.next_match();
+        self.has_traded = true;
+        let stock = self.securities.list[at.security].stock;
+        put(
+            out,
+            &NonCrossTrade::new(
+                locate(at.security),
+                NO_TRACKING,
+                at.ts,
+                OrderId(0),
+                BuySell::BUY,
+                shares,
+                stock,
+                price,
+                match_id,
+            ),
+        )
+    }
+
+    /// Imbalances are published security by security.
+    fn imbalance(&mut self, ts: Nanos, out: &mut Buffer) -> usize {
+        self.imbalances_left = self.imbalances_left.saturating_sub(1);
+        let security = self.next_imbalance;
+        self.next_imbalance = (security + 1) % self.securities.list.len();
+        let cross_type = match self.schedule.session() {
+            Session::PreMarket => CrossType::OPENING,
+            Session::Market | Session::PostMarket => CrossType::CLOSING,
+        };
+        imbalance(security, &self.securities.list[security], cross_type, ts, &mut self.draw, out)
+    }
+}
+
+/// The most orders that may rest: the target, a tenth more, and what small targets may be exceeded by.
+fn orders_max(securities: u16, live: u32) -> u32 {
+    live + live / 10 + 8 * u32::from(securities)
+}

@@ -1,0 +1,231 @@
+//! A whole synthetic day of Nasdaq TotalView-ITCH 5.0.
+
+mod announce;
+mod config;
+mod flow;
+mod message;
+mod resting;
+mod schedule;
+mod symbol;
+mod weights;
+
+use tickpath_nasdaq::itch50::{CrossType, EventCode, MESSAGE_LEN_MAX};
+use tickpath_types::{Nanos, Price};
+
+pub use config::{ItchDayConfig, ItchDayError};
+use flow::Flow;
+use message::Buffer;
+
+const START_OF_MARKET_HOURS: Nanos = Nanos::from_secs(9 * 3_600 + 30 * 60);
+const END_OF_MARKET_HOURS: Nanos = Nanos::from_secs(16 * 3_600);
+const END_OF_SYSTEM_HOURS: Nanos = Nanos::from_secs(20 * 3_600);
+const END_OF_MESSAGES: Nanos = Nanos::from_secs(20 * 3_600 + 5 * 60);
+
+/// What a day holds so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItchDayCounters {
+    /// Messages.
+    pub messages: u64,
+    /// Orders that rest now.
+    pub live: u32,
+    /// The most orders that rested at a time.
+    pub live_max: u32,
+    /// Order references given out, all different.
+    pub order_refs: u64,
+    by_type: [u64; 256],
+}
+
+impl ItchDayCounters {
+    /// Messages of a type, such as `b'A'`.
+    #[must_use]
+    pub const fn of_type(&self, message_type: u8) -> u64 {
+        self.by_type[message_type as usize]
+    }
+
+    /// The types that came, with their messages, in the order of their letters.
+    pub fn by_type(&self) -> impl Iterator<Item = (u8, u64)> {
+        (0..=u8::MAX).zip(self.by_type).filter(|(_, count)| *count > 0)
+    }
+}
+
+/// What is sent next.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Message so-and-so of those before system hours.
+    Prologue(u64),
+    /// Orders, up to the end of the session.
+    Orders,
+    /// The opening, or the close: its system event, then the cross of each security.
+    Boundary {
+        is_opening: bool,
+        index: u64,
+    },
+    /// End of system hours, then end of messages.
+    Epilogue(u64),
+    Over,
+}
+
+/// Makes the messages of one synthetic day, in order; a seed gives the same bytes on every machine.
+///
+/// The day has what a day of Nasdaq TotalView-ITCH 5.0 has:
+///
+/// - **Session**: system events O 03:04, S 04:00, Q 09:30, M 16:00, E 20:00, C 20:05 US Eastern; before
+///   system hours a stock directory entry, trading action, Reg SHO indicator and four market makers' positions for
+///   each security; a cross for each at the opening and at the close, with imbalances in the five and the ten
+///   minutes before.
+/// - **Mix**, of all messages: replaces 8 percent, executions 2, cancels 1, adds with attribution 1, hidden
+///   trades 0.5, imbalances 1.4, executions at another price 0.05, a broken trade now and then; of the other
+///   86 percent as many adds as deletes, but for what executions removed.
+/// - **Live orders** rise to [`ItchDayConfig::live`] over the pre-market, of which the last eighth has them
+///   all, stay there from opening to close, and are deleted after it, but for a few percent which are still
+///   there at the end. The pre-market takes 2.5 messages for each live order (at least 4 percent of all), the
+///   post-market 2 (at least 2 percent).
+/// - **Activity**: a security's share of the messages falls with 1 / (rank + 8), Zipf's law with exponent 1;
+///   live orders fall with the root of that. While books fill and empty, messages fall as live orders do.
+/// - **Time**: a rate that follows the hours; clusters of messages, three in four about one security, within
+///   microseconds of each other, with a power law of exponent 1 for their number, up to 512.
+/// - **Orders**: a deleted, replaced or reduced order is the newer the likelier, again by a power law, so
+///   that lifetimes reach from microseconds to hours, and half of the replacements are of the order that was
+///   replaced last. Distances from the touch fall off with a power law of exponent 1. Executions take the
+///   front of the best level.
+/// - **Prices** follow a reference price for each security that walks in steps of 1/8192 of itself and waits
+///   until orders that it passed are gone. No message leaves a book crossed or locked.
+/// - **References** grow over the whole day in multiples of 4, as the real ones of one matching engine.
+///
+/// Memory is in proportion to live orders and securities, and does not grow with the messages.
+///
+/// ```
+/// use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
+/// use tickpath_flowgen::{ItchDay, ItchDayConfig};
+///
+/// let mut day = ItchDay::new(ItchDayConfig::itch_500().scaled(1_000)).unwrap();
+/// let mut message = [0; MESSAGE_LEN_MAX];
+/// let mut bytes = 0;
+/// while let Some(len) = day.next_message(&mut message) {
+///     bytes += message[..len].len();
+/// }
+/// assert_eq!(day.counters().messages, 20_000);
+/// assert!(day.counters().of_type(b'A') > 8_000 && bytes > 500_000);
+/// ```
+#[derive(Debug)]
+pub struct ItchDay {
+    flow: Flow,
+    stage: Stage,
+    counters: ItchDayCounters,
+}
+
+impl ItchDay {
+    /// A day at its start.
+    ///
+    /// # Errors
+    /// [`ItchDayError`] names the setting to change.
+    pub fn new(config: ItchDayConfig) -> Result<ItchDay, ItchDayError> {
+        let securities = config.check()?;
+        let flow = Flow::new(config.order_flow_messages(), securities, config.live, config.seed);
+        let counters =
+            ItchDayCounters { messages: 0, live: 0, live_max: 0, order_refs: 0, by_type: [0; 256] };
+        Ok(ItchDay { flow, stage: Stage::Prologue(0), counters })
+    }
+
+    /// Writes the next message at the start of `out` and returns its length; `None` after the last.
+    #[inline]
+    pub fn next_message(&mut self, out: &mut [u8; MESSAGE_LEN_MAX]) -> Option<usize> {
+        let len = loop {
+            match self.stage {
+                Stage::Orders => match self.flow.next_message(out) {
+                    Some(len) => break len,
+                    None => self.end_session(),
+                },
+                _ => break self.announce(out)?,
+            }
+        };
+        self.counters.messages += 1;
+        self.counters.by_type[usize::from(out[0])] += 1;
+        self.counters.live_max = self.counters.live_max.max(self.flow.resting.total());
+        Some(len)
+    }
+
+    /// Appends up to `count` messages as a BinaryFILE has them, each behind its length in two bytes, and
+    /// returns how many there were: fewer only at the end of the day.
+    pub fn append_frames(&mut self, count: usize, out: &mut Vec<u8>) -> usize {
+        let mut message = [0; MESSAGE_LEN_MAX];
+        for appended in 0..count {
+            let Some(len) = self.next_message(&mut message) else { return appended };
+            out.extend_from_slice(&(len as u16).to_be_bytes());
+            out.extend_from_slice(&message[..len]);
+        }
+        count
+    }
+
+    /// What came so far.
+    #[must_use]
+    pub fn counters(&self) -> ItchDayCounters {
+        ItchDayCounters {
+            live: self.flow.resting.total(),
+            order_refs: self.flow.ref_count,
+            ..self.counters.clone()
+        }
+    }
+
+    /// Where the price of a security walks now, by its locate code less one.
+    pub(crate) fn reference_price(&self, security: usize) -> Price {
+        self.flow.securities.list[security].reference_price()
+    }
+
+    fn end_session(&mut self) {
+        self.stage = match self.flow.schedule.session() {
+            schedule::Session::PreMarket => Stage::Boundary { is_opening: true, index: 0 },
+            schedule::Session::Market => Stage::Boundary { is_opening: false, index: 0 },
+            schedule::Session::PostMarket => Stage::Epilogue(0),
+        };
+    }
+
+    /// Whatever is not order flow.
+    fn announce(&mut self, out: &mut Buffer) -> Option<usize> {
+        let securities = self.flow.securities.list.len() as u64;
+        let len = match self.stage {
+            Stage::Prologue(index) => {
+                let is_last = index + 1 == announce::prologue_len(securities);
+                self.stage = if is_last { Stage::Orders } else { Stage::Prologue(index + 1) };
+                announce::prologue(index, &self.flow.securities.list, &mut self.flow.draw, out)
+            }
+            Stage::Boundary { is_opening, index } => {
+                let len = self.boundary(is_opening, index, out);
+                self.stage = if index < securities {
+                    Stage::Boundary { is_opening, index: index + 1 }
+                } else {
+                    self.flow.schedule.next_session();
+                    Stage::Orders
+                };
+                len
+            }
+            Stage::Epilogue(0) => {
+                self.stage = Stage::Epilogue(1);
+                announce::system_event(EventCode::END_OF_SYSTEM_HOURS, END_OF_SYSTEM_HOURS, out)
+            }
+            Stage::Epilogue(_) => {
+                self.stage = Stage::Over;
+                announce::system_event(EventCode::END_OF_MESSAGES, END_OF_MESSAGES, out)
+            }
+            Stage::Orders | Stage::Over => return None,
+        };
+        Some(len)
+    }
+
+    fn boundary(&mut self, is_opening: bool, index: u64, out: &mut Buffer) -> usize {
+        let (ts, event, cross_type) = if is_opening {
+            (START_OF_MARKET_HOURS, EventCode::START_OF_MARKET_HOURS, CrossType::OPENING)
+        } else {
+            (END_OF_MARKET_HOURS, EventCode::END_OF_MARKET_HOURS, CrossType::CLOSING)
+        };
+        let Some(security) = index.checked_sub(1).map(|security| security as usize) else {
+            return announce::system_event(event, ts, out);
+        };
+        let match_id = self.flow.next_match();
+        let Flow { securities, draw, .. } = &mut self.flow;
+        announce::cross(security, &securities.list[security], cross_type, match_id, ts, draw, out)
+    }
+}
+
+#[cfg(test)]
+mod tests;

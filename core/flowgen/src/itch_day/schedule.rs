@@ -1,0 +1,278 @@
+//! How the day's messages lie in time.
+
+use tickpath_types::{Draw, Nanos};
+
+use super::weights::power_law;
+
+/// The parts of the session between system events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Session {
+    /// From the start of system hours to the opening.
+    PreMarket,
+    /// From the opening to the close.
+    Market,
+    /// From the close to the end of system hours.
+    PostMarket,
+}
+
+/// A stretch of time with an even rate.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    session: Session,
+    /// In minutes since midnight.
+    from: u64,
+    to: u64,
+    /// In hundredths of the session's messages.
+    share: u64,
+    /// Whether imbalances ahead of a cross are published.
+    has_imbalances: bool,
+}
+
+const fn span(session: Session, from: u64, to: u64, share: u64) -> Span {
+    Span { session, from, to, share, has_imbalances: false }
+}
+
+const fn before_cross(session: Session, from: u64, to: u64, share: u64) -> Span {
+    Span { has_imbalances: true, ..span(session, from, to, share) }
+}
+
+const fn at(hour: u64, minute: u64) -> u64 {
+    hour * 60 + minute
+}
+
+/// The day's profile: quiet mornings, the rush of the opening, a flat noon, the rush to the close.
+const SPANS: [Span; 19] = {
+    use Session::{Market, PostMarket, PreMarket};
+    [
+        span(PreMarket, at(4, 0), at(7, 0), 10),
+        span(PreMarket, at(7, 0), at(8, 0), 15),
+        span(PreMarket, at(8, 0), at(9, 0), 25),
+        span(PreMarket, at(9, 0), at(9, 25), 20),
+        before_cross(PreMarket, at(9, 25), at(9, 30), 30),
+        span(Market, at(9, 30), at(9, 35), 6),
+        span(Market, at(9, 35), at(10, 0), 14),
+        span(Market, at(10, 0), at(10, 30), 11),
+        span(Market, at(10, 30), at(11, 0), 8),
+        span(Market, at(11, 0), at(12, 0), 11),
+        span(Market, at(12, 0), at(13, 0), 8),
+        span(Market, at(13, 0), at(14, 0), 8),
+        span(Market, at(14, 0), at(15, 0), 11),
+        span(Market, at(15, 0), at(15, 30), 8),
+        span(Market, at(15, 30), at(15, 50), 7),
+        before_cross(Market, at(15, 50), at(16, 0), 8),
+        span(PostMarket, at(16, 0), at(16, 5), 70),
+        span(PostMarket, at(16, 5), at(17, 0), 15),
+        span(PostMarket, at(17, 0), at(20, 0), 15),
+    ]
+};
+
+/// The pre-market has so many messages for each order that is live at its end, so that the books can fill ...
+const PRE_MARKET_TENTHS_PER_LIVE: u64 = 25;
+/// ... and the post-market so many, so that they can empty; ...
+const POST_MARKET_TENTHS_PER_LIVE: u64 = 20;
+/// ... but they have no less than these shares of the day.
+const PRE_MARKET_PERCENT_MIN: u64 = 4;
+const POST_MARKET_PERCENT_MIN: u64 = 2;
+
+/// Messages of one cluster at most, and the mean that this gives.
+const CLUSTER_LEN_MAX: u64 = 512;
+pub(super) const CLUSTER_LEN_MEAN: u64 = 7;
+/// Half of the messages of a cluster follow the one before within so much.
+const CLUSTER_GAP_NS_MEDIAN: u64 = 800;
+const CLUSTER_GAP_NS_MIN: u64 = 40;
+
+/// How many messages each session has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SessionLens {
+    pub pre_market: u64,
+    pub market: u64,
+    pub post_market: u64,
+}
+
+impl SessionLens {
+    pub fn new(messages: u64, live: u64) -> SessionLens {
+        let pre_market =
+            (live * PRE_MARKET_TENTHS_PER_LIVE / 10).max(messages * PRE_MARKET_PERCENT_MIN / 100);
+        let post_market =
+            (live * POST_MARKET_TENTHS_PER_LIVE / 10).max(messages * POST_MARKET_PERCENT_MIN / 100);
+        SessionLens { pre_market, market: messages - pre_market - post_market, post_market }
+    }
+
+    pub fn of(&self, session: Session) -> u64 {
+        match session {
+            Session::PreMarket => self.pre_market,
+            Session::Market => self.market,
+            Session::PostMarket => self.post_market,
+        }
+    }
+}
+
+/// One message's place in the day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub ts: Nanos,
+    /// True for the first message of a cluster.
+    pub is_head: bool,
+    pub has_imbalances: bool,
+}
+
+/// Deals out the times of one day's messages.
+///
+/// Messages come in clusters: the first ones of all clusters are independent of each other, the others follow
+/// within microseconds, and the number of messages in a cluster has a power-law tail. The rate is steered by
+/// what is left of the time and of the messages, so that every span holds exactly its share.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    lens: SessionLens,
+    /// Index of the span, its end in nanoseconds, and the messages that are left of it.
+    span: usize,
+    end_ns: u64,
+    span_left: u64,
+    session_left: u64,
+    cluster_left: u64,
+    /// Mean time between messages in what is left of the span.
+    pace_ns: u64,
+    now_ns: u64,
+}
+
+impl Schedule {
+    pub fn new(lens: SessionLens) -> Schedule {
+        let mut schedule = Schedule {
+            lens,
+            span: 0,
+            end_ns: 0,
+            span_left: 0,
+            session_left: lens.pre_market,
+            cluster_left: 0,
+            pace_ns: 0,
+            now_ns: 0,
+        };
+        schedule.enter(0);
+        schedule
+    }
+
+    /// Messages among which imbalances ahead of a cross may be, up to the rounding of shares.
+    pub fn messages_before_crosses(lens: SessionLens) -> u64 {
+        let before = SPANS.iter().filter(|span| span.has_imbalances);
+        before.map(|span| lens.of(span.session) * span.share / 100).sum()
+    }
+
+    pub fn session(&self) -> Session {
+        SPANS[self.span].session
+    }
+
+    /// Messages of the session that were dealt, and all of them.
+    pub fn progress(&self) -> (u64, u64) {
+        let len = self.lens.of(self.session());
+        (len - self.session_left, len)
+    }
+
+    /// The next place in the session, `None` at its end.
+    #[inline]
+    pub fn next(&mut self, draw: &mut Draw) -> Option<Slot> {
+        while self.span_left == 0 {
+            if self.session_left == 0 {
+                return None;
+            }
+            self.enter(self.span + 1);
+        }
+        let is_head = self.cluster_left == 0;
+        let gap = if is_head { self.begin_cluster(draw) } else { self.gap_within_cluster(draw) };
+        self.now_ns = (self.now_ns + gap).min(self.end_ns - 1);
+        self.cluster_left -= 1;
+        self.span_left -= 1;
+        self.session_left -= 1;
+        Some(Slot { ts: Nanos(self.now_ns), is_head, has_imbalances: SPANS[self.span].has_imbalances })
+    }
+
+    /// Goes on to the next session; false after the last.
+    pub fn next_session(&mut self) -> bool {
+        let Some(next) = SPANS.get(self.span + 1) else { return false };
+        self.session_left = self.lens.of(next.session);
+        self.enter(self.span + 1);
+        true
+    }
+
+    fn enter(&mut self, index: usize) {
+        let span = SPANS[index];
+        let is_last = SPANS.get(index + 1).is_none_or(|next| next.session != span.session);
+        self.span = index;
+        self.span_left =
+            if is_last { self.session_left } else { self.lens.of(span.session) * span.share / 100 };
+        self.now_ns = Nanos::from_secs(span.from * 60).0;
+        self.end_ns = Nanos::from_secs(span.to * 60).0;
+        self.cluster_left = 0;
+    }
+
+    fn begin_cluster(&mut self, draw: &mut Draw) -> u64 {
+        self.cluster_left = (1 + power_law(draw, 1)).min(CLUSTER_LEN_MAX);
+        let time_left = self.end_ns - self.now_ns;
+        self.pace_ns = time_left / self.span_left;
+        draw.exponential(time_left / (self.span_left / CLUSTER_LEN_MEAN + 1))
+    }
+
+    #[inline]
+    fn gap_within_cluster(&mut self, draw: &mut Draw) -> u64 {
+        (CLUSTER_GAP_NS_MIN + power_law(draw, CLUSTER_GAP_NS_MEDIAN)).min(self.pace_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_follow_one_another_and_shares_are_whole() {
+        assert!(SPANS.windows(2).all(|pair| pair[0].to == pair[1].from && pair[0].from < pair[0].to));
+        for session in [Session::PreMarket, Session::Market, Session::PostMarket] {
+            let shares = SPANS.iter().filter(|span| span.session == session).map(|span| span.share);
+            assert_eq!(shares.sum::<u64>(), 100, "{session:?}");
+        }
+    }
+
+    #[test]
+    fn every_session_deals_exactly_its_messages_within_its_hours() {
+        for (messages, live) in [(100_000, 12_000), (100_000, 50), (300, 3)] {
+            let lens = SessionLens::new(messages, live);
+            let mut schedule = Schedule::new(lens);
+            let mut draw = Draw::new(1);
+            let mut last = Nanos::ZERO;
+            let mut total = 0;
+            loop {
+                let session = schedule.session();
+                let mut count = 0;
+                while let Some(slot) = schedule.next(&mut draw) {
+                    assert!(slot.ts >= last && schedule.session() == session);
+                    last = slot.ts;
+                    count += 1;
+                }
+                assert_eq!(count, lens.of(session), "{session:?} of {messages}");
+                total += count;
+                if !schedule.next_session() {
+                    break;
+                }
+            }
+            assert_eq!(total, messages);
+            assert!(last < Nanos::from_secs(20 * 3_600));
+        }
+    }
+
+    #[test]
+    fn times_are_clustered() {
+        let lens = SessionLens::new(200_000, 1_000);
+        let (mut schedule, mut draw) = (Schedule::new(lens), Draw::new(2));
+        while schedule.session() == Session::PreMarket {
+            while schedule.next(&mut draw).is_some() {}
+            schedule.next_session();
+        }
+        let times: Vec<u64> = std::iter::from_fn(|| schedule.next(&mut draw)).map(|slot| slot.ts.0).collect();
+        let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<u64>() / gaps.len() as u64;
+        let short = gaps.iter().filter(|gap| **gap < mean / 100).count();
+        assert!(
+            short * 10 > gaps.len() * 7,
+            "{short} of {}: independent times would have 1 in 100",
+            gaps.len()
+        );
+    }
+}

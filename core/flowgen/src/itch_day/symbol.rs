@@ -1,0 +1,180 @@
+//! The securities of a day: names, activity, and a reference price that walks.
+
+use tickpath_nasdaq::wire::Stock;
+use tickpath_types::{Draw, Price, Side};
+
+use super::weights::{WeightedChoice, power_law};
+
+/// One cent, the tick of every security that costs a dollar or more.
+pub(super) const TICK: i64 = 100;
+/// Parts of a tick in which the reference price walks.
+const SUBTICKS: i64 = 256;
+/// A step is the reference price divided by this: 1.2 hundredths of a percent.
+const STEPS_PER_REFERENCE: i64 = 8_192;
+/// Half of the orders are placed within this part of the reference price from the front of their side.
+const REACHES_PER_REFERENCE: i64 = 4_000;
+
+/// The busiest security has rank 1. A security's share of the messages falls with 1 / (rank + this): Zipf's
+/// law with exponent 1, flattened at the very top as Mandelbrot has it.
+const RANK_SHIFT: u64 = 8;
+const WEIGHT_UNIT: u64 = 1 << 40;
+
+/// Letters of a symbol.
+const SYMBOL_LEN: u32 = 4;
+const LETTERS: u32 = 26;
+
+/// One security.
+#[derive(Clone, Debug)]
+pub(super) struct Security {
+    pub stock: Stock,
+    /// In subticks.
+    reference: i64,
+    /// The reference price turns round here.
+    low: i64,
+    high: i64,
+    /// In subticks.
+    step: i64,
+    /// Half of the orders are placed within so many ticks.
+    reach: u64,
+    /// Its part of the day's live orders, in units of 2^-32.
+    pub live_share_q32: u64,
+}
+
+impl Security {
+    /// The highest tick at which a bid belongs; asks belong above it.
+    #[inline]
+    pub fn front_tick(&self) -> i64 {
+        self.reference / SUBTICKS
+    }
+
+    /// The reference price on its tick.
+    pub fn reference_price(&self) -> Price {
+        Price(self.front_tick() * TICK)
+    }
+
+    /// Moves the reference price by a step.
+    #[inline]
+    pub fn walk(&mut self, is_up: bool) {
+        let step = if is_up { self.step } else { -self.step };
+        let moved = self.reference + step;
+        self.reference = if (self.low..=self.high).contains(&moved) { moved } else { self.reference - step };
+    }
+
+    /// A price at a power-law distance from the reference price, on the passive side of it.
+    #[inline]
+    pub fn passive_tick(&self, side: Side, draw: &mut Draw) -> i64 {
+        let front = self.front_tick();
+        // An order lies at most half of the reference price away.
+        let distance = (power_law(draw, self.reach) % (front as u64 / 2)) as i64;
+        match side {
+            Side::Buy => front - distance,
+            Side::Sell => front + 1 + distance,
+        }
+    }
+}
+
+/// All securities of a day, by locate code less one, in alphabetical order.
+#[derive(Clone, Debug)]
+pub(super) struct Securities {
+    pub list: Box<[Security]>,
+    /// Who has the next message of the market session, ...
+    pub by_activity: WeightedChoice,
+    /// ... and while the books fill and empty.
+    pub by_live: WeightedChoice,
+}
+
+impl Securities {
+    /// At most 65,535 of them.
+    pub fn new(count: u16, draw: &mut Draw) -> Securities {
+        let mut ranks: Vec<u64> = (0..u64::from(count)).collect();
+        for last in (1..ranks.len()).rev() {
+            ranks.swap(last, draw.below(last as u64 + 1) as usize);
+        }
+        let activity: Vec<u64> = ranks.iter().map(|rank| WEIGHT_UNIT / (rank + 1 + RANK_SHIFT)).collect();
+        // Quiet securities have long books all the same: live orders fall with the root of the rank.
+        let live: Vec<u64> =
+            ranks.iter().map(|rank| WEIGHT_UNIT / ((rank + 1 + RANK_SHIFT) << 16).isqrt()).collect();
+        let live_total: u128 = live.iter().map(|weight| u128::from(*weight)).sum();
+        let security = |(index, weight): (usize, &u64)| {
+            let share = (u128::from(*weight) << 32) / live_total;
+            let stock = symbol(index as u32, u32::from(count));
+            Security::new(stock, u64::try_from(share).expect("a share is at most one"), draw)
+        };
+        let list = live.iter().enumerate().map(security).collect();
+        Securities { list, by_activity: WeightedChoice::new(&activity), by_live: WeightedChoice::new(&live) }
+    }
+}
+
+impl Security {
+    fn new(stock: Stock, live_share_q32: u64, draw: &mut Draw) -> Security {
+        // 3 to 6 dollars, doubled up to seven times, most often three or four times.
+        let doublings = draw.below(4) + draw.below(3) + draw.below(3);
+        let cents = ((300 + draw.below(300)) << doublings) as i64;
+        let reference = cents * SUBTICKS + SUBTICKS / 2;
+        Security {
+            stock,
+            reference,
+            low: reference / 2,
+            high: reference * 2,
+            step: (reference / STEPS_PER_REFERENCE).max(1),
+            reach: 1 + (cents / REACHES_PER_REFERENCE) as u64,
+            live_share_q32,
+        }
+    }
+}
+
+/// Four letters, spread evenly over all that there are, so that the alphabet's order is that of the index.
+fn symbol(index: u32, count: u32) -> Stock {
+    let mut rest = u64::from(LETTERS.pow(SYMBOL_LEN)) * u64::from(index) / u64::from(count);
+    let mut field = Stock::BLANK;
+    for letter in field.0[..SYMBOL_LEN as usize].iter_mut().rev() {
+        *letter = b'A' + (rest % u64::from(LETTERS)) as u8;
+        rest /= u64::from(LETTERS);
+    }
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_in_order_and_unique() {
+        let securities = Securities::new(u16::MAX, &mut Draw::new(3));
+        assert_eq!(securities.list.len(), 65_535);
+        assert!(securities.list.windows(2).all(|pair| pair[0].stock.0 < pair[1].stock.0));
+        let shares: u64 = securities.list.iter().map(|security| security.live_share_q32).sum();
+        assert!(shares <= 1 << 32 && shares > (1 << 32) - 65_535);
+    }
+
+    #[test]
+    fn activity_falls_with_the_rank() {
+        let securities = Securities::new(1_000, &mut Draw::new(4));
+        let mut draw = Draw::new(5);
+        let mut counts = vec![0_u64; 1_000];
+        for _ in 0..1_000_000 {
+            counts[securities.by_activity.draw(&mut draw)] += 1;
+        }
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        // (1000 + 8) / (10 + 8) and so on, within what a million draws tell.
+        let ratio = |rank: usize| counts[9] / counts[rank - 1];
+        assert!((5..=7).contains(&ratio(100)), "{}", ratio(100));
+        assert!(ratio(900) >= 45, "{}", ratio(900));
+    }
+
+    #[test]
+    fn the_reference_price_stays_within_a_factor_of_two() {
+        let mut draw = Draw::new(6);
+        for mut security in Securities::new(50, &mut draw).list {
+            let start = security.reference_price();
+            for is_up in [true, false] {
+                for _ in 0..100_000 {
+                    security.walk(is_up);
+                    let price = security.reference_price();
+                    assert!(price.0 * 2 + 2 * TICK >= start.0 && price.0 <= 2 * (start.0 + TICK));
+                    assert!(security.passive_tick(Side::Buy, &mut draw) > 0);
+                }
+            }
+        }
+    }
+}

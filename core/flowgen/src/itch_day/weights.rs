@@ -1,0 +1,108 @@
+//! Uneven choices in constant time, and draws with a heavy tail, in integers.
+
+use tickpath_types::Draw;
+
+/// Draws an index in proportion to its weight, with one random number and one look.
+///
+/// Walker's alias method in Vose's form: every place has the same chance, and keeps its own index up to its
+/// threshold and gives another index above it.
+#[derive(Clone, Debug)]
+pub(super) struct WeightedChoice(Box<[Place]>);
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The place's own index is given below this, in units of 2^-32.
+    threshold: u32,
+    alias: u16,
+}
+
+impl WeightedChoice {
+    /// At most 2^16 weights, of which each is below 2^47 and one is not zero.
+    pub fn new(weights: &[u64]) -> WeightedChoice {
+        let count = weights.len() as u64;
+        let total: u64 = weights.iter().sum();
+        // Each weight in shares of one place: a place is full at `total`.
+        let mut shares: Vec<u64> = weights.iter().map(|weight| weight * count).collect();
+        let mut places: Box<[Place]> =
+            (0..weights.len()).map(|index| Place { threshold: u32::MAX, alias: index as u16 }).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..weights.len()).partition(|index| shares[*index] < total);
+        while let (Some(&poor), Some(&rich)) = (small.last(), large.last()) {
+            small.pop();
+            let threshold = (u128::from(shares[poor]) << 32) / u128::from(total);
+            let threshold = u32::try_from(threshold).expect("a share below the total gives a part of one");
+            places[poor] = Place { threshold, alias: rich as u16 };
+            shares[rich] -= total - shares[poor];
+            if shares[rich] < total {
+                large.pop();
+                small.push(rich);
+            }
+        }
+        WeightedChoice(places)
+    }
+
+    #[inline]
+    pub fn draw(&self, draw: &mut Draw) -> usize {
+        let random = draw.next();
+        let index = upper_below(random, self.0.len() as u64) as usize;
+        let Place { threshold, alias } = self.0[index];
+        if (random as u32) < threshold { index } else { usize::from(alias) }
+    }
+}
+
+/// Evenly from 0 up to and without `bound`, which is below 2^32, from the upper half of a random number: its
+/// lower half is left for other choices.
+#[inline]
+pub(super) fn upper_below(random: u64, bound: u64) -> u64 {
+    ((random >> 32) * bound) >> 32
+}
+
+/// A draw with a power-law tail of exponent 1: `x` or more with a probability of `scale` / (`scale` + `x`).
+/// Without a bound its mean is infinite, so the caller bounds it. `scale` is below 2^31.
+#[inline]
+pub(super) fn power_law(draw: &mut Draw, scale: u64) -> u64 {
+    let uniform = (draw.next() >> 32) + 1;
+    (scale << 32) / uniform - scale
+}
+
+/// A quantity of shares: half are round lots of 100, the others more lots, odd lots, or many.
+#[inline]
+pub(super) fn qty(draw: &mut Draw) -> u64 {
+    let choice = draw.next();
+    match choice & 0xf {
+        0..8 => 100,
+        8..12 => 100 * (1 + upper_below(choice, 10)),
+        12..15 => 1 + upper_below(choice, 99),
+        _ => 100 * (10 + (power_law(draw, 10) % 1_000)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_come_in_proportion_to_their_weights() {
+        let weights = [5, 0, 1, 94, 300];
+        let choice = WeightedChoice::new(&weights);
+        let mut draw = Draw::new(5);
+        let mut counts = [0_u64; 5];
+        for _ in 0..400_000 {
+            counts[choice.draw(&mut draw)] += 1;
+        }
+        for (count, weight) in counts.iter().zip(weights) {
+            assert!(count.abs_diff(weight * 1_000) <= 40 + weight * 20, "{counts:?}");
+        }
+        assert_eq!(WeightedChoice::new(&[7]).draw(&mut draw), 0);
+    }
+
+    #[test]
+    fn the_tail_falls_with_the_distance() {
+        let mut draw = Draw::new(6);
+        let draws: Vec<u64> = (0..100_000).map(|_| power_law(&mut draw, 4)).collect();
+        for (bound, expected) in [(4, 50_000), (12, 25_000), (396, 1_000)] {
+            let count = draws.iter().filter(|value| **value >= bound).count();
+            assert!(count.abs_diff(expected) < expected / 20 + 100, "{bound}: {count}");
+        }
+    }
+}

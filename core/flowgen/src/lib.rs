@@ -1,0 +1,43 @@
+//! Seeded generators: background order flow, ticks, and whole days of market data.
+//!
+//! A seed gives the same output on every machine: what is traded is computed in integers, and nothing depends
+//! on a mathematics library. Nothing here performs IO or reads a clock; the caller plays the schedule.
+//!
+//! ```
+//! use tickpath_flowgen::{Crowd, CrowdConfig};
+//! use tickpath_feed::{LossConfig, LossModel};
+//! use tickpath_types::{Instrument, InstrumentId, Nanos, Price, Qty, Symbol};
+//!
+//! let alpha = Instrument {
+//!     id: InstrumentId(1),
+//!     symbol: Symbol::new("ALPHA").unwrap(),
+//!     tick_size: Price(100),
+//!     lot_size: Qty(1),
+//!     max_qty: Qty(100_000),
+//!     reference_price: Price(1_000_000),
+//!     collar_low: Price(900_000),
+//!     collar_high: Price(1_100_000),
+//! };
+//! let mut crowd = Crowd::new(CrowdConfig { seed: 7, ..CrowdConfig::default() }, &[alpha]).unwrap();
+//! let second = Nanos::from_secs(1);
+//! let orders = std::iter::from_fn(|| crowd.poll(second)).filter(|action| action.request.is_new_order());
+//! assert!(orders.count() > 19_000);
+//! ```
+
+mod crowd;
+mod itch_day;
+mod live;
+mod schedule;
+mod ticks;
+mod xdp_day;
+
+pub use crowd::{Crowd, CrowdAction, CrowdConfig, CrowdConfigError, CrowdCounters};
+pub use itch_day::{ItchDay, ItchDayConfig, ItchDayCounters, ItchDayError};
+pub use schedule::{Burst, Spacing};
+pub use ticks::{
+    LANES as TICK_BATCH_MAX, MarketMood, Tick, TickConfigError, TickGenerator, TickGeneratorConfig, TickKind,
+    TickStamps, TickSymbol, Ticks, tick_symbol_name,
+};
+pub use xdp_day::{
+    XdpDay, XdpDayConfig, XdpDayCounters, XdpDayError, XdpPacket, append_record, pcap_header, xdp_group,
+};

@@ -1,0 +1,362 @@
+//! What symbols there are and how they move.
+
+use std::f64::consts::LOG2_E;
+
+use tickpath_types::{Draw, Nanos, Price, Symbol};
+
+/// Symbols of a generator at most: they are numbered by 16 bits.
+const SYMBOLS_MAX: usize = 1 << 16;
+/// A price begins between so many ticks ...
+const START_TICKS_MIN: i64 = 256;
+/// ... and so many.
+const START_TICKS_MAX: i64 = 1 << 16;
+/// The largest tick size.
+const TICK_SIZE_MAX: i64 = 100 * Price::SCALE;
+/// The greatest mean quantity.
+const QTY_MAX: u32 = 1 << 23;
+/// Bounds of what is given in basis points: 100 times a year, and a jump by half.
+const YEARLY_BP_MAX: u32 = 1_000_000;
+const JUMP_BP_MAX: u32 = 5_000;
+const SPREAD_CBP_MAX: u32 = 100_000;
+const PPM: u32 = 1_000_000;
+/// The step of one tick is held below this deviation, where its exponential is still exact.
+const SIGMA_MAX: f64 = 0.5;
+/// Trading time of a year: 252 days of six and a half hours.
+const YEAR_NS: f64 = 252.0 * 6.5 * 3_600.0 * 1e9;
+/// Bits that a jump is drawn from, and a trade.
+const JUMP_BITS: u32 = 20;
+const TRADE_BITS: u32 = 11;
+
+/// Where a market goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarketMood {
+    /// Up by a half in a year.
+    Bull,
+    /// Down by a half, and half as volatile again.
+    Bear,
+    /// Nowhere.
+    #[default]
+    Neutral,
+}
+
+/// How one symbol moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TickSymbol {
+    /// Its name.
+    pub name: Symbol,
+    /// Where it begins: 256 to 2^16 ticks. It stays between a 32nd of that and 32 times as much, and is held there.
+    pub price: Price,
+    /// Smallest step of its prices: up to 100.
+    pub tick_size: Price,
+    /// Growth expected in a year of trading time, in basis points, compounded continuously; up to 100 times.
+    pub drift_bp: i32,
+    /// Standard deviation of the logarithm of a year's growth, in basis points, without jumps; up to 100 times.
+    pub volatility_bp: u32,
+    /// Mean spread in hundredths of a basis point of the price, up to 10%; each spread is even between half and one and
+    /// a half of it, and then as wide as the tick asks for, one tick at least.
+    pub spread_cbp: u32,
+    /// Mean quantity of a quote's side or a trade, 2 to 2^23; each is even between half and one and a half of it.
+    pub qty_mean: u32,
+    /// How many of a million ticks are jumps; kept to 1 in 2^20.
+    pub jump_ppm: u32,
+    /// Standard deviation of the logarithm of a jump, in basis points, up to 5000. Jumps go up as far as down.
+    pub jump_bp: u32,
+}
+
+/// Settings of a [`TickGenerator`](super::TickGenerator).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TickGeneratorConfig {
+    /// What all is drawn from.
+    pub seed: u64,
+    /// Number of the first symbol. Generators that share one list of symbols have each their part of it.
+    pub first_symbol: u16,
+    /// The symbols, 1 to 65,536 in all.
+    pub symbols: Vec<TickSymbol>,
+    /// Trading time that passes from one tick of a symbol to its next, whenever they are sent: what drift and
+    /// volatility of a tick follow from.
+    pub step: Nanos,
+    /// How many of a million ticks are trades, the others being quotes; kept to 1 in 2048.
+    pub trade_ppm: u32,
+}
+
+impl TickGeneratorConfig {
+    /// So many symbols that differ in price (5 to 500), volatility (15% to 60% a year), spread (2 to 20 basis points) and
+    /// quantity (100 to 10,000), drawn from the seed. A tick is a second of trading time, three of ten are trades.
+    #[must_use]
+    pub fn market(mood: MarketMood, symbols: usize, seed: u64) -> TickGeneratorConfig {
+        let mut draw = Draw::new(seed);
+        let symbols = (0..symbols).map(|index| symbol(index, mood, &mut draw)).collect();
+        TickGeneratorConfig {
+            seed: draw.next(),
+            first_symbol: 0,
+            symbols,
+            step: Nanos::from_secs(1),
+            trade_ppm: 300_000,
+        }
+    }
+
+    /// The same with jumps: so many of a million ticks, with a deviation of so many basis points.
+    #[must_use]
+    pub fn with_jumps(mut self, jump_ppm: u32, jump_bp: u32) -> TickGeneratorConfig {
+        for symbol in &mut self.symbols {
+            (symbol.jump_ppm, symbol.jump_bp) = (jump_ppm, jump_bp);
+        }
+        self
+    }
+
+    /// The same market in parts of about equally many symbols, for a generator each. No more parts than symbols.
+    #[must_use]
+    pub fn split(&self, parts: usize) -> Vec<TickGeneratorConfig> {
+        let parts = parts.clamp(1, self.symbols.len().max(1));
+        let mut draw = Draw::new(self.seed);
+        let part = |at: usize| {
+            let bound = |at: usize| at * self.symbols.len() / parts;
+            let symbols = self.symbols[bound(at)..bound(at + 1)].to_vec();
+            let first_symbol = self.first_symbol.saturating_add(u16::try_from(bound(at)).unwrap_or(u16::MAX));
+            TickGeneratorConfig { seed: draw.next(), first_symbol, symbols, ..self.clone() }
+        };
+        (0..parts).map(part).collect()
+    }
+
+    /// Draws below this are trades.
+    pub(super) fn trade_below(&self) -> u32 {
+        share(self.trade_ppm, TRADE_BITS)
+    }
+
+    /// The symbols as the arithmetic needs them, once all values are found to be possible.
+    pub(super) fn steps(&self) -> Result<Vec<Step>, TickConfigError> {
+        let last = usize::from(self.first_symbol) + self.symbols.len();
+        if self.symbols.is_empty() || last > SYMBOLS_MAX {
+            return Err(TickConfigError::SymbolCount { count: last });
+        }
+        if self.trade_ppm > PPM {
+            return Err(TickConfigError::TradeShare { ppm: self.trade_ppm });
+        }
+        let years = self.step.0 as f64 / YEAR_NS;
+        self.symbols.iter().map(|symbol| Step::new(symbol, years)).collect()
+    }
+}
+
+/// A symbol of the list, drawn.
+fn symbol(index: usize, mood: MarketMood, draw: &mut Draw) -> TickSymbol {
+    let (drift_bp, volatility_scale) = match mood {
+        MarketMood::Bull => (5_000, 100),
+        MarketMood::Bear => (-5_000, 150),
+        MarketMood::Neutral => (0, 100),
+    };
+    let mut between = |low: u64, high: u64| low + draw.below(high - low + 1);
+    // Cents, more cheap symbols than dear ones.
+    let top = between(2_000, 50_000);
+    let cents = between(500, top);
+    TickSymbol {
+        name: tick_symbol_name(index),
+        price: Price(cents as i64 * 100),
+        tick_size: Price(100),
+        drift_bp,
+        volatility_bp: (between(1_500, 6_000) * volatility_scale / 100) as u32,
+        spread_cbp: between(200, 2_000) as u32,
+        qty_mean: between(1, 100) as u32 * 100,
+        jump_ppm: 0,
+        jump_bp: 0,
+    }
+}
+
+/// A name of four letters, different for each index below 26^4 and unlike its neighbours'.
+#[must_use]
+pub fn tick_symbol_name(index: usize) -> Symbol {
+    const NAMES: usize = 26_usize.pow(4);
+    /// Has no factor in common with 26, so that no name comes twice.
+    const STRIDE: usize = 283_721;
+    let mut rest = (index % NAMES * STRIDE + 61_000) % NAMES;
+    let mut name = [b' '; 8];
+    for letter in name[..4].iter_mut().rev() {
+        *letter = b'A' + (rest % 26) as u8;
+        rest /= 26;
+    }
+    Symbol(name)
+}
+
+/// A share in parts per million as the bound of a draw of so many bits.
+fn share(ppm: u32, bits: u32) -> u32 {
+    let below = ((u64::from(ppm) << bits) + u64::from(PPM / 2)) / u64::from(PPM);
+    u32::try_from(below).expect("at most 2^bits")
+}
+
+/// One symbol's step from tick to tick. These are numbers of the model; what is published is on the tick.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    /// First price in ticks.
+    pub(super) start: u32,
+    /// What is added each tick to the price's logarithm, which is to the base 2 ...
+    pub(super) drift: f64,
+    /// ... and the deviation of what is added besides.
+    pub(super) sigma: f32,
+    /// The deviation of a step with a jump: the sum of two normals is one.
+    pub(super) jump_sigma: f32,
+    /// Draws below this are jumps.
+    pub(super) jump_below: u32,
+    /// Half of the mean spread as part of the price.
+    pub(super) half_spread: f32,
+    pub(super) qty_mean: u32,
+    pub(super) tick_size: u32,
+}
+
+impl Step {
+    fn new(symbol: &TickSymbol, years: f64) -> Result<Step, TickConfigError> {
+        let bad = |what, value: i64, least: i64, most: i64| TickConfigError::Symbol {
+            name: symbol.name,
+            what,
+            value,
+            least,
+            most,
+        };
+        let check = |what, value: i64, least: i64, most: i64| {
+            if (least..=most).contains(&value) { Ok(()) } else { Err(bad(what, value, least, most)) }
+        };
+        check("tick size in 1/10000", symbol.tick_size.0, 1, TICK_SIZE_MAX)?;
+        let ticks = symbol.price.0 / symbol.tick_size.0;
+        check("price in ticks", ticks, START_TICKS_MIN, START_TICKS_MAX)?;
+        check("drift in bp", symbol.drift_bp.into(), -i64::from(YEARLY_BP_MAX), YEARLY_BP_MAX.into())?;
+        check("volatility in bp", symbol.volatility_bp.into(), 0, YEARLY_BP_MAX.into())?;
+        check("spread in bp/100", symbol.spread_cbp.into(), 0, SPREAD_CBP_MAX.into())?;
+        check("mean quantity", symbol.qty_mean.into(), 2, QTY_MAX.into())?;
+        check("jumps in a million", symbol.jump_ppm.into(), 0, PPM.into())?;
+        check("jump in bp", symbol.jump_bp.into(), 0, JUMP_BP_MAX.into())?;
+        let volatility = f64::from(symbol.volatility_bp) / 1e4;
+        let variance = volatility * volatility * years;
+        let jump_variance = (f64::from(symbol.jump_bp) / 1e4) * (f64::from(symbol.jump_bp) / 1e4);
+        let drift = f64::from(symbol.drift_bp) / 1e4 * years;
+        if variance.sqrt() > SIGMA_MAX || drift.abs() > SIGMA_MAX {
+            return Err(TickConfigError::StepTooLong { name: symbol.name });
+        }
+        let jump_below = share(symbol.jump_ppm, JUMP_BITS);
+        // A jump that goes up as far as down has a mean above 1: e^(variance / 2) - 1, by its series. What is taken off
+        // each tick for it is the logarithm of what all jumps add, also by its series: both end below 10^-4.
+        let half = jump_variance / 2.0;
+        let jump_mean = half * (1.0 + half * (1.0 / 2.0 + half * (1.0 / 6.0)));
+        let jump_share = f64::from(jump_below) / f64::from(1 << JUMP_BITS);
+        let grown = jump_share * jump_mean;
+        let of_jumps = grown * (1.0 - grown * (1.0 / 2.0 - grown * (1.0 / 3.0 - grown * (1.0 / 4.0))));
+        Ok(Step {
+            start: u32::try_from(ticks).expect("at most START_TICKS_MAX"),
+            drift: (drift - variance / 2.0 - of_jumps) * LOG2_E,
+            sigma: (variance.sqrt() * LOG2_E) as f32,
+            jump_sigma: ((variance + jump_variance).sqrt() * LOG2_E) as f32,
+            jump_below,
+            half_spread: f64::from(symbol.spread_cbp) as f32 / 2e6,
+            qty_mean: symbol.qty_mean,
+            tick_size: u32::try_from(symbol.tick_size.0).expect("at most TICK_SIZE_MAX"),
+        })
+    }
+}
+
+/// A generator cannot have such settings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TickConfigError {
+    /// Too few symbols or too many: give 1 to 65,536.
+    #[error("{count} symbols: give 1 to 65,536")]
+    SymbolCount {
+        /// How many.
+        count: usize,
+    },
+    /// More trades than ticks: give at most a million of a million.
+    #[error("{ppm} trades in a million ticks: give at most 1,000,000")]
+    TradeShare {
+        /// How many.
+        ppm: u32,
+    },
+    /// A value of a symbol is out of its range: give one inside.
+    #[error("symbol {name}: {what} is {value}: give {least} to {most}")]
+    Symbol {
+        /// Which symbol.
+        name: Symbol,
+        /// Which value.
+        what: &'static str,
+        /// What it is.
+        value: i64,
+        /// The least that it can be.
+        least: i64,
+        /// The most that it can be.
+        most: i64,
+    },
+    /// The symbol would move by half its price or more from one tick to the next: give a shorter step, or less
+    /// volatility or drift.
+    #[error("symbol {name} would move too far in one tick: give a shorter step, or less volatility or drift")]
+    StepTooLong {
+        /// Which symbol.
+        name: Symbol,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_symbols_and_differ() {
+        let mut names: Vec<_> = (0..SYMBOLS_MAX).map(tick_symbol_name).collect();
+        assert!(names.iter().all(|name| Symbol::new(name.as_str()) == Ok(*name)));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SYMBOLS_MAX);
+    }
+
+    #[test]
+    fn a_split_market_has_every_symbol_once() {
+        let market = TickGeneratorConfig::market(MarketMood::Neutral, 10, 7);
+        for parts in [1, 3, 10, 11] {
+            let split = market.split(parts);
+            assert_eq!(split.len(), parts.min(10));
+            let mut next = 0;
+            for part in &split {
+                assert_eq!(usize::from(part.first_symbol), next);
+                assert_eq!(part.symbols, market.symbols[next..next + part.symbols.len()]);
+                next += part.symbols.len();
+            }
+            assert_eq!(next, 10);
+        }
+    }
+
+    /// With a normal step in every tick, its mean lies below 0 by half of its variance.
+    #[test]
+    fn a_price_of_jumps_alone_goes_nowhere() {
+        for jump_bp in [100, 1_000, 5_000] {
+            let mut market = TickGeneratorConfig::market(MarketMood::Neutral, 1, 7).with_jumps(PPM, jump_bp);
+            market.symbols[0].volatility_bp = 0;
+            let deviation = f64::from(jump_bp) / 1e4;
+            let drift = market.steps().unwrap()[0].drift / LOG2_E;
+            assert!((drift + deviation * deviation / 2.0).abs() < 1e-4, "{jump_bp}: {drift}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_in_words() {
+        let market = TickGeneratorConfig::market(MarketMood::Neutral, 1, 7);
+        let with = |change: fn(&mut TickGeneratorConfig)| {
+            let mut changed = market.clone();
+            change(&mut changed);
+            changed.steps().map(|_| ()).unwrap_err().to_string()
+        };
+        assert_eq!(with(|it| it.symbols.clear()), "0 symbols: give 1 to 65,536");
+        assert_eq!(
+            with(|it| it.trade_ppm = PPM + 1),
+            "1000001 trades in a million ticks: give at most 1,000,000"
+        );
+        let name = market.symbols[0].name;
+        assert_eq!(
+            with(|it| it.symbols[0].price = Price(1_500)),
+            format!("symbol {name}: price in ticks is 15: give 256 to 65536")
+        );
+        assert_eq!(
+            with(|it| it.symbols[0].qty_mean = 1),
+            format!("symbol {name}: mean quantity is 1: give 2 to 8388608")
+        );
+        assert!(with(|it| it.step = Nanos::MAX).contains("would move too far"));
+        let mut full = market.clone();
+        full.first_symbol = u16::MAX;
+        assert!(full.steps().is_ok(), "at the bound");
+        full.symbols.push(full.symbols[0]);
+        assert_eq!(full.steps().unwrap_err(), TickConfigError::SymbolCount { count: 65_537 });
+    }
+}
