@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tickpath_faults::{Fault, plant};
-use tickpath_flowgenulator::{FaultLevel, Simulation, check};
+use tickpath_simulator::{FaultLevel, Simulation, check};
 
 /// Seeds within which a fault must be found.
 const SEEDS: u64 = 300;

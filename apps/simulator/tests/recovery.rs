@@ -2,7 +2,7 @@
 //! are read and read again, and instruments that were added are traded.
 #![allow(clippy::unwrap_used)]
 
-use tickpath_flowgenulator::{ClientEventKind, FaultLevel, Outcome, Simulation};
+use tickpath_simulator::{ClientEventKind, FaultLevel, Outcome, Simulation};
 use tickpath_types::{Sequence, UpdateKind};
 
 fn healed(outcome: &Outcome) -> u64 {

@@ -1,7 +1,7 @@
 //! Runs of many seeds.
 #![allow(clippy::unwrap_used)]
 
-use tickpath_flowgenulator::{FaultLevel, Simulation};
+use tickpath_simulator::{FaultLevel, Simulation};
 
 #[test]
 fn without_faults_everything_is_well() {

@@ -1,7 +1,7 @@
 //! Whole traders in the runs: they trade, and what is wrong with one is found.
 #![allow(clippy::unwrap_used)]
 
-use tickpath_flowgenulator::{FaultLevel, Observed, Simulation, TraderLife, check};
+use tickpath_simulator::{FaultLevel, Observed, Simulation, TraderLife, check};
 use tickpath_trading::{Bbo, OwnState};
 use tickpath_types::{Price, Qty, Side, UserRefNum};
 

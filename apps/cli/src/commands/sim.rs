@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, thousands};
-use tickpath_flowgenulator::{FaultLevel, Outcome, Simulation};
+use tickpath_simulator::{FaultLevel, Outcome, Simulation};
 
 use super::{INTERRUPTED, json};
 

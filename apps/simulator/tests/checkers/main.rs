@@ -7,7 +7,7 @@ mod model;
 mod planted;
 mod spoiled;
 
-use tickpath_flowgenulator::check;
+use tickpath_simulator::check;
 
 #[test]
 fn a_clean_run_keeps_every_promise() {

@@ -3,17 +3,17 @@
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{Definition, Replica};
 use tickpath_feed::{BookBuilder, UpdateListener};
-use tickpath_flowgenulator::{
-    ClientEvent, ClientEventKind, ClientLog, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
-    Line, LoginOutcome, Observed, OpenOrder, Published, Sequenced, SnapshotOnDisk, UserTerms, VenueEvent,
-    VenueEventKind,
-};
 use tickpath_journal::Policy;
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_nasdaq::ouch50::{QueryResponse, encode_event, encode_request};
 use tickpath_nasdaq::soupbintcp::Packet;
+use tickpath_simulator::{
+    ClientEvent, ClientEventKind, ClientLog, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
+    Line, LoginOutcome, Observed, OpenOrder, Published, Sequenced, SnapshotOnDisk, UserTerms, VenueEvent,
+    VenueEventKind,
+};
 use tickpath_types::Draw;
 use tickpath_types::*;
 use zerocopy::IntoBytes;

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tickpath_faults::{Fault, plant};
-use tickpath_flowgenulator::check;
+use tickpath_simulator::check;
 
 use crate::checkers::model::observe;
 

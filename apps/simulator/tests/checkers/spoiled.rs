@@ -1,11 +1,11 @@
 //! One spoiled run for each promise.
 
-use tickpath_flowgenulator::{
+use tickpath_matching::CommandKind;
+use tickpath_nasdaq::moldudp64::Packet;
+use tickpath_simulator::{
     ClientEventKind, Crash, DisconnectCause, Line, LoginOutcome, Observed, Retransmitted, VenueEvent,
     VenueEventKind, check,
 };
-use tickpath_matching::CommandKind;
-use tickpath_nasdaq::moldudp64::Packet;
 use tickpath_types::*;
 
 use crate::checkers::model::{GRACE, observe};
@@ -201,7 +201,7 @@ fn an_order_that_is_open_again() {
             observed
                 .last
                 .open_orders
-                .push(tickpath_flowgenulator::OpenOrder { user_ref: UserRefNum(1 << 20), ..again });
+                .push(tickpath_simulator::OpenOrder { user_ref: UserRefNum(1 << 20), ..again });
         });
     }
 }
