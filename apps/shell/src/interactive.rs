@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustyline::completion::{Completer, Pair};
@@ -35,6 +36,8 @@ use crate::shell::{Interrupt, Shell};
 const NAMES_FEW: usize = 8;
 /// Lines that are typed ahead of their turn at most; further ones wait in the terminal.
 const LINES_AHEAD_MAX: usize = 64;
+/// Pause of the screen while a command holds the link.
+const LINK_LOOK: Duration = Duration::from_millis(10);
 /// Lines that are remembered.
 const HISTORY_LINES: usize = 1_000;
 
@@ -725,7 +728,11 @@ impl Screen {
                     let _ = signal_hook::low_level::raise(signal_hook::consts::SIGINT);
                 }
                 keys.look(&interrupt);
-                let mut held = link.lock().expect("who holds the link does not panic");
+                // A command holds the link as long as it waits for a connection, and the keys are read all the same.
+                let Ok(mut held) = link.try_lock() else {
+                    thread::sleep(LINK_LOOK);
+                    continue;
+                };
                 let lines: Vec<String> = std::iter::from_fn(|| next_line(&mut held)).collect();
                 let drawing = pane.as_mut().and_then(|pane| pane.draw(&held));
                 shown.set(held.standing());

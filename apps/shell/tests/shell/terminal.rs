@@ -324,17 +324,21 @@ fn another_program_talks_to_the_shell_line_by_line() {
 
 #[test]
 fn the_prompt_follows_the_connection_and_ctrl_d_ends_a_command_with_the_shell() {
-    let venue = Venue::start();
-    let home = tempfile::tempdir().unwrap();
-    let mut terminal = Terminal::start(&venue.url, home.path());
-    terminal.wait_for("127.0.0.1 off> ");
-    terminal.type_in("positions\r");
-    terminal.wait_for("127.0.0.1 ok> ");
-    drop(venue);
-    terminal.wait_for("127.0.0.1 ...>");
-    terminal.type_in("wait 10m\r");
-    terminal.end_input();
-    terminal.wait_for("the shell is over: Done");
+    // One command waits beside the connection, the other for it.
+    for (command, printed) in [("wait 10m\r", "wait 10m"), ("positions\r", "waiting for the connection")] {
+        let venue = Venue::start();
+        let home = tempfile::tempdir().unwrap();
+        let mut terminal = Terminal::start(&venue.url, home.path());
+        terminal.wait_for("127.0.0.1 off> ");
+        terminal.type_in("positions\r");
+        terminal.wait_for("127.0.0.1 ok> ");
+        drop(venue);
+        terminal.wait_for("127.0.0.1 ...>");
+        terminal.type_in(command);
+        terminal.wait_for(printed);
+        terminal.end_input();
+        terminal.wait_for("the shell is over: Done");
+    }
 }
 
 #[test]
