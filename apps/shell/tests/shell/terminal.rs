@@ -337,6 +337,7 @@ fn the_prompt_follows_the_connection_and_ctrl_d_ends_a_command_with_the_shell() 
         terminal.type_in(command);
         terminal.wait_for(printed);
         terminal.end_input();
+        terminal.wait_for("interrupted");
         terminal.wait_for("the shell is over: Done");
     }
 }
