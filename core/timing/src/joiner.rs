@@ -64,15 +64,13 @@ pub struct Joiner {
     pub(crate) spans: Vec<Series>,
     pub(crate) functions: Vec<Series>,
     pub(crate) trades: Trades,
-    pub(crate) tick_to_trade: Proof,
-    pub(crate) venue_response: Proof,
-    pub(crate) order_round_trip: Proof,
+    /// Of tick to trade, venue response and order round trip.
+    pub(crate) proofs: [Proof; 3],
     pub(crate) live: LiveState,
     pub(crate) counters: Counters,
     pub(crate) seen: Seen,
-    /// First and last time that was stamped.
-    pub(crate) first_tsc: u64,
-    pub(crate) last_tsc: u64,
+    /// First and last time that was stamped, in ticks.
+    pub(crate) stamped: [u64; 2],
     /// Ticks after which a token settles.
     age: u64,
     /// The latest time given or stamped: when an entry is entered.
@@ -96,14 +94,11 @@ impl Joiner {
             spans: series(Span::COUNT),
             functions: series(Function::COUNT),
             trades: Trades::new(),
-            tick_to_trade: Proof::new(Span::TickToTrade),
-            venue_response: Proof::new(Span::VenueResponse),
-            order_round_trip: Proof::new(Span::OrderRoundTrip),
+            proofs: [Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip].map(Proof::new),
             live: LiveState::new(),
             counters: Counters::default(),
             seen: Seen::default(),
-            first_tsc: u64::MAX,
-            last_tsc: 0,
+            stamped: [u64::MAX, 0],
             age: calibration.ticks(config.age),
             now: 0,
         }
@@ -191,7 +186,7 @@ impl Joiner {
     /// The proofs that hops add up, one for each span that is proved.
     #[must_use]
     pub const fn proofs(&self) -> [Proof; 3] {
-        [self.tick_to_trade, self.venue_response, self.order_round_trip]
+        self.proofs
     }
 
     /// The figures since the last look, at `now` in ticks; the next look starts from here. Does not
@@ -205,8 +200,7 @@ impl Joiner {
             return;
         }
         self.now = self.now.max(tsc);
-        self.first_tsc = self.first_tsc.min(tsc);
-        self.last_tsc = self.last_tsc.max(tsc);
+        self.stamped = [self.stamped[0].min(tsc), self.stamped[1].max(tsc)];
         let is_first = match hop.space() {
             IdSpace::Market => self.on_market_hop(hop, MarketId::from_bits(id), tsc),
             IdSpace::Command => self

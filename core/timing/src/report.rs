@@ -94,7 +94,7 @@ impl Joiner {
     pub fn report(&self) -> Report {
         let slowest = self.trades.slowest();
         Report {
-            elapsed: self.calibration.nanos(self.last_tsc.saturating_sub(self.first_tsc)),
+            elapsed: self.calibration.nanos(self.stamped[1].saturating_sub(self.stamped[0])),
             rows: self.rows(),
             proofs: self.proofs(),
             counters: self.counters,

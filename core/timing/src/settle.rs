@@ -97,9 +97,10 @@ impl Joiner {
             self.record_span(span, &stamps);
         }
         let span = |span: Span| stamps.ticks(span.from(), span.to());
-        self.tick_to_trade.check(feed_to_engine.into_iter().chain(decision), span(Span::TickToTrade));
-        self.venue_response.check(response, span(Span::VenueResponse));
-        self.order_round_trip.check(response.into_iter().chain(wire), span(Span::OrderRoundTrip));
+        let [tick_to_trade, venue_response, order_round_trip] = &mut self.proofs;
+        tick_to_trade.check(feed_to_engine.into_iter().chain(decision), span(Span::TickToTrade));
+        venue_response.check(response, span(Span::VenueResponse));
+        order_round_trip.check(response.into_iter().chain(wire), span(Span::OrderRoundTrip));
         let trade = Trade {
             token: Token::from_bits(self.tokens.key(slot)),
             trigger: entry.trigger,

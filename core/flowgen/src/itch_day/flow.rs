@@ -76,6 +76,18 @@ struct Sweep {
     side: Side,
 }
 
+/// The imbalance messages ahead of the crosses.
+#[derive(Debug)]
+struct Imbalances {
+    /// Whether the running cluster consists of imbalances.
+    is_cluster: bool,
+    /// Imbalances that are still to come, and the messages among which they will be.
+    left: u64,
+    messages_left: u64,
+    /// The security whose imbalance is published next.
+    next: usize,
+}
+
 /// The state of the order flow.
 #[derive(Debug)]
 pub(super) struct Flow {
@@ -92,12 +104,7 @@ pub(super) struct Flow {
     has_traded: bool,
     /// Security of the running cluster.
     leader: usize,
-    is_imbalances: bool,
-    /// Imbalances that are still to come, and the messages among which they will be.
-    imbalances_left: u64,
-    before_crosses_left: u64,
-    /// Whose imbalance is published next.
-    next_imbalance: usize,
+    imbalances: Imbalances,
     sweep: Option<Sweep>,
     /// By security, the last order that replaced another; it need not rest any more.
     last_replaced: Box<[Option<(OrderHandle, OrderId)>]>,
@@ -120,10 +127,12 @@ impl Flow {
             last_match: 0,
             has_traded: false,
             leader: 0,
-            is_imbalances: false,
-            imbalances_left: messages * IMBALANCES_PER_100_000 / 100_000,
-            before_crosses_left: Schedule::messages_before_crosses(lens),
-            next_imbalance: 0,
+            imbalances: Imbalances {
+                is_cluster: false,
+                left: messages * IMBALANCES_PER_100_000 / 100_000,
+                messages_left: Schedule::messages_before_crosses(lens),
+                next: 0,
+            },
             sweep: None,
             last_replaced: vec![None; usize::from(securities)].into(),
             target: 0,
@@ -138,7 +147,7 @@ impl Flow {
             self.begin_cluster(&slot);
         }
         if slot.has_imbalances {
-            self.before_crosses_left = self.before_crosses_left.saturating_sub(1);
+            self.imbalances.messages_left = self.imbalances.messages_left.saturating_sub(1);
         }
         Some(self.message(slot.ts, out))
     }
@@ -151,8 +160,8 @@ impl Flow {
     fn begin_cluster(&mut self, slot: &Slot) {
         self.sweep = None;
         self.leader = self.any_security();
-        self.is_imbalances =
-            slot.has_imbalances && self.draw.below(self.before_crosses_left) < self.imbalances_left;
+        self.imbalances.is_cluster =
+            slot.has_imbalances && self.draw.below(self.imbalances.messages_left) < self.imbalances.left;
         let (dealt, all) = self.schedule.progress();
         let ramp = (self.live * dealt * RAMP_DENOMINATOR / (all * RAMP_NUMERATOR).max(1)).min(self.live);
         self.target = match self.schedule.session() {
@@ -172,7 +181,7 @@ impl Flow {
 
     #[inline]
     fn message(&mut self, ts: Nanos, out: &mut Buffer) -> usize {
-        if self.is_imbalances {
+        if self.imbalances.is_cluster {
             return self.imbalance(ts, out);
         }
         if let Some(sweep) = self.sweep.take()
@@ -443,9 +452,9 @@ impl Flow {
 
     /// Imbalances are published security by security.
     fn imbalance(&mut self, ts: Nanos, out: &mut Buffer) -> usize {
-        self.imbalances_left = self.imbalances_left.saturating_sub(1);
-        let security = self.next_imbalance;
-        self.next_imbalance = (security + 1) % self.securities.list.len();
+        self.imbalances.left = self.imbalances.left.saturating_sub(1);
+        let security = self.imbalances.next;
+        self.imbalances.next = (security + 1) % self.securities.list.len();
         let cross_type = match self.schedule.session() {
             Session::PreMarket => CrossType::OPENING,
             Session::Market | Session::PostMarket => CrossType::CLOSING,
