@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 
 use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
@@ -42,9 +42,7 @@ enum Next<F> {
 pub struct Journal<S: Storage> {
     session: SessionName,
     config: JournalConfig,
-    shared: Arc<Shared>,
-    jobs: SyncSender<Job<S::File>>,
-    reports: Receiver<Report<S::File>>,
+    worker: WorkerLink<S::File>,
     state: State,
     /// What is appended and not yet given to the disk.
     current: Box<Batch>,
@@ -64,13 +62,30 @@ pub struct Journal<S: Storage> {
     _lock: Arc<S::Lock>,
 }
 
+/// The journal's end of the channels to its worker.
+pub(crate) struct WorkerLink<F> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) jobs: SyncSender<Job<F>>,
+    pub(crate) reports: Receiver<Report<F>>,
+}
+
+impl<F> WorkerLink<F> {
+    /// Gives the worker a job; false when there is no worker any more.
+    fn send(&self, job: Job<F>) -> bool {
+        // There is room for all that can be under way: one batch, and one segment to finish before the next is prepared.
+        let is_sent = self.jobs.try_send(job).is_ok();
+        if is_sent && let Some(thread) = self.shared.thread.get() {
+            thread.unpark();
+        }
+        is_sent
+    }
+}
+
 /// Where a journal begins to append.
 pub(crate) struct Start<S: Storage> {
     pub(crate) session: SessionName,
     pub(crate) config: JournalConfig,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) jobs: SyncSender<Job<S::File>>,
-    pub(crate) reports: Receiver<Report<S::File>>,
+    pub(crate) worker: WorkerLink<S::File>,
     pub(crate) layout: Layout,
     pub(crate) last_appended: Sequence,
     pub(crate) output: Option<Output<S::File>>,
@@ -79,7 +94,7 @@ pub(crate) struct Start<S: Storage> {
 
 impl<S: Storage> Journal<S> {
     pub(crate) fn new(start: Start<S>) -> Journal<S> {
-        let Start { session, config, shared, jobs, reports, layout, last_appended, output, lock } = start;
+        let Start { session, config, worker, layout, last_appended, output, lock } = start;
         let position = HEADER_LEN as u64;
         let mut current = Box::new(Batch::new(config.buffer_len));
         current.clear(position, last_appended);
@@ -94,9 +109,7 @@ impl<S: Storage> Journal<S> {
             next_file: None,
             session,
             config,
-            shared,
-            jobs,
-            reports,
+            worker,
             layout,
             last_appended,
             output,
@@ -195,7 +208,7 @@ impl<S: Storage> Journal<S> {
     pub fn poll(&mut self) -> usize {
         let mut work = 0;
         loop {
-            match self.reports.try_recv() {
+            match self.worker.reports.try_recv() {
                 Ok(report) => self.take(report),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
@@ -209,7 +222,7 @@ impl<S: Storage> Journal<S> {
             work += if self.config.policy == Policy::Async { self.write() } else { self.hand_over() };
         }
         if self.config.policy != Policy::Async {
-            self.durable = Sequence(self.shared.durable.load(Ordering::Acquire));
+            self.durable = Sequence(self.worker.shared.durable.load(Ordering::Acquire));
             self.synced = self.durable;
         }
         work
@@ -268,8 +281,8 @@ impl<S: Storage> Journal<S> {
             Ok(()) => {
                 output.acknowledged.set(self.last_appended);
                 self.durable = self.last_appended;
-                self.shared.durable.store(self.durable.0, Ordering::Release);
-                self.shared.wakers.wake_if_asleep();
+                self.worker.shared.durable.store(self.durable.0, Ordering::Release);
+                self.worker.shared.wakers.wake_if_asleep();
                 self.current.clear(self.position, self.last_appended);
                 if let Some(file) = finished {
                     self.send(Job::Finish { file, last });
@@ -281,15 +294,8 @@ impl<S: Storage> Journal<S> {
     }
 
     fn send(&mut self, job: Job<S::File>) {
-        match self.jobs.try_send(job) {
-            Ok(()) => {
-                if let Some(thread) = self.shared.thread.get() {
-                    thread.unpark();
-                }
-            }
-            // There is room for all that can be under way: one batch, and one segment to finish before the next is
-            // prepared.
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.lose_worker(),
+        if !self.worker.send(job) {
+            self.lose_worker();
         }
     }
 
@@ -356,7 +362,7 @@ impl<S: Storage> Journal<S> {
     /// A view of [`Journal::durable`] for readers on other threads.
     #[must_use]
     pub fn durable_view(&self) -> DurableView {
-        DurableView { shared: Arc::clone(&self.shared) }
+        DurableView { shared: Arc::clone(&self.worker.shared) }
     }
 }
 

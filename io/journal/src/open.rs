@@ -13,7 +13,7 @@ use crate::acknowledged::{self, Slot};
 use crate::format::Layout;
 use crate::generation::{self, GENERATION_FILE, Generation};
 use crate::jobs::{Output, Shared};
-use crate::journal::{Journal, Start};
+use crate::journal::{Journal, Start, WorkerLink};
 use crate::promise::Promise;
 use crate::segment::{PREPARED, SegmentReader, Step, name_empty, segment_name};
 use crate::worker::{DiskWorker, WorkerStart};
@@ -66,13 +66,12 @@ pub fn open<S: Storage>(
         true => Sequence(config.first_sequence.0 - 1),
         false => found.last_sequence(),
     };
-    let from = options.from;
-    if options.accept_loss && from > Sequence(0) && (last.next() < from || found.first_sequence() > from) {
-        // The log that is left does not follow the snapshot: a new one begins after it.
+    if options.accept_loss && !continues(&found, last, options.from) {
+        // A new one begins after the snapshot.
         for segment in found.segments.drain(..) {
             storage.remove(&segment.file).map_err(OpenError::io(&segment.file))?;
         }
-        last = Sequence(from.0 - 1);
+        last = Sequence(options.from.0 - 1);
     }
     let (file, layout) = begin(storage, session, &config, last)?;
     let slot = Slot {
@@ -99,9 +98,7 @@ pub fn open<S: Storage>(
     let journal = Journal::new(Start {
         session,
         config,
-        shared: Arc::clone(&shared),
-        jobs: job_sender,
-        reports,
+        worker: WorkerLink { shared: Arc::clone(&shared), jobs: job_sender, reports },
         layout,
         last_appended: last,
         output: journals,
@@ -120,6 +117,11 @@ pub fn open<S: Storage>(
         lock,
     });
     Ok(Opened { journal, worker, found, generation: generation.number })
+}
+
+/// True when a log that ends with `last` follows the snapshot before `from`, or there is none.
+fn continues(found: &Inspection, last: Sequence, from: Sequence) -> bool {
+    from == Sequence(0) || last.next() >= from && found.first_sequence() <= from
 }
 
 /// The generation of a log that is opened now: another one than before if acknowledged records may have been lost. When
