@@ -16,6 +16,7 @@ use crate::protocol::{RecordedProtocol, Source};
 use crate::report::{CheckReport, Ended, FileReport, SymbolBook, TypeCount};
 use crate::session::Session;
 use crate::statistics::SymbolStatistics;
+use crate::tape::{Tape, TapeInstrument};
 
 impl Session<'_> {
     /// The report of a recording that was read as far as it is wanted.
@@ -43,15 +44,8 @@ impl Session<'_> {
         let mut reservations: Vec<String> = tape.state.integrity.unjudged(judgement).into_iter().collect();
         reservations.extend(coverage(source.info.depth, self.ended, judgement.has_books));
 
-        // Number 0 is the whole system; one whose symbol no message told is known by its number.
-        let seen = tape.state.instruments.iter().enumerate().skip(1);
-        let seen = seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0);
-        let mut shown: Vec<(u16, String, SymbolStatistics)> = seen
-            .clone()
-            .filter(|(_, known)| known.is_chosen)
-            .map(|(id, known)| (id as u16, tape.name(id as u16), known.statistics))
-            .collect();
-        shown.sort_by(|a, b| (b.2.messages, &a.1).cmp(&(a.2.messages, &b.1)));
+        let seen = seen_instruments(tape);
+        let shown = shown_symbols(tape);
         let is_present =
             |symbol: &&String| seen.clone().any(|(_, known)| known.symbol.as_ref() == Some(symbol));
         let absent_symbols = options.symbols.iter().filter(|symbol| !is_present(symbol)).cloned().collect();
@@ -91,6 +85,23 @@ impl Session<'_> {
             capture: None,
         }
     }
+}
+
+/// The instruments that messages were about, with their numbers. Number 0 is the whole system; an instrument whose symbol
+/// no message has is known by its number.
+fn seen_instruments<'t>(tape: &'t Tape<'_>) -> impl Iterator<Item = (usize, &'t TapeInstrument)> + Clone {
+    let seen = tape.state.instruments.iter().enumerate().skip(1);
+    seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0)
+}
+
+/// Of these the chosen ones with their names, the one with the most messages first.
+fn shown_symbols(tape: &Tape<'_>) -> Vec<(u16, String, SymbolStatistics)> {
+    let mut shown: Vec<_> = seen_instruments(tape)
+        .filter(|(_, known)| known.is_chosen)
+        .map(|(id, known)| (id as u16, tape.name(id as u16), known.statistics))
+        .collect();
+    shown.sort_by(|a, b| (b.2.messages, &a.1).cmp(&(a.2.messages, &b.1)));
+    shown
 }
 
 /// Parts of the books that a recording does not cover, as text.

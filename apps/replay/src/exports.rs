@@ -229,7 +229,7 @@ impl Exporter {
             Cell::Text(symbol),
             Cell::Text(event.name),
             number(event.order_id),
-            number(seen.replaced),
+            number(seen.order.replaced),
             event.side.map_or(Cell::Empty, |side| Cell::Text(side_name(side))),
             event.price.map_or(Cell::Empty, price),
             Cell::Integer(event.qty),
@@ -363,7 +363,8 @@ impl OrderEvent {
             return Some(OrderEvent { name, order_id, side: update.side(), price, qty: update.qty });
         }
         // An execution whose outcome another record reports once more.
-        let trade = seen.trade.filter(|trade| seen.is_execution && !trade.counts && trade.order_id != 0)?;
+        let trade =
+            seen.trade.filter(|trade| seen.order.is_execution && !trade.counts && trade.order_id != 0)?;
         let side = trade.aggressor.map(|side| side.opposite());
         Some(OrderEvent {
             name: "execute",

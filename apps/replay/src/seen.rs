@@ -23,17 +23,23 @@ pub(crate) struct Seen<'a> {
     pub(crate) is_malformed: bool,
     /// A part of a snapshot: it builds the book and is in no statistics.
     pub(crate) is_snapshot: bool,
+    pub(crate) order: SeenOrder,
+    /// A trade; without a price it is at the price of the resting order.
+    pub(crate) trade: Option<SeenTrade>,
+}
+
+/// The effect of a message on an order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenOrder {
     /// True when it is about an order that must rest.
-    pub(crate) needs_order: bool,
+    pub(crate) must_rest: bool,
     /// The price of an add or replacement, or what the prices of levels are multiples of: it shows the tick.
-    pub(crate) order_price: Option<Price>,
+    pub(crate) price: Option<Price>,
     pub(crate) is_add: bool,
     /// An execution of a resting order.
     pub(crate) is_execution: bool,
     /// The order whose place this message's order takes; 0 for none.
     pub(crate) replaced: u64,
-    /// A trade; without a price it is at the price of the resting order.
-    pub(crate) trade: Option<SeenTrade>,
 }
 
 impl Seen<'_> {
@@ -50,19 +56,21 @@ impl Seen<'_> {
             stage: None,
             is_malformed: false,
             is_snapshot: false,
-            needs_order: false,
-            order_price: None,
-            is_add: false,
-            is_execution: false,
-            replaced: 0,
+            order: SeenOrder {
+                must_rest: false,
+                price: None,
+                is_add: false,
+                is_execution: false,
+                replaced: 0,
+            },
             trade: None,
         }
     }
 
     /// The message executes a resting order.
     pub(crate) fn execute(&mut self, trade: SeenTrade) {
-        self.needs_order = true;
-        self.is_execution = true;
+        self.order.must_rest = true;
+        self.order.is_execution = true;
         self.trade = Some(trade);
     }
 }

@@ -189,21 +189,18 @@ impl<'a> Session<'a> {
         Ok(len)
     }
 
-    /// Takes a block to decoding, books, twin and tape; `framing` is the time that it took to find the messages.
-    pub(crate) fn decode_and_apply<P: RecordedProtocol>(
+    /// Decodes the wanted messages of a block, and returns them; `framing` is the time that it took to find the messages.
+    pub(crate) fn decode<'m, 'p, P: RecordedProtocol>(
         &mut self,
-        messages: &[P::Message<'_>],
-        source: Source<'_>,
-        pair: &mut BookPair<P>,
+        messages: &'m [P::Message<'p>],
+        source: &Source<'_>,
         framing: Duration,
-        place: impl Fn(usize) -> String,
-    ) -> Result {
-        let wanted = self.wanted::<P>(messages, &source)?;
-        let messages = &messages[..wanted];
+    ) -> Result<&'m [P::Message<'p>]> {
+        let messages = &messages[..self.wanted::<P>(messages, source)?];
         let begin = Instant::now();
         messages.iter().for_each(|message| P::fold(message, &mut self.tape.state.checksums));
         self.tape.state.decode.record(framing + begin.elapsed(), messages.len());
-        self.apply(messages, source, pair, framing, place)
+        Ok(messages)
     }
 
     /// Takes a block to books, twin and tape; the time that the books took is added to `framing`, what it

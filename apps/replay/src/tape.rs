@@ -191,13 +191,13 @@ impl<'a> Tape<'a> {
         }
         // What tells of a book's state alone did nothing to an order.
         let is_applied = update.is_some_and(|update| update.kind() != Some(UpdateKind::Status));
-        if seen.needs_order && !is_applied && has_books {
+        if seen.order.must_rest && !is_applied && has_books {
             self.state.integrity.unknown_references.add(&place);
         }
         let stage = self.state.stage;
         let instrument = self.instrument(seen.instrument, seen.symbol);
         instrument.trading = seen.state.or(instrument.trading);
-        if let Some(price) = seen.order_price {
+        if let Some(price) = seen.order.price {
             instrument.statistics.learn_tick(price);
         }
         let bbo = update.map(Bbo::of);
@@ -220,7 +220,7 @@ impl<'a> Tape<'a> {
         self.state.snapshot_count += u64::from(is_counted);
         let instrument = self.instrument(seen.instrument, seen.symbol);
         instrument.trading = seen.state.or(instrument.trading);
-        if let Some(price) = seen.order_price {
+        if let Some(price) = seen.order.price {
             instrument.statistics.learn_tick(price);
         }
         let instrument = &self.state.instruments[usize::from(seen.instrument)];
@@ -237,8 +237,8 @@ impl<'a> Tape<'a> {
         let symbol = instrument.symbol.as_deref().unwrap_or_default();
         let statistics = &mut instrument.statistics;
         statistics.messages += 1;
-        statistics.adds += u64::from(seen.is_add);
-        statistics.executions += u64::from(seen.is_execution);
+        statistics.adds += u64::from(seen.order.is_add);
+        statistics.executions += u64::from(seen.order.is_execution);
         if let Some(trade) = seen.trade.filter(|trade| trade.counts) {
             let executed = update.filter(|update| update.kind() == Some(UpdateKind::Trade));
             let price = trade.price.or(executed.map(|update| Price(update.price)));
@@ -247,7 +247,7 @@ impl<'a> Tape<'a> {
             }
             if instrument.is_chosen {
                 // Of an order that rested the side is known; of any other trade only what the message says.
-                let of_order = executed.filter(|_| seen.is_execution);
+                let of_order = executed.filter(|_| seen.order.is_execution);
                 let aggressor = trade.aggressor.or(of_order.and_then(MarketUpdate::aggressor));
                 self.exporter.trade(seen, symbol, &SeenTrade { price, aggressor, ..trade })?;
             }

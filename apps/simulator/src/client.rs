@@ -64,20 +64,13 @@ enum State {
 pub(crate) struct Client {
     name: String,
     password: String,
-    network: SimNetwork,
-    venue: SocketAddrV4,
     habits: Habits,
     draw: Draw,
     /// Of one that reads alone there is none.
     flow: Option<Flow>,
     log: ClientLog,
     state: State,
-    socket: Option<SocketId>,
-    /// The connections' numbers by their sockets.
-    connections: BTreeMap<SocketId, u32>,
-    received: Vec<u8>,
-    /// What the network has not taken yet.
-    outgoing: Vec<u8>,
+    link: Link,
     /// What the venue called the session that its messages are numbered in; blank before the first login.
     numbered_in: Session,
     /// The next message that was never seen.
@@ -86,12 +79,85 @@ pub(crate) struct Client {
     cursor: u64,
     next_burst: Nanos,
     stalls_until: Nanos,
-    last_heard: Nanos,
-    last_sent: Nanos,
     /// Refused logins in a row.
     refusals: u32,
     /// Nothing more is asked for from now on.
     is_quiet: bool,
+}
+
+/// A client's connections to the venue, one at a time.
+#[derive(Debug)]
+struct Link {
+    network: SimNetwork,
+    venue: SocketAddrV4,
+    socket: Option<SocketId>,
+    /// The connections' numbers by their sockets.
+    connections: BTreeMap<SocketId, u32>,
+    received: Vec<u8>,
+    /// Bytes that the network has not taken yet.
+    outgoing: Vec<u8>,
+    last_heard: Nanos,
+    last_sent: Nanos,
+}
+
+impl Link {
+    fn new(network: SimNetwork, venue: SocketAddrV4) -> Link {
+        Link {
+            network,
+            venue,
+            socket: None,
+            connections: BTreeMap::new(),
+            received: Vec::new(),
+            outgoing: Vec::new(),
+            last_heard: Nanos::ZERO,
+            last_sent: Nanos::ZERO,
+        }
+    }
+
+    fn connect(&mut self) {
+        let socket = self.network.connect(self.venue);
+        self.socket = Some(socket);
+        self.connections.insert(socket, self.connections.len() as u32 + 1);
+        self.received.clear();
+        self.outgoing.clear();
+    }
+
+    fn push(&mut self, now: Nanos, packet: &Packet<'_>) {
+        let mut bytes = [0; PACKET_LEN_MAX];
+        let len = packet.encode(&mut bytes).expect("no packet of a client is longer");
+        self.outgoing.extend_from_slice(&bytes[..len]);
+        self.last_sent = now;
+    }
+
+    fn close(&mut self) {
+        if let Some(socket) = self.socket.take() {
+            self.network.wires().network.close(socket);
+        }
+        self.outgoing.clear();
+    }
+
+    /// Why the connection is lost.
+    fn cause(&self) -> DisconnectCause {
+        let gone = self.socket.and_then(|socket| self.network.wires().network.gone(socket));
+        match gone {
+            Some(Gone::Network) => DisconnectCause::Network,
+            _ => DisconnectCause::Venue,
+        }
+    }
+}
+
+impl ClientLog {
+    /// Adds what the network noted of a connection, late, at its place in time.
+    pub(crate) fn insert_note(&mut self, note: &StreamNote, connection: u32) {
+        let kind = match &note.kind {
+            StreamNoteKind::Read { kernel_ns, bytes } => {
+                ClientEventKind::ReadByVenue { kernel_ns: *kernel_ns, bytes: bytes.clone() }
+            }
+            StreamNoteKind::Gone => ClientEventKind::GoneAtVenue,
+        };
+        let place = self.events.partition_point(|event| event.at <= note.at);
+        self.events.insert(place, ClientEvent { at: note.at, connection, kind });
+    }
 }
 
 impl Client {
@@ -107,24 +173,17 @@ impl Client {
         Client {
             name: name.to_owned(),
             password: password.to_owned(),
-            network,
-            venue,
             habits,
             draw: Draw::new(seed),
             flow,
             log: ClientLog { session, events: Vec::new() },
             state: State::Away { until: Nanos::ZERO },
-            socket: None,
-            connections: BTreeMap::new(),
-            received: Vec::new(),
-            outgoing: Vec::new(),
+            link: Link::new(network, venue),
             numbered_in: Session::BLANK,
             next: 1,
             cursor: 0,
             next_burst: Nanos::ZERO,
             stalls_until: Nanos::ZERO,
-            last_heard: Nanos::ZERO,
-            last_sent: Nanos::ZERO,
             refusals: 0,
             is_quiet: false,
         }
@@ -157,8 +216,8 @@ impl Client {
             State::Connecting { since } | State::LoggingIn { since } => since + PATIENCE,
             State::Active => {
                 let burst = if self.is_quiet { Nanos(u64::MAX) } else { self.next_burst };
-                let silence = self.last_heard + self.habits.peer_timeout;
-                let heartbeat = self.last_sent + self.habits.heartbeat;
+                let silence = self.link.last_heard + self.habits.peer_timeout;
+                let heartbeat = self.link.last_sent + self.habits.heartbeat;
                 burst.min(silence).min(heartbeat).min(match self.stalls_until {
                     Nanos::ZERO => Nanos(u64::MAX),
                     until => until,
@@ -180,7 +239,7 @@ impl Client {
 
     /// The process dies; what it has received it remembers.
     pub(crate) fn crash(&mut self, now: Nanos, back_at: Nanos) {
-        if self.socket.is_some() {
+        if self.link.socket.is_some() {
             self.leave(now, DisconnectCause::ClientCrash);
         }
         self.state = State::Away { until: back_at };
@@ -188,21 +247,13 @@ impl Client {
 
     /// True when it is logged in and has nothing more to say.
     pub(crate) fn is_settled(&self) -> bool {
-        self.state == State::Active && self.outgoing.is_empty()
+        self.state == State::Active && self.link.outgoing.is_empty()
     }
 
     /// Takes what the network noted of a connection of this client; false when it is none of its.
     pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
-        let Some(connection) = self.connections.get(&note.peer).copied() else { return false };
-        let kind = match &note.kind {
-            StreamNoteKind::Read { kernel_ns, bytes } => {
-                ClientEventKind::ReadByVenue { kernel_ns: *kernel_ns, bytes: bytes.clone() }
-            }
-            StreamNoteKind::Gone => ClientEventKind::GoneAtVenue,
-        };
-        // What is noted late goes where it belongs in time.
-        let place = self.log.events.partition_point(|event| event.at <= note.at);
-        self.log.events.insert(place, ClientEvent { at: note.at, connection, kind });
+        let Some(connection) = self.link.connections.get(&note.peer).copied() else { return false };
+        self.log.insert_note(note, connection);
         true
     }
 
@@ -211,23 +262,19 @@ impl Client {
     }
 
     fn note(&mut self, now: Nanos, kind: ClientEventKind) {
-        let connection = self.connections.len() as u32;
+        let connection = self.link.connections.len() as u32;
         self.log.events.push(ClientEvent { at: now, connection, kind });
     }
 
     fn connect(&mut self, now: Nanos) -> bool {
-        let socket = self.network.connect(self.venue);
-        self.socket = Some(socket);
-        self.connections.insert(socket, self.connections.len() as u32 + 1);
-        self.received.clear();
-        self.outgoing.clear();
+        self.link.connect();
         self.state = State::Connecting { since: now };
         true
     }
 
     fn await_connection(&mut self, now: Nanos, since: Nanos) -> bool {
-        let Some(socket) = self.socket else { return false };
-        let stands = self.network.wires().network.poll_connected(socket);
+        let Some(socket) = self.link.socket else { return false };
+        let stands = self.link.network.wires().network.poll_connected(socket);
         match stands {
             Ok(true) => {
                 self.note(now, ClientEventKind::Connected);
@@ -237,8 +284,7 @@ impl Client {
             }
             Ok(false) if now < since + PATIENCE => false,
             _ => {
-                self.network.wires().network.close(socket);
-                self.socket = None;
+                self.link.close();
                 self.stay_away(now);
                 true
             }
@@ -260,57 +306,50 @@ impl Client {
             sequence: Sequence(sequence),
             heartbeat_timeout: None,
         };
-        self.push(now, &Packet::LoginRequest(login));
+        self.link.push(now, &Packet::LoginRequest(login));
         self.note(now, ClientEventKind::LoginSent { sequence: Sequence(sequence) });
         self.flush(now);
     }
 
-    fn push(&mut self, now: Nanos, packet: &Packet<'_>) {
-        let mut bytes = [0; PACKET_LEN_MAX];
-        let len = packet.encode(&mut bytes).expect("no packet of a client is longer");
-        self.outgoing.extend_from_slice(&bytes[..len]);
-        self.last_sent = now;
-    }
-
     /// Gives the network what it takes; true when it took something.
     fn flush(&mut self, now: Nanos) -> bool {
-        let Some(socket) = self.socket.filter(|_| !self.outgoing.is_empty()) else { return false };
-        let written = self.network.wires().network.write(socket, &self.outgoing);
+        let Some(socket) = self.link.socket.filter(|_| !self.link.outgoing.is_empty()) else { return false };
+        let written = self.link.network.wires().network.write(socket, &self.link.outgoing);
         match written {
             Ok(count) => {
-                self.outgoing.drain(..count);
+                self.link.outgoing.drain(..count);
                 count > 0
             }
             Err(_) => {
-                self.leave(now, self.cause());
+                self.leave(now, self.link.cause());
                 true
             }
         }
     }
 
     fn read(&mut self, now: Nanos) -> bool {
-        let Some(socket) = self.socket else { return false };
+        let Some(socket) = self.link.socket else { return false };
         let mut bytes = [0; 4_096];
-        let read = self.network.wires().network.read(socket, &mut bytes);
+        let read = self.link.network.wires().network.read(socket, &mut bytes);
         match read {
             Ok(StreamRead::Bytes { count, .. }) => {
-                self.received.extend_from_slice(&bytes[..count]);
-                self.last_heard = now;
+                self.link.received.extend_from_slice(&bytes[..count]);
+                self.link.last_heard = now;
                 self.take_packets(now);
                 true
             }
             Ok(StreamRead::Empty) => false,
             Ok(StreamRead::End) | Err(_) => {
-                self.leave(now, self.cause());
+                self.leave(now, self.link.cause());
                 true
             }
         }
     }
 
     fn take_packets(&mut self, now: Nanos) {
-        let received = std::mem::take(&mut self.received);
+        let received = std::mem::take(&mut self.link.received);
         let mut taken = 0;
-        while self.socket.is_some() {
+        while self.link.socket.is_some() {
             match next_packet(&received[taken..]) {
                 Ok(Some((packet, used))) => {
                     taken += used;
@@ -323,7 +362,7 @@ impl Client {
                 }
             }
         }
-        self.received = received[taken..].to_vec();
+        self.link.received = received[taken..].to_vec();
     }
 
     fn take_packet(&mut self, now: Nanos, packet: Packet<'_>) {
@@ -367,10 +406,10 @@ impl Client {
     }
 
     fn act(&mut self, now: Nanos, time_of_day: Nanos) -> bool {
-        if self.socket.is_none() {
+        if self.link.socket.is_none() {
             return false;
         }
-        if now >= self.last_heard + self.habits.peer_timeout && now >= self.stalls_until {
+        if now >= self.link.last_heard + self.habits.peer_timeout && now >= self.stalls_until {
             self.leave(now, DisconnectCause::Client);
             return true;
         }
@@ -382,8 +421,8 @@ impl Client {
             self.ask(now, time_of_day);
             return true;
         }
-        if now >= self.last_sent + self.habits.heartbeat {
-            self.push(now, &Packet::ClientHeartbeat);
+        if now >= self.link.last_sent + self.habits.heartbeat {
+            self.link.push(now, &Packet::ClientHeartbeat);
             return true;
         }
         false
@@ -393,7 +432,7 @@ impl Client {
         for _ in 0..=self.draw.below(self.habits.burst_max) {
             let Some(flow) = &mut self.flow else { break };
             let request = flow.next(&mut self.draw, time_of_day);
-            self.push(now, &Packet::UnsequencedData(&request));
+            self.link.push(now, &Packet::UnsequencedData(&request));
             self.note(now, ClientEventKind::Sent(request));
         }
         if self.draw.below(1_000) < self.habits.stall_ppt {
@@ -401,29 +440,18 @@ impl Client {
         }
         if self.draw.below(1_000) < self.habits.leave_ppt {
             if self.draw.below(2) == 0 {
-                self.push(now, &Packet::LogoutRequest);
+                self.link.push(now, &Packet::LogoutRequest);
             }
             self.flush(now);
-            if self.socket.is_some() {
+            if self.link.socket.is_some() {
                 self.leave(now, DisconnectCause::Client);
             }
         }
     }
 
-    fn cause(&self) -> DisconnectCause {
-        let gone = self.socket.and_then(|socket| self.network.wires().network.gone(socket));
-        match gone {
-            Some(Gone::Network) => DisconnectCause::Network,
-            _ => DisconnectCause::Venue,
-        }
-    }
-
     fn leave(&mut self, now: Nanos, cause: DisconnectCause) {
         self.note(now, ClientEventKind::Disconnected(cause));
-        if let Some(socket) = self.socket.take() {
-            self.network.wires().network.close(socket);
-        }
-        self.outgoing.clear();
+        self.link.close();
         self.stalls_until = Nanos::ZERO;
         self.stay_away(now);
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tickpath_exchange::{AdminCommand, Endpoints, JournalSettings, Phase};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_simnet::{HostId, Network, SocketId};
-use tickpath_types::{Draw, InstrumentId, Nanos, SessionId};
+use tickpath_types::{Draw, InstrumentId, InstrumentTable, Nanos, SessionId};
 
 use crate::additions::Additions;
 use crate::client::{Client, Habits};
@@ -114,24 +114,41 @@ pub struct Simulation {
     copies: Option<(CopyProfile, Client)>,
     traders: Vec<Trader>,
     additions: Additions,
-    /// When each part gets time again.
-    starved: Vec<Nanos>,
+    faults: FaultSchedule,
+    healing: Healing,
+    rounds: Rounds,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+/// The faults to come, and what lasts of those that were.
+struct FaultSchedule {
     /// What is still to come, the next last.
-    fault_events: Vec<(Nanos, FaultEvent)>,
+    events: Vec<(Nanos, FaultEvent)>,
     /// What ends when.
     ends: Vec<(Nanos, End)>,
     strangers: Vec<(Nanos, SocketId)>,
+    /// When each part gets time again.
+    starved: Vec<Nanos>,
     venue_back_at: Nanos,
-    is_healing: bool,
-    healed_at: Nanos,
-    /// When auctions are ended again, once nothing goes wrong any more.
-    opens_at: Nanos,
-    quiet_since: Nanos,
-    idle_rounds: u32,
-    rounds: u64,
-    counts: BTreeMap<&'static str, u64>,
     /// When the venue's clock was set.
     clock_steps: Vec<Nanos>,
+}
+
+/// The time without faults at the end of a run.
+#[derive(Default)]
+struct Healing {
+    has_begun: bool,
+    began_at: Nanos,
+    /// When auctions are ended again, once nothing goes wrong any more.
+    opens_at: Nanos,
+}
+
+/// The rounds through all parts so far.
+struct Rounds {
+    count: u64,
+    /// Without work, the last ones.
+    idle: u32,
+    quiet_since: Nanos,
     order: Vec<usize>,
 }
 
@@ -140,6 +157,87 @@ pub struct Simulation {
 enum End {
     Cut(HostId),
     Disk,
+}
+
+/// The addresses of a simulated venue, without those that not every venue has.
+const ENDPOINTS: Endpoints = Endpoints {
+    order_entry: ORDER_ENTRY,
+    line_a: LINES[0],
+    line_b: LINES[1],
+    retransmission: RETRANSMISSION,
+    drop_copy: None,
+    glimpse: None,
+    snapshots: None,
+};
+
+/// The network, with each host's clock.
+fn network(profile: &Profile, traders: &[TraderProfile], seed: u64) -> SimNetwork {
+    let mut wires = Wires { network: Network::new(seed, Nanos::ZERO), tap: Tap::default(), venue: VENUE };
+    wires.network.watch_streams_of(VENUE);
+    let hosts = (0..=profile.clients as u16).chain(FIRST_FEED..FIRST_FEED + profile.feeds as u16);
+    hosts
+        .chain([copies::HOST.0])
+        .for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
+    for trader in traders {
+        wires.network.set_clock(trader.host(), (profile.epoch + trader.clock_ahead) as i64);
+    }
+    SimNetwork::new(wires, VENUE)
+}
+
+fn journal_settings(profile: &Profile, recovery: &RecoveryProfile) -> JournalSettings {
+    recovery.journal(JournalSettings {
+        segment_len: profile.segment_len,
+        buffer_len: 8 << 10,
+        snapshot_every: profile.snapshot_every,
+        ..JournalSettings::new("", profile.policy)
+    })
+}
+
+fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, draw: &mut Draw) -> Vec<Client> {
+    let begins_anew_at = (profile.policy == Policy::Async).then_some(1);
+    (0..profile.clients)
+        .map(|place| {
+            let host = HostId(place as u16 + 1);
+            Client::new(
+                SessionId(host.0),
+                [&user_name(place), PASSWORD],
+                network.of(host),
+                ORDER_ENTRY,
+                Habits { begins_anew_at, ..profile.habits[place] },
+                Some(Flow::new(known.clone(), profile.instruments.into())),
+                draw.next(),
+            )
+        })
+        .collect()
+}
+
+/// All fault events of a run, the next last.
+fn fault_events(
+    profile: &Profile,
+    traders: &[TraderProfile],
+    copies: Option<&CopyProfile>,
+    additions: &Additions,
+) -> Vec<(Nanos, FaultEvent)> {
+    let mut events = profile.fault_events.clone();
+    events.extend(traders.iter().flat_map(|trader| trader.fault_events.iter().copied()));
+    events.extend(copies.iter().flat_map(|copies| copies.fault_events.iter().copied()));
+    events.extend(additions.fault_events.iter().copied());
+    events.sort_by_key(|(at, _)| *at);
+    events.reverse();
+    events
+}
+
+impl FaultSchedule {
+    fn new(events: Vec<(Nanos, FaultEvent)>, parts: usize) -> FaultSchedule {
+        FaultSchedule {
+            events,
+            ends: Vec::new(),
+            strangers: Vec::new(),
+            starved: vec![Nanos::ZERO; parts],
+            venue_back_at: Nanos::ZERO,
+            clock_steps: Vec::new(),
+        }
+    }
 }
 
 impl Simulation {
@@ -151,72 +249,29 @@ impl Simulation {
         let copies = CopyProfile::new(seed, fault_level, profile.clients, profile.active);
         let traders = TraderProfile::all(seed, fault_level, profile.active);
         let mut draw = Draw::new(seed);
-        let mut wires =
-            Wires { network: Network::new(draw.next(), Nanos::ZERO), tap: Tap::default(), venue: VENUE };
-        wires.network.watch_streams_of(VENUE);
-        let hosts = (0..=profile.clients as u16).chain(FIRST_FEED..FIRST_FEED + profile.feeds as u16);
-        hosts
-            .chain([copies::HOST.0])
-            .for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
-        for trader in &traders {
-            wires.network.set_clock(trader.host(), (profile.epoch + trader.clock_ahead) as i64);
-        }
-        let network = SimNetwork::new(wires, VENUE);
+        let network = network(&profile, &traders, draw.next());
         let instruments = instruments(profile.instruments);
         let additions = Additions::new(seed, profile.instruments, profile.active);
-        let known_to_clients = additions.table(&instruments);
+        let max_instrument = InstrumentId(additions.max_id());
         let disk = FaultyDisk::new(draw.next(), DiskFaults::default());
-        let journal = recovery.journal(JournalSettings {
-            segment_len: profile.segment_len,
-            buffer_len: 8 << 10,
-            snapshot_every: profile.snapshot_every,
-            ..JournalSettings::new("", profile.policy)
-        });
         let mut settings = venue_settings(&profile, &recovery, &instruments);
         settings.limits.max_instruments = additions.max_id();
         trader_profile::add_users(&traders, &mut settings);
-        let journal = match &copies {
-            Some(copies) => {
-                settings.users.push(copies.user(&settings.users));
-                copies.journal(journal)
-            }
-            None => journal,
-        };
+        let mut journal = journal_settings(&profile, &recovery);
+        if let Some(copies) = &copies {
+            settings.users.push(copies.user(&settings.users));
+            journal = copies.journal(journal);
+        }
         let site = Site::new(settings, journal, disk, network.clone(), VENUE);
-        let clients = (0..profile.clients)
-            .map(|place| {
-                let host = HostId(place as u16 + 1);
-                let name = user_name(place);
-                Client::new(
-                    SessionId(host.0),
-                    [&name, PASSWORD],
-                    network.of(host),
-                    ORDER_ENTRY,
-                    Habits {
-                        begins_anew_at: (profile.policy == Policy::Async).then_some(1),
-                        ..profile.habits[place]
-                    },
-                    Some(Flow::new(known_to_clients.clone(), profile.instruments.into())),
-                    draw.next(),
-                )
-            })
-            .collect();
-        let endpoints = Endpoints {
-            order_entry: ORDER_ENTRY,
-            line_a: LINES[0],
-            line_b: LINES[1],
-            retransmission: RETRANSMISSION,
-            drop_copy: None,
-            glimpse: None,
-            snapshots: None,
-        };
-        let feeds = (0..profile.feeds)
+        let clients = clients(&profile, &network, &additions.table(&instruments), &mut draw);
+        let feeds: Vec<Feed> = (0..profile.feeds)
             .map(|place| {
                 let host = HostId(FIRST_FEED + place as u16);
-                let settings = recovery.feed(place, &endpoints, InstrumentId(additions.max_id()));
+                let settings = recovery.feed(place, &ENDPOINTS, max_instrument);
                 Feed::new(place as u32, host, network.of(host), settings, recovery.joins_at(place))
             })
-            .collect::<Vec<Feed>>();
+            .collect();
+        let events = fault_events(&profile, &traders, copies.as_ref(), &additions);
         let copies = copies.map(|copies| {
             let reader = copies.reader(&network, profile.policy, profile.clients + traders.len());
             (copies, reader)
@@ -226,17 +281,10 @@ impl Simulation {
         let copy_parts = if copies.is_some() { COPY_PARTS } else { 0 };
         let parts =
             AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
-        let mut fault_events = profile.fault_events.clone();
-        fault_events.extend(traders.iter().flat_map(|trader| trader.fault_events.iter().copied()));
-        fault_events.extend(copies.iter().flat_map(|(copies, _)| copies.fault_events.iter().copied()));
-        fault_events.extend(additions.fault_events.iter().copied());
-        fault_events.sort_by_key(|(at, _)| *at);
-        fault_events.reverse();
-        let max_instrument = InstrumentId(additions.max_id());
         let traders = (0..).zip(traders).map(|(number, trader)| {
             let user = profile.clients + number as usize;
-            let feed = recovery.feed(number as usize % profile.feeds, &endpoints, max_instrument);
-            let settings = trader.settings(user, feed, &instruments, &endpoints);
+            let feed = recovery.feed(number as usize % profile.feeds, &ENDPOINTS, max_instrument);
+            let settings = trader.settings(user, feed, &instruments, &ENDPOINTS);
             let network = network.of(trader.host());
             Trader::new(number, user, trader, settings, network)
         });
@@ -252,20 +300,10 @@ impl Simulation {
             copies,
             traders,
             additions,
-            starved: vec![Nanos::ZERO; parts],
-            fault_events,
-            ends: Vec::new(),
-            strangers: Vec::new(),
-            venue_back_at: Nanos::ZERO,
-            is_healing: false,
-            healed_at: Nanos::ZERO,
-            opens_at: Nanos::ZERO,
-            quiet_since: Nanos::ZERO,
-            idle_rounds: 0,
-            rounds: 0,
+            faults: FaultSchedule::new(events, parts),
+            healing: Healing::default(),
+            rounds: Rounds { count: 0, idle: 0, quiet_since: Nanos::ZERO, order: (0..parts).collect() },
             counts: BTreeMap::new(),
-            clock_steps: Vec::new(),
-            order: (0..parts).collect(),
             profile,
         }
     }
@@ -280,25 +318,25 @@ impl Simulation {
     }
 
     fn is_over(&self) -> bool {
-        let is_quiet = self.idle_rounds > 0 && self.now >= self.quiet_since + QUIET;
-        self.is_healing && (is_quiet || self.now >= self.healed_at + HEALING_MAX)
+        let is_quiet = self.rounds.idle > 0 && self.now >= self.rounds.quiet_since + QUIET;
+        self.healing.has_begun && (is_quiet || self.now >= self.healing.began_at + HEALING_MAX)
     }
 
     /// Lets some time pass and every part that is not starved do something, in any order.
     fn round(&mut self) {
-        self.rounds += 1;
+        self.rounds.count += 1;
         self.pass_time();
         self.inject_due();
         self.end_faults();
-        if !self.is_healing && self.now >= self.profile.active {
+        if !self.healing.has_begun && self.now >= self.profile.active {
             self.heal();
         }
-        if self.is_healing && self.now >= self.opens_at && self.site.is_in_auction() {
+        if self.healing.has_begun && self.now >= self.healing.opens_at && self.site.is_in_auction() {
             // An auction that was called goes on until it is ended, and there is always more to publish.
-            self.opens_at = self.now + OPEN_INTERVAL;
+            self.healing.opens_at = self.now + OPEN_INTERVAL;
             self.site.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
         }
-        if self.is_healing {
+        if self.healing.has_begun {
             // Whoever runs the venue sees that, and starts it anew.
             if self.site.are_snapshots_behind() {
                 self.restart_venue("started anew for its snapshots");
@@ -307,24 +345,24 @@ impl Simulation {
             }
         }
         let mut work = self.start_what_is_down();
-        let mut order = std::mem::take(&mut self.order);
+        let mut order = std::mem::take(&mut self.rounds.order);
         self.shuffle(&mut order);
         for part in &order {
-            if self.now >= self.starved[*part] {
+            if self.now >= self.faults.starved[*part] {
                 work += self.step(*part);
             }
         }
-        self.order = order;
+        self.rounds.order = order;
         self.distribute_notes();
-        self.idle_rounds = if work > 0 { 0 } else { self.idle_rounds + 1 };
+        self.rounds.idle = if work > 0 { 0 } else { self.rounds.idle + 1 };
         if work > 0 && !self.is_calm() || !self.is_settled() {
-            self.quiet_since = self.now;
+            self.rounds.quiet_since = self.now;
         }
     }
 
     /// Heartbeats are no work that the end of a run has to wait for.
     fn is_calm(&self) -> bool {
-        self.is_healing && self.is_settled()
+        self.healing.has_begun && self.is_settled()
     }
 
     fn is_settled(&self) -> bool {
@@ -337,7 +375,7 @@ impl Simulation {
     }
 
     fn pass_time(&mut self) {
-        let step = match self.idle_rounds < IDLE_ROUNDS {
+        let step = match self.rounds.idle < IDLE_ROUNDS {
             true => Nanos(1 + self.draw.below(BUSY_STEP_MAX)),
             false => self.time_to_next(),
         };
@@ -354,17 +392,17 @@ impl Simulation {
         let max = if is_behind { GAP_STEP_MAX } else { IDLE_STEP_MAX };
         let arrival = self.network.wires().network.next_arrival();
         let clients = self.clients().map(Client::next_due);
-        let starved = self.starved.iter().copied();
+        let starved = self.faults.starved.iter().copied();
         let feeds = self.feeds.iter().filter(|feed| !feed.is_alive()).map(|feed| feed.back_at);
         let next = clients
             .chain(starved)
             .chain(feeds)
             .chain(self.traders.iter().filter_map(Trader::next_due))
             .chain(arrival)
-            .chain(self.fault_events.last().map(|(at, _)| *at))
-            .chain(self.ends.iter().map(|(at, _)| *at))
-            .chain((!self.site.is_alive()).then_some(self.venue_back_at))
-            .chain((!self.is_healing).then_some(self.profile.active))
+            .chain(self.faults.events.last().map(|(at, _)| *at))
+            .chain(self.faults.ends.iter().map(|(at, _)| *at))
+            .chain((!self.site.is_alive()).then_some(self.faults.venue_back_at))
+            .chain((!self.healing.has_begun).then_some(self.profile.active))
             .filter(|at| *at > self.now)
             .min();
         let until = next.map_or(max, |at| Nanos(at.0 - self.now.0));
@@ -424,13 +462,13 @@ impl Simulation {
     }
 
     fn schedule_restart(&mut self) {
-        self.venue_back_at = self.now + Nanos(self.draw.below(DOWN_MAX.0));
+        self.faults.venue_back_at = self.now + Nanos(self.draw.below(DOWN_MAX.0));
     }
 
     /// Starts the venue and feed handlers whose time has come.
     fn start_what_is_down(&mut self) -> usize {
         let mut work = 0;
-        if !self.site.is_alive() && self.now >= self.venue_back_at {
+        if !self.site.is_alive() && self.now >= self.faults.venue_back_at {
             self.site.revive();
             if self.site.start(self.now).is_none() {
                 self.mend_for_start();
@@ -445,7 +483,7 @@ impl Simulation {
             work += 1;
         }
         for feed in &mut self.feeds {
-            if feed.is_foreign() || self.is_healing && feed.is_stale() {
+            if feed.is_foreign() || self.healing.has_begun && feed.is_stale() {
                 // Whoever runs it sees that the venue has another session or its books are stale, and starts it anew.
                 feed.end(Some(self.now));
             }
@@ -454,7 +492,7 @@ impl Simulation {
                 work += 1;
             }
         }
-        let healed_at = self.is_healing.then_some(self.healed_at);
+        let healed_at = self.healing.has_begun.then_some(self.healing.began_at);
         for trader in &mut self.traders {
             work += usize::from(trader.watch(self.now, healed_at));
         }
@@ -465,7 +503,7 @@ impl Simulation {
     fn mend_for_start(&mut self) {
         self.count("starts refused");
         self.site.disk.set_faults(DiskFaults::default());
-        self.ends.retain(|(_, end)| *end != End::Disk);
+        self.faults.ends.retain(|(_, end)| *end != End::Disk);
         if self.profile.policy == Policy::Async {
             self.site.journal.accept_loss = true;
         }
@@ -526,7 +564,7 @@ impl Simulation {
             faults,
             consequences,
             virtual_time: ended_at,
-            rounds: self.rounds,
+            rounds: self.rounds.count,
         }
     }
 
@@ -611,10 +649,10 @@ impl Simulation {
             unlogged: self.site.unlogged.clone(),
             snapshots: self.site.snapshots().unwrap_or_default(),
             last,
-            healed_at: self.healed_at,
+            healed_at: self.healing.began_at,
             ended_at,
             reaction_max: self.profile.starvation_max + REACTION,
-            clock_steps: std::mem::take(&mut self.clock_steps),
+            clock_steps: std::mem::take(&mut self.faults.clock_steps),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
-use tickpath_simnet::{Gone, SocketId, StreamNote, StreamNoteKind};
+use tickpath_simnet::{Gone, SocketId, StreamNote};
 use tickpath_types::{Nanos, Sequence, SessionId};
 
 use crate::net::StreamPart;
@@ -69,15 +69,7 @@ impl Wiretap {
     /// Takes what the network noted of the other end; false when it is of nobody's connection here.
     pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
         let Some(Connection { number, .. }) = self.connections.get(&note.peer) else { return false };
-        let kind = match &note.kind {
-            StreamNoteKind::Read { kernel_ns, bytes } => {
-                ClientEventKind::ReadByVenue { kernel_ns: *kernel_ns, bytes: bytes.clone() }
-            }
-            StreamNoteKind::Gone => ClientEventKind::GoneAtVenue,
-        };
-        // What is noted late goes where it belongs in time.
-        let place = self.log.events.partition_point(|event| event.at <= note.at);
-        self.log.events.insert(place, ClientEvent { at: note.at, connection: *number, kind });
+        self.log.insert_note(note, *number);
         true
     }
 }

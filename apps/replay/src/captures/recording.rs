@@ -135,34 +135,19 @@ impl<P: PacketProtocol> CapturedRecording<P> {
 
     /// Takes the name of an instrument that no message of the sequence told.
     pub(crate) fn learn(&mut self, session: &mut Session<'_>, instrument: u16, name: &[u8]) {
-        swap(&mut session.tape.state, &mut self.state);
-        session.tape.learn(instrument, name);
-        swap(&mut session.tape.state, &mut self.state);
+        self.in_own_state(session, |_, session| session.tape.learn(instrument, name));
     }
 
-    fn apply_here(
+    /// Does some work while the session has the state of this recording.
+    fn in_own_state<'o, R>(
         &mut self,
-        session: &mut Session<'_>,
-        run: &Run<'_>,
-        meter: &InputMeter,
-        framing: Duration,
-    ) -> Result {
-        let (number, rows) = (session.number, session.tape.exporter.rows());
-        self.protocol.check_exports(&session.options.exports)?;
-        self.create_books(session.options, meter);
-        let begin = Instant::now();
-        let messages = self.protocol.place(run);
-        let framing = framing + begin.elapsed();
-        let source = Source { is_snapshot: run.is_snapshot, ..self.source(Format::Pcap) };
-        session.decode_and_apply(&messages, source, &mut self.pair, framing, |index| run.place(index))?;
-        self.read += session.number - number;
-        self.exported.add(&session.tape.exporter.rows().since(&rows));
-        // The other recordings go on to the end of their windows.
-        if session.ended == Some(Ended::Window) {
-            self.is_ended = true;
-            session.ended = None;
-        }
-        Ok(())
+        session: &mut Session<'o>,
+        work: impl FnOnce(&mut Self, &mut Session<'o>) -> R,
+    ) -> R {
+        swap(&mut session.tape.state, &mut self.state);
+        let result = work(self, session);
+        swap(&mut session.tape.state, &mut self.state);
+        result
     }
 
     fn source(&self, format: Format) -> Source<'static> {
@@ -229,10 +214,25 @@ impl<P: PacketProtocol> AnyRecording for CapturedRecording<P> {
         self.protocol.learn_calendar(session.options, run, &mut self.calendar);
         session.tape.exporter.go_to(run.recording);
         session.tape.exporter.count_from(&self.calendar);
-        swap(&mut session.tape.state, &mut self.state);
-        let applied = self.apply_here(session, run, meter, framing);
-        swap(&mut session.tape.state, &mut self.state);
-        applied
+        self.in_own_state(session, |recording, session| {
+            let (number, rows) = (session.number, session.tape.exporter.rows());
+            recording.protocol.check_exports(&session.options.exports)?;
+            recording.create_books(session.options, meter);
+            let begin = Instant::now();
+            let messages = recording.protocol.place(run);
+            let framing = framing + begin.elapsed();
+            let source = Source { is_snapshot: run.is_snapshot, ..recording.source(Format::Pcap) };
+            let messages = session.decode::<P>(&messages, &source, framing)?;
+            session.apply(messages, source, &mut recording.pair, framing, |index| run.place(index))?;
+            recording.read += session.number - number;
+            recording.exported.add(&session.tape.exporter.rows().since(&rows));
+            // The other recordings go on to the end of their windows.
+            if session.ended == Some(Ended::Window) {
+                recording.is_ended = true;
+                session.ended = None;
+            }
+            Ok(())
+        })
     }
 
     fn unpack<'a>(&self, payload: &'a [u8]) -> (SendTime, Vec<&'a [u8]>) {
@@ -249,14 +249,14 @@ impl<P: PacketProtocol> AnyRecording for CapturedRecording<P> {
     }
 
     fn finish(mut self: Box<Self>, path: &Path, format: Format, session: &mut Session<'_>) -> FileReport {
-        swap(&mut session.tape.state, &mut self.state);
         if self.is_ended && session.ended.is_none() {
             session.ended = Some(Ended::Window);
         }
         let source = self.source(format);
         let pair = std::mem::replace(&mut self.pair, BookPair::NONE);
-        let mut report = session.conclude(path, &self.protocol, source, pair, None);
-        swap(&mut session.tape.state, &mut self.state);
+        let mut report = self.in_own_state(session, |recording, session| {
+            session.conclude(path, &recording.protocol, source, pair, None)
+        });
         report.messages_read = self.read;
         report.exported = self.exported;
         report

@@ -168,9 +168,9 @@ impl RecordedProtocol for Levels {
         seen.is_snapshot = record.is_snapshot;
         let prices = record.levels.iter().flatten().flatten().map(|(price, _)| price.0.unsigned_abs());
         let tick = prices.reduce(gcd).and_then(|tick| i64::try_from(tick).ok());
-        seen.order_price = tick.map(Price);
+        seen.order.price = tick.map(Price);
         match code {
-            b'A' => seen.is_add = true,
+            b'A' => seen.order.is_add = true,
             b'T' => {
                 let seen_trade = SeenTrade::new(record.price, record.qty, "trade");
                 seen.trade = Some(SeenTrade { aggressor: record.side, ..seen_trade });

@@ -99,21 +99,21 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
         seen.is_snapshot = event.is_snapshot;
         match event.kind {
             EventKind::Add { level, .. } => {
-                seen.is_add = true;
-                seen.order_price = Some(level.price);
+                seen.order.is_add = true;
+                seen.order.price = Some(level.price);
             }
-            EventKind::Modify { level, .. } => seen.order_price = Some(level.price),
+            EventKind::Modify { level, .. } => seen.order.price = Some(level.price),
             EventKind::Replace { price, order_id, .. } => {
-                seen.needs_order = true;
-                seen.replaced = order_id;
-                seen.order_price = Some(price);
+                seen.order.must_rest = true;
+                seen.order.replaced = order_id;
+                seen.order.price = Some(price);
             }
-            EventKind::Delete { .. } | EventKind::Reduce { .. } => seen.needs_order = true,
+            EventKind::Delete { .. } | EventKind::Reduce { .. } => seen.order.must_rest = true,
             EventKind::Fill { order_id, qty, side, price, in_auction } => {
                 // If another record has the outcome of fills, the trade is a separate one as well.
                 let has_own_records = source.info.sums_fills;
-                seen.is_execution = true;
-                seen.needs_order = !has_own_records && !in_auction;
+                seen.order.is_execution = true;
+                seen.order.must_rest = !has_own_records && !in_auction;
                 let aggressor = side.filter(|_| !in_auction).map(|side| side.opposite());
                 let counts = !has_own_records;
                 seen.trade =

@@ -211,19 +211,19 @@ impl RecordedProtocol for Iex {
         match parsed {
             Message::SystemEvent(m) => seen.stage = stage(m.event),
             Message::AddOrder(m) => {
-                seen.is_add = true;
-                seen.order_price = Some(m.price.get());
+                seen.order.is_add = true;
+                seen.order.price = Some(m.price.get());
             }
             Message::OrderModify(m) => {
-                seen.needs_order = true;
-                seen.order_price = Some(m.price.get());
+                seen.order.must_rest = true;
+                seen.order.price = Some(m.price.get());
             }
-            Message::OrderDelete(_) => seen.needs_order = true,
+            Message::OrderDelete(_) => seen.order.must_rest = true,
             Message::OrderExecuted(m) => {
                 let executed = SeenTrade::new(Some(m.price.get()), m.size.get(), "executed");
                 seen.execute(SeenTrade { order_id: m.order_id.get().0, ..executed });
             }
-            Message::PriceLevelUpdate(m) => seen.order_price = Some(m.price.get()),
+            Message::PriceLevelUpdate(m) => seen.order.price = Some(m.price.get()),
             Message::TradeReport(m) => {
                 // Of DEEP+ between orders that are not displayed; of the others any.
                 let kind = if feed == Feed::DeepPlus10 { "hidden" } else { "trade" };

@@ -109,7 +109,7 @@ impl RecordedProtocol for Itch {
         let mut seen = Seen::new(number, ts_ns, instrument, code);
         match code {
             // Nothing more to be seen, and most frequent.
-            b'D' | b'X' => seen.needs_order = true,
+            b'D' | b'X' => seen.order.must_rest = true,
             _ => see_fields(message, &mut seen),
         }
         seen
@@ -164,9 +164,9 @@ fn see_fields<'s>(message: &'s [u8], seen: &mut Seen<'s>) {
         Message::AddOrder(m) => see_add(seen, &m.stock, m.price.get()),
         Message::AddOrderMpid(m) => see_add(seen, &m.stock, m.price.get()),
         Message::OrderReplace(m) => {
-            seen.needs_order = true;
-            seen.order_price = Some(m.price.get());
-            seen.replaced = m.original_order_ref.get().0;
+            seen.order.must_rest = true;
+            seen.order.price = Some(m.price.get());
+            seen.order.replaced = m.original_order_ref.get().0;
         }
         Message::OrderExecuted(m) => {
             let trade = SeenTrade::new(None, m.executed_shares.get(), "executed");
@@ -198,8 +198,8 @@ fn see_fields<'s>(message: &'s [u8], seen: &mut Seen<'s>) {
 
 fn see_add<'s>(seen: &mut Seen<'s>, stock: &'s Stock, price: Price) {
     seen.symbol = Some(&stock.0);
-    seen.order_price = Some(price);
-    seen.is_add = true;
+    seen.order.price = Some(price);
+    seen.order.is_add = true;
 }
 
 /// As long as its type says.
@@ -239,7 +239,8 @@ fn replay(path: &Path, file: RecordingFile, mut session: Session<'_>) -> Result<
             false => BookSize::of_file(&meter, InstrumentId(u16::MAX)),
         });
         let place = |index| format!("byte {}", block.offset_of(index));
-        session.decode_and_apply(&block.messages, source, &mut pair, framing, place)?;
+        let messages = session.decode::<Itch>(&block.messages, &source, framing)?;
+        session.apply(messages, source, &mut pair, framing, place)?;
     }
     Ok(vec![session.conclude(path, &itch, source, pair, None)])
 }

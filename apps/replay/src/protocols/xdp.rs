@@ -198,23 +198,23 @@ impl XdpMessage<'_> {
     fn see_fields<'s>(&'s self, message: &Message<'_>, seen: &mut Seen<'s>) {
         match message {
             Message::AddOrder(m) => {
-                seen.is_add = true;
-                seen.order_price = self.price(m.price.get());
+                seen.order.is_add = true;
+                seen.order.price = self.price(m.price.get());
             }
             Message::AddOrderRefresh(m) => {
-                seen.is_add = true;
-                seen.order_price = self.price(m.price.get());
+                seen.order.is_add = true;
+                seen.order.price = self.price(m.price.get());
             }
             Message::ModifyOrder(m) => {
-                seen.needs_order = true;
-                seen.order_price = self.price(m.price.get());
+                seen.order.must_rest = true;
+                seen.order.price = self.price(m.price.get());
             }
             Message::ReplaceOrder(m) => {
-                seen.needs_order = true;
-                seen.replaced = m.order_id.get();
-                seen.order_price = self.price(m.price.get());
+                seen.order.must_rest = true;
+                seen.order.replaced = m.order_id.get();
+                seen.order.price = self.price(m.price.get());
             }
-            Message::DeleteOrder(_) => seen.needs_order = true,
+            Message::DeleteOrder(_) => seen.order.must_rest = true,
             Message::OrderExecution(m) => {
                 // What is not printed by itself is printed as part of a cross.
                 let counts = m.printable_flag == PrintableFlag::PRINTED;
@@ -233,7 +233,7 @@ impl XdpMessage<'_> {
             _ => {}
         }
         // Counted by itself.
-        seen.needs_order &= !self.is_unmapped;
+        seen.order.must_rest &= !self.is_unmapped;
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{Crash, copies, trader};
 
 impl Simulation {
     pub(super) fn inject_due(&mut self) {
-        while let Some((_, event)) = self.fault_events.pop_if(|(at, _)| *at <= self.now) {
+        while let Some((_, event)) = self.faults.events.pop_if(|(at, _)| *at <= self.now) {
             self.inject(event);
         }
     }
@@ -59,12 +59,12 @@ impl Simulation {
             FaultEvent::Disk(trouble, time) => self.trouble_disk(trouble, time),
             FaultEvent::Starve(part, time) => {
                 self.count("part starved");
-                let part = part % self.starved.len();
-                self.starved[part] = self.starved[part].max(now + time);
+                let part = part % self.faults.starved.len();
+                self.faults.starved[part] = self.faults.starved[part].max(now + time);
             }
             FaultEvent::StepClock(ahead_ns) => {
                 self.count("clock stepped");
-                self.clock_steps.push(now);
+                self.faults.clock_steps.push(now);
                 let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
                 self.network.wires().network.set_clock(VENUE, ahead);
             }
@@ -101,8 +101,8 @@ impl Simulation {
             TraderFault::Cut(time) => self.cut(self.traders[place].host(), time),
             TraderFault::Stall(time) => {
                 self.count("trader stalled");
-                let first = self.starved.len() - trader::AGENTS * (self.traders.len() - place);
-                for until in &mut self.starved[first..first + trader::AGENTS] {
+                let first = self.faults.starved.len() - trader::AGENTS * (self.traders.len() - place);
+                for until in &mut self.faults.starved[first..first + trader::AGENTS] {
                     *until = (*until).max(now + time);
                 }
             }
@@ -116,7 +116,7 @@ impl Simulation {
 
     pub(super) fn cut(&mut self, host: HostId, time: Nanos) {
         self.network.wires().network.cut(VENUE, host);
-        self.ends.push((self.now + time, End::Cut(host)));
+        self.faults.ends.push((self.now + time, End::Cut(host)));
     }
 
     fn set_network_faults(&mut self, level: u64) {
@@ -139,14 +139,14 @@ impl Simulation {
             DiskTrouble::Full => faults.capacity = self.profile.segment_len * 2,
         }
         self.site.disk.set_faults(faults);
-        self.ends.push((self.now + time, End::Disk));
+        self.faults.ends.push((self.now + time, End::Disk));
     }
 
     fn connect_strangers(&mut self, count: u64, time: Nanos) {
         let network = self.network.of(STRANGER);
         for _ in 0..count {
             self.count("strangers connected");
-            self.strangers.push((self.now + time, network.connect(ORDER_ENTRY)));
+            self.faults.strangers.push((self.now + time, network.connect(ORDER_ENTRY)));
         }
     }
 
@@ -197,7 +197,7 @@ impl Simulation {
     pub(super) fn end_faults(&mut self) {
         let now = self.now;
         let mut over = Vec::new();
-        self.ends.retain(|(at, end)| {
+        self.faults.ends.retain(|(at, end)| {
             if *at <= now {
                 over.push(*end);
             }
@@ -211,7 +211,7 @@ impl Simulation {
             }
         }
         let network = &self.network;
-        self.strangers.retain(|(until, socket)| {
+        self.faults.strangers.retain(|(until, socket)| {
             if *until <= now {
                 network.wires().network.close(*socket);
             }
@@ -221,21 +221,21 @@ impl Simulation {
 
     /// From now on nothing goes wrong any more.
     pub(super) fn heal(&mut self) {
-        self.is_healing = true;
-        self.healed_at = self.now;
-        self.quiet_since = self.now;
-        self.fault_events.clear();
-        for (at, _) in &mut self.ends {
+        self.healing.has_begun = true;
+        self.healing.began_at = self.now;
+        self.rounds.quiet_since = self.now;
+        self.faults.events.clear();
+        for (at, _) in &mut self.faults.ends {
             *at = self.now;
         }
         self.end_faults();
         self.set_network_faults(0);
         self.site.disk.set_faults(DiskFaults::default());
         self.site.disk.crash_after(u64::MAX);
-        self.starved.iter_mut().for_each(|until| *until = Nanos::ZERO);
+        self.faults.starved.iter_mut().for_each(|until| *until = Nanos::ZERO);
         self.clients_mut().for_each(Client::calm_down);
         self.feeds.iter_mut().for_each(|feed| feed.back_at = Nanos::ZERO);
-        let strangers = std::mem::take(&mut self.strangers);
+        let strangers = std::mem::take(&mut self.faults.strangers);
         for (_, socket) in strangers {
             self.network.wires().network.close(socket);
         }
