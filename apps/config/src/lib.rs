@@ -17,6 +17,7 @@
 //! # Ok::<(), tickpath_config::ConfigError>(())
 //! ```
 
+mod check;
 mod date;
 mod error;
 mod instruments;
@@ -34,6 +35,7 @@ mod speed;
 mod units;
 mod zone;
 
+pub use check::{at_least, in_range, multicast_group};
 pub use date::{Date, ParseDateError};
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};

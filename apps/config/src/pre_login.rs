@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tickpath_admission::PreLoginLimits;
 
-use crate::{ConfigError, Duration};
+use crate::{ConfigError, Duration, in_range};
 
 /// Connections at most, of up to 66 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 10;
@@ -35,11 +35,7 @@ impl PreLoginConfig {
     /// [`ConfigError::Value`] naming what to change.
     pub fn limits(&self) -> Result<PreLoginLimits, ConfigError> {
         let PreLoginConfig { connections, per_address, deadline } = *self;
-        if !(1..=CONNECTIONS_MAX).contains(&connections) {
-            return Err(ConfigError::value(format!(
-                "pre_login.connections must be 1 to {CONNECTIONS_MAX}: {connections} is not"
-            )));
-        }
+        in_range("pre_login.connections", connections, 1..=CONNECTIONS_MAX)?;
         if !(1..=connections).contains(&per_address) {
             return Err(ConfigError::value(format!(
                 "pre_login.per_address must be 1 to {connections}, the pre_login.connections: {per_address} is not"

@@ -29,6 +29,22 @@ impl Zone {
     /// Chicago.
     pub const CENTRAL: Zone = Zone::UnitedStates { hours_behind: 6 };
 
+    /// The seconds ahead of UTC that `+HH:MM` or `-HH:MM` says; `None` for other text.
+    #[must_use]
+    pub fn offset_s(text: &str) -> Option<i32> {
+        let (sign, rest) = match text.strip_prefix('+') {
+            Some(rest) => (1, rest),
+            None => (-1, text.strip_prefix('-')?),
+        };
+        let (hours, minutes) = rest.split_once(':')?;
+        let digits = |part: &str| {
+            let is_two = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+            is_two.then(|| part.parse::<i32>().ok())?
+        };
+        let (hours, minutes) = (digits(hours)?, digits(minutes)?);
+        (hours <= 14 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
+    }
+
     /// Seconds by which its clocks are ahead of UTC at a time.
     ///
     /// Source: the United States' Uniform Time Act as amended: summer time since 2007 from the second Sunday of March to
@@ -109,24 +125,11 @@ impl FromStr for Zone {
             "ET" | "EASTERN" | "AMERICA/NEW_YORK" => Ok(Zone::EASTERN),
             "CT" | "CENTRAL" | "AMERICA/CHICAGO" => Ok(Zone::CENTRAL),
             "UTC" | "Z" => Ok(Zone::UTC),
-            other => fixed(other).ok_or_else(|| ParseZoneError { text: text.to_owned() }),
+            other => {
+                Zone::offset_s(other).map(Zone::Fixed).ok_or_else(|| ParseZoneError { text: text.to_owned() })
+            }
         }
     }
-}
-
-/// `+HH:MM` or `-HH:MM`.
-fn fixed(text: &str) -> Option<Zone> {
-    let (sign, rest) = match text.strip_prefix('+') {
-        Some(rest) => (1, rest),
-        None => (-1, text.strip_prefix('-')?),
-    };
-    let (hours, minutes) = rest.split_once(':')?;
-    let digits = |part: &str| {
-        let is_two = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-        is_two.then(|| part.parse::<i32>().ok())?
-    };
-    let (hours, minutes) = (digits(hours)?, digits(minutes)?);
-    (hours <= 14 && minutes < 60).then_some(Zone::Fixed(sign * (hours * 3_600 + minutes * 60)))
 }
 
 /// The first Sunday from a day on. 1970-01-01 was a Thursday.

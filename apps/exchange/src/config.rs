@@ -7,7 +7,6 @@ mod market_recovery;
 mod users;
 
 pub use day::{DayConfig, PhaseConfig, StepConfig, TimeOfDay, TimeZone};
-pub use drop_copy::DropCopyConfig;
 pub use journal::{JournalConfig, PolicyConfig};
 pub use market_recovery::{RequestsConfig, SnapshotsConfig};
 pub(crate) use users::RATE_MAX;
@@ -20,13 +19,14 @@ use serde::{Deserialize, Serialize};
 use tickpath_admission::LoginPolicy;
 use tickpath_config::{
     ConfigError, Duration, FileKind, IdleConfig, Instruments, Placement, PreLoginConfig, PriceText, Secret,
-    TEST_PASSWORD, beside,
+    TEST_PASSWORD, at_least, beside, in_range, multicast_group,
 };
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
-use tickpath_types::{InstrumentTable, Nanos, SelfTradePrevention};
+use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Symbol};
 use tickpath_venue::UserSettings;
 
+use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;
 use crate::venue::VenueSettings;
 
@@ -45,7 +45,7 @@ const INSTRUMENTS_MAX: u16 = 4_096;
 /// Sessions that the engine has room for are a multiple of this.
 const SESSIONS_STEP: u16 = 64;
 /// Least time without a packet after which a heartbeat is sent: more of them would be a load and no news.
-const HEARTBEAT_MIN: Nanos = Nanos::from_millis(1);
+const HEARTBEAT_MIN: Duration = Duration(Nanos::from_millis(1));
 /// A venue's agents.
 const ROLES: [&str; 3] = ["order-server", "matcher", "publisher"];
 
@@ -80,7 +80,7 @@ pub struct ExchangeConfig {
     pub journal: JournalConfig,
     /// Copies of what users are told; none are sent when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub drop_copy: Option<DropCopyConfig>,
+    pub drop_copy: Option<DropCopySettings>,
     /// Commands to the running venue; none are taken when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
@@ -126,13 +126,7 @@ impl BackgroundFlowConfig {
     /// [`ConfigError`] when the rate is out of range, the venue has no such user, or its password is not in the file.
     pub fn password(&self, entry: &OrderEntryConfig, file: Option<&Path>) -> Result<String, ConfigError> {
         let name = &self.user;
-        if !(1..=Self::RATE_MAX).contains(&self.rate) {
-            return Err(ConfigError::value(format!(
-                "background_flow.rate must be 1 to {}: {} is not",
-                Self::RATE_MAX,
-                self.rate
-            )));
-        }
+        in_range("background_flow.rate", self.rate, 1..=Self::RATE_MAX)?;
         if entry.test_users.iter().any(|user| user.eq_ignore_ascii_case(name)) {
             return Ok(TEST_PASSWORD.to_owned());
         }
@@ -355,6 +349,21 @@ pub struct MatchingConfig {
     pub spare_instruments: u16,
 }
 
+/// The instruments of these symbols; `list` names the list in errors.
+fn instrument_ids(
+    symbols: Option<&[String]>,
+    table: &InstrumentTable,
+    list: &str,
+) -> Result<Option<Vec<InstrumentId>>, ConfigError> {
+    let find = |text: &String| {
+        Symbol::new(text)
+            .ok()
+            .and_then(|symbol| table.find(symbol))
+            .ok_or_else(|| ConfigError::value(format!("{list}: there is no instrument '{text}'")))
+    };
+    symbols.map(|symbols| symbols.iter().map(find).collect()).transpose()
+}
+
 fn session_named(name: &str) -> Result<Session, ConfigError> {
     // It is also a folder's name once the session is put aside, and on the wire a generation stands behind `~`.
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -419,7 +428,7 @@ impl Default for MarketDataConfig {
             interface: Ipv4Addr::LOCALHOST,
             retransmission: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 26_403),
             packet_bytes: DATAGRAM_LEN_MAX,
-            heartbeat: Duration(tickpath_types::Nanos::from_secs(1)),
+            heartbeat: Duration(Nanos::from_secs(1)),
             retained_messages: 1 << 20,
             requests: RequestsConfig::default(),
             snapshots: SnapshotsConfig::default(),
@@ -483,13 +492,8 @@ impl ExchangeConfig {
         let users = self.order_entry.users(&instruments, file)?;
         let login = self.order_entry.logins.policy()?;
         let data = &self.market_data;
-        for (name, line) in [("line_a", data.line_a), ("line_b", data.line_b)] {
-            if !line.ip().is_multicast() {
-                return Err(ConfigError::value(format!(
-                    "market_data.{name}: {line} is no multicast group, e.g. 239.255.26.1:26401"
-                )));
-            }
-        }
+        multicast_group("market_data.line_a", data.line_a, "239.255.26.1:26401")?;
+        multicast_group("market_data.line_b", data.line_b, "239.255.26.1:26401")?;
         if !(HEADER_LEN + 64..=65_507).contains(&data.packet_bytes) {
             return Err(ConfigError::value(
                 "market_data.packet_bytes must be 84 to 65507; 1400 passes any network",
@@ -570,34 +574,15 @@ impl ExchangeConfig {
     /// All memory is taken at the start: what a machine cannot have is refused before.
     fn check_bounds(&self, users: usize) -> Result<(), ConfigError> {
         let (entry, data, matching) = (&self.order_entry, &self.market_data, &self.matching);
-        for (name, value, max) in [
-            ("the number of users", users as u64, USERS_MAX as u64),
-            ("order_entry.max_connections", entry.max_connections as u64, CONNECTIONS_MAX as u64),
-            (
-                "order_entry.retained_messages",
-                entry.retained_messages as u64,
-                (RETAINED_RESPONSES_MAX / users.max(1)) as u64,
-            ),
-            ("market_data.retained_messages", data.retained_messages as u64, RETAINED_MESSAGES_MAX as u64),
-            ("matching.max_open_orders", matching.max_open_orders.into(), OPEN_ORDERS_MAX.into()),
-            (
-                "matching.max_open_orders_per_user",
-                matching.max_open_orders_per_user.into(),
-                OPEN_ORDERS_MAX.into(),
-            ),
-        ] {
-            if !(1..=max).contains(&value) {
-                return Err(ConfigError::value(format!("{name} must be 1 to {max}: {value} is not")));
-            }
-        }
-        if data.heartbeat.0 < HEARTBEAT_MIN {
-            return Err(ConfigError::value(format!(
-                "market_data.heartbeat must be at least {}: {} is less",
-                Duration(HEARTBEAT_MIN),
-                data.heartbeat
-            )));
-        }
-        Ok(())
+        let retained_max = RETAINED_RESPONSES_MAX / users.max(1);
+        let per_user = matching.max_open_orders_per_user;
+        in_range("the number of users", users, 1..=USERS_MAX)?;
+        in_range("order_entry.max_connections", entry.max_connections, 1..=CONNECTIONS_MAX)?;
+        in_range("order_entry.retained_messages", entry.retained_messages, 1..=retained_max)?;
+        in_range("market_data.retained_messages", data.retained_messages, 1..=RETAINED_MESSAGES_MAX)?;
+        in_range("matching.max_open_orders", matching.max_open_orders, 1..=OPEN_ORDERS_MAX)?;
+        in_range("matching.max_open_orders_per_user", per_user, 1..=OPEN_ORDERS_MAX)?;
+        at_least("market_data.heartbeat", data.heartbeat, HEARTBEAT_MIN)
     }
 
     /// The same with every default filled in, as for a host with these `cores`.
@@ -634,138 +619,12 @@ fn default_placement(cores: &[usize]) -> Placement {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
-
     use super::*;
 
-    fn settings(text: &str) -> Result<VenueSettings, ConfigError> {
-        let instrument = Instrument {
-            id: InstrumentId(1),
-            symbol: Symbol::new("A").unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(1),
-            max_qty: Qty(1),
-            reference_price: Price(100),
-            collar_low: Price(100),
-            collar_high: Price(100),
-        };
-        let config: ExchangeConfig = tickpath_config::parse("venue.toml", text)?;
-        config.settings(InstrumentTable::new(&[instrument]), None)
-    }
-
     #[test]
-    fn the_least_configuration_has_sensible_defaults() {
-        let settings =
-            settings("instruments = 'i.toml'\norder_entry.test_users = ['TEST01', 'TEST02']").unwrap();
-        assert_eq!(settings.order_entry.to_string(), "127.0.0.1:26400");
-        assert_eq!(settings.limits.max_sessions, 64, "room for more users");
-        assert!(settings.interface.is_loopback() && settings.line_a != settings.line_b);
-    }
-
-    #[test]
-    fn every_start_has_a_session_of_its_own_unless_the_file_names_one() {
+    fn a_name_of_a_session_is_the_time_of_the_start() {
         assert_eq!(session_of(0), "TP00000000");
         assert_eq!(session_of(36 * 36 + 35), "TP0000010Z");
         assert_ne!(session_of(1_795_000_000_000), session_of(1_795_000_000_001), "a millisecond later");
-        let text = "instruments = 'i.toml'\norder_entry.test_users = ['TEST01']";
-        let first = settings(text).unwrap().session;
-        std::thread::sleep(std::time::Duration::from_millis(2));
-        assert_ne!(first, settings(text).unwrap().session);
-        for name in ["MONDAY", "Mon-day_01"] {
-            let named = settings(&format!("session = '{name}'\n{text}")).unwrap();
-            assert_eq!(Some(named.session), Session::new(name));
-        }
-    }
-
-    #[test]
-    fn the_deribit_front_has_users_of_its_own_and_the_whole_log() {
-        let user = |ports: &str| format!("[[order_entry.user]]\nname = 'ANNA'\nports = [{ports}]\n");
-        let text = |journal: &str, ports: &str, rest: &str| {
-            format!(
-                "instruments = 'i.toml'\norder_entry.cancel_on_disconnect = '1s'\njournal = {{ {journal} }}\n{}{rest}",
-                user(ports)
-            )
-        };
-        let journal = "policy = 'async', snapshot_every = 0";
-        let anna = settings(&text(journal, "'deribit'", "[deribit]")).unwrap().users[0].clone();
-        assert_eq!(anna.ports, crate::UserPorts { order_entry: false, drop_copy: false, deribit: true });
-        assert_eq!(anna.cancel_on_disconnect, None, "the front knows who is there");
-        for (journal, ports, rest, word) in [
-            (journal, "'deribit'", "", "add [deribit]"),
-            (journal, "'deribit', 'order_entry'", "[deribit]", "one door"),
-            (journal, "'deribit', 'drop_copy'", "[deribit]", "needs a password"),
-            ("policy = 'off'", "'deribit'", "[deribit]", "journal.policy"),
-            (
-                journal,
-                "'deribit'",
-                "[[day.schedule]]\nat = '08:00:00'\nphase = 'start'\n[deribit]",
-                "schedule",
-            ),
-        ] {
-            let error = settings(&text(journal, ports, rest)).err().expect(word).to_string();
-            assert!(error.contains(word) && !error.contains('\n'), "no '{word}' in {error}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_run_is_refused_in_one_line() {
-        for (text, says) in [
-            ("instruments = 'i'", "names no user"),
-            ("instruments = 'i'\nsesion = 'X'", "venue.toml:2: unknown field `sesion`"),
-            ("instruments = 'i'\nsession = 'ELEVENCHARS'", "1 to 10"),
-            ("instruments = 'i'\nsession = ''", "1 to 10"),
-            ("instruments = 'i'\nsession = 'MONDAY~1'", "letters, digits, - or _"),
-            ("instruments = 'i'\nsession = '..'", "letters, digits, - or _"),
-            ("instruments = 'i'\nsession = '/MONDAY'", "letters, digits, - or _"),
-            ("instruments = 'i'\norder_entry.test_users = ['SEVENCH']", "1 to 6"),
-            ("instruments = 'i'\norder_entry.test_users = ['A', 'a']", "twice"),
-            (
-                "instruments = 'i'\n[order_entry]\ntest_users = ['A']\naddress = '0.0.0.0:1'",
-                "public password",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.line_a = '10.0.0.1:1'",
-                "no multicast group",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.packet_bytes = 10",
-                "packet_bytes",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.heartbeat = '1'",
-                "not a duration",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.heartbeat = '0s'",
-                "heartbeat must be at least 1ms",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\nmarket_data.retained_messages = 100000000000000",
-                "market_data.retained_messages must be 1 to 67108864",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A', 'B']\norder_entry.retained_messages = 67108864",
-                "order_entry.retained_messages must be 1 to 33554432",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\norder_entry.max_connections = 0",
-                "order_entry.max_connections must be 1 to 4096",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\nmatching.max_open_orders = 4294967295",
-                "matching.max_open_orders must be 1 to 4194304",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\nmatching.max_open_orders_per_user = 0",
-                "matching.max_open_orders_per_user must be 1 to",
-            ),
-            (
-                "instruments = 'i'\norder_entry.test_users = ['A']\n[[placement.thread]]\nname = 'x'\nagents = ['cook']",
-                "no agent 'cook'",
-            ),
-        ] {
-            let error = settings(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();
-            assert!(error.contains(says) && error.lines().count() == 1, "{text}: {error}");
-        }
     }
 }

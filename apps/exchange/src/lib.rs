@@ -36,7 +36,7 @@ pub use tickpath_venue::{
 
 pub use admin::{AddUserError, AdminClient, AdminSocket, DrainWatch};
 pub use config::{
-    AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, DropCopyConfig, ExchangeConfig,
+    AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, ExchangeConfig,
     JournalConfig, LimitsConfig, LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig,
     PhaseConfig, PolicyConfig, PortConfig, RequestsConfig, SelfTradeConfig, SnapshotsConfig, StepConfig,
     TimeOfDay, TimeZone, UserConfig,

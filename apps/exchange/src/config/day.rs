@@ -6,14 +6,16 @@ use std::str::FromStr;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use tickpath_config::{ConfigError, Duration, Fraction, as_text};
-use tickpath_types::{InstrumentTable, Nanos, Symbol};
+use tickpath_config::{ConfigError, Duration, Fraction, Zone, as_text, at_least};
+use tickpath_types::{InstrumentTable, Nanos};
 use tickpath_venue::day::{DaySettings, Phase, Schedule, ScheduleStep};
+
+use super::instrument_ids;
 
 /// Steps of a day at most.
 const STEPS_MAX: usize = 256;
 /// Least time between two imbalances of an instrument: each is a command in the log.
-const IMBALANCE_INTERVAL_MIN: Nanos = Nanos::from_millis(20);
+const IMBALANCE_INTERVAL_MIN: Duration = Duration(Nanos::from_millis(20));
 
 /// The trading day.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -87,12 +89,7 @@ impl Default for DayConfig {
 impl DayConfig {
     pub(super) fn settings(&self, instruments: &InstrumentTable) -> Result<DaySettings, ConfigError> {
         let DayConfig { time_zone, imbalance_interval, pause, price_band, schedule } = self;
-        if imbalance_interval.0 < IMBALANCE_INTERVAL_MIN {
-            return Err(ConfigError::value(format!(
-                "day.imbalance_interval must be at least {}: {imbalance_interval} is less",
-                Duration(IMBALANCE_INTERVAL_MIN),
-            )));
-        }
+        at_least("day.imbalance_interval", *imbalance_interval, IMBALANCE_INTERVAL_MIN)?;
         if price_band.is_some_and(|band| band.ppm == 0) {
             return Err(ConfigError::value(
                 "day.price_band of 0% would pause every trade: leave it out for none",
@@ -111,15 +108,8 @@ impl DayConfig {
 impl StepConfig {
     fn settings(&self, table: &InstrumentTable) -> Result<ScheduleStep, ConfigError> {
         let StepConfig { at, phase, instruments } = self;
-        let find = |text: &String| {
-            Symbol::new(text).ok().and_then(|symbol| table.find(symbol)).ok_or_else(|| {
-                ConfigError::value(format!("day.schedule, {phase} at {at}: there is no instrument '{text}'"))
-            })
-        };
-        let instruments = instruments
-            .as_ref()
-            .map(|symbols| symbols.iter().map(find).collect::<Result<Vec<_>, _>>())
-            .transpose()?;
+        let list = format!("day.schedule, {phase} at {at}");
+        let instruments = instrument_ids(instruments.as_deref(), table, &list)?;
         Ok(ScheduleStep { second: at.second, phase: phase.0, instruments })
     }
 
@@ -259,16 +249,11 @@ impl FromStr for TimeZone {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let minutes = text.strip_prefix("UTC").and_then(|offset| {
-            let (sign, time) = match (offset.strip_prefix('+'), offset.strip_prefix('-')) {
-                (Some(time), _) => (1, time),
-                (_, Some(time)) => (-1, time),
-                _ => return offset.is_empty().then_some(0),
-            };
-            let TimeOfDay { second } = format!("{time}:00").parse().ok()?;
-            Some(sign * (second / 60) as i32).filter(|minutes| minutes.abs() <= 14 * 60)
+        let offset = text.strip_prefix("UTC").and_then(|offset| match offset {
+            "" => Some(0),
+            offset => Zone::offset_s(offset).filter(|seconds| seconds.abs() <= 14 * 3_600),
         });
-        minutes.map(|minutes| TimeZone { minutes }).ok_or_else(|| {
+        offset.map(|seconds| TimeZone { minutes: seconds / 60 }).ok_or_else(|| {
             ConfigError::value(format!(
                 "'{text}' is no fixed time zone: write e.g. UTC, UTC-05:00, UTC+09:30"
             ))
@@ -278,13 +263,7 @@ impl FromStr for TimeZone {
 
 impl fmt::Display for TimeZone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = match self.minutes {
-            0 => return f.write_str("UTC"),
-            ..0 => '-',
-            _ => '+',
-        };
-        let minutes = self.minutes.abs();
-        write!(f, "UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+        Zone::Fixed(60 * self.minutes).fmt(f)
     }
 }
 

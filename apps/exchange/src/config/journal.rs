@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, ConfigError};
+use tickpath_config::{ByteSize, ConfigError, in_range};
 use tickpath_journal::Policy;
 use tickpath_nasdaq::moldudp64::Session;
 
 use crate::journal::JournalSettings;
 
 /// Least length of a segment: two buffers fit.
-const SEGMENT_MIN: u64 = 4 << 20;
+const SEGMENT_MIN: ByteSize = ByteSize(4 << 20);
 /// Greatest length of a segment.
-const SEGMENT_MAX: u64 = 16 << 30;
+const SEGMENT_MAX: ByteSize = ByteSize(16 << 30);
 /// Fewest commands from one snapshot to the next.
 const SNAPSHOT_EVERY_MIN: u64 = 1_000;
 /// Most snapshots that are kept.
@@ -73,25 +73,13 @@ impl JournalConfig {
             PolicyConfig::Group => Policy::Group,
             PolicyConfig::Sync => Policy::Sync,
         };
-        if !(SEGMENT_MIN..=SEGMENT_MAX).contains(&self.segment.0) {
-            return Err(ConfigError::value(format!(
-                "journal.segment must be {} to {}: {} is not",
-                ByteSize(SEGMENT_MIN),
-                ByteSize(SEGMENT_MAX),
-                self.segment
-            )));
-        }
+        in_range("journal.segment", self.segment, SEGMENT_MIN..=SEGMENT_MAX)?;
         if self.snapshot_every != 0 && self.snapshot_every < SNAPSHOT_EVERY_MIN {
             return Err(ConfigError::value(format!(
                 "journal.snapshot_every must be at least {SNAPSHOT_EVERY_MIN}, or 0 for none"
             )));
         }
-        if !(1..=KEEP_SNAPSHOTS_MAX).contains(&self.keep_snapshots) {
-            return Err(ConfigError::value(format!(
-                "journal.keep_snapshots must be 1 to {KEEP_SNAPSHOTS_MAX}: {} is not",
-                self.keep_snapshots
-            )));
-        }
+        in_range("journal.keep_snapshots", self.keep_snapshots, 1..=KEEP_SNAPSHOTS_MAX)?;
         Ok(Some(JournalSettings {
             segment_len: self.segment.0,
             snapshot_every: self.snapshot_every,

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration};
+use tickpath_config::{ConfigError, Duration, at_least, in_range, multicast_group};
 use tickpath_types::Nanos;
 use tickpath_venue::RateLimit;
 
@@ -13,7 +13,7 @@ use crate::market_recovery::{MarketRecoverySettings, SnapshotSettings};
 /// GLIMPSE connections at a time at most, of some 66 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 10;
 /// Least time from one instrument's snapshot to the next one's.
-const INTERVAL_MIN: Nanos = Nanos::from_millis(1);
+const INTERVAL_MIN: Duration = Duration(Nanos::from_millis(1));
 
 /// `[market_data.requests]`: requests for retransmission that one address may make.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -86,66 +86,15 @@ impl MarketDataConfig {
 impl SnapshotsConfig {
     fn settings(&self, lines: [SocketAddrV4; 2]) -> Result<SnapshotSettings, ConfigError> {
         let &SnapshotsConfig { glimpse, max_connections, time_max, group, interval, .. } = self;
-        if !group.ip().is_multicast() {
-            return Err(ConfigError::value(format!(
-                "market_data.snapshots.group: {group} is no multicast group, e.g. 239.255.26.3:26406"
-            )));
-        }
+        multicast_group("market_data.snapshots.group", group, "239.255.26.3:26406")?;
         if lines.contains(&group) {
             return Err(ConfigError::value(format!(
                 "market_data.snapshots.group: {group} is a line of market data; snapshots need a group of their own"
             )));
         }
-        if !(1..=CONNECTIONS_MAX).contains(&max_connections) {
-            return Err(ConfigError::value(format!(
-                "market_data.snapshots.max_connections must be 1 to {CONNECTIONS_MAX}: {max_connections} is not"
-            )));
-        }
-        for (name, value) in [("interval", interval), ("time_max", time_max)] {
-            if value.0 < INTERVAL_MIN {
-                return Err(ConfigError::value(format!(
-                    "market_data.snapshots.{name} must be at least {}: {value} is less",
-                    Duration(INTERVAL_MIN)
-                )));
-            }
-        }
+        in_range("market_data.snapshots.max_connections", max_connections, 1..=CONNECTIONS_MAX)?;
+        at_least("market_data.snapshots.interval", interval, INTERVAL_MIN)?;
+        at_least("market_data.snapshots.time_max", time_max, INTERVAL_MIN)?;
         Ok(SnapshotSettings { glimpse, max_connections, time_max: time_max.0, group, interval: interval.0 })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn recovery(text: &str) -> Result<MarketRecoverySettings, ConfigError> {
-        tickpath_config::parse::<MarketDataConfig>("venue.toml", text)?.recovery()
-    }
-
-    #[test]
-    fn snapshots_are_offered_unless_the_file_says_otherwise() {
-        let settings = recovery("").unwrap();
-        let snapshots = settings.snapshots.unwrap();
-        assert!(snapshots.glimpse.ip().is_loopback() && snapshots.glimpse.port() == 0);
-        assert_eq!(snapshots.group.to_string(), "239.255.26.3:26406");
-        assert_eq!(recovery("snapshots.enabled = false").unwrap().snapshots, None);
-        assert_eq!(recovery("requests = { per_second = 5, burst = 2 }").unwrap().requests.per_second, 5);
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused() {
-        for (text, says) in [
-            ("requests.burst = 0", "at least 1"),
-            ("snapshots.group = '10.0.0.1:1'", "no multicast group"),
-            ("snapshots.group = '239.255.26.1:26401'", "a group of their own"),
-            ("snapshots.max_connections = 0", "1 to 1024"),
-            ("snapshots.max_connections = 1025", "1 to 1024"),
-            ("snapshots.interval = '999us'", "interval must be at least 1ms"),
-            ("snapshots.time_max = '0s'", "time_max must be at least 1ms"),
-        ] {
-            let error = recovery(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();
-            assert!(error.contains(says) && error.lines().count() == 1, "{text}: {error}");
-        }
-        let bound = recovery("snapshots = { interval = '1ms', max_connections = 1024 }").unwrap();
-        assert_eq!(bound.snapshots.unwrap().max_connections, 1_024);
     }
 }

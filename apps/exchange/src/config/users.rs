@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use tickpath_admission::LoginPolicy;
-use tickpath_config::{ConfigError, TEST_PASSWORD};
+use tickpath_config::{ConfigError, TEST_PASSWORD, in_range};
 use tickpath_nasdaq::soupbintcp;
-use tickpath_types::{InstrumentId, InstrumentTable, Nanos, Qty, Symbol};
+use tickpath_types::{InstrumentTable, Nanos, Qty};
 use tickpath_venue::{Password, RateLimit, UserLimits, UserPorts, UserSettings};
 
 use super::{
     CancelConfig, LimitsConfig, LoginConfig, OPEN_ORDERS_MAX, OrderEntryConfig, PortConfig, UserConfig,
+    instrument_ids,
 };
 use crate::login::hashed_password;
 
@@ -58,7 +59,11 @@ impl OrderEntryConfig {
                 name: user.name.clone(),
                 password: user.password(file)?,
                 ports,
-                instruments: user.allowed_instruments(instruments)?,
+                instruments: instrument_ids(
+                    user.instruments.as_deref(),
+                    instruments,
+                    &format!("user '{}'", user.name),
+                )?,
                 limits: limits.limits(&format!("the limits of user '{}'", user.name))?,
                 cancel_on_disconnect: match user.cancel_on_disconnect {
                     Some(CancelConfig::After(grace)) => Some(grace.0).filter(|_| !ports.deribit),
@@ -129,17 +134,6 @@ impl UserConfig {
         }
         Ok(UserPorts { order_entry, drop_copy: has(PortConfig::DropCopy), deribit })
     }
-
-    fn allowed_instruments(&self, table: &InstrumentTable) -> Result<Option<Vec<InstrumentId>>, ConfigError> {
-        let Some(symbols) = &self.instruments else { return Ok(None) };
-        let find = |text: &String| {
-            Symbol::new(text).ok().and_then(|symbol| table.find(symbol)).ok_or_else(|| {
-                let name = &self.name;
-                ConfigError::value(format!("user '{name}': there is no instrument '{text}'"))
-            })
-        };
-        symbols.iter().map(find).collect::<Result<_, _>>().map(Some)
-    }
 }
 
 impl LimitsConfig {
@@ -168,11 +162,7 @@ impl LimitsConfig {
             ("open_orders", self.open_orders, OPEN_ORDERS_MAX),
         ];
         for (name, value, max) in bounds {
-            if let Some(value) = value.filter(|value| !(1..=max).contains(value)) {
-                return Err(ConfigError::value(format!(
-                    "{whose}: {name} must be 1 to {max}: {value} is not"
-                )));
-            }
+            value.map_or(Ok(()), |value| in_range(&format!("{whose}: {name}"), value, 1..=max))?;
         }
         if self.burst.is_some() && self.messages_per_second.is_none() {
             return Err(ConfigError::value(format!("{whose}: a burst needs messages_per_second")));
@@ -195,117 +185,12 @@ impl LimitsConfig {
 impl LoginConfig {
     pub(super) fn policy(&self) -> Result<LoginPolicy, ConfigError> {
         let LoginConfig { delay, forgive_after, records_max } = *self;
-        if !(1..=RECORDS_MAX).contains(&records_max) {
-            return Err(ConfigError::value(format!(
-                "order_entry.logins.records_max must be 1 to {RECORDS_MAX}: {records_max} is not"
-            )));
-        }
+        in_range("order_entry.logins.records_max", records_max, 1..=RECORDS_MAX)?;
         if delay.0 > DELAY_MAX || forgive_after.0 > FORGIVE_AFTER_MAX {
             return Err(ConfigError::value(
                 "order_entry.logins: delay must be at most 500ms, and forgive_after at most 24h",
             ));
         }
         Ok(LoginPolicy { delay: delay.0, forgive_after: forgive_after.0, records_max })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tickpath_types::{Instrument, Price, SelfTradePrevention};
-
-    use super::*;
-    use crate::config::ExchangeConfig;
-    use crate::login::hash_password;
-
-    fn users(door: &str) -> Result<Vec<UserSettings>, ConfigError> {
-        let instrument = |id, symbol| Instrument {
-            id: InstrumentId(id),
-            symbol: Symbol::new(symbol).unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(1),
-            max_qty: Qty(1),
-            reference_price: Price(100),
-            collar_low: Price(100),
-            collar_high: Price(100),
-        };
-        let table = InstrumentTable::new(&[instrument(1, "A"), instrument(2, "B")]);
-        let text = format!("instruments = 'i.toml'\n[order_entry]\n{door}");
-        let config: ExchangeConfig = tickpath_config::parse("venue.toml", &text)?;
-        config.order_entry.logins.policy()?;
-        config.order_entry.users(&table, None)
-    }
-
-    #[test]
-    fn a_user_has_what_its_entry_says_and_the_rest_from_the_door() {
-        let hash = hash_password("secret").unwrap();
-        let users = users(&format!(
-            "test_users = ['T']
-             cancel_on_disconnect = '5s'
-             limits = {{ messages_per_second = 100, burst = 7, open_orders = 9 }}
-             [[order_entry.user]]
-             name = 'ANNA'
-             password_hash = '{hash}'
-             ports = ['order_entry', 'drop_copy']
-             instruments = ['B']
-             cancel_on_disconnect = 'never'
-             self_trade_prevention = 'cancel-oldest'
-             limits = {{ messages_per_second = 50, order_qty = 10, order_notional = '1000.50' }}
-             [[order_entry.user]]
-             name = 'BERT'
-             password = 'secret'
-             ports = ['drop_copy']
-             cancel_on_disconnect = '0s'"
-        ))
-        .unwrap();
-        let [test, anna, bert] = users.as_slice() else { panic!("{users:?}") };
-        let rate = |per_second, burst| Some(RateLimit { per_second, burst });
-        let all = UserLimits { rate: rate(100, 7), open_orders: Some(9), ..UserLimits::default() };
-        assert_eq!((test.limits, test.cancel_on_disconnect), (all, Some(Nanos::from_secs(5))));
-        let limits = UserLimits {
-            rate: rate(50, 50),
-            open_orders: Some(9),
-            order_qty: Some(Qty(10)),
-            order_notional: Some(10_005_000),
-        };
-        assert_eq!((anna.limits, anna.cancel_on_disconnect), (limits, None));
-        assert_eq!(anna.self_trade_prevention, SelfTradePrevention::CancelOldest);
-        assert_eq!(bert.self_trade_prevention, SelfTradePrevention::None);
-        assert_eq!(anna.ports, UserPorts { order_entry: true, drop_copy: true, deribit: false });
-        assert_eq!(anna.instruments, Some(vec![InstrumentId(2)]));
-        assert!(anna.password.hash().is_some() && bert.password.hash().is_none());
-        assert_eq!(bert.ports, UserPorts { order_entry: false, drop_copy: true, deribit: false });
-        assert_eq!((bert.limits, bert.cancel_on_disconnect), (all, Some(Nanos::ZERO)));
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
-        for (door, says) in [
-            ("[[order_entry.user]]\nname = 'A'", "a password or a password_hash"),
-            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\npassword_hash = 'y'", "and not both"),
-            ("[[order_entry.user]]\nname = 'A'\npassword_hash = 'y'", "tickpath admin hash-password"),
-            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\nports = []", "may log in nowhere"),
-            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\nports = ['back_door']", "unknown variant"),
-            ("[[order_entry.user]]\nname = 'A'\npassword = 'x'\ninstruments = ['C']", "no instrument 'C'"),
-            ("test_users = ['A']\nlimits.messages_per_second = 0", "must be 1 to 10000000"),
-            ("test_users = ['A']\nlimits.burst = 5", "a burst needs messages_per_second"),
-            ("test_users = ['A']\nlimits.open_orders = 4194305", "must be 1 to 4194304"),
-            ("test_users = ['A']\nlimits.order_qty = 0", "above 0"),
-            ("test_users = ['A']\nlimits.order_notional = '-1'", "above 0"),
-            ("test_users = ['A']\nlogins.records_max = 0", "records_max"),
-            ("test_users = ['A']\nlogins.delay = '501ms'", "delay must be at most"),
-            ("test_users = ['A']\nlogins.forgive_after = '25h'", "forgive_after at most"),
-            ("test_users = ['A']\ncancel_on_disconnect = 5", "expected a string"),
-            (
-                "[[order_entry.user]]\nname = 'A'\npassword = 'x'\nself_trade_prevention = 'trade'",
-                "unknown variant",
-            ),
-            (
-                "[[order_entry.user]]\nname = 'A'\npassword = 'x'\ncancel_on_disconnect = 'soon'",
-                "'soon' is not a duration",
-            ),
-        ] {
-            let error = users(door).err().unwrap_or_else(|| panic!("{door} was accepted")).to_string();
-            assert!(error.contains(says) && error.lines().count() == 1, "{door}: {error}");
-        }
     }
 }

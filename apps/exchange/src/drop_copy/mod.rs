@@ -10,16 +10,18 @@ pub(crate) mod reading;
 
 use std::net::SocketAddrV4;
 
+use serde::{Deserialize, Serialize};
 use tickpath_agent::Counter;
 
 pub(crate) use door::{DropCopyDoor, Wiring};
 pub use reading::DropCopyError;
 pub use tickpath_nasdaq::drop_copy::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};
 
-/// Where drop copies are sent, checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// `[drop_copy]`: copies of the messages to users, for readers that watch them; needs a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct DropCopySettings {
-    /// Where readers connect; port 0 takes a free one.
+    /// The address where readers connect; port 0 takes a free one.
     pub address: SocketAddrV4,
     /// Readers at a time; further logins are refused.
     pub max_connections: usize,

@@ -4,6 +4,7 @@
 mod admin;
 mod asleep;
 mod closing;
+mod config;
 mod damage;
 mod day;
 mod disconnects;

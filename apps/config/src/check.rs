@@ -1,0 +1,48 @@
+//! Checks of configured values, worded alike in all programs.
+
+use std::fmt::Display;
+use std::net::SocketAddrV4;
+use std::ops::RangeInclusive;
+
+use crate::ConfigError;
+
+/// Checks that the value called `name` is in a range.
+///
+/// # Errors
+/// [`ConfigError::Value`] with the range.
+pub fn in_range<T: PartialOrd + Display>(
+    name: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), ConfigError> {
+    match range.contains(&value) {
+        true => Ok(()),
+        false => Err(ConfigError::value(format!(
+            "{name} must be {} to {}: {value} is not",
+            range.start(),
+            range.end()
+        ))),
+    }
+}
+
+/// Checks that the value called `name` is not below `min`.
+///
+/// # Errors
+/// [`ConfigError::Value`] with the bound.
+pub fn at_least<T: PartialOrd + Display>(name: &str, value: T, min: T) -> Result<(), ConfigError> {
+    match value >= min {
+        true => Ok(()),
+        false => Err(ConfigError::value(format!("{name} must be at least {min}: {value} is less"))),
+    }
+}
+
+/// Checks that the group called `name` is a multicast group; `example` is one.
+///
+/// # Errors
+/// [`ConfigError::Value`] with the example.
+pub fn multicast_group(name: &str, group: SocketAddrV4, example: &str) -> Result<(), ConfigError> {
+    match group.ip().is_multicast() {
+        true => Ok(()),
+        false => Err(ConfigError::value(format!("{name}: {group} is no multicast group, e.g. {example}"))),
+    }
+}
