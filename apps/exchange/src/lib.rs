@@ -23,25 +23,26 @@ mod market_recovery;
 mod matcher;
 mod order_server;
 mod publisher;
+mod soup_endpoint;
 mod soup_link;
 mod venue;
 
 pub use tickpath_admission::{LoginPolicy, PreLoginLimits};
 pub use tickpath_venue::day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};
+pub use tickpath_venue::market_recovery::{REQUESTS_PER_POLL, RecoveryCounters, RetransmissionQueue};
 pub use tickpath_venue::{
     AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, Definition, FrontRequest, FrontRequestKind,
-    LimitsChange, MarketImage, MessageStore, Password, RateLimit, RegisterError, Replica, ReplicaError,
-    RequestLimits, Response, SessionLog, UserLimits, UserPorts, UserRegistry, UserSettings,
+    LimitsChange, LogReadError, MarketImage, MessageStore, Password, RateLimit, RegisterError, Replica,
+    ReplicaError, RequestLimits, Response, SessionLog, UserLimits, UserPorts, UserRegistry, UserSettings,
 };
 
 pub use admin::{AddUserError, AdminClient, AdminSocket, DrainWatch};
 pub use config::{
-    AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, ExchangeConfig,
-    JournalConfig, LimitsConfig, LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig,
-    PhaseConfig, PolicyConfig, PortConfig, RequestsConfig, SelfTradeConfig, SnapshotsConfig, StepConfig,
-    TimeOfDay, TimeZone, UserConfig,
+    AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, ExchangeConfig, JournalConfig, LimitsConfig,
+    LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
+    RequestsConfig, SelfTradeConfig, SnapshotsConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
 };
-pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopyCounters, DropCopyError, DropCopySettings};
+pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopyCounters, DropCopySettings};
 pub use front_port::FrontPort;
 pub use journal::{
     ArchiveError, Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,
@@ -50,7 +51,7 @@ pub use journal::{
 pub use log_feed::{LogFeed, LogFeedError, LogListener, VenueEngine};
 pub use login::{PasswordHashError, hash_password, hashed_password};
 pub use market_recovery::{
-    GlimpseServer, MarketRecovery, MarketRecoverySettings, RecoveryCounters, RecoveryThread, SnapshotSettings,
+    GlimpseServer, MarketRecovery, MarketRecoverySettings, RecoveryThread, SnapshotSettings,
 };
 pub use matcher::{FinalEngine, Matcher, MatcherCounters};
 pub use order_server::{OrderServer, OrderServerCounters};

@@ -39,8 +39,6 @@ pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
 pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
 /// Messages that are no OUCH, after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
-/// Connections that one duty cycle accepts or turns away at most: each costs some system calls.
-const ACCEPTS_PER_CYCLE: usize = 4;
 /// Requests of the front that one duty cycle takes at most.
 const FRONT_REQUESTS_PER_CYCLE: usize = 64;
 /// Interval of the timers.

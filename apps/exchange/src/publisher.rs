@@ -1,6 +1,5 @@
 //! Market data out: ITCH in MoldUDP64 packets on two multicast lines, and again on request.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -14,15 +13,14 @@ use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, PushError, Request, Sess
 use tickpath_net::{DatagramEndpoint, DatagramSender, Kernel, Network, SendStatus};
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
-use tickpath_venue::{MessageStore, RequestLimits};
+use tickpath_venue::MessageStore;
+use tickpath_venue::market_recovery::{
+    Answer, ArchiveRequest, REQUESTS_PER_POLL, RequestFault, RetransmissionQueue,
+};
 use zerocopy::IntoBytes;
 
-use crate::market_recovery::{ArchiveRequest, MarketRecoverySettings, PublisherLinks};
+use crate::market_recovery::{MarketRecoverySettings, PublisherLinks};
 
-/// Requests for retransmission that wait for their answer; further ones are dropped and counted.
-const PENDING_REQUESTS: usize = 64;
-/// Requests taken from the socket at a time: more than may wait, so that a flood is dropped at once.
-const REQUESTS_PER_POLL: usize = 2 * PENDING_REQUESTS;
 /// Packets sent in answer to requests in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 4;
 /// How often the socket of requests is looked at: a look is a system call.
@@ -88,13 +86,6 @@ pub struct PublisherConfig {
     pub is_session_kept: bool,
 }
 
-/// Messages that were asked for, of which one packet is to be sent.
-struct Pending {
-    to: SocketAddrV4,
-    next: u64,
-    end: u64,
-}
-
 /// Publishes the matcher's events: packs what is waiting into one packet and sends it on both lines.
 ///
 /// Nothing waits for a packet to fill: under little load every event leaves by itself, under much
@@ -107,10 +98,8 @@ pub struct Publisher<T, N: Network = Kernel> {
     lines: [N::Sender; 2],
     packet: PacketBuilder<Box<[u8]>>,
     requests: N::Endpoint,
-    pending: VecDeque<Pending>,
-    limits: RequestLimits<Ipv4Addr>,
+    queue: RetransmissionQueue<SocketAddrV4, Ipv4Addr>,
     links: PublisherLinks,
-    answer: Box<[u8]>,
     next_request_poll: Nanos,
     last_sent: Nanos,
     packets_until_timed: u32,
@@ -128,10 +117,11 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         counters: Arc<PublisherCounters>,
         tracer: T,
     ) -> Publisher<T, N> {
-        let buffer = || vec![1; config.packet_bytes].into_boxed_slice();
+        let buffer = vec![1; config.packet_bytes].into_boxed_slice();
+        let limit = MarketRecoverySettings::default().requests;
         Publisher {
-            packet: PacketBuilder::new(buffer(), config.session, Sequence(config.store.next_sequence())),
-            answer: buffer(),
+            packet: PacketBuilder::new(buffer, config.session, Sequence(config.store.next_sequence())),
+            queue: RetransmissionQueue::new(config.session, config.packet_bytes, limit),
             durable: match &config.durable {
                 Some(_) if !is_planted(Fault::PublishBeforeSafe) => Sequence(0),
                 _ => Sequence(u64::MAX),
@@ -139,8 +129,6 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
             events,
             lines,
             requests,
-            pending: VecDeque::with_capacity(PENDING_REQUESTS),
-            limits: RequestLimits::new(MarketRecoverySettings::default().requests),
             links: PublisherLinks::default(),
             next_request_poll: Nanos::ZERO,
             last_sent: Nanos::ZERO,
@@ -157,9 +145,15 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         settings: &MarketRecoverySettings,
         links: PublisherLinks,
     ) -> Publisher<T, N> {
-        self.limits = RequestLimits::new(settings.requests);
+        let PublisherConfig { session, packet_bytes, .. } = self.config;
+        self.queue = RetransmissionQueue::new(session, packet_bytes, settings.requests);
         self.links = links;
         self
+    }
+
+    /// The address of retransmission requests.
+    pub(crate) fn requests_address(&self) -> SocketAddrV4 {
+        self.requests.local_address()
     }
 
     /// Packs as many waiting events as fit into one packet and sends it; returns how many.
@@ -240,20 +234,14 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         for _ in 0..REQUESTS_PER_POLL {
             let Ok(Some(received)) = self.requests.recv_from(&mut bytes) else { return };
             self.counters.requests.add(1);
-            match Request::parse(&bytes[..received.len]) {
-                Ok(request) if request.session != self.config.session => {
-                    self.counters.requests_foreign.add(1);
-                    self.counters.requests_dropped.add(1);
-                }
-                Ok(request) if self.limits.allow(now, *received.from.ip()) => {
-                    self.take_request(&request, received.from);
-                }
-                Ok(_) => {
-                    self.counters.requests_limited.add(1);
-                    self.counters.requests_dropped.add(1);
-                }
-                Err(_) => {
-                    self.counters.requests_malformed.add(1);
+            match self.queue.check(now, *received.from.ip(), &bytes[..received.len]) {
+                Ok(request) => self.take_request(&request, received.from),
+                Err(fault) => {
+                    match fault {
+                        RequestFault::Malformed => self.counters.requests_malformed.add(1),
+                        RequestFault::OtherSession => self.counters.requests_foreign.add(1),
+                        RequestFault::Limited => self.counters.requests_limited.add(1),
+                    }
                     self.counters.requests_dropped.add(1);
                 }
             }
@@ -269,11 +257,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
             self.counters.requests_unknown.add(1);
             true
         } else if first >= store.oldest() {
-            let has_room = self.pending.len() < PENDING_REQUESTS;
-            if has_room {
-                self.pending.push_back(Pending { to, next: first, end });
-            }
-            has_room
+            self.queue.push(to, first, end)
         } else if let Some(archive) = &mut self.links.archive {
             self.counters.requests_archived.add(1);
             archive.requests.try_push(ArchiveRequest { to, first, end }).is_ok()
@@ -286,28 +270,18 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Sends some of what was asked for; returns the number of packets.
-    ///
-    /// A request is answered by one packet, as many messages as that holds: whoever wants more asks again. So nobody
-    /// gets more than a packet for 20 bytes, and a client that asks again after each packet gets nothing twice.
+    /// Sends some of what was requested; returns the number of packets.
     fn answer_requests(&mut self) -> usize {
         let mut sent = 0;
-        while sent < ANSWERS_PER_CYCLE {
-            let Some(Pending { to, next, end }) = self.pending.pop_front() else { break };
-            let mut packet = PacketBuilder::new(&mut self.answer[..], self.config.session, Sequence(next));
-            for sequence in next..end {
-                let shift = u64::from(is_planted(Fault::RetransmissionShifted));
-                let Some(message) = self.config.store.message(sequence + shift) else { break };
-                if packet.push(message).is_err() {
-                    break;
-                }
-            }
-            match packet.message_count() {
+        let store = &self.config.store;
+        let shift = u64::from(is_planted(Fault::RetransmissionShifted));
+        while sent < ANSWERS_PER_CYCLE
+            && let Some(answer) = self.queue.poll_answer(|sequence| store.message(sequence + shift))
+        {
+            let Answer { to, message_count, datagram } = answer;
+            match message_count {
                 0 => self.counters.requests_unknown.add(1),
-                count => {
-                    let status = self.requests.send_to(packet.finish(), to);
-                    self.counters.count_answer(count, &status);
-                }
+                count => self.counters.count_answer(count, &self.requests.send_to(datagram, to)),
             }
             sent += 1;
         }

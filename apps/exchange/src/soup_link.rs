@@ -1,4 +1,4 @@
-//! A client's connection, the same at every door: SoupBinTCP over TCP.
+//! A client's connection, the same at every endpoint: SoupBinTCP over TCP.
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, ServerConfig, ServerEvent, ServerSession, packet_len};
 use tickpath_net::{Fill, Network, SendOutcome, TcpConnection};
@@ -17,7 +17,7 @@ pub(crate) enum Hangup {
     Slow,
 }
 
-/// What a door shares with one client.
+/// The TCP connection and the SoupBinTCP session of one client.
 pub(crate) struct SoupLink<N: Network> {
     pub(crate) tcp: TcpConnection<N>,
     pub(crate) soup: ServerSession,
@@ -38,7 +38,7 @@ impl<N: Network> SoupLink<N> {
         }
     }
 
-    /// Reads once, at a door whose clients have nothing to say but who they are; the login, when it comes.
+    /// Reads once, at an endpoint whose clients send nothing but logins and heartbeats; the login, when it comes.
     pub(crate) fn listen(&mut self, now: Nanos) -> Result<Option<LoginRequest>, Hangup> {
         let fill = self.tcp.fill().map_err(|_| Hangup::Over)?;
         let mut login = None;

@@ -13,26 +13,30 @@ use std::sync::Arc;
 use anyhow::Context;
 use tickpath_admission::LoginGuard;
 use tickpath_agent::{Agent, TscClock};
-use tickpath_journal::{Folder, SessionName, Storage};
+use tickpath_journal::{DurableView, Folder, SessionName, Storage};
 use tickpath_lockfree::spsc;
+use tickpath_matching::{Command, CommandKind};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
-use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
+use tickpath_net::{Kernel, NetError, Network};
 use tickpath_timing::{NoTrace, Trace, Tracer};
-use tickpath_types::{InstrumentTable, Sequence};
+use tickpath_types::{InstrumentTable, MarketEvent, Sequence, SessionId};
 use tickpath_venue::day::commands_max;
-use tickpath_venue::{CommandLog, InternalCommands, Logins, OrderEntry, Replica, Sequencer};
+use tickpath_venue::{
+    CommandLog, InternalCommands, Logins, MessageStore, OrderEntry, Replica, Response, Sequencer, StoredLog,
+};
 
 use self::opening::{Opening, users};
 use self::settings::{definition, retained_responses};
 use crate::admin::{self, AdminClient, UserBasis};
-use crate::drop_copy::reading::Source;
-use crate::drop_copy::{DropCopyDoor, Wiring};
+use crate::drop_copy::{DropCopies, DropCopyEndpoint, DropCopyLinks, ReaderLogins};
 use crate::front_port::FrontPort;
-use crate::journal::{Follower, JournalLog, JournalSettings, Recovered, VenueJournal, recover, wire_name};
-use crate::log_feed::LogFeed;
+use crate::journal::{
+    Follower, JournalLog, JournalSettings, Recovered, StoredJournal, VenueJournal, recover, wire_name,
+};
+use crate::log_feed::{LogFeed, VenueEngine};
 use crate::login::{LoginChecker, TrustedLogin, TrustedLogins};
-use crate::market_recovery::{ArchiveSource, MarketRecovery, PublisherLinks, RecoveryBasis};
+use crate::market_recovery::{MarketRecovery, PublisherLinks, RecoveryBasis};
 use crate::matcher::Matcher;
 use crate::order_server::{BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerLinks, Rings};
 use crate::publisher::{Publisher, PublisherConfig};
@@ -100,18 +104,20 @@ struct Start {
     replica: Replica,
     session: Session,
     guard: LoginGuard<Ipv4Addr>,
-    journal: Option<StartedJournal>,
+    journal: JournalParts,
     notices: Vec<String>,
 }
 
-struct StartedJournal {
-    log: Box<dyn CommandLog>,
-    durable: tickpath_journal::DurableView,
+/// The journal's parts for the others; none of them in a venue without a journal.
+#[derive(Default)]
+struct JournalParts {
+    log: Option<Box<dyn CommandLog>>,
+    durable: Option<DurableView>,
     drop_copy: Option<SocketAddrV4>,
-    trusted: spsc::Producer<TrustedLogin>,
-    archive: ArchiveSource,
+    trusted: Option<spsc::Producer<TrustedLogin>>,
+    stored: Option<Box<dyn StoredLog>>,
     feed: Option<LogFeed>,
-    rest: VenueJournal,
+    rest: Option<VenueJournal>,
 }
 
 /// A tracer that a venue can be built with.
@@ -174,7 +180,8 @@ impl Venue {
             None => {
                 let replica = Replica::new(definition(settings))?;
                 let guard = LoginGuard::new(settings.login, view.users.room());
-                Start { replica, session: settings.session, guard, journal: None, notices: Vec::new() }
+                let journal = JournalParts::default();
+                Start { replica, session: settings.session, guard, journal, notices: Vec::new() }
             }
             Some(journal) => Folder::new(&journal.folder)
                 .map_err(anyhow::Error::from)
@@ -229,6 +236,7 @@ impl Venue {
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
         let Start { mut replica, session, guard, journal, mut notices } = start;
+        let JournalParts { log, durable, drop_copy, trusted, stored, feed, rest: journal } = journal;
         if settings.prefault {
             replica.prefault();
         }
@@ -246,95 +254,36 @@ impl Venue {
         });
         let Opening { day, missed, entitlements, commands: opening } =
             Opening::of(settings, &replica, &view, clock.now(), &mut notices)?;
-        let last_ts = replica.replayed.last_ts;
-        let (journal, archive, feed, trusted) = match journal {
-            Some(StartedJournal { log, durable, drop_copy, trusted, archive, feed, rest }) => {
-                (Some((log, durable, drop_copy, rest)), Some(archive), feed, Some(trusted))
-            }
-            None => (None, None, None, None),
-        };
         let (front_port, front_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
-        let (market_recovery, publisher_links) =
-            recovery_of_market_data(network, settings, &replica, session, &view, archive)?;
+        let is_session_kept = journal.is_some();
+        let wiring =
+            Wiring { settings, network, session, view: &view, instruments: &instruments, is_session_kept };
+        let (market_recovery, publisher_links) = wiring.market_recovery(&replica, stored)?;
+        let mut sequencer = wiring.sequencer(commands_in, &replica);
+        if let (Some(log), Some(journal)) = (log, &journal) {
+            sequencer = sequencer.with_journal(log, journal.recovery.last, replica.replayed.last_ts);
+        }
         let Replica { engine, streams, .. } = replica;
-        // What the venue commands at once is behind what one duty cycle may read.
-        let batch = BATCH_CAPACITY + commands_max(instruments.max_id());
-        let mut sequencer = Sequencer::new(commands_in, batch);
-        engine.expire_times().for_each(|second| sequencer.note_expiry(second));
-        let (durable, drop_copy, journal) = match journal {
-            None => (None, None, None),
-            Some((log, durable, drop_copy, rest)) => {
-                sequencer = sequencer.with_journal(log, rest.recovery.last, last_ts);
-                (Some(durable), drop_copy, Some(rest))
-            }
-        };
-
         let entry = OrderEntry {
             users: users(settings, &entitlements, streams.users, &instruments, view.users.room()),
             logins: Logins::new(session, settings.max_connections, settings.pre_login, guard),
             sequencer,
             commands: InternalCommands::new(day, instruments.clone(), view.users.clone()),
         };
-        let order_server = OrderServer::new(
-            OrderServerConfig {
-                address: settings.order_entry,
-                session,
-                max_connections: settings.max_connections,
-                pre_login: settings.pre_login,
-                soup: ServerConfig::default(),
-                instruments: instruments.clone(),
-                cancel_at_shutdown: settings.cancel_at_shutdown,
-                is_session_kept: journal.is_some(),
-                opening,
-            },
-            OrderServerLinks {
-                entry,
-                checker,
-                rings: Rings { responses: responses_out, front: front_requests, trusted, admin: admin_port },
-                counters: Arc::clone(&view.order_server),
-                registry: view.users.clone(),
-                journal: Arc::clone(&view.journal),
-            },
-            network,
-            clock,
-            tracers.order_server,
-        )
-        .map_err(order_entry_error)?;
-        let matcher = Matcher::new(
-            *engine,
-            commands_out,
-            responses_in,
-            market_in,
-            Arc::clone(&view.matcher),
-            Arc::clone(&view.engine),
-            tracers.matcher,
-        )
-        .with_states(Arc::clone(&view.states));
-        let requests = network.endpoint(settings.retransmission).map_err(retransmission_error)?;
+        let rings = Rings { responses: responses_out, front: front_requests, trusted, admin: admin_port };
+        let order_server =
+            wiring.order_server(entry, (checker, rings), opening, clock, tracers.order_server)?;
+        let matcher = wiring.matcher(*engine, commands_out, responses_in, market_in, tracers.matcher);
+        let store = streams.market.messages;
+        let publisher = wiring
+            .publisher((market_out, durable), store, tracers.publisher)?
+            .with_recovery(&settings.market_recovery, publisher_links);
+        let glimpse = market_recovery.as_ref().and_then(MarketRecovery::glimpse_address);
         let endpoints = Endpoints {
-            order_entry: order_server.local_address(),
-            line_a: settings.line_a,
-            line_b: settings.line_b,
-            retransmission: requests.local_address(),
             drop_copy,
-            glimpse: market_recovery.as_ref().and_then(MarketRecovery::glimpse_address),
-            snapshots: settings.market_recovery.snapshots.as_ref().map(|snapshots| snapshots.group),
+            glimpse,
+            ..wiring.endpoints(order_server.local_address(), publisher.requests_address())
         };
-        let config = PublisherConfig {
-            session,
-            instruments: instruments.clone(),
-            packet_bytes: settings.packet_bytes,
-            heartbeat: settings.heartbeat,
-            store: streams.market.messages,
-            durable,
-            is_session_kept: journal.is_some(),
-        };
-        let sender = |group| network.sender(group, settings.interface);
-        let lines = [sender(settings.line_a).context("line A")?, sender(settings.line_b).context("line B")?];
-        let counters = Arc::clone(&view.publisher);
-        let publisher =
-            Publisher::<T, N>::new(config, market_out, lines, requests, counters, tracers.publisher)
-                .with_recovery(&settings.market_recovery, publisher_links);
         Ok(Venue {
             agents: vec![Box::new(order_server), Box::new(matcher), Box::new(publisher)],
             endpoints,
@@ -351,24 +300,123 @@ impl Venue {
     }
 }
 
-fn recovery_of_market_data<N: Network>(
-    network: &N,
-    settings: &VenueSettings,
-    replica: &Replica,
+/// The settings and the shared parts that each agent is built of.
+struct Wiring<'a, N: Network> {
+    settings: &'a VenueSettings,
+    network: &'a N,
     session: Session,
-    view: &VenueView,
-    archive: Option<ArchiveSource>,
-) -> anyhow::Result<(Option<MarketRecovery>, PublisherLinks)> {
-    let basis = RecoveryBasis {
-        settings: &settings.market_recovery,
-        replica,
-        session,
-        pre_login: settings.pre_login,
-        interface: settings.interface,
-        packet_bytes: settings.packet_bytes,
-        counters: Arc::clone(&view.market_recovery),
-    };
-    MarketRecovery::build(network, &basis, archive)
+    view: &'a VenueView,
+    instruments: &'a InstrumentTable,
+    is_session_kept: bool,
+}
+
+impl<N: Network> Wiring<'_, N> {
+    fn sequencer(&self, commands: spsc::Producer<Command>, replica: &Replica) -> Sequencer {
+        // The commands of the venue itself come in addition to those that one duty cycle may read.
+        let batch = BATCH_CAPACITY + commands_max(self.instruments.max_id());
+        let mut sequencer = Sequencer::new(commands, batch);
+        replica.engine.expire_times().for_each(|second| sequencer.note_expiry(second));
+        sequencer
+    }
+
+    fn order_server<T: Tracer>(
+        &self,
+        entry: OrderEntry<Ipv4Addr>,
+        (checker, rings): (LoginChecker, Rings),
+        opening: Vec<(SessionId, CommandKind)>,
+        clock: TscClock,
+        tracer: T,
+    ) -> anyhow::Result<OrderServer<T, N>> {
+        let Wiring { settings, session, view, .. } = *self;
+        let config = OrderServerConfig {
+            address: settings.order_entry,
+            session,
+            max_connections: settings.max_connections,
+            pre_login: settings.pre_login,
+            soup: ServerConfig::default(),
+            instruments: self.instruments.clone(),
+            cancel_at_shutdown: settings.cancel_at_shutdown,
+            is_session_kept: self.is_session_kept,
+            opening,
+        };
+        let links = OrderServerLinks {
+            entry,
+            checker,
+            rings,
+            counters: Arc::clone(&view.order_server),
+            registry: view.users.clone(),
+            journal: Arc::clone(&view.journal),
+        };
+        OrderServer::new(config, links, self.network, clock, tracer).map_err(order_entry_error)
+    }
+
+    fn matcher<T: Tracer>(
+        &self,
+        engine: VenueEngine,
+        commands: spsc::Consumer<Command>,
+        responses: spsc::Producer<Response>,
+        market: spsc::Producer<MarketEvent>,
+        tracer: T,
+    ) -> Matcher<T> {
+        let (counters, last) = (Arc::clone(&self.view.matcher), Arc::clone(&self.view.engine));
+        Matcher::new(engine, commands, responses, market, counters, last, tracer)
+            .with_states(Arc::clone(&self.view.states))
+    }
+
+    fn publisher<T: Tracer>(
+        &self,
+        (events, durable): (spsc::Consumer<MarketEvent>, Option<DurableView>),
+        store: MessageStore,
+        tracer: T,
+    ) -> anyhow::Result<Publisher<T, N>> {
+        let Wiring { settings, network, .. } = *self;
+        let requests = network.endpoint(settings.retransmission).map_err(retransmission_error)?;
+        let config = PublisherConfig {
+            session: self.session,
+            instruments: self.instruments.clone(),
+            packet_bytes: settings.packet_bytes,
+            heartbeat: settings.heartbeat,
+            store,
+            durable,
+            is_session_kept: self.is_session_kept,
+        };
+        let sender = |group| network.sender(group, settings.interface);
+        let lines = [sender(settings.line_a).context("line A")?, sender(settings.line_b).context("line B")?];
+        let counters = Arc::clone(&self.view.publisher);
+        Ok(Publisher::new(config, events, lines, requests, counters, tracer))
+    }
+
+    /// Without those that not every venue has.
+    fn endpoints(&self, order_entry: SocketAddrV4, retransmission: SocketAddrV4) -> Endpoints {
+        let VenueSettings { line_a, line_b, market_recovery, .. } = self.settings;
+        Endpoints {
+            order_entry,
+            line_a: *line_a,
+            line_b: *line_b,
+            retransmission,
+            drop_copy: None,
+            glimpse: None,
+            snapshots: market_recovery.snapshots.as_ref().map(|snapshots| snapshots.group),
+        }
+    }
+
+    fn market_recovery(
+        &self,
+        replica: &Replica,
+        log: Option<Box<dyn StoredLog>>,
+    ) -> anyhow::Result<(Option<MarketRecovery>, PublisherLinks)> {
+        let settings = self.settings;
+        let basis = RecoveryBasis {
+            settings: &settings.market_recovery,
+            replica,
+            session: self.session,
+            pre_login: settings.pre_login,
+            interface: settings.interface,
+            packet_bytes: settings.packet_bytes,
+            counters: Arc::clone(&self.view.market_recovery),
+        };
+        MarketRecovery::build(self.network, &basis, log)
+    }
 }
 
 /// Says that other users of the machine may read the journal, if they may.
@@ -408,43 +456,34 @@ fn start_from<S: Storage, N: Network>(
         TrustedLogins::open(storage.clone(), view.users.clone(), recovery.last > Sequence(0));
     let guard = LoginGuard::with_trusted(settings.login, trusted_logins.known());
     let trusted = trusted_logins.sink();
+    let stored = || StoredJournal::new(storage.clone(), session, durable.clone());
     let mut open_drop_copy = |drop_copy| {
-        let wiring = Wiring {
-            storage: storage.clone(),
-            log_session: session,
-            durable: durable.clone(),
+        let links = DropCopyLinks {
+            log: Box::new(stored()),
             session: name,
-            users: view.users.clone(),
-            guard: guard.clone(),
-            trusted: trusted_logins.sink(),
+            logins: ReaderLogins::new(view.users.clone(), guard.clone(), trusted_logins.sink()),
             pre_login: settings.pre_login,
             counters: Arc::clone(&view.drop_copy),
         };
-        DropCopyDoor::open(drop_copy, network, wiring).context("drop copy")
+        DropCopyEndpoint::open(drop_copy, network, links).context("drop copy")
     };
     let drop_copy = journal.drop_copy.as_ref().map(&mut open_drop_copy).transpose()?;
-    let feed = settings.users.iter().any(|user| user.ports.deribit).then(|| {
-        let source = Source { storage: storage.clone(), session, durable: durable.clone() };
-        LogFeed::new(source, recovery.generation)
-    });
-    let archive = ArchiveSource::new(storage.clone(), session, durable.clone());
-    Ok(Start {
-        replica,
-        session: name,
-        guard,
-        notices: notice.into_iter().collect(),
-        journal: Some(StartedJournal {
-            log: Box::new(JournalLog(log)),
-            drop_copy: drop_copy.as_ref().map(DropCopyDoor::local_address),
-            trusted,
-            rest: VenueJournal::new(recovery, worker, follower, counters)
-                .with_drop_copy(drop_copy)
-                .with_trusted_logins(trusted_logins),
-            durable,
-            archive,
-            feed,
-        }),
-    })
+    let drop_copy_address = drop_copy.as_ref().map(DropCopyEndpoint::local_address);
+    let drop_copy = drop_copy.map(|endpoint| -> Box<dyn DropCopies> { Box::new(endpoint) });
+    let has_front = settings.users.iter().any(|user| user.ports.deribit);
+    let feed = has_front.then(|| LogFeed::new(Box::new(stored()), session.to_string(), recovery.generation));
+    let stored = Box::new(stored());
+    let rest = VenueJournal::new(recovery, worker, follower, trusted_logins, drop_copy, counters);
+    let journal = JournalParts {
+        log: Some(Box::new(JournalLog(log))),
+        durable: Some(durable),
+        drop_copy: drop_copy_address,
+        trusted: Some(trusted),
+        stored: Some(stored),
+        feed,
+        rest: Some(rest),
+    };
+    Ok(Start { replica, session: name, guard, notices: notice.into_iter().collect(), journal })
 }
 
 fn order_entry_error(error: anyhow::Error) -> anyhow::Error {

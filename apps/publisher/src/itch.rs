@@ -1,15 +1,15 @@
 //! What serves a channel of ITCH: the MoldUDP64 request server, and GLIMPSE.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use tickpath_book::BookLimits;
 use tickpath_exchange::{
-    GlimpseServer, MarketImage, PreLoginLimits, RateLimit, RecoveryCounters, RequestLimits, SnapshotSettings,
+    GlimpseServer, MarketImage, PreLoginLimits, REQUESTS_PER_POLL, RateLimit, RecoveryCounters,
+    RetransmissionQueue, SnapshotSettings,
 };
-use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Request, Session};
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_net::{Kernel, SendStatus, UdpEndpoint};
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
@@ -17,8 +17,6 @@ use crate::addresses::Addresses;
 use crate::service::Service;
 use crate::store::Store;
 
-/// Requests that wait for their answer; further ones are dropped and counted.
-const PENDING_REQUESTS: usize = 64;
 /// Packets sent in answer in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 16;
 /// Requests that one address may make.
@@ -35,19 +33,10 @@ struct Counts {
     unsent: u64,
 }
 
-struct Pending {
-    to: SocketAddrV4,
-    first: u64,
-    count: u64,
-}
-
 /// Serves one session.
 pub(crate) struct ItchService {
-    session: Session,
     endpoint: UdpEndpoint,
-    limits: RequestLimits<Ipv4Addr>,
-    pending: VecDeque<Pending>,
-    answer: Box<[u8]>,
+    requests: RetransmissionQueue<SocketAddrV4, Ipv4Addr>,
     image: MarketImage,
     glimpse: GlimpseServer<Kernel>,
     glimpse_counters: Arc<RecoveryCounters>,
@@ -74,11 +63,8 @@ impl ItchService {
             Arc::clone(&counters),
         )?;
         Ok(ItchService {
-            session,
             endpoint,
-            limits: RequestLimits::new(REQUESTS),
-            pending: VecDeque::with_capacity(PENDING_REQUESTS),
-            answer: vec![0; DATAGRAM_LEN_MAX].into_boxed_slice(),
+            requests: RetransmissionQueue::new(session, DATAGRAM_LEN_MAX, REQUESTS),
             image: MarketImage::new(BookLimits::new(INSTRUMENT_MAX, max_orders), Sequence(1)),
             glimpse,
             glimpse_counters: counters,
@@ -91,38 +77,29 @@ impl ItchService {
     fn take_requests(&mut self, now: Nanos) -> usize {
         let mut bytes = [0; 64];
         let mut taken = 0;
-        while taken < 2 * PENDING_REQUESTS
+        while taken < REQUESTS_PER_POLL
             && let Ok(Some(received)) = self.endpoint.recv_from(&mut bytes)
         {
             taken += 1;
             self.counts.requests += 1;
-            let request = Request::parse(&bytes[..received.len]).ok();
-            let request = request.filter(|request| request.session == self.session);
-            match request.filter(|_| self.limits.allow(now, *received.from.ip())) {
-                Some(Request { sequence, message_count, .. }) if self.pending.len() < PENDING_REQUESTS => {
-                    let (first, count) = (sequence.0, u64::from(message_count));
-                    self.pending.push_back(Pending { to: received.from, first, count });
-                }
-                _ => self.counts.requests_dropped += 1,
-            }
+            let request = self.requests.check(now, *received.from.ip(), &bytes[..received.len]);
+            let is_taken = request.is_ok_and(|request| {
+                let first = request.sequence.0;
+                let end = first.saturating_add(request.message_count.into());
+                self.requests.push(received.from, first, end)
+            });
+            self.counts.requests_dropped += u64::from(!is_taken);
         }
         taken
     }
 
-    /// A request is answered by one packet, as many messages as that holds: whoever wants more asks again.
     fn answer(&mut self, store: &Store) -> usize {
         for sent in 0..ANSWERS_PER_CYCLE {
-            let Some(Pending { to, first, count }) = self.pending.pop_front() else { return sent };
-            let mut packet = PacketBuilder::new(&mut self.answer[..], self.session, Sequence(first));
-            for sequence in first..first.saturating_add(count) {
-                let Some((message, _)) = store.message(sequence) else { break };
-                if packet.push(message).is_err() {
-                    break;
-                }
-            }
-            match u64::from(packet.message_count()) {
+            let message = |sequence| store.message(sequence).map(|(message, _)| message);
+            let Some(answer) = self.requests.poll_answer(message) else { return sent };
+            match u64::from(answer.message_count) {
                 0 => self.counts.requests_unavailable += 1,
-                count => match self.endpoint.send_to(packet.finish(), to) {
+                count => match self.endpoint.send_to(answer.datagram, answer.to) {
                     Ok(SendStatus::Sent) => self.counts.retransmitted += count,
                     _ => self.counts.unsent += 1,
                 },

@@ -16,10 +16,13 @@
 //! | [`day`] | the trading day: schedule, phases, orders that expire |
 //! | `sequencer`, `command_log` | the one order of all commands, and the log that they are written to |
 //! | `response`, `overflow_queue` | what the matcher answers, and the queue behind a full ring |
-//! | `session_log`, `session_messages` | numbered messages to each user |
-//! | `message_store`, `published_messages`, `retransmission_limits` | market data that was published |
+//! | `message_log` | numbered messages that can be sent again: those to each user, and the market data that was published |
+//! | `session_messages` | messages to a user, appended to its log |
+//! | `published_messages`, `retransmission_limits` | market data that was published, for snapshots and on request |
 //! | `replica` | the whole state that follows from a log, and its bytes in a snapshot |
+//! | `stored_log`, `log_follower` | the log where it is kept, and a replica that follows it |
 //! | `market_image` | the state of the market as subscribers know it, and snapshots of it |
+//! | [`market_recovery`] | messages that are sent again on request, out of memory or out of the log |
 //! | [`drop_copy`] | copies of the messages to users, for those who may read them |
 //!
 //! ```
@@ -46,9 +49,11 @@ pub mod drop_copy;
 mod entitlements;
 mod front_request;
 mod internal_commands;
+mod log_follower;
 mod logins;
 mod market_image;
-mod message_store;
+pub mod market_recovery;
+mod message_log;
 mod order_entry;
 mod overflow_queue;
 mod password;
@@ -58,8 +63,8 @@ mod request_filter;
 mod response;
 mod retransmission_limits;
 mod sequencer;
-mod session_log;
 mod session_messages;
+mod stored_log;
 mod token_bucket;
 mod user_limits;
 mod user_registry;
@@ -71,9 +76,10 @@ pub use command_log::{CommandLog, LogState};
 pub use entitlements::{Configured, Entitlements, ReplayedUser};
 pub use front_request::{FrontRequest, FrontRequestKind};
 pub use internal_commands::InternalCommands;
+pub use log_follower::LogFollower;
 pub use logins::{CheckAnswer, CheckQueue, LoginStep, Logins, PasswordChecks};
 pub use market_image::{MarketImage, next_message};
-pub use message_store::{MAX_STORED_MESSAGE, MessageStore};
+pub use message_log::{MAX_LOGGED_MESSAGE, MAX_STORED_MESSAGE, MessageLog, MessageStore, SessionLog};
 pub use order_entry::{Admission, FrontAdmission, OrderEntry};
 pub use overflow_queue::{OverflowQueue, end_ring};
 pub use password::Password;
@@ -83,8 +89,8 @@ pub use request_filter::RequestFilter;
 pub use response::{Response, is_internal};
 pub use retransmission_limits::RequestLimits;
 pub use sequencer::{Arrival, Sequencer};
-pub use session_log::{MAX_LOGGED_MESSAGE, SessionLog};
 pub use session_messages::{append_event, append_query_answer, append_stage};
+pub use stored_log::{LogReadError, StoredCommands, StoredLog};
 pub use token_bucket::RateLimit;
 pub use user_limits::{LimitsChange, UserLimits};
 pub use user_registry::{LimitsView, RegisterError, UserRegistry, UserView};

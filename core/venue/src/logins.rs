@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
     use crate::entitlements::{Entitlements, ReplayedUser};
-    use crate::session_log::SessionLog;
+    use crate::message_log::SessionLog;
     use crate::user_settings::UserSettings;
 
     const NOW: Nanos = Nanos::from_secs(100);

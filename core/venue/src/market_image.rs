@@ -15,7 +15,7 @@ use tickpath_types::{
 };
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
+use crate::message_log::{MAX_STORED_MESSAGE, MessageStore};
 use crate::replica::Replica;
 
 /// Stages of a day that are remembered; ITCH knows six.

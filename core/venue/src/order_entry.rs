@@ -217,8 +217,8 @@ mod tests {
     use crate::admin_command::{AdminAnswer, AdminRefusal};
     use crate::day::{Day, DaySettings, Phase, ReplayedDay};
     use crate::entitlements::{Entitlements, ReplayedUser};
+    use crate::message_log::SessionLog;
     use crate::password::Password;
-    use crate::session_log::SessionLog;
     use crate::user_registry::UserRegistry;
     use crate::user_settings::UserSettings;
 

@@ -2,7 +2,7 @@
 
 use tickpath_lockfree::spsc;
 
-use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
+use crate::message_log::{MAX_STORED_MESSAGE, MessageStore};
 
 /// Messages that wait in the ring; those after them wait in the store.
 const RING_CAPACITY: usize = 1 << 12;

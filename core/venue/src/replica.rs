@@ -16,8 +16,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use crate::day::ReplayedDay;
 use crate::entitlements::ReplayedUser;
-use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
-use crate::session_log::SessionLog;
+use crate::message_log::{MAX_LOGGED_MESSAGE, MAX_STORED_MESSAGE, MessageLog};
 use crate::session_messages::{append_event, append_query_answer, append_stage};
 
 pub use tickpath_matching::EngineLimits;
@@ -58,9 +57,9 @@ pub struct OutboundStreams {
     /// The instruments, those that were added included.
     pub table: InstrumentTable,
     /// The messages to each user.
-    pub users: Vec<Stream<SessionLog>>,
+    pub users: Vec<Stream<MAX_LOGGED_MESSAGE>>,
     /// The market data.
-    pub market: Stream<MessageStore>,
+    pub market: Stream<MAX_STORED_MESSAGE>,
     /// The first command that caused what the market data protocol cannot say.
     unencodable: Option<Sequence>,
     /// The first command that caused an answer to a user that is not named.
@@ -68,9 +67,9 @@ pub struct OutboundStreams {
 }
 
 /// Numbered messages, and the digest of all that there ever were.
-pub struct Stream<M> {
+pub struct Stream<const LEN_MAX: usize> {
     /// The newest messages.
-    pub messages: M,
+    pub messages: MessageLog<LEN_MAX>,
     digest: u64,
 }
 
@@ -94,11 +93,10 @@ impl Replica {
     /// [`ReplicaError::Engine`] when the instruments cannot be matched.
     pub fn new(definition: Definition) -> Result<Replica, ReplicaError> {
         let engine = Engine::untouched(&definition.instruments, definition.limits)?;
-        let user = |_| Stream { messages: SessionLog::new(definition.retained_responses), digest: 0 };
         let streams = OutboundStreams {
             table: table_of(&definition, &engine),
-            users: (0..definition.users.len()).map(user).collect(),
-            market: Stream { messages: MessageStore::new(definition.retained_messages), digest: 0 },
+            users: definition.users.iter().map(|_| Stream::new(definition.retained_responses)).collect(),
+            market: Stream::new(definition.retained_messages),
             unencodable: None,
             undeliverable: None,
         };
@@ -163,7 +161,7 @@ impl Replica {
             return;
         }
         users.push(name.to_string());
-        self.streams.users.push(Stream { messages: SessionLog::new(*retained_responses), digest: 0 });
+        self.streams.users.push(Stream::new(*retained_responses));
         self.replayed.users.push(ReplayedUser::default());
     }
 
@@ -261,8 +259,7 @@ impl Replica {
         for user in users.iter_mut() {
             user.messages = user.messages.resized(wanted.retained_responses);
         }
-        let new_user = || Stream { messages: SessionLog::new(wanted.retained_responses), digest: 0 };
-        users.resize_with(wanted.users.len(), new_user);
+        users.resize_with(wanted.users.len(), || Stream::new(wanted.retained_responses));
         self.replayed.users.resize(wanted.users.len(), ReplayedUser::default());
         market.messages = market.messages.resized(wanted.retained_messages);
         self.definition = wanted;
@@ -353,16 +350,13 @@ fn user_place(session: SessionId) -> Option<usize> {
     usize::from(session.0).checked_sub(1)
 }
 
-impl<M> Stream<M> {
-    #[inline]
-    fn digest(&mut self, message: &[u8]) {
-        self.digest = xxh3_64_with_seed(message, self.digest);
+impl<const LEN_MAX: usize> Stream<LEN_MAX> {
+    fn new(capacity: usize) -> Self {
+        Stream { messages: MessageLog::new(capacity), digest: 0 }
     }
-}
 
-impl Stream<SessionLog> {
     #[inline]
-    fn append(&mut self, append: impl FnOnce(&mut SessionLog)) {
+    fn append(&mut self, append: impl FnOnce(&mut MessageLog<LEN_MAX>)) {
         let sequence = self.messages.next_sequence();
         append(&mut self.messages);
         if let Some(message) = self.messages.message(sequence) {
@@ -391,10 +385,7 @@ impl EventListener for OutboundStreams {
     fn on_market_event(&mut self, event: &MarketEvent) {
         let mut message = [0; MAX_STORED_MESSAGE];
         match encode_market_event(event, self.table.get(event.instrument), &mut message) {
-            Ok(len) => {
-                self.market.messages.append(&message[..len]);
-                self.market.digest(&message[..len]);
-            }
+            Ok(len) => self.market.append(|log| log.append(&message[..len])),
             Err(_) => _ = self.unencodable.get_or_insert(event.command),
         }
     }

@@ -4,12 +4,12 @@ use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SystemEventCode, UserRefNum};
 use zerocopy::IntoBytes;
 
-use crate::session_log::SessionLog;
+use crate::message_log::SessionLog;
 
 /// Appends an event of an order.
 #[inline]
 pub fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments: &InstrumentTable) {
-    log.append(|out| {
+    log.append_with(|out| {
         ouch50::encode_event(event, |id| instruments.symbol(id), out)
             .expect("the engine's events fit OUCH: its instruments and quantities were checked at start")
     });
@@ -17,12 +17,7 @@ pub fn append_event(log: &mut SessionLog, event: &OrderEvent, instruments: &Inst
 
 /// Appends the answer to an account query.
 pub fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRefNum) {
-    let answer = QueryResponse::new(ts, next);
-    let bytes = answer.as_bytes();
-    log.append(|out| {
-        out[..bytes.len()].copy_from_slice(bytes);
-        bytes.len()
-    });
+    log.append(QueryResponse::new(ts, next).as_bytes());
 }
 
 /// Appends that the day starts or ends; OUCH has no message for the other stages.
@@ -32,10 +27,5 @@ pub fn append_stage(log: &mut SessionLog, ts: Nanos, stage: SystemEventCode) {
         SystemEventCode::EndOfSystemHours => EventCode::END_OF_DAY,
         _ => return,
     };
-    let event = SystemEvent::new(ts, code);
-    let bytes = event.as_bytes();
-    log.append(|out| {
-        out[..bytes.len()].copy_from_slice(bytes);
-        bytes.len()
-    });
+    log.append(SystemEvent::new(ts, code).as_bytes());
 }

@@ -10,9 +10,9 @@ use tickpath_types::{
 
 use crate::day::commands_max;
 use crate::entitlements::{Entitlements, ReplayedUser};
+use crate::message_log::SessionLog;
 use crate::password::Password;
 use crate::request_filter::RequestFilter;
-use crate::session_log::SessionLog;
 use crate::user_limits::UserLimits;
 use crate::user_settings::UserSettings;
 
@@ -307,10 +307,7 @@ mod tests {
         let found = |name| users.find(&Username::new(name).unwrap());
         assert_eq!([found("maker"), found("CLERK"), found("OTHER")], [Some(0), Some(1), None]);
         for byte in 1..=3 {
-            users.get_mut(0).log.append(|out| {
-                out[0] = byte;
-                1
-            });
+            users.get_mut(0).log.append(&[byte]);
         }
         let today = Session::new("TODAY").unwrap();
         let verdict = |place, session, sequence| users.admit(place, &login(session, sequence), today);

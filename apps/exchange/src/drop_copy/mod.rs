@@ -5,16 +5,16 @@
 //! reader can delay anybody, and the same log gives the same copies, whoever asks and however often the venue was started
 //! in between. `docs/drop-copy.md` is the protocol.
 
-mod door;
-pub(crate) mod reading;
+mod endpoint;
+mod logins;
 
 use std::net::SocketAddrV4;
 
 use serde::{Deserialize, Serialize};
 use tickpath_agent::Counter;
 
-pub(crate) use door::{DropCopyDoor, Wiring};
-pub use reading::DropCopyError;
+pub(crate) use endpoint::{DropCopies, DropCopyEndpoint, DropCopyLinks};
+pub(crate) use logins::ReaderLogins;
 pub use tickpath_nasdaq::drop_copy::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};
 
 /// `[drop_copy]`: copies of the messages to users, for readers that watch them; needs a journal.

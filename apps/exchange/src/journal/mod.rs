@@ -5,6 +5,7 @@ mod audit;
 mod follower;
 mod recovery;
 mod settings;
+mod stored_log;
 mod wire_name;
 mod writer;
 
@@ -14,6 +15,7 @@ pub use follower::{Follower, FollowerError};
 pub(crate) use recovery::{Recovered, recover};
 pub use recovery::{Recovery, RecoveryError, ReplayError, replay};
 pub use settings::JournalSettings;
+pub(crate) use stored_log::StoredJournal;
 pub(crate) use wire_name::wire_name;
 pub(crate) use writer::JournalLog;
 
@@ -23,12 +25,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tickpath_agent::{Counter, Rest, StopSignal, TscClock, WaitSet, Waker};
+use tickpath_agent::{Counter, Rest, StopSignal, TscClock};
 use tickpath_journal::{DiskWorker, Storage, WorkerThread};
-use tickpath_net::Network;
 use tickpath_types::Nanos;
+use tickpath_venue::LogReadError;
 
-use crate::drop_copy::{DropCopyDoor, DropCopyError};
+use crate::drop_copy::DropCopies;
 use crate::login::TrustedLogins;
 
 /// How long the follower's thread rests when it has read all there is.
@@ -68,17 +70,21 @@ pub struct VenueJournal {
     /// What was found at the start.
     pub recovery: Recovery,
     disk: Box<dyn Disk>,
-    follower: Option<Box<dyn Follow>>,
-    drop_copy: Option<Box<dyn CopyDoor>>,
-    trusted: Option<Box<dyn Trust>>,
+    follower: Option<RunFollower>,
+    trusted: RunTrustedLogins,
+    drop_copy: Option<Box<dyn DropCopies>>,
     counters: Arc<JournalCounters>,
 }
+
+/// [`Follower::run_once`], and [`TrustedLogins::run_once`], whatever the storage.
+type RunFollower = Box<dyn FnMut() -> Result<usize, FollowerError> + Send>;
+type RunTrustedLogins = Box<dyn FnMut() -> io::Result<usize> + Send>;
 
 /// The threads of a venue's journal. Dropped, they end; what was answered is in the log by then.
 pub struct JournalThreads {
     // In the order of their ends.
     _follower: Option<Periodic>,
-    _trusted: Option<Periodic>,
+    _trusted: Periodic,
     _disk: WorkerThread,
     drop_copy: Option<(StopSignal, JoinHandle<()>)>,
 }
@@ -121,16 +127,6 @@ impl Drop for Periodic {
     }
 }
 
-trait Trust: Send {
-    fn run_once(&mut self) -> io::Result<usize>;
-}
-
-impl<S: Storage> Trust for TrustedLogins<S> {
-    fn run_once(&mut self) -> io::Result<usize> {
-        TrustedLogins::run_once(self)
-    }
-}
-
 trait Disk: Send {
     fn run_once(&mut self) -> usize;
     fn start(self: Box<Self>) -> io::Result<WorkerThread>;
@@ -146,43 +142,8 @@ impl<S: Storage> Disk for DiskWorker<S> {
     }
 }
 
-trait Follow: Send {
-    fn run_once(&mut self) -> Result<usize, FollowerError>;
-}
-
-impl<S: Storage> Follow for Follower<S> {
-    fn run_once(&mut self) -> Result<usize, FollowerError> {
-        Follower::run_once(self)
-    }
-}
-
-trait CopyDoor: Send {
-    fn run_once(&mut self, now: Nanos) -> Result<usize, DropCopyError>;
-    fn is_settled(&self) -> bool;
-    fn wake_by(&self, waker: &Waker);
-    fn wait_for(&self, wait: &mut WaitSet);
-}
-
-impl<S: Storage, N: Network> CopyDoor for DropCopyDoor<S, N> {
-    fn run_once(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
-        DropCopyDoor::run_once(self, now)
-    }
-
-    fn is_settled(&self) -> bool {
-        DropCopyDoor::is_settled(self)
-    }
-
-    fn wake_by(&self, waker: &Waker) {
-        DropCopyDoor::wake_by(self, waker);
-    }
-
-    fn wait_for(&self, wait: &mut WaitSet) {
-        DropCopyDoor::wait_for(self, wait);
-    }
-}
-
 /// Serves drop copies until told to stop, and then until every reader has what there is.
-fn serve_copies(mut door: Box<dyn CopyDoor>, mut rest: Rest, stop: &StopSignal) {
+fn serve_copies(mut copies: Box<dyn DropCopies>, mut rest: Rest, stop: &StopSignal) {
     let clock = TscClock::shared();
     let mut deadline = None;
     loop {
@@ -190,14 +151,14 @@ fn serve_copies(mut door: Box<dyn CopyDoor>, mut rest: Rest, stop: &StopSignal) 
         if deadline.is_none() && stop.is_stopped() {
             deadline = Some(clock.now() + COPIES_TIMEOUT);
         }
-        match door.run_once(clock.now()) {
+        match copies.run_once(clock.now()) {
             // It is in the counters; there are no drop copies any more.
             Err(_) => return,
-            Ok(_) if deadline.is_some_and(|at| door.is_settled() || clock.now() >= at) => return,
+            Ok(_) if deadline.is_some_and(|at| copies.is_settled() || clock.now() >= at) => return,
             // At the end it is looked again and again until every reader has it.
             Ok(0) => rest.rest(|now, wait| match deadline {
                 Some(_) => wait.until(now + COPY_INTERVAL),
-                None => door.wait_for(wait),
+                None => copies.wait_for(wait),
             }),
             Ok(_) => rest.note_work(),
         }
@@ -209,23 +170,13 @@ impl VenueJournal {
         recovery: Recovery,
         worker: DiskWorker<S>,
         follower: Option<Follower<S>>,
+        mut trusted: TrustedLogins<S>,
+        drop_copy: Option<Box<dyn DropCopies>>,
         counters: Arc<JournalCounters>,
     ) -> VenueJournal {
-        let follower = follower.map(|follower| -> Box<dyn Follow> { Box::new(follower) });
-        VenueJournal { recovery, disk: Box::new(worker), follower, drop_copy: None, trusted: None, counters }
-    }
-
-    pub(crate) fn with_drop_copy<S: Storage, N: Network>(
-        mut self,
-        door: Option<DropCopyDoor<S, N>>,
-    ) -> VenueJournal {
-        self.drop_copy = door.map(|door| -> Box<dyn CopyDoor> { Box::new(door) });
-        self
-    }
-
-    pub(crate) fn with_trusted_logins<S: Storage>(mut self, trusted: TrustedLogins<S>) -> VenueJournal {
-        self.trusted = Some(Box::new(trusted));
-        self
+        let follower = follower.map(|mut follower| -> RunFollower { Box::new(move || follower.run_once()) });
+        let trusted = Box::new(move || trusted.run_once());
+        VenueJournal { recovery, disk: Box::new(worker), follower, trusted, drop_copy, counters }
     }
 
     /// Starts the threads.
@@ -234,9 +185,9 @@ impl VenueJournal {
     /// The system refused one.
     pub fn start(self) -> io::Result<JournalThreads> {
         let disk = self.disk.start()?;
-        let start = |mut follower: Box<dyn Follow>| {
+        let start = |mut run_follower: RunFollower| {
             let counters = self.counters;
-            Periodic::start("snapshots", move || match follower.run_once() {
+            Periodic::start("snapshots", move || match run_follower() {
                 Ok(0) => Some(FOLLOW_INTERVAL),
                 Ok(_) => Some(Duration::ZERO),
                 Err(error) => {
@@ -246,22 +197,20 @@ impl VenueJournal {
             })
         };
         let follower = self.follower.map(start).transpose()?;
+        let mut run_trusted = self.trusted;
         // A failed write is repeated; it only loses trust.
-        let start = |mut trusted: Box<dyn Trust>| {
-            Periodic::start("trusted-logins", move || {
-                trusted.run_once().ok();
-                Some(TRUST_INTERVAL)
-            })
-        };
-        let trusted = self.trusted.map(start).transpose()?;
-        let start = |door: Box<dyn CopyDoor>| {
+        let trusted = Periodic::start("trusted-logins", move || {
+            run_trusted().ok();
+            Some(TRUST_INTERVAL)
+        })?;
+        let start = |copies: Box<dyn DropCopies>| {
             let stop = StopSignal::new();
             let stopped = stop.clone();
             let rest = Rest::new(TscClock::shared(), COPY_INTERVAL)?;
-            door.wake_by(rest.waker());
+            copies.wake_by(rest.waker());
             stop.wake(rest.waker());
-            let copies = thread::Builder::new().name("drop-copy".to_owned());
-            Ok::<_, io::Error>((stop, copies.spawn(move || serve_copies(door, rest, &stopped))?))
+            let thread = thread::Builder::new().name("drop-copy".to_owned());
+            Ok::<_, io::Error>((stop, thread.spawn(move || serve_copies(copies, rest, &stopped))?))
         };
         let drop_copy = self.drop_copy.map(start).transpose()?;
         Ok(JournalThreads { _disk: disk, _follower: follower, _trusted: trusted, drop_copy })
@@ -278,7 +227,7 @@ impl VenueJournal {
     /// # Errors
     /// [`FollowerError`] when the log cannot be read or the snapshot not be written.
     pub fn follow(&mut self) -> Result<usize, FollowerError> {
-        self.follower.as_mut().map_or(Ok(0), |follower| follower.run_once())
+        self.follower.as_mut().map_or(Ok(0), |run| run())
     }
 
     /// Writes which logins are trusted, in the caller's thread, where there are new ones; returns how many.
@@ -286,15 +235,15 @@ impl VenueJournal {
     /// # Errors
     /// The error of the system; the next call tries again.
     pub fn keep_trusted_logins(&mut self) -> io::Result<usize> {
-        self.trusted.as_mut().map_or(Ok(0), |trusted| trusted.run_once())
+        (self.trusted)()
     }
 
     /// Does one run of the drop copies' work in the caller's thread; 0 when there is none.
     ///
     /// # Errors
-    /// [`DropCopyError`] when the log cannot be followed any more.
-    pub fn copy(&mut self, now: Nanos) -> Result<usize, DropCopyError> {
-        self.drop_copy.as_mut().map_or(Ok(0), |door| door.run_once(now))
+    /// [`LogReadError`] when the log cannot be followed any more.
+    pub fn copy(&mut self, now: Nanos) -> Result<usize, LogReadError> {
+        self.drop_copy.as_mut().map_or(Ok(0), |copies| copies.run_once(now))
     }
 }
 

@@ -255,13 +255,7 @@ pub(crate) fn recover<S: Storage>(
 ) -> Result<Recovered<S>, RecoveryError> {
     let started = Instant::now();
     let found = session_of(storage)?;
-    let session = found.unwrap_or(new_session);
-    if let Some(expected) = settings.session
-        && let Ok(expected) = SessionName::new(&expected.to_string())
-        && expected != session
-    {
-        return Err(RecoveryError::Session { found: session, expected });
-    }
+    let session = session_to_open(found, settings, new_session)?;
     let snapshots = Snapshots::new(storage.clone(), session);
     let mut lost = Vec::new();
     if found.is_none()
@@ -273,34 +267,20 @@ pub(crate) fn recover<S: Storage>(
         lost = snapshots.remove_after(Sequence(0))?;
     }
     let newest = snapshots.newest(Sequence(u64::MAX))?;
-    let after = |snapshot: &Option<Snapshot>| snapshot.as_ref().map_or(Sequence(0), |s| s.sequence.next());
-    let options = InspectOptions {
-        session: Some(session),
-        from: after(&newest.snapshot),
-        accept_loss: settings.accept_loss,
-    };
-    let config = JournalConfig {
-        policy: settings.policy,
-        segment_len: settings.segment_len,
-        buffer_len: settings.buffer_len,
-        payload_len_max: COMMAND_LEN_MAX,
-        first_sequence: Sequence(1),
-    };
-    let Opened { journal, worker, found, generation } = open(storage, session, config, &options)?;
+    let Opened { journal, worker, found, generation } =
+        open_after(newest.snapshot.as_ref(), storage, session, settings)?;
     let last = journal.last_appended();
+    let snapshot = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence);
     if settings.accept_loss {
         // Every snapshot after the log's end cannot be used.
         lost.extend(snapshots.remove_after(last)?);
-    } else if let Some(snapshot) = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence)
-        && snapshot > last
-    {
+    } else if let Some(snapshot) = snapshot.filter(|snapshot| *snapshot > last) {
         return Err(RecoveryError::LostEnd { last, snapshot });
     }
     let skipped: Vec<String> =
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
-    let snapshot = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence);
     let first = found.first_sequence();
-    // Without what a lost snapshot said nobody knows by which users and bounds the first commands were decided.
+    // Without the content of a lost snapshot the users and bounds that decided the first commands are unknown.
     let is_unknown = last > Sequence(0) && !skipped.is_empty() && !settings.accept_loss;
     let mut replica = match newest.snapshot {
         Some(snapshot) => restore(&snapshot)?,
@@ -339,6 +319,42 @@ pub(crate) fn recover<S: Storage>(
         elapsed: started.elapsed(),
     };
     Ok(Recovered { journal, worker, replica, session, recovery })
+}
+
+/// The journal's session, if there is one, which must be the configured one.
+fn session_to_open(
+    found: Option<SessionName>,
+    settings: &JournalSettings,
+    new_session: SessionName,
+) -> Result<SessionName, RecoveryError> {
+    let session = found.unwrap_or(new_session);
+    let configured = settings.session.and_then(|session| SessionName::new(&session.to_string()).ok());
+    match configured {
+        Some(expected) if expected != session => Err(RecoveryError::Session { found: session, expected }),
+        _ => Ok(session),
+    }
+}
+
+/// Opens the log, which is inspected from its first record after `snapshot` on.
+fn open_after<S: Storage>(
+    snapshot: Option<&Snapshot>,
+    storage: &S,
+    session: SessionName,
+    settings: &JournalSettings,
+) -> Result<Opened<S>, OpenError> {
+    let options = InspectOptions {
+        session: Some(session),
+        from: snapshot.map_or(Sequence(0), |snapshot| snapshot.sequence.next()),
+        accept_loss: settings.accept_loss,
+    };
+    let config = JournalConfig {
+        policy: settings.policy,
+        segment_len: settings.segment_len,
+        buffer_len: settings.buffer_len,
+        payload_len_max: COMMAND_LEN_MAX,
+        first_sequence: Sequence(1),
+    };
+    open(storage, session, config, &options)
 }
 
 /// Matches the log up to `last` again. Where it passes snapshots that cannot be used, newest first, it must come to the

@@ -6,10 +6,9 @@ use tickpath_agent::WaitSet;
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
 use tickpath_net::{DatagramSender, SendStatus};
 use tickpath_types::{InstrumentId, Nanos, Sequence};
+use tickpath_venue::market_recovery::RecoveryCounters;
 use tickpath_venue::{MarketImage, next_message};
 use zerocopy::IntoBytes;
-
-use super::counters::RecoveryCounters;
 
 /// Packets sent in one duty cycle.
 const PACKETS_PER_CYCLE: usize = 8;

@@ -7,19 +7,18 @@ use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::WaitSet;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, LoginRejectReason, LoginRequest, ServerConfig};
-use tickpath_net::{BufferSizes, NetError, Network, SendOutcome, TcpAcceptor};
+use tickpath_net::{BufferSizes, NetError, Network, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
+use tickpath_venue::market_recovery::RecoveryCounters;
 use tickpath_venue::{MarketImage, next_message};
 
-use super::counters::RecoveryCounters;
 use super::settings::SnapshotSettings;
+use crate::soup_endpoint::SoupEndpoint;
 use crate::soup_link::{Hangup, SoupLink};
 
 /// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all
 /// are being read wait until one has been, or its readers have had their turn.
 pub(super) const SNAPSHOTS_MAX: usize = 2;
-/// Connections accepted in one duty cycle.
-const ACCEPTS_PER_CYCLE: usize = 64;
 /// How long a snapshot may be read while others wait for room: a client that is slower is let go.
 const TURN_MAX: Nanos = Nanos::from_secs(2);
 /// Bytes for one client that the kernel takes before they are received.
@@ -80,6 +79,8 @@ pub struct GlimpseServer<N: Network> {
     next_id: u64,
     snapshots: [Snapshot; SNAPSHOTS_MAX],
     market_session: Session,
+    /// False while no snapshot can be taken: logins are refused.
+    is_open: bool,
     time_max: Nanos,
     counters: Arc<RecoveryCounters>,
 }
@@ -113,6 +114,7 @@ impl<N: Network> GlimpseServer<N> {
             next_id: 0,
             snapshots: Default::default(),
             market_session,
+            is_open: false,
             time_max: settings.time_max,
             counters,
         })
@@ -127,11 +129,15 @@ impl<N: Network> GlimpseServer<N> {
     /// Serves every client a bounded amount; returns how much there was to do.
     pub fn poll(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let mut work = 0;
+        self.is_open = image.is_whole();
         for index in 0..self.clients.len() {
-            work += self.read(now, index, image.is_whole());
+            work += self.read(now, index);
         }
         // Behind the others: a login that has come is read before its connection could be closed for a newcomer.
-        work += self.accept(now, image.is_whole());
+        work += self.accept(now);
+        while let Some(id) = self.pre_login.expired(now) {
+            self.evict(id, now);
+        }
         work += self.take_snapshot(now, image);
         for client in &mut self.clients {
             work += client.send(now, &self.snapshots);
@@ -149,54 +155,12 @@ impl<N: Network> GlimpseServer<N> {
         }
     }
 
-    fn accept(&mut self, now: Nanos, is_whole: bool) -> usize {
-        let mut count = 0;
-        while count < ACCEPTS_PER_CYCLE
-            && let Ok(Some(connection)) = self.acceptor.accept()
-        {
-            count += 1;
-            let peer = *connection.peer_address().ip();
-            self.make_room(now, peer, is_whole);
-            // Where it cannot be bounded the time is.
-            _ = connection.limit_send_buffer(KERNEL_LEN);
-            let link = SoupLink::new(connection, ServerConfig::default(), now);
-            let id = self.next_id;
-            self.next_id += 1;
-            self.pre_login.admit(now, id, peer);
-            self.clients.push(Client { id, link, stage: Stage::Login, deadline: now + self.time_max });
-        }
-        while let Some(id) = self.pre_login.expired(now) {
-            self.evict(id);
-        }
-        count
-    }
-
-    /// Closes a connection that has not logged in, where another one of `peer` finds no capacity. It is read once more
-    /// before: its login may have come.
-    fn make_room(&mut self, now: Nanos, peer: Ipv4Addr, is_whole: bool) {
-        let Some(id) = self.pre_login.victim(peer) else { return };
-        if let Some(index) = self.clients.iter().position(|client| client.id == id) {
-            self.read(now, index, is_whole);
-        }
-        if let Some(id) = self.pre_login.victim(peer) {
-            self.evict(id);
-        }
-    }
-
-    fn evict(&mut self, id: u64) {
-        self.counters.glimpse_evicted.add(1);
-        self.pre_login.remove(id);
-        if let Some(index) = self.clients.iter().position(|client| client.id == id) {
-            self.acceptor.take_back(self.clients.remove(index).link.tcp);
-        }
-    }
-
-    fn read(&mut self, now: Nanos, index: usize, is_whole: bool) -> usize {
+    fn read(&mut self, now: Nanos, index: usize) -> usize {
         let client = &mut self.clients[index];
         match client.read(now, &self.counters) {
             None => return 0,
             Some(None) => {}
-            Some(Some(login)) => self.answer_login(now, index, &login, is_whole),
+            Some(Some(login)) => self.answer_login(now, index, &login),
         }
         if self.clients[index].stage != Stage::Login {
             self.pre_login.remove(self.clients[index].id);
@@ -204,21 +168,19 @@ impl<N: Network> GlimpseServer<N> {
         1
     }
 
-    fn answer_login(&mut self, now: Nanos, index: usize, login: &LoginRequest, is_whole: bool) {
+    fn answer_login(&mut self, now: Nanos, index: usize, login: &LoginRequest) {
         let market = self.market_session;
-        let is_here = login.session == Session::BLANK || login.session == market;
+        let is_current = login.session == Session::BLANK || login.session == market;
+        let may_enter = is_current && self.is_open;
         let (id, peer) = (self.clients[index].id, *self.clients[index].link.tcp.peer_address().ip());
         // An address that has many clients gives way to one that has fewer.
-        if is_here
-            && is_whole
-            && let Some(rival) = self.served.rival(peer)
-        {
+        if may_enter && let Some(rival) = self.served.rival(peer) {
             self.served.remove(rival);
             let rival = self.clients.iter_mut().find(|client| client.id == rival);
             rival.expect("who is served is a client").hang_up(Hangup::Slow, &self.counters);
         }
         let client = &mut self.clients[index];
-        if is_here && is_whole && !self.served.is_full() {
+        if may_enter && !self.served.is_full() {
             self.counters.glimpse_logins.add(1);
             self.served.admit(now, id, peer);
             // A snapshot that was cut off does not go on: its state is gone.
@@ -275,6 +237,43 @@ impl<N: Network> GlimpseServer<N> {
             client.leave(now);
         }
         self.clients.clear();
+    }
+}
+
+impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
+    const ACCEPTS_MAX: usize = 64;
+
+    fn next_connection(&mut self, _now: Nanos) -> Option<TcpConnection<N>> {
+        self.acceptor.accept().ok().flatten()
+    }
+
+    fn victim(&self, peer: Ipv4Addr) -> Option<u64> {
+        self.pre_login.victim(peer)
+    }
+
+    fn serve_once(&mut self, key: u64, now: Nanos) {
+        if let Some(index) = self.clients.iter().position(|client| client.id == key) {
+            self.read(now, index);
+        }
+    }
+
+    fn evict(&mut self, key: u64, _now: Nanos) {
+        self.counters.glimpse_evicted.add(1);
+        self.pre_login.remove(key);
+        if let Some(index) = self.clients.iter().position(|client| client.id == key) {
+            self.acceptor.take_back(self.clients.remove(index).link.tcp);
+        }
+    }
+
+    fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
+        // Where the buffer cannot be bounded, the time is.
+        _ = tcp.limit_send_buffer(KERNEL_LEN);
+        let link = SoupLink::new(tcp, ServerConfig::default(), now);
+        let id = self.next_id;
+        self.next_id += 1;
+        self.pre_login.admit(now, id, peer);
+        self.clients.push(Client { id, link, stage: Stage::Login, deadline: now + self.time_max });
+        true
     }
 }
 

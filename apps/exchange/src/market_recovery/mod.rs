@@ -1,9 +1,7 @@
 //! Market data for those who come late or lost too much: snapshots over TCP and by multicast, and old messages out of
 //! the journal. All of it is made beside the venue, on a thread of its own, of what the publisher has published.
 
-mod archive;
 mod channel;
-mod counters;
 mod glimpse;
 mod settings;
 
@@ -15,19 +13,16 @@ use std::thread::{self, JoinHandle};
 use anyhow::Context as _;
 use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, Rest, StopSignal, TscClock, WaitSet, Waker};
-use tickpath_journal::{DurableView, SessionName, Storage};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_net::Network;
 use tickpath_types::{Nanos, Sequence};
-use tickpath_venue::{MarketImage, MessageCopies, PublishedMessage, Replica};
+use tickpath_venue::market_recovery::{ArchiveLink, CatchUp, MessageArchive, RecoveryCounters};
+use tickpath_venue::{MarketImage, MessageCopies, PublishedMessage, Replica, StoredLog};
 
-pub(crate) use archive::{ArchiveLink, ArchiveRequest};
-pub use counters::RecoveryCounters;
 pub use glimpse::GlimpseServer;
 pub use settings::{MarketRecoverySettings, SnapshotSettings};
 
-use archive::{Archive, ArchivePort, CatchUp, JournalArchive};
 use channel::SnapshotChannel;
 
 /// Messages applied in one duty cycle.
@@ -45,7 +40,7 @@ const COPIES_WAIT: Nanos = Nanos::from_millis(20);
 /// nobody is served and the venue does not notice.
 pub struct MarketRecovery {
     snapshots: Option<Box<dyn Snapshots>>,
-    archive: Option<Box<dyn Archive>>,
+    archive: Option<MessageArchive<SocketAddrV4>>,
     next_renewal: Nanos,
     latest: Nanos,
 }
@@ -89,36 +84,22 @@ pub(crate) struct RecoveryBasis<'a> {
 #[derive(Default)]
 pub(crate) struct PublisherLinks {
     pub(crate) copies: Option<MessageCopies>,
-    pub(crate) archive: Option<ArchiveLink>,
-}
-
-/// A journal to be read for old messages, until it is joined to the services.
-pub(crate) struct ArchiveSource(Box<OpenArchive>);
-
-type OpenArchive = dyn FnOnce(&RecoveryBasis<'_>, ArchivePort) -> Box<dyn Archive> + Send;
-
-impl ArchiveSource {
-    pub(crate) fn new<S: Storage>(storage: S, name: SessionName, durable: DurableView) -> ArchiveSource {
-        ArchiveSource(Box::new(move |basis, port| {
-            let counters = Arc::clone(&basis.counters);
-            let (session, packet_bytes) = (basis.session, basis.packet_bytes);
-            Box::new(JournalArchive::new(storage, name, session, durable, packet_bytes, port, counters))
-        }))
-    }
+    pub(crate) archive: Option<ArchiveLink<SocketAddrV4>>,
 }
 
 impl MarketRecovery {
-    /// Opens the doors that are wanted. Nothing when there is neither a door nor a journal.
+    /// Opens the endpoints that are wanted, for snapshots and for the messages of `log`. Nothing when there is neither an
+    /// endpoint nor a log.
     pub(crate) fn build<N: Network>(
         network: &N,
         basis: &RecoveryBasis<'_>,
-        archive: Option<ArchiveSource>,
+        log: Option<Box<dyn StoredLog>>,
     ) -> anyhow::Result<(Option<MarketRecovery>, PublisherLinks)> {
         let mut links = PublisherLinks::default();
-        let archive = archive.map(|ArchiveSource(open)| {
+        let archive = log.map(|log| {
             let (link, port) = ArchiveLink::new();
             links.archive = Some(link);
-            open(basis, port)
+            MessageArchive::new(log, basis.session, basis.packet_bytes, port, Arc::clone(&basis.counters))
         });
         let snapshots = match &basis.settings.snapshots {
             None => None,
@@ -154,7 +135,7 @@ impl MarketRecovery {
             Some(snapshots) if snapshots.is_behind() && now >= self.next_renewal => {
                 match archive.catch_up(now) {
                     CatchUp::Working(count) => return count,
-                    CatchUp::There(image) => snapshots.renew(*image),
+                    CatchUp::Done(image) => snapshots.renew(*image),
                     CatchUp::Impossible => {}
                 }
                 self.next_renewal = now + RENEWAL_WAIT;
@@ -261,7 +242,12 @@ impl Agent for MarketRecovery {
 
     fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
         if let Some(archive) = &self.archive {
-            archive.wait_for(now, wait);
+            if archive.is_busy() {
+                wait.soon();
+            }
+            if let Some(at) = archive.poll_timeout() {
+                wait.until(at);
+            }
         }
         if let Some(snapshots) = &self.snapshots {
             snapshots.wait_for(now, wait);

@@ -7,17 +7,15 @@ use tickpath_faults::{Fault, is_planted_for};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50;
 use tickpath_nasdaq::soupbintcp::ServerEvent;
-use tickpath_net::{Fill, Network};
+use tickpath_net::{Fill, Network, TcpConnection};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, SessionId};
 use tickpath_venue::{Admission, Arrival, FrontAdmission};
 
 use super::connections::Connection;
 use super::listener::Ready;
-use super::{
-    ACCEPTS_PER_CYCLE, FRONT_REQUESTS_PER_CYCLE, MALFORMED_MAX, OrderServer, REQUESTS_PER_READ_MAX,
-    TIMED_EVERY,
-};
+use super::{FRONT_REQUESTS_PER_CYCLE, MALFORMED_MAX, OrderServer, REQUESTS_PER_READ_MAX, TIMED_EVERY};
+use crate::soup_endpoint::SoupEndpoint;
 use crate::soup_link::{Hangup, SoupLink};
 
 /// When a message was received.
@@ -28,6 +26,49 @@ struct Received {
     received_at: u64,
     /// When it was read, in ticks.
     read_at: u64,
+}
+
+impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
+    const ACCEPTS_MAX: usize = 4; // each costs some system calls
+
+    fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>> {
+        // One that has to give way is read once more.
+        if self.entry.sequencer.room() < REQUESTS_PER_READ_MAX {
+            return None;
+        }
+        self.listener.accept(now).unwrap_or_else(|_| {
+            self.counters.accept_errors.add(1);
+            None
+        })
+    }
+
+    fn victim(&self, peer: Ipv4Addr) -> Option<u64> {
+        self.entry.logins.victim(peer).map(|place| place as u64)
+    }
+
+    fn serve_once(&mut self, key: u64, now: Nanos) {
+        if let Err(hangup) = self.read(key as usize, now) {
+            self.hang_up(key as usize, hangup, now);
+        }
+    }
+
+    fn evict(&mut self, key: u64, now: Nanos) {
+        self.counters.pre_login_evicted.add(1);
+        self.close(key as usize, now);
+    }
+
+    fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
+        let place = self.connections.free_place();
+        let place = place.expect("clients and those who are not yet have places of their own");
+        let Ok(tcp) = self.listener.watch(tcp, place, now) else {
+            self.counters.accept_errors.add(1);
+            return false;
+        };
+        self.counters.connections.add(1);
+        self.entry.logins.handle_connection(now, place, peer);
+        self.connections.insert(place, Connection::new(tcp, self.config.soup, now));
+        true
+    }
 }
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
@@ -49,50 +90,6 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             work += self.accept(now);
         }
         Ok(work)
-    }
-
-    /// Accepts some of the connections that wait; returns how many.
-    #[cold]
-    fn accept(&mut self, now: Nanos) -> usize {
-        for count in 0..ACCEPTS_PER_CYCLE {
-            // One that has to give way is read once more.
-            if self.entry.sequencer.room() < REQUESTS_PER_READ_MAX {
-                return count;
-            }
-            let tcp = match self.listener.accept(now) {
-                Ok(Some(tcp)) => tcp,
-                Ok(None) => return count,
-                Err(_) => {
-                    self.counters.accept_errors.add(1);
-                    return count;
-                }
-            };
-            let peer = *tcp.peer_address().ip();
-            self.make_room(peer, now);
-            let place = self.connections.free_place();
-            let place = place.expect("clients and those who are not yet have places of their own");
-            let Ok(tcp) = self.listener.watch(tcp, place, now) else {
-                self.counters.accept_errors.add(1);
-                return count;
-            };
-            self.counters.connections.add(1);
-            self.entry.logins.handle_connection(now, place, peer);
-            self.connections.insert(place, Connection::new(tcp, self.config.soup, now));
-        }
-        ACCEPTS_PER_CYCLE
-    }
-
-    /// Closes a connection that has not logged in, where another one of `peer` finds no capacity. It is read once more
-    /// before: its login may have come.
-    fn make_room(&mut self, peer: Ipv4Addr, now: Nanos) {
-        let Some(place) = self.entry.logins.victim(peer) else { return };
-        if let Err(hangup) = self.read(place, now) {
-            self.hang_up(place, hangup, now);
-        }
-        if let Some(place) = self.entry.logins.victim(peer) {
-            self.counters.pre_login_evicted.add(1);
-            self.close(place, now);
-        }
     }
 
     fn read(&mut self, place: usize, now: Nanos) -> Result<(), Hangup> {

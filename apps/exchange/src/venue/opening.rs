@@ -9,7 +9,7 @@ use tickpath_types::{
     AddInstrumentError, Instrument, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
 };
 use tickpath_venue::day::Day;
-use tickpath_venue::{Entitlements, Replica, SessionLog, Stream, Users};
+use tickpath_venue::{Entitlements, MAX_LOGGED_MESSAGE, Replica, SessionLog, Stream, Users};
 
 use super::settings::VenueSettings;
 use super::view::VenueView;
@@ -59,7 +59,7 @@ impl Opening {
 pub(super) fn users(
     settings: &VenueSettings,
     entitlements: &[Entitlements],
-    streams: Vec<Stream<SessionLog>>,
+    streams: Vec<Stream<MAX_LOGGED_MESSAGE>>,
     instruments: &InstrumentTable,
     max: usize,
 ) -> Users {

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use tickpath_agent::Counter;
 use tickpath_types::InstrumentId;
+use tickpath_venue::market_recovery::RecoveryCounters;
 use tickpath_venue::{Replica, UserRegistry};
 
 use super::settings::VenueSettings;
 use crate::drop_copy::DropCopyCounters;
 use crate::journal::JournalCounters;
-use crate::market_recovery::RecoveryCounters;
 use crate::matcher::{FinalEngine, MatcherCounters};
 use crate::order_server::OrderServerCounters;
 use crate::publisher::PublisherCounters;

@@ -2,6 +2,8 @@
 
 mod readers;
 mod store;
+mod streams;
 
 pub use readers::{ReaderUser, enlist, find};
-pub use store::{CopyStore, Entry, Place, Watched, count};
+pub use store::{Entry, Watched};
+pub use streams::{CopySource, CopyStart, CopyStreams, FollowRun, REWIND_PATIENCE, RewindRun};

@@ -2,7 +2,7 @@
 
 use tickpath_faults::{Fault, is_planted};
 
-use crate::session_log::MAX_LOGGED_MESSAGE;
+use crate::message_log::MAX_LOGGED_MESSAGE;
 
 /// A message of a user.
 #[derive(Clone, Copy)]

@@ -11,8 +11,7 @@ use tickpath_types::{CrossKind, Instrument, InstrumentId, Nanos, Price, Qty, Sym
 use super::{Definition, OutboundStreams, ReplayedState, Replica, Stream, table_of};
 use crate::day::ReplayedDay;
 use crate::entitlements::{Configured, ReplayedUser};
-use crate::message_store::{MAX_STORED_MESSAGE, MessageStore};
-use crate::session_log::{MAX_LOGGED_MESSAGE, SessionLog};
+use crate::message_log::MessageLog;
 use crate::token_bucket::RateLimit;
 use crate::user_limits::UserLimits;
 
@@ -122,13 +121,8 @@ impl Replica {
         engine.snapshot(out);
         let len = (out.len() - at - 8) as u64;
         out[at..at + 8].copy_from_slice(&len.to_le_bytes());
-        for Stream { messages, digest } in &streams.users {
-            let range = [messages.oldest(), messages.next_sequence()];
-            put_stream(out, range, *digest, |sequence| messages.message(sequence));
-        }
-        let Stream { messages, digest } = &streams.market;
-        let range = [messages.oldest(), messages.next_sequence()];
-        put_stream(out, range, *digest, |sequence| messages.message(sequence));
+        streams.users.iter().for_each(|user| put_stream(out, user));
+        put_stream(out, &streams.market);
     }
 
     /// The replica whose [`Replica::encode`] these bytes are.
@@ -151,23 +145,9 @@ impl Replica {
         let engine = Engine::restore(&definition.instruments, definition.limits, state)?;
         let mut users = Vec::with_capacity(definition.users.len());
         for _ in &definition.users {
-            let (first, next, digest) = fields.stream()?;
-            let mut messages = SessionLog::starting_at(first, definition.retained_responses);
-            for _ in first..next {
-                let message = fields.message(MAX_LOGGED_MESSAGE)?;
-                messages.append(|out| {
-                    out[..message.len()].copy_from_slice(message);
-                    message.len()
-                });
-            }
-            users.push(Stream { messages, digest });
+            users.push(fields.stream(definition.retained_responses)?);
         }
-        let (first, next, digest) = fields.stream()?;
-        let mut messages = MessageStore::starting_at(first, definition.retained_messages);
-        for _ in first..next {
-            messages.append(fields.message(MAX_STORED_MESSAGE)?);
-        }
-        let market = Stream { messages, digest };
+        let market = fields.stream(definition.retained_messages)?;
         if !fields.bytes.is_empty() {
             return Err(damaged("length"));
         }
@@ -276,14 +256,10 @@ fn put_limits(out: &mut Vec<u8>, limits: &UserLimits) {
     }
 }
 
-fn put_stream<'a>(
-    out: &mut Vec<u8>,
-    [first, next]: [u64; 2],
-    digest: u64,
-    message: impl Fn(u64) -> Option<&'a [u8]>,
-) {
-    [first, next, digest].into_iter().for_each(|field| put(out, field));
-    for message in (first..next).filter_map(message) {
+fn put_stream<const LEN_MAX: usize>(out: &mut Vec<u8>, Stream { messages, digest }: &Stream<LEN_MAX>) {
+    let (first, next) = (messages.oldest(), messages.next_sequence());
+    [first, next, *digest].into_iter().for_each(|field| put(out, field));
+    for message in (first..next).filter_map(|sequence| messages.message(sequence)) {
         out.extend((message.len() as u16).to_le_bytes());
         out.extend(message);
     }
@@ -443,17 +419,19 @@ impl<'a> Fields<'a> {
     }
 
     /// First and next sequence, and the digest.
-    fn stream(&mut self) -> Result<(u64, u64, u64), ReplicaError> {
+    fn stream<const LEN_MAX: usize>(&mut self, capacity: usize) -> Result<Stream<LEN_MAX>, ReplicaError> {
         let (first, next) = (self.u64("messages")?, self.u64("messages")?);
         if first == 0 || first > next || next - first > COUNT_MAX {
             return Err(damaged("messages"));
         }
-        Ok((first, next, self.u64("messages")?))
-    }
-
-    fn message(&mut self, len_max: usize) -> Result<&'a [u8], ReplicaError> {
-        let len = usize::from(u16::from_le_bytes(self.take("messages")?));
-        self.slice(len).filter(|_| (1..=len_max).contains(&len)).ok_or(damaged("messages"))
+        let digest = self.u64("messages")?;
+        let mut messages = MessageLog::starting_at(first, capacity);
+        for _ in first..next {
+            let len = usize::from(u16::from_le_bytes(self.take("messages")?));
+            let message = self.slice(len).filter(|_| (1..=LEN_MAX).contains(&len));
+            messages.append(message.ok_or(damaged("messages"))?);
+        }
+        Ok(Stream { messages, digest })
     }
 }
 

@@ -1,17 +1,17 @@
-//! Messages that are no longer in memory, out of the journal: they follow from the commands in it.
+//! Messages that are no longer in memory, out of the log: they follow from the commands in it.
 
-use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use tickpath_agent::{WaitSet, Waker};
-use tickpath_journal::{DurableView, Reader, SessionName, Snapshots, Storage};
 use tickpath_lockfree::spsc;
-use tickpath_matching::Command;
+use tickpath_lockfree::wake::Waker;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::{Nanos, Sequence};
-use tickpath_venue::{Definition, MarketImage, MessageStore, Replica};
 
 use super::counters::RecoveryCounters;
+use crate::market_image::MarketImage;
+use crate::message_log::MessageStore;
+use crate::replica::{Definition, Replica};
+use crate::stored_log::{LogReadError, StoredCommands, StoredLog};
 
 /// Requests that wait for the archive, and answers that wait to be sent; further requests are dropped and counted.
 const RING_CAPACITY: usize = 16;
@@ -21,7 +21,6 @@ const COMMANDS_PER_RUN: usize = 1 << 13;
 const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
 /// The state that was read is forgotten after so long without a request.
 const KEPT_FOR: Nanos = Nanos::from_secs(30);
-
 /// A request that takes longer has no answer, so that it does not hold up those behind it.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
 /// Messages that a state reads on for although there is a snapshot before them.
@@ -31,85 +30,80 @@ const END: Sequence = Sequence(u64::MAX);
 /// Messages that the state keeps at least, so that what is wanted is still there when the rest of its packet is.
 const MESSAGES_KEPT_MIN: usize = 1 << 16;
 
-/// Messages `first..end` are wanted.
+/// Messages `first..end` are wanted by the requester at `to`.
 #[derive(Clone, Copy)]
-pub(crate) struct ArchiveRequest {
-    pub(crate) to: SocketAddrV4,
-    pub(crate) first: u64,
-    pub(crate) end: u64,
+pub struct ArchiveRequest<P> {
+    /// Address of the requester.
+    pub to: P,
+    /// The first message.
+    pub first: u64,
+    /// The one behind the last.
+    pub end: u64,
 }
 
 /// A packet that is to be sent.
 #[derive(Clone, Copy)]
-pub(crate) struct ArchiveAnswer {
-    pub(crate) to: SocketAddrV4,
-    pub(crate) message_count: u16,
+pub struct ArchiveAnswer<P> {
+    /// Address of the requester.
+    pub to: P,
+    /// Messages in the packet.
+    pub message_count: u16,
     len: u16,
     bytes: [u8; DATAGRAM_LEN_MAX],
 }
 
-impl ArchiveAnswer {
-    pub(crate) fn datagram(&self) -> &[u8] {
+impl<P> ArchiveAnswer<P> {
+    /// The packet.
+    #[must_use]
+    pub fn datagram(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
 
-/// The publisher's end: asks, and sends what comes.
-pub(crate) struct ArchiveLink {
-    pub(crate) requests: spsc::Producer<ArchiveRequest>,
-    pub(crate) answers: spsc::Consumer<ArchiveAnswer>,
+/// The publisher's end: requests, and the packets that answer them.
+pub struct ArchiveLink<P> {
+    /// Takes requests.
+    pub requests: spsc::Producer<ArchiveRequest<P>>,
+    /// Gives answers.
+    pub answers: spsc::Consumer<ArchiveAnswer<P>>,
 }
 
 /// The archive's end.
-pub(super) struct ArchivePort {
-    requests: spsc::Consumer<ArchiveRequest>,
-    answers: spsc::Producer<ArchiveAnswer>,
+pub struct ArchivePort<P> {
+    requests: spsc::Consumer<ArchiveRequest<P>>,
+    answers: spsc::Producer<ArchiveAnswer<P>>,
 }
 
-impl ArchiveLink {
+impl<P: Copy + Send> ArchiveLink<P> {
     /// Both ends.
-    pub(super) fn new() -> (ArchiveLink, ArchivePort) {
+    #[must_use]
+    pub fn new() -> (ArchiveLink<P>, ArchivePort<P>) {
         let (request, requests) = spsc::channel(RING_CAPACITY);
         let (answer, answers) = spsc::channel(RING_CAPACITY);
         (ArchiveLink { requests: request, answers }, ArchivePort { requests, answers: answer })
     }
 }
 
-/// Whatever storage is below.
-pub(super) trait Archive: Send {
-    /// Does some of what is asked for; returns how much there was to do.
-    fn poll(&mut self, now: Nanos) -> usize;
-    /// Does the same for a state of the market that covers everything published by now.
-    fn catch_up(&mut self, now: Nanos) -> CatchUp;
-    /// Has each request wake the thread behind `waker`.
-    fn wake_by(&self, waker: &Waker);
-    /// Says what it waits for.
-    fn wait_for(&self, now: Nanos, wait: &mut WaitSet);
-}
-
-/// How a state of the market out of the journal stands.
-pub(super) enum CatchUp {
+/// The progress of a state of the market out of the log.
+pub enum CatchUp {
     /// So much was done; there is more.
     Working(usize),
-    /// Here it is.
-    There(Box<MarketImage>),
-    /// The journal cannot be read.
+    /// The state is complete.
+    Done(Box<MarketImage>),
+    /// The log cannot be read.
     Impossible,
 }
 
 /// Answers requests one after another: reads the newest snapshot that does not come too late, applies commands until
-/// the messages are there, and keeps the state for what is asked for next.
-pub(super) struct JournalArchive<S: Storage> {
-    storage: S,
-    name: SessionName,
+/// the messages are there, and keeps the state for the next request.
+pub struct MessageArchive<P> {
+    log: Box<dyn StoredLog>,
     session: Session,
-    snapshots: Snapshots<S>,
-    durable: DurableView,
     packet_bytes: usize,
-    port: ArchivePort,
+    port: ArchivePort<P>,
     /// The one at hand, and when it was taken.
-    request: Option<(ArchiveRequest, Nanos)>,
-    state: Option<State<S>>,
+    request: Option<(ArchiveRequest<P>, Nanos)>,
+    state: Option<State>,
     /// The state is on its way from the newest snapshot to the end.
     is_catching_up: bool,
     next_rewind: Nanos,
@@ -119,16 +113,16 @@ pub(super) struct JournalArchive<S: Storage> {
     counters: Arc<RecoveryCounters>,
 }
 
-struct State<S: Storage> {
+struct State {
     replica: Replica,
-    reader: Reader<S>,
+    commands: Box<dyn StoredCommands>,
     /// What follows was decided by other bounds: a newer snapshot begins here.
     until: Sequence,
     /// Here the next snapshot begins: what is far behind it is reached sooner from there.
     nearer: Sequence,
 }
 
-/// How a request stands.
+/// The progress of a request.
 enum Progress {
     Working(usize),
     /// What there is of it is in the state.
@@ -137,22 +131,19 @@ enum Progress {
     Impossible,
 }
 
-impl<S: Storage> JournalArchive<S> {
-    pub(super) fn new(
-        storage: S,
-        name: SessionName,
+impl<P: Copy + Send> MessageArchive<P> {
+    /// Of a log, in packets of at most `packet_bytes` of the market data session.
+    #[must_use]
+    pub fn new(
+        log: Box<dyn StoredLog>,
         session: Session,
-        durable: DurableView,
         packet_bytes: usize,
-        port: ArchivePort,
+        port: ArchivePort<P>,
         counters: Arc<RecoveryCounters>,
-    ) -> JournalArchive<S> {
-        JournalArchive {
-            snapshots: Snapshots::new(storage.clone(), name),
-            storage,
-            name,
+    ) -> MessageArchive<P> {
+        MessageArchive {
+            log,
             session,
-            durable,
             packet_bytes: packet_bytes.min(DATAGRAM_LEN_MAX),
             port,
             request: None,
@@ -165,11 +156,11 @@ impl<S: Storage> JournalArchive<S> {
         }
     }
 
-    fn progress(&mut self, now: Nanos, request: ArchiveRequest) -> Progress {
+    fn progress(&mut self, now: Nanos, request: ArchiveRequest<P>) -> Progress {
         if request.first < self.oldest {
             return Progress::Impossible;
         }
-        let is_usable = |state: &State<S>| {
+        let is_usable = |state: &State| {
             let store = store(&state.replica);
             let last = state.replica.last_command();
             let is_near = last < state.nearer || request.first < store.next_sequence() + NEAR;
@@ -183,14 +174,16 @@ impl<S: Storage> JournalArchive<S> {
             self.rewind_at(now, request.first);
         }
         let Some(state) = &mut self.state else { return Progress::Impossible };
-        match state.advance(request, self.durable.durable()) {
-            Ok(progress) => progress,
-            Err(Unreadable) => {
-                self.state = None;
-                self.counters.archive_errors.add(1);
-                Progress::Impossible
-            }
-        }
+        state.advance(request.first, request.end, self.log.durable()).unwrap_or_else(|_| {
+            self.note_error();
+            Progress::Impossible
+        })
+    }
+
+    /// The log, or a command in it, cannot be read.
+    fn note_error(&mut self) {
+        (self.state, self.is_catching_up) = (None, false);
+        self.counters.archive_errors.add(1);
     }
 
     fn rewind_at(&mut self, now: Nanos, first: u64) {
@@ -200,15 +193,13 @@ impl<S: Storage> JournalArchive<S> {
     }
 
     /// The newest snapshot that has the message, or comes before it.
-    fn rewind(&mut self, first: u64) -> Option<State<S>> {
+    fn rewind(&mut self, first: u64) -> Option<State> {
         // The one before is let go of first: two of them would need twice the memory.
         self.state = None;
-        let listed = self.snapshots.list().ok()?;
+        let listed = self.log.snapshots().ok()?;
         let (mut newer, mut oldest) = (Vec::new(), self.oldest);
         for sequence in listed.into_iter().rev() {
-            let snapshot = self.snapshots.read(sequence).ok().and_then(Result::ok);
-            let Some(mut replica) = snapshot.and_then(|snapshot| Replica::decode(&snapshot.payload).ok())
-            else {
+            let Some(mut replica) = self.log.replica(sequence) else {
                 newer.push((sequence, None));
                 continue;
             };
@@ -216,10 +207,10 @@ impl<S: Storage> JournalArchive<S> {
                 let until = first_that_differs(&newer, replica.definition());
                 let messages = &mut replica.streams.market.messages;
                 *messages = messages.resized(messages.capacity().max(MESSAGES_KEPT_MIN));
-                let reader = Reader::open(&self.storage, self.name, sequence.next()).ok()?;
+                let commands = self.log.commands_from(sequence.next()).ok().flatten()?;
                 let usable = newer.iter().rev().find(|(_, definition)| definition.is_some());
                 let nearer = usable.map_or(END, |(sequence, _)| *sequence);
-                return Some(State { replica, reader, until, nearer });
+                return Some(State { replica, commands, until, nearer });
             }
             oldest = store(&replica).oldest();
             newer.push((sequence, Some(replica.definition().clone())));
@@ -229,7 +220,7 @@ impl<S: Storage> JournalArchive<S> {
     }
 
     /// Hands on a packet of what is wanted; false when there is no room for it yet.
-    fn answer(&mut self, request: ArchiveRequest) -> bool {
+    fn answer(&mut self, request: ArchiveRequest<P>) -> bool {
         let Some(state) = &self.state else { return true };
         let mut bytes = [0; DATAGRAM_LEN_MAX];
         let room = &mut bytes[..self.packet_bytes];
@@ -247,24 +238,26 @@ impl<S: Storage> JournalArchive<S> {
         self.counters.archive_answers.add(u64::from(is_taken));
         is_taken
     }
-}
 
-impl<S: Storage> Archive for JournalArchive<S> {
-    fn wake_by(&self, waker: &Waker) {
+    /// Has each request wake the thread behind `waker`.
+    pub fn wake_by(&self, waker: &Waker) {
         self.port.requests.wake_by(waker);
     }
 
-    fn wait_for(&self, _now: Nanos, wait: &mut WaitSet) {
-        // The journal may be read, or the answers sent, in a moment.
-        if self.request.is_some() || self.is_catching_up {
-            wait.soon();
-        }
-        if self.state.is_some() {
-            wait.until(self.latest + KEPT_FOR);
-        }
+    /// True while there is something to be done: the log can be read on, or the answer sent, in a moment.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.request.is_some() || self.is_catching_up
     }
 
-    fn catch_up(&mut self, now: Nanos) -> CatchUp {
+    /// When there is something to be done although no request comes.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        self.state.as_ref().map(|_| self.latest + KEPT_FOR)
+    }
+
+    /// Does some of the work for a state of the market that covers everything published by now.
+    pub fn catch_up(&mut self, now: Nanos) -> CatchUp {
         self.latest = now;
         if !self.is_catching_up {
             if now < self.next_rewind {
@@ -277,23 +270,23 @@ impl<S: Storage> Archive for JournalArchive<S> {
             self.is_catching_up = false;
             return CatchUp::Impossible;
         };
-        // What was published is safe: what is safe by now covers it.
-        let durable = self.durable.durable();
+        // Everything published is durable, so the durable log covers it.
+        let durable = self.log.durable();
         match state.read_on(durable, |_| true) {
             Ok(_) if state.replica.last_command() >= durable => {
                 self.is_catching_up = false;
-                CatchUp::There(Box::new(MarketImage::of(&state.replica)))
+                CatchUp::Done(Box::new(MarketImage::of(&state.replica)))
             }
             Ok(count) => CatchUp::Working(count),
-            Err(Unreadable) => {
-                (self.state, self.is_catching_up) = (None, false);
-                self.counters.archive_errors.add(1);
+            Err(_) => {
+                self.note_error();
                 CatchUp::Impossible
             }
         }
     }
 
-    fn poll(&mut self, now: Nanos) -> usize {
+    /// Does some of the work for the requests; returns how much there was to do.
+    pub fn poll(&mut self, now: Nanos) -> usize {
         let waiting = self.request.take().or_else(|| Some((self.port.requests.try_pop()?, now)));
         let Some((request, since)) = waiting else {
             if self.state.is_some() && now.since(self.latest) >= KEPT_FOR {
@@ -335,21 +328,18 @@ fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Def
     unknown_since.unwrap_or(END)
 }
 
-/// The log, or a command in it, cannot be read.
-struct Unreadable;
-
-impl<S: Storage> State<S> {
-    /// Applies commands until a packet of what is wanted is there.
-    fn advance(&mut self, request: ArchiveRequest, durable: Sequence) -> Result<Progress, Unreadable> {
+impl State {
+    /// Applies commands until a packet of the messages `first..end` is there.
+    fn advance(&mut self, first: u64, end: u64, durable: Sequence) -> Result<Progress, LogReadError> {
         let limit = self.until.min(durable);
-        let enough = request.end.min(request.first + MESSAGES_PER_PACKET);
+        let enough = end.min(first + MESSAGES_PER_PACKET);
         let count = self.read_on(limit, |replica| store(replica).next_sequence() < enough)?;
         let store = store(&self.replica);
         let is_complete = store.next_sequence() >= enough;
-        // The next record, or the next snapshot, is there in a moment; unless everything that is safe was read.
+        // The next record, or the next snapshot, is there in a moment; unless everything that is durable was read.
         let is_over = is_complete || (limit == durable && self.replica.last_command() >= durable);
         let has_more = count == COMMANDS_PER_RUN && !is_complete;
-        Ok(match store.message(request.first) {
+        Ok(match store.message(first) {
             Some(_) if !has_more => Progress::Found,
             None if is_over => Progress::Impossible,
             _ => Progress::Working(count),
@@ -361,11 +351,10 @@ impl<S: Storage> State<S> {
         &mut self,
         limit: Sequence,
         mut wants_more: impl FnMut(&Replica) -> bool,
-    ) -> Result<usize, Unreadable> {
+    ) -> Result<usize, LogReadError> {
         let mut count = 0;
         while count < COMMANDS_PER_RUN && wants_more(&self.replica) {
-            let Some(record) = self.reader.next(limit).map_err(|_| Unreadable)? else { break };
-            let command = Command::decode(record.payload).map_err(|_| Unreadable)?;
+            let Some(command) = self.commands.next(limit)? else { break };
             self.replica.apply(&command);
             count += 1;
         }
@@ -382,18 +371,14 @@ fn store(replica: &Replica) -> &MessageStore {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
-    use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
-    use tickpath_matching::{CommandKind, EngineLimits};
+    use tickpath_matching::{Command, CommandKind, EngineLimits};
     use tickpath_types::{Instrument, InstrumentId, Price, Qty, SessionId, Symbol, SystemEventCode};
 
     use super::*;
-    use crate::journal::{JournalSettings, Recovered, recover};
 
     const COMMANDS: u64 = 300;
     const NOW: Nanos = Nanos::from_secs(1);
-    const ASKER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
+    const REQUESTER: u32 = 9;
 
     fn definition() -> Definition {
         let instrument = Instrument {
@@ -421,37 +406,57 @@ mod tests {
         }
     }
 
-    /// An archive of a log of stages of the day, one message each.
-    fn archive() -> (JournalArchive<FaultyDisk>, ArchiveLink) {
-        let disk = FaultyDisk::new(1, DiskFaults::default());
-        let name = SessionName::new("TODAY").unwrap();
-        let settings = JournalSettings::new("", Policy::Async);
-        let Recovered { journal: mut log, mut worker, .. } =
-            recover(&disk, &settings, name, definition()).unwrap();
-        for sequence in (1..=COMMANDS).map(Sequence) {
-            let (session, kind) = (SessionId(0), CommandKind::System(SystemEventCode::StartOfMarketHours));
-            let command = Command { sequence, session, ts: NOW, kind };
-            log.append_with(sequence, |out| command.encode(out)).unwrap();
-            while log.durable() < sequence {
-                log.poll();
-                worker.run_once();
-            }
+    /// A log of stages of the day, one message each, and the snapshot before them.
+    struct Stages;
+
+    impl StoredLog for Stages {
+        fn durable(&self) -> Sequence {
+            Sequence(COMMANDS)
         }
-        let (link, port) = ArchiveLink::new();
-        let (session, counters) = (Session::new("TODAY").unwrap(), Arc::default());
-        let archive = JournalArchive::new(disk, name, session, log.durable_view(), 1_400, port, counters);
-        (archive, link)
+
+        fn snapshots(&self) -> Result<Vec<Sequence>, LogReadError> {
+            Ok(vec![Sequence(0)])
+        }
+
+        fn replica(&self, _: Sequence) -> Option<Replica> {
+            Replica::new(definition()).ok()
+        }
+
+        fn commands_from(&self, first: Sequence) -> Result<Option<Box<dyn StoredCommands>>, LogReadError> {
+            Ok(Some(Box::new(StagesFrom(first))))
+        }
+
+        fn wake_by(&self, _: &Waker) {}
     }
 
-    fn ask(link: &mut ArchiveLink, first: u64) {
-        let request = ArchiveRequest { to: ASKER, first, end: first + 5 };
+    struct StagesFrom(Sequence);
+
+    impl StoredCommands for StagesFrom {
+        fn next(&mut self, limit: Sequence) -> Result<Option<Command>, LogReadError> {
+            if self.0 > limit {
+                return Ok(None);
+            }
+            let (sequence, kind) = (self.0, CommandKind::System(SystemEventCode::StartOfMarketHours));
+            self.0 = sequence.next();
+            Ok(Some(Command { sequence, session: SessionId(0), ts: NOW, kind }))
+        }
+    }
+
+    fn archive() -> (MessageArchive<u32>, ArchiveLink<u32>) {
+        let (link, port) = ArchiveLink::new();
+        let session = Session::new("TODAY").unwrap();
+        (MessageArchive::new(Box::new(Stages), session, 1_400, port, Arc::default()), link)
+    }
+
+    fn request(link: &mut ArchiveLink<u32>, first: u64) {
+        let request = ArchiveRequest { to: REQUESTER, first, end: first + 5 };
         assert!(link.requests.try_push(request).is_ok());
     }
 
     #[test]
     fn a_request_that_has_no_answer_holds_up_nobody() {
         let (mut archive, mut link) = archive();
-        [COMMANDS + 1, 7, COMMANDS + 100, 20].into_iter().for_each(|first| ask(&mut link, first));
+        [COMMANDS + 1, 7, COMMANDS + 100, 20].into_iter().for_each(|first| request(&mut link, first));
         (0..4).for_each(|_| _ = archive.poll(NOW));
         assert_eq!(archive.counters.archive_too_old.read(), 2);
         let mut answered = vec![];
@@ -461,11 +466,11 @@ mod tests {
     }
 
     #[test]
-    fn a_state_out_of_the_journal_covers_everything_that_is_safe() {
+    fn a_state_out_of_the_log_covers_everything_that_is_durable() {
         let (mut archive, mut link) = archive();
-        let CatchUp::There(image) = archive.catch_up(NOW) else { panic!("the log is short") };
+        let CatchUp::Done(image) = archive.catch_up(NOW) else { panic!("the log is short") };
         assert_eq!(image.next_sequence(), Sequence(COMMANDS + 1));
-        ask(&mut link, 7);
+        request(&mut link, 7);
         archive.poll(NOW);
         assert_eq!(link.answers.len(), 1, "the same state answers");
     }

@@ -1,55 +1,62 @@
-//! What was sent to one user, kept so that it can be sent again.
+//! Numbered messages of one stream, kept so that they can be sent again.
 
 use tickpath_nasdaq::ouch50::MESSAGE_LEN_MAX;
 
-/// Longest message that is kept: OUCH's longest answer with all its options.
+/// Longest message of the market data session that is kept: 64 bytes with its length. ITCH's longest has 50.
+pub const MAX_STORED_MESSAGE: usize = 62;
+/// Longest message to a user that is kept: OUCH's longest answer with all its options.
 pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 
+/// The messages of the market data session, kept for retransmission.
+pub type MessageStore = MessageLog<MAX_STORED_MESSAGE>;
+/// The messages to one user.
+///
+/// This log is the only way to a client: an answer is appended here, and each connection sends on from the sequence that
+/// it has reached.
+pub type SessionLog = MessageLog<MAX_LOGGED_MESSAGE>;
+
 const LEN_BYTES: usize = size_of::<u16>();
-const SLOT_LEN: usize = LEN_BYTES + MAX_LOGGED_MESSAGE;
 /// Smallest page of memory.
 const PAGE_LEN: usize = 4096;
 
-/// The newest messages of one session by their sequence number, counted from 1.
+/// The newest messages of a stream by sequence, counted from 1, each of at most `LEN_MAX` bytes.
 ///
-/// The log is the only way to a client: an answer is appended here, and each connection sends on from
-/// the sequence it has reached. A fixed number of messages is kept; older ones are overwritten.
+/// A fixed number of messages is kept; older ones are overwritten.
 #[derive(Clone)]
-pub struct SessionLog {
-    /// Slots of [`SLOT_LEN`] bytes: a message behind its length. Zeroes are slots without one, and come from the allocator
-    /// untouched.
+pub struct MessageLog<const LEN_MAX: usize> {
+    /// Slots of [`MessageLog::SLOT_LEN`] bytes: a message behind its length. Zeroes are slots without one, and come from
+    /// the allocator untouched.
     slots: Box<[u8]>,
     /// The first that was appended here.
     first: u64,
     next: u64,
 }
 
-impl SessionLog {
+impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
+    const SLOT_LEN: usize = LEN_BYTES + LEN_MAX;
+
     /// Keeps the newest `capacity` messages, rounded up to a power of two.
     #[must_use]
-    pub fn new(capacity: usize) -> SessionLog {
-        SessionLog::starting_at(1, capacity)
+    pub fn new(capacity: usize) -> Self {
+        Self::starting_at(1, capacity)
     }
 
     /// The same, of a session whose messages before `next` are kept no longer.
     #[must_use]
-    pub fn starting_at(next: u64, capacity: usize) -> SessionLog {
-        let slots = vec![0; capacity.next_power_of_two() * SLOT_LEN].into_boxed_slice();
-        SessionLog { slots, first: next, next }
+    pub fn starting_at(next: u64, capacity: usize) -> Self {
+        let slots = vec![0; capacity.next_power_of_two() * Self::SLOT_LEN].into_boxed_slice();
+        MessageLog { slots, first: next, next }
     }
 
-    /// The same messages, as far as there is room for `capacity` of them.
+    /// The newest of the same messages, in a log that keeps `capacity` of them.
     #[must_use]
-    pub fn resized(&self, capacity: usize) -> SessionLog {
+    pub fn resized(&self, capacity: usize) -> Self {
         let from = self.oldest().max(self.next.saturating_sub(capacity.next_power_of_two() as u64));
-        let mut log = SessionLog::starting_at(from, capacity);
-        for message in (from..self.next).filter_map(|sequence| self.message(sequence)) {
-            log.append(|out| {
-                out[..message.len()].copy_from_slice(message);
-                message.len()
-            });
-        }
-        log
+        let mut resized = Self::starting_at(from, capacity);
+        (from..self.next)
+            .filter_map(|sequence| self.message(sequence))
+            .for_each(|message| resized.append(message));
+        resized
     }
 
     /// Touches its memory, which otherwise is as it comes into use.
@@ -61,27 +68,39 @@ impl SessionLog {
     #[inline]
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.slots.len() / SLOT_LEN
+        self.slots.len() / Self::SLOT_LEN
+    }
+
+    /// Appends the message of the next sequence.
+    ///
+    /// # Panics
+    /// If `message` is longer than `LEN_MAX` bytes.
+    #[inline]
+    pub fn append(&mut self, message: &[u8]) {
+        self.append_with(|out| {
+            out[..message.len()].copy_from_slice(message);
+            message.len()
+        });
     }
 
     /// Appends the message that `encode` writes and whose length it returns.
     #[inline]
-    pub fn append(&mut self, encode: impl FnOnce(&mut [u8]) -> usize) {
+    pub fn append_with(&mut self, encode: impl FnOnce(&mut [u8]) -> usize) {
         let index = self.index(self.next);
-        let slot = &mut self.slots[index * SLOT_LEN..][..SLOT_LEN];
+        let slot = &mut self.slots[index * Self::SLOT_LEN..][..Self::SLOT_LEN];
         let len = encode(&mut slot[LEN_BYTES..]);
         slot[..LEN_BYTES].copy_from_slice(&(len as u16).to_le_bytes());
         self.next += 1;
     }
 
-    /// The message of `sequence`, unless it is overwritten or not there yet.
+    /// The message of `sequence`, unless it is overwritten or not appended yet.
     #[inline]
     #[must_use]
     pub fn message(&self, sequence: u64) -> Option<&[u8]> {
         if !self.holds(sequence) {
             return None;
         }
-        let slot = &self.slots[self.index(sequence) * SLOT_LEN..][..SLOT_LEN];
+        let slot = &self.slots[self.index(sequence) * Self::SLOT_LEN..][..Self::SLOT_LEN];
         let (len, bytes) = slot.split_at(LEN_BYTES);
         Some(&bytes[..usize::from(u16::from_le_bytes([len[0], len[1]]))])
     }
@@ -117,24 +136,15 @@ impl SessionLog {
 mod tests {
     use super::*;
 
-    fn append(log: &mut SessionLog, byte: u8) {
-        log.append(|out| {
-            out[0] = byte;
-            1
-        });
-    }
-
     #[test]
     fn a_log_that_begins_later_or_gets_another_size_keeps_its_numbers() {
-        let mut log = SessionLog::starting_at(7, 4);
+        let mut log = MessageStore::starting_at(7, 4);
         assert_eq!((log.oldest(), log.next_sequence(), log.message(6)), (7, 7, None));
-        for byte in 7..=12 {
-            append(&mut log, byte);
-        }
+        (7..=12_u8).for_each(|byte| log.append(&[byte; 20]));
         for (capacity, oldest) in [(2, 11), (4, 9), (8, 9)] {
             let log = log.resized(capacity);
             assert_eq!((log.oldest(), log.next_sequence(), log.capacity()), (oldest, 13, capacity));
-            assert_eq!((log.message(oldest - 1), log.message(12)), (None, Some(&[12][..])));
+            assert_eq!((log.message(oldest - 1), log.message(12)), (None, Some(&[12; 20][..])));
         }
     }
 
@@ -143,12 +153,18 @@ mod tests {
         let mut log = SessionLog::new(4);
         assert_eq!((log.next_sequence(), log.oldest(), log.message(1)), (1, 1, None));
         for byte in 1..=5 {
-            append(&mut log, byte);
+            log.append_with(|out| {
+                out[0] = byte;
+                1
+            });
         }
         assert_eq!((log.next_sequence(), log.oldest()), (6, 2));
         assert_eq!(log.message(1), None, "overwritten");
         assert_eq!(log.message(2), Some(&[2][..]));
         assert_eq!(log.message(5), Some(&[5][..]));
         assert_eq!(log.message(6), None, "not there yet");
+        let longest = [9; MAX_LOGGED_MESSAGE];
+        log.append(&longest);
+        assert_eq!(log.message(6), Some(&longest[..]));
     }
 }

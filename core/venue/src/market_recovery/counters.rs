@@ -1,8 +1,8 @@
 //! Counters of the recovery of market data.
 
-use tickpath_agent::Counter;
+use tickpath_lockfree::Counter;
 
-/// Counters of a [`MarketRecovery`](super::MarketRecovery), readable from outside while it runs.
+/// Counters of the recovery of market data, readable from outside while it runs.
 #[derive(Default)]
 #[repr(align(128))] // on cache lines that it shares with nothing: another thread's writes beside it would cost its writer
 pub struct RecoveryCounters {

@@ -1,0 +1,62 @@
+//! The journal as its readers beside the venue see it.
+
+use tickpath_agent::Waker;
+use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
+use tickpath_matching::Command;
+use tickpath_types::Sequence;
+use tickpath_venue::{LogReadError, Replica, StoredCommands, StoredLog};
+
+/// The log and its snapshots in a journal's folder, while the venue writes them.
+#[derive(Clone)]
+pub(crate) struct StoredJournal<S: Storage> {
+    storage: S,
+    session: SessionName,
+    durable: DurableView,
+}
+
+impl<S: Storage> StoredJournal<S> {
+    pub(crate) fn new(storage: S, session: SessionName, durable: DurableView) -> StoredJournal<S> {
+        StoredJournal { storage, session, durable }
+    }
+
+    fn snapshots(&self) -> Snapshots<S> {
+        Snapshots::new(self.storage.clone(), self.session)
+    }
+}
+
+impl<S: Storage> StoredLog for StoredJournal<S> {
+    fn durable(&self) -> Sequence {
+        self.durable.durable()
+    }
+
+    fn snapshots(&self) -> Result<Vec<Sequence>, LogReadError> {
+        self.snapshots().list().map_err(LogReadError::storage)
+    }
+
+    fn replica(&self, snapshot: Sequence) -> Option<Replica> {
+        let snapshot = self.snapshots().read(snapshot).ok()?.ok()?;
+        Replica::decode(&snapshot.payload).ok()
+    }
+
+    fn commands_from(&self, first: Sequence) -> Result<Option<Box<dyn StoredCommands>>, LogReadError> {
+        match Reader::open(&self.storage, self.session, first) {
+            Err(OpenError::OutOfRange { .. }) => Ok(None),
+            Err(error) => Err(LogReadError::storage(error)),
+            Ok(reader) => Ok(Some(Box::new(JournalCommands(reader)))),
+        }
+    }
+
+    fn wake_by(&self, waker: &Waker) {
+        self.durable.wake_by(waker);
+    }
+}
+
+struct JournalCommands<S: Storage>(Reader<S>);
+
+impl<S: Storage> StoredCommands for JournalCommands<S> {
+    fn next(&mut self, limit: Sequence) -> Result<Option<Command>, LogReadError> {
+        let Some(record) = self.0.next(limit).map_err(LogReadError::storage)? else { return Ok(None) };
+        let sequence = record.sequence;
+        Command::decode(record.payload).map(Some).map_err(|source| LogReadError::Command { sequence, source })
+    }
+}

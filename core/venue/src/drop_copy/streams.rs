@@ -1,0 +1,284 @@
+//! The stream of copies of each reader: from the newest messages, or from the log read again.
+
+use std::collections::VecDeque;
+
+use tickpath_lockfree::wake::Waker;
+use tickpath_types::{Nanos, Sequence};
+
+use super::store::{CopyStore, Entry, Place, Watched, count};
+use crate::log_follower::LogFollower;
+use crate::replica::Replica;
+use crate::stored_log::{LogReadError, StoredLog};
+
+/// Commands taken from the log in one run.
+const COMMANDS_PER_RUN: usize = 1 << 12;
+/// Messages that wait for a reader for whom the log is read again.
+const REWOUND_MAX: usize = 1 << 10;
+/// Time that a reader for whom the log is read again may take nothing: others wait for their turn.
+pub const REWIND_PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// Follows a log as far as it is durable and gives each reader the messages of the users that it watches.
+///
+/// The newest messages are kept; for a reader that begins before them the log is read again, for one reader at a time.
+pub struct CopyStreams {
+    log: Box<dyn StoredLog>,
+    /// Messages that are kept.
+    retained: usize,
+    /// Messages taken from the log in one run.
+    messages_per_run: usize,
+    live: Option<Live>,
+    rewind: Option<Rewind>,
+}
+
+/// The log as far as it is durable.
+struct Live {
+    follower: LogFollower,
+    store: CopyStore,
+    /// Messages of the last command beyond those that one run takes: one command can cause many, such as the end of a day.
+    waiting: VecDeque<Entry>,
+    /// No reader is let in before the log was read up to here.
+    ready_at: Sequence,
+}
+
+/// The log read again from before what is kept.
+struct Rewind {
+    follower: LogFollower,
+    /// Key of the reader.
+    key: usize,
+    /// Number of the reader's next message that is read.
+    next_number: u64,
+    /// The first that it wants.
+    wanted: u64,
+    /// Messages that wait to be sent.
+    out: VecDeque<Entry>,
+    /// When it took something last.
+    last_progress: Nanos,
+}
+
+/// The source of a reader's next message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopySource {
+    /// The newest messages, from this place on.
+    Store(u64),
+    /// The log, read again.
+    Rewind,
+}
+
+/// The answer to a reader that wants copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyStart {
+    /// From this number on, which comes from this source.
+    At(u64, CopySource),
+    /// There is no such number, or the log begins later.
+    NotAvailable,
+    /// The log is being read again for another reader.
+    Busy,
+}
+
+/// A run of reading the log again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RewindRun {
+    /// This many commands were read.
+    Read(usize),
+    /// The reader has taken nothing for [`REWIND_PATIENCE`].
+    Stalled,
+    /// The log cannot be read there any more.
+    Lost,
+}
+
+/// A run of following the log.
+pub struct FollowRun {
+    /// Amount of work; 0 when there was none.
+    pub work: usize,
+    /// Messages that were kept.
+    pub messages: usize,
+    /// The last command all of whose messages are kept.
+    pub last_command: Sequence,
+}
+
+impl CopyStreams {
+    /// Keeps the newest `retained` messages of all users, and takes at most `messages_per_run` from the log at a time.
+    #[must_use]
+    pub fn new(log: Box<dyn StoredLog>, retained: usize, messages_per_run: usize) -> CopyStreams {
+        CopyStreams { log, retained, messages_per_run, live: None, rewind: None }
+    }
+
+    /// Has each command that becomes durable wake the thread behind `waker`.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.log.wake_by(waker);
+    }
+
+    /// Takes some of what is durable.
+    ///
+    /// # Errors
+    /// [`LogReadError`] when the log cannot be followed any more.
+    pub fn follow(&mut self) -> Result<FollowRun, LogReadError> {
+        let log = &*self.log;
+        let limit = log.durable();
+        let live = match &mut self.live {
+            Some(live) => live,
+            live => {
+                let follower = LogFollower::from_newest(log)?;
+                let store = CopyStore::new(self.retained, follower.replica().next_numbers().collect());
+                live.insert(Live { follower, store, waiting: VecDeque::new(), ready_at: limit })
+            }
+        };
+        let Live { follower, store, waiting, .. } = live;
+        // New messages must not overwrite those that the readers are to be sent next.
+        let messages_max = self.messages_per_run.min(store.capacity().div_ceil(2));
+        let waited = waiting.len().min(messages_max);
+        waiting.drain(..waited).for_each(|entry| store.push(entry));
+        let (mut messages, mut commands) = (waited, 0);
+        while commands < COMMANDS_PER_RUN
+            && messages < messages_max
+            && follower.advance(log, limit, |replica, command| {
+                replica.apply_with_messages(command, |user, number, message| {
+                    let entry = Entry::new(user, number, message);
+                    if messages < messages_max {
+                        store.push(entry);
+                        messages += 1;
+                    } else {
+                        waiting.push_back(entry);
+                    }
+                });
+            })?
+        {
+            commands += 1;
+        }
+        let last = follower.replica().last_command().0 - u64::from(!waiting.is_empty());
+        Ok(FollowRun { work: waited + commands, messages, last_command: Sequence(last) })
+    }
+
+    /// True once the log was read as far as it was durable at first: readers may come.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| {
+            live.follower.replica().last_command() >= live.ready_at && live.waiting.is_empty()
+        })
+    }
+
+    /// Begins the stream of the reader `key` with the message `number`, or with the next one when 0.
+    pub fn start(&mut self, key: usize, watched: &Watched, number: u64, now: Nanos) -> CopyStart {
+        let Some(live) = &self.live else { return CopyStart::NotAvailable };
+        let number = match number {
+            0 => live.store.next_number(watched),
+            number => number,
+        };
+        match live.store.find(watched, number) {
+            Place::At(at) => return CopyStart::At(number, CopySource::Store(at)),
+            Place::Beyond => return CopyStart::NotAvailable,
+            Place::Before if self.rewind.is_some() => return CopyStart::Busy,
+            Place::Before => {}
+        }
+        let is_before = |replica: &Replica| count(watched, replica.next_numbers()) < number;
+        let follower = LogFollower::from_snapshot(&*self.log, is_before);
+        // A log that cannot be read here is noticed, and reported, by the one that follows it.
+        let Ok(Some(follower)) = follower else { return CopyStart::NotAvailable };
+        let next_number = 1 + count(watched, follower.replica().next_numbers());
+        let out = VecDeque::with_capacity(REWOUND_MAX);
+        self.rewind = Some(Rewind { follower, key, next_number, wanted: number, out, last_progress: now });
+        CopyStart::At(number, CopySource::Rewind)
+    }
+
+    /// Key of the reader for whom the log is read again.
+    #[must_use]
+    pub fn rewinding(&self) -> Option<usize> {
+        self.rewind.as_ref().map(|rewind| rewind.key)
+    }
+
+    /// Reads on for the reader for whom the log is read again, which watches these users; `takes_all` is true when
+    /// nothing is on its way to it. Where the log lost its begin meanwhile that reader alone is affected: whether the
+    /// others' can be read is seen by reading it.
+    pub fn advance_rewind(&mut self, watched: &Watched, takes_all: bool, now: Nanos) -> RewindRun {
+        let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return RewindRun::Read(0) };
+        // While there is nothing that the reader could take its turn is not over.
+        if rewind.out.is_empty() && takes_all {
+            rewind.last_progress = now;
+        }
+        match rewind.read_on(&*self.log, live.follower.replica().last_command(), watched) {
+            Ok(_) if now.since(rewind.last_progress) >= REWIND_PATIENCE => RewindRun::Stalled,
+            Ok(count) => RewindRun::Read(count),
+            Err(_) => RewindRun::Lost,
+        }
+    }
+
+    /// The reader's next message, if it is there.
+    pub fn next(&mut self, source: &mut CopySource, watched: &Watched, now: Nanos) -> Option<Entry> {
+        let live = self.live.as_ref()?;
+        if *source == CopySource::Rewind {
+            let rewind = self.rewind.as_mut()?;
+            if let Some(entry) = rewind.out.pop_front() {
+                rewind.last_progress = now;
+                return Some(entry);
+            }
+            // Once the log was read again as far as it is kept, the reader is like the others.
+            let next = rewind.next_number.max(rewind.wanted);
+            let Place::At(at) = live.store.find(watched, next) else { return None };
+            *source = CopySource::Store(at);
+            self.rewind = None;
+        }
+        let CopySource::Store(at) = source else { return None };
+        while let Some(entry) = live.store.entry(*at) {
+            *at += 1;
+            if watched[usize::from(entry.user)] {
+                return Some(*entry);
+            }
+        }
+        None
+    }
+
+    /// False when the newest messages have overtaken a reader: it must not be sent anything with a gap in it.
+    #[must_use]
+    pub fn is_kept(&self, source: CopySource) -> bool {
+        let (CopySource::Store(at), Some(live)) = (source, &self.live) else { return true };
+        at >= live.store.next() || live.store.entry(at).is_some()
+    }
+
+    /// True when a reader was given everything that is durable.
+    #[must_use]
+    pub fn is_sent(&self, source: CopySource) -> bool {
+        self.live.as_ref().is_none_or(|live| source == CopySource::Store(live.store.next()))
+    }
+
+    /// True when everything that is durable was taken.
+    #[must_use]
+    pub fn is_caught_up(&self) -> bool {
+        self.live.as_ref().is_none_or(|live| {
+            live.follower.replica().last_command() >= self.log.durable() && live.waiting.is_empty()
+        })
+    }
+
+    /// Ends the stream of a reader.
+    pub fn end(&mut self, key: usize) {
+        self.rewind.take_if(|rewind| rewind.key == key);
+    }
+}
+
+impl Rewind {
+    /// Reads some of the log, as far as there is capacity for what follows; returns how many commands.
+    fn read_on(
+        &mut self,
+        log: &dyn StoredLog,
+        limit: Sequence,
+        watched: &Watched,
+    ) -> Result<usize, LogReadError> {
+        let Rewind { follower, next_number, wanted, out, .. } = self;
+        let mut commands = 0;
+        while commands < COMMANDS_PER_RUN
+            && out.len() < REWOUND_MAX
+            && follower.advance(log, limit, |replica, command| {
+                replica.apply_with_messages(command, |user, number, message| {
+                    if watched.get(user) == Some(&true) {
+                        if *next_number >= *wanted {
+                            out.push_back(Entry::new(user, number, message));
+                        }
+                        *next_number += 1;
+                    }
+                });
+            })?
+        {
+            commands += 1;
+        }
+        Ok(commands)
+    }
+}

@@ -1,0 +1,102 @@
+//! A replica that follows a log.
+
+use tickpath_faults::{Fault, is_planted};
+use tickpath_matching::Command;
+use tickpath_types::Sequence;
+
+use crate::replica::Replica;
+use crate::stored_log::{LogReadError, StoredCommands, StoredLog};
+
+/// A replica that follows a log from a snapshot on, also where a start of the venue changed its users or bounds: there
+/// it continues from the snapshot that the start wrote.
+pub struct LogFollower {
+    replica: Replica,
+    commands: Box<dyn StoredCommands>,
+    /// Snapshots ahead, the next last: what follows one of them may have been decided by another definition.
+    ahead: Vec<Sequence>,
+}
+
+impl LogFollower {
+    /// From the newest snapshot on.
+    ///
+    /// # Errors
+    /// [`LogReadError`] when the log cannot be read, or there is no snapshot.
+    pub fn from_newest(log: &dyn StoredLog) -> Result<LogFollower, LogReadError> {
+        LogFollower::from_snapshot(log, |_| true)?.ok_or(LogReadError::NoSnapshot)
+    }
+
+    /// From the first command on; `None` when the log begins later.
+    ///
+    /// # Errors
+    /// [`LogReadError`] when the log cannot be read.
+    pub fn from_first(log: &dyn StoredLog) -> Result<Option<LogFollower>, LogReadError> {
+        LogFollower::from_snapshot(log, |replica| replica.last_command() == Sequence(0))
+    }
+
+    /// From the newest snapshot that `is_good` accepts; `None` when there is none, or the log begins later.
+    ///
+    /// # Errors
+    /// [`LogReadError`] when the log cannot be read.
+    pub fn from_snapshot(
+        log: &dyn StoredLog,
+        is_good: impl Fn(&Replica) -> bool,
+    ) -> Result<Option<LogFollower>, LogReadError> {
+        let limit = log.durable();
+        let mut ahead = log.snapshots()?;
+        ahead.retain(|sequence| *sequence <= limit);
+        ahead.reverse();
+        for place in 0..ahead.len() {
+            // One that cannot be used, or was removed meanwhile, is skipped: an older one leads there too.
+            let Some(replica) = log.replica(ahead[place]).filter(|replica| is_good(replica)) else {
+                continue;
+            };
+            let covered = ahead[place].0 + u64::from(is_planted(Fault::CopyMissed));
+            let Some(commands) = log.commands_from(Sequence(covered).next())? else { return Ok(None) };
+            ahead.truncate(place);
+            return Ok(Some(LogFollower { replica, commands, ahead }));
+        }
+        Ok(None)
+    }
+
+    /// Takes the next command of its log, if it is there and at most `limit`, and lets `apply` give it to the replica;
+    /// false when there is none.
+    ///
+    /// # Errors
+    /// [`LogReadError`] when the log cannot be followed any more.
+    pub fn advance(
+        &mut self,
+        log: &dyn StoredLog,
+        limit: Sequence,
+        apply: impl FnOnce(&mut Replica, &Command),
+    ) -> Result<bool, LogReadError> {
+        let Some(command) = self.commands.next(limit)? else { return Ok(false) };
+        apply(&mut self.replica, &command);
+        let sequence = command.sequence;
+        while self.ahead.last().is_some_and(|ahead| *ahead <= sequence) {
+            let Some(reached) = self.ahead.pop().filter(|reached| *reached == sequence) else { continue };
+            match log.replica(reached) {
+                Some(replica) => self.replica = replica,
+                None => self.skip(log, reached)?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// A snapshot that cannot be used matters where what follows was decided by another definition, which the next one
+    /// has.
+    fn skip(&self, log: &dyn StoredLog, sequence: Sequence) -> Result<(), LogReadError> {
+        let next = self.ahead.iter().rev().find_map(|ahead| log.replica(*ahead));
+        match next {
+            Some(next) if next.definition() != self.replica.definition() => {
+                Err(LogReadError::DefinitionUnknown { sequence })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The state that the commands so far led to.
+    #[must_use]
+    pub fn replica(&self) -> &Replica {
+        &self.replica
+    }
+}

@@ -1,0 +1,9 @@
+//! The recovery of market data: messages sent again on request, out of memory or out of the log.
+
+mod archive;
+mod counters;
+mod requests;
+
+pub use archive::{ArchiveAnswer, ArchiveLink, ArchivePort, ArchiveRequest, CatchUp, MessageArchive};
+pub use counters::RecoveryCounters;
+pub use requests::{Answer, REQUESTS_PER_POLL, RequestFault, RetransmissionQueue};

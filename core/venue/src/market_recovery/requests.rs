@@ -1,0 +1,104 @@
+//! Requests for messages that were published, and the packets that answer them.
+
+use std::collections::VecDeque;
+
+use tickpath_nasdaq::moldudp64::{PacketBuilder, Request, Session};
+use tickpath_types::{Nanos, Sequence};
+
+use crate::retransmission_limits::RequestLimits;
+use crate::token_bucket::RateLimit;
+
+/// Requests that wait for their answer.
+const PENDING_MAX: usize = 64;
+/// Requests that one poll of a socket takes at most: more than may wait, so that a flood is dropped at once.
+pub const REQUESTS_PER_POLL: usize = 2 * PENDING_MAX;
+
+/// Requests of a market data session, until each is answered by one packet.
+///
+/// The packet has as many messages as it holds: a client that wants more requests again. So no client gets more than a
+/// packet for 20 bytes, and one that requests again after each packet gets nothing twice.
+///
+/// Requests are limited by the address of a host, `H`, and answered to an address of a socket, `P`.
+pub struct RetransmissionQueue<P, H> {
+    session: Session,
+    limits: RequestLimits<H>,
+    pending: VecDeque<Pending<P>>,
+    packet: Box<[u8]>,
+}
+
+struct Pending<P> {
+    to: P,
+    first: u64,
+    end: u64,
+}
+
+/// The reason why a request is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestFault {
+    /// It is no request.
+    Malformed,
+    /// It is for another session.
+    OtherSession,
+    /// Its address requests more often than it may.
+    Limited,
+}
+
+/// The answer to a request.
+pub struct Answer<'a, P> {
+    /// Address of the requester.
+    pub to: P,
+    /// Messages in the packet; none when what was requested is kept no longer, or not published: nothing is sent then.
+    pub message_count: u16,
+    /// The packet.
+    pub datagram: &'a [u8],
+}
+
+impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
+    /// For a session; answers have at most `packet_bytes`, and each address may request as often as `limit` says.
+    #[must_use]
+    pub fn new(session: Session, packet_bytes: usize, limit: RateLimit) -> Self {
+        RetransmissionQueue {
+            session,
+            limits: RequestLimits::new(limit),
+            pending: VecDeque::with_capacity(PENDING_MAX),
+            packet: vec![1; packet_bytes].into_boxed_slice(),
+        }
+    }
+
+    /// The request in a datagram that came from an address.
+    ///
+    /// # Errors
+    /// [`RequestFault`] when it is to be dropped.
+    pub fn check(&mut self, now: Nanos, from: H, datagram: &[u8]) -> Result<Request, RequestFault> {
+        let request = Request::parse(datagram).map_err(|_| RequestFault::Malformed)?;
+        if request.session != self.session {
+            return Err(RequestFault::OtherSession);
+        }
+        if !self.limits.allow(now, from) {
+            return Err(RequestFault::Limited);
+        }
+        Ok(request)
+    }
+
+    /// Has the messages `first..end` sent to an address, when it is their turn; false when too many wait.
+    pub fn push(&mut self, to: P, first: u64, end: u64) -> bool {
+        let has_capacity = self.pending.len() < PENDING_MAX;
+        if has_capacity {
+            self.pending.push_back(Pending { to, first, end });
+        }
+        has_capacity
+    }
+
+    /// The answer to the request that waits longest, out of the messages that are kept.
+    pub fn poll_answer<'m>(&mut self, message: impl Fn(u64) -> Option<&'m [u8]>) -> Option<Answer<'_, P>> {
+        let Pending { to, first, end } = self.pending.pop_front()?;
+        let mut packet = PacketBuilder::new(&mut self.packet[..], self.session, Sequence(first));
+        for message in (first..end).map_while(message) {
+            if packet.push(message).is_err() {
+                break;
+            }
+        }
+        let (message_count, len) = (packet.message_count(), packet.finish().len());
+        Some(Answer { to, message_count, datagram: &self.packet[..len] })
+    }
+}
