@@ -95,6 +95,20 @@ impl RecvBatch {
         Ok((count as usize, self.collect(count as usize)))
     }
 
+    /// Replaces the batch by the datagrams that `receive` gives, each in the buffer that it is called with, until it has
+    /// none; returns how many.
+    pub(crate) fn fill_with(
+        &mut self,
+        mut receive: impl FnMut(&mut [u8]) -> io::Result<Option<Received>>,
+    ) -> io::Result<usize> {
+        self.received.clear();
+        for buffer in self.data.chunks_exact_mut(self.datagram_len_max) {
+            let Some(received) = receive(buffer)? else { break };
+            self.received.push(received);
+        }
+        Ok(self.received.len())
+    }
+
     /// Describes the first `count` datagrams; returns the latest drop count.
     fn collect(&mut self, count: usize) -> Option<u32> {
         let mut drop_count = None;

@@ -40,6 +40,7 @@ mod multicast;
 mod network;
 mod packet_ring;
 mod poller;
+mod reconnect;
 mod sockets;
 mod tcp;
 mod unix_door;
@@ -57,6 +58,7 @@ pub use network::{
 };
 pub use packet_ring::{PacketRing, PacketRingConfig, PacketRingCounters, RingDatagram};
 pub use poller::{Interest, Poller, Ready};
+pub use reconnect::{ClientState, ReconnectConfig, ReconnectingClient};
 pub use sockets::{BufferGrant, keep_alive};
 pub use tcp::{BufferSizes, Fill, SendOutcome, TcpAcceptor, TcpConnection};
 pub use unix_door::{UnixCaller, UnixDoor, UnixDoorError};

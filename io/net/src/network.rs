@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::Socket;
 
+use crate::batch::RecvBatch;
 use crate::endpoint::UdpEndpoint;
 use crate::error::NetError;
 use crate::message::{Received, SendStatus, receive_stream};
@@ -158,6 +159,14 @@ pub trait DatagramReceiver: Send {
     /// # Errors
     /// The system's.
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
+
+    /// As [`MulticastReceiver::recv_batch`].
+    ///
+    /// # Errors
+    /// The system's.
+    fn recv_batch(&mut self, batch: &mut RecvBatch) -> io::Result<usize> {
+        batch.fill_with(|buffer| self.recv(buffer))
+    }
 
     /// Datagrams that were dropped because nobody read them in time.
     fn drop_count(&self) -> u32;
@@ -320,6 +329,11 @@ impl DatagramReceiver for MulticastReceiver {
     #[inline]
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         MulticastReceiver::recv(self, buffer)
+    }
+
+    #[inline]
+    fn recv_batch(&mut self, batch: &mut RecvBatch) -> io::Result<usize> {
+        MulticastReceiver::recv_batch(self, batch)
     }
 
     fn drop_count(&self) -> u32 {

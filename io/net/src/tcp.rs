@@ -20,10 +20,15 @@ pub struct BufferSizes {
     pub pending: usize,
 }
 
-impl Default for BufferSizes {
+impl BufferSizes {
     /// 64 KiB to receive, 256 KiB pending.
+    pub const DEFAULT: BufferSizes = BufferSizes { receive: 64 << 10, pending: 256 << 10 };
+}
+
+impl Default for BufferSizes {
+    /// [`BufferSizes::DEFAULT`].
     fn default() -> BufferSizes {
-        BufferSizes { receive: 64 << 10, pending: 256 << 10 }
+        BufferSizes::DEFAULT
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod no_allocation;
 mod packet_ring;
+mod reconnect;
 mod support;
 mod tcp;
 mod udp;

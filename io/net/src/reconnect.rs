@@ -1,0 +1,191 @@
+//! A TCP connection that is made again whenever it is lost.
+
+use std::net::SocketAddrV4;
+
+use tickpath_types::Nanos;
+
+use crate::network::{Kernel, Network};
+use crate::tcp::{BufferSizes, TcpConnection};
+
+/// Bounds and waiting times of a [`ReconnectingClient`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReconnectConfig {
+    /// Sizes of the connection's buffers.
+    pub buffers: BufferSizes,
+    /// Longest time from the start of an attempt until the connection is established.
+    pub connect_timeout: Nanos,
+    /// First wait before another attempt. Each further one is twice as long.
+    pub wait_min: Nanos,
+    /// Longest wait before another attempt.
+    pub wait_max: Nanos,
+    /// Shortest wait after a failure.
+    pub failure_wait_min: Nanos,
+}
+
+impl ReconnectConfig {
+    /// The same wait after each failure, and buffers of the default sizes.
+    #[must_use]
+    pub const fn fixed(connect_timeout: Nanos, wait: Nanos) -> ReconnectConfig {
+        ReconnectConfig {
+            buffers: BufferSizes::DEFAULT,
+            connect_timeout,
+            wait_min: wait,
+            wait_max: wait,
+            failure_wait_min: wait,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting { until: Nanos },
+    Connecting { deadline: Nanos },
+    Established,
+}
+
+/// The state that [`ReconnectingClient::poll`] leaves the connection in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum ClientState {
+    /// The next attempt is not due yet.
+    Waiting,
+    /// An attempt is in progress.
+    Connecting,
+    /// The connection has been established by this call.
+    Connected,
+    /// The connection was established before.
+    Established,
+    /// The attempt failed in this call.
+    Failed,
+}
+
+/// Keeps one connection to a server: waits between attempts, longer after each failure, and counts both.
+///
+/// Never blocks, and allocates for the first attempt only: all connections use the same buffers.
+#[derive(Debug)]
+pub struct ReconnectingClient<N: Network = Kernel> {
+    network: N,
+    server: SocketAddrV4,
+    config: ReconnectConfig,
+    state: State,
+    next_wait: Nanos,
+    connection: Option<TcpConnection<N>>,
+    attempts: u64,
+    failures: u64,
+}
+
+impl<N: Network> ReconnectingClient<N> {
+    /// A client whose first attempt is due at once.
+    #[must_use]
+    pub fn new(network: N, server: SocketAddrV4, config: ReconnectConfig) -> ReconnectingClient<N> {
+        ReconnectingClient {
+            network,
+            server,
+            config,
+            state: State::Waiting { until: Nanos::ZERO },
+            next_wait: config.wait_min,
+            connection: None,
+            attempts: 0,
+            failures: 0,
+        }
+    }
+
+    /// Begins an attempt that is due, or checks the one in progress.
+    pub fn poll(&mut self, now: Nanos) -> ClientState {
+        match self.state {
+            State::Waiting { until } if now < until => ClientState::Waiting,
+            State::Waiting { .. } => self.connect(now),
+            State::Connecting { deadline } => {
+                match self.connection.as_mut().map(TcpConnection::poll_connected) {
+                    Some(Ok(true)) => {
+                        self.state = State::Established;
+                        ClientState::Connected
+                    }
+                    Some(Ok(false)) if now < deadline => ClientState::Connecting,
+                    _ => self.failed(now),
+                }
+            }
+            State::Established => ClientState::Established,
+        }
+    }
+
+    fn connect(&mut self, now: Nanos) -> ClientState {
+        self.attempts += 1;
+        let begun = match &mut self.connection {
+            Some(connection) => connection.start_connecting(self.server),
+            none => TcpConnection::begin_on(self.network.clone(), self.server, self.config.buffers)
+                .map(|begun| *none = Some(begun)),
+        };
+        if begun.is_err() {
+            return self.failed(now);
+        }
+        self.state = State::Connecting { deadline: now + self.config.connect_timeout };
+        ClientState::Connecting
+    }
+
+    /// The connection while it is established.
+    #[inline]
+    pub fn connection(&mut self) -> Option<&mut TcpConnection<N>> {
+        self.connection.as_mut().filter(|_| self.state == State::Established)
+    }
+
+    /// True while there is neither a connection nor an attempt.
+    #[must_use]
+    pub const fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting { .. })
+    }
+
+    fn failed(&mut self, now: Nanos) -> ClientState {
+        self.fail(now);
+        ClientState::Failed
+    }
+
+    /// Closes the connection, counts a failure and waits.
+    pub fn fail(&mut self, now: Nanos) {
+        self.failures += 1;
+        self.back_off(now, self.config.failure_wait_min);
+    }
+
+    /// Closes the connection and waits, without a failure: the server has nothing yet.
+    pub fn retry(&mut self, now: Nanos) {
+        self.back_off(now, Nanos::ZERO);
+    }
+
+    fn back_off(&mut self, now: Nanos, least: Nanos) {
+        let wait = self.next_wait.max(least);
+        self.next_wait = Nanos(2 * wait.0).min(self.config.wait_max);
+        self.wait_until(now + wait);
+    }
+
+    /// Closes the connection after it has served its purpose. The next attempt is due at once, and waits start again from
+    /// the shortest.
+    pub fn finish(&mut self, now: Nanos) {
+        self.reset_wait();
+        self.wait_until(now);
+    }
+
+    /// The server answers: waits start again from the shortest.
+    pub const fn reset_wait(&mut self) {
+        self.next_wait = self.config.wait_min;
+    }
+
+    /// Closes the connection. The next attempt is due at `until`.
+    pub fn wait_until(&mut self, until: Nanos) {
+        if let Some(connection) = &mut self.connection {
+            connection.close();
+        }
+        self.state = State::Waiting { until };
+    }
+
+    /// Attempts so far.
+    #[must_use]
+    pub const fn attempts(&self) -> u64 {
+        self.attempts
+    }
+
+    /// Attempts and connections that failed.
+    #[must_use]
+    pub const fn failures(&self) -> u64 {
+        self.failures
+    }
+}
