@@ -47,17 +47,9 @@ pub fn run_with<S: Strategy + Send + 'static>(
     let trader = Trader::start_traced(settings, strategy, clock, tracers)?;
     let _pinned = trader.observer().and_then(|core| PinGuard::pin(core).ok());
     let mut joiner = Joiner::new(JoinerConfig::default(), *clock.calibration());
-    let config = &settings.config;
     let mut console = Console::default();
-    console.say(format_args!(
-        "{name} trades {} instruments as {} at {}; market data from {} and {}; stop with Ctrl-C",
-        settings.instruments.len(),
-        config.order_entry.user,
-        config.order_entry.address,
-        config.market_data.line_a,
-        config.market_data.line_b,
-    ));
-    if config.market_data.senders().is_any() {
+    console.say(first_line(&name, settings));
+    if settings.config.market_data.senders().is_any() {
         tell("warning: market data is taken from every address: name the venue's in market_data.sources");
     }
     trader.warnings().for_each(|warning| tell(format_args!("warning: {warning}")));
@@ -74,7 +66,7 @@ pub fn run_with<S: Strategy + Send + 'static>(
         if has_logged_in && std::mem::take(&mut is_first_look) {
             let first = trader.view().gateway.first_user_ref.read();
             if first > 1 {
-                console.say(earlier_run(&config.order_entry.user, first));
+                console.say(earlier_run(&settings.config.order_entry.user, first));
             }
         }
         if clock.now() >= next_progress {
@@ -109,8 +101,28 @@ pub fn run_with<S: Strategy + Send + 'static>(
     joiner.finish();
     let last = view.snapshot()?;
     console.say(joiner.report());
-    print_positions(&mut console, settings, &last);
-    console.say(stop_line(settings, &last));
+    report_end(console, settings, &last)
+}
+
+fn first_line(name: &str, settings: &TraderSettings) -> String {
+    let config = &settings.config;
+    format!(
+        "{name} trades {} instruments as {} at {}; market data from {} and {}; stop with Ctrl-C",
+        settings.instruments.len(),
+        config.order_entry.user,
+        config.order_entry.address,
+        config.market_data.line_a,
+        config.market_data.line_b,
+    )
+}
+
+/// Prints the positions and the reason for the end.
+///
+/// # Errors
+/// A reason that is a fault, or orders that may still be open.
+fn report_end(mut console: Console, settings: &TraderSettings, last: &TraderSnapshot) -> anyhow::Result<()> {
+    print_positions(&mut console, settings, last);
+    console.say(stop_line(settings, last));
     console.finish()?;
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
     // By itself a trader stops for a fault alone.
