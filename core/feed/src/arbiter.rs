@@ -108,6 +108,19 @@ struct Gap {
     asked_end: u64,
 }
 
+/// State that is reset when the numbering starts again.
+#[derive(Default)]
+struct Numbering {
+    /// The number that would have been next at the end of the session.
+    end_of_session: Option<u64>,
+    ended: bool,
+    /// The start of the latest packet that was too far ahead.
+    far_ahead: Option<u64>,
+    /// When the packet was sent that the numbering began with, and the latest one, by the publisher's clock.
+    started_ns: u64,
+    newest_ns: u64,
+}
+
 /// Packets of one foreign session in a row.
 #[derive(Clone, Copy)]
 struct ForeignRun<S> {
@@ -134,17 +147,11 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
     /// Nothing is missing, so nothing is held; the session goes on; and no line is still at numbers that have been left.
     is_plain: bool,
     request_due: bool,
-    end_of_session: Option<u64>,
-    ended: bool,
-    /// Where the latest packet began that was too far ahead.
-    far_ahead: Option<u64>,
     /// Packets of another session since the last of this one.
     foreign: Option<ForeignRun<F::Session>>,
     /// The session before this one.
     left: Option<F::Session>,
-    /// When the packet was sent that the numbering began with, and the latest one, by the publisher's clock.
-    started_ns: u64,
-    newest_ns: u64,
+    numbering: Numbering,
     marks: Marks,
     counters: ArbiterCounters,
 }
@@ -162,13 +169,9 @@ impl<F: Framing> Arbiter<F> {
             gap: None,
             is_plain: false,
             request_due: false,
-            end_of_session: None,
-            ended: false,
-            far_ahead: None,
             foreign: None,
             left: None,
-            started_ns: 0,
-            newest_ns: 0,
+            numbering: Numbering::default(),
             marks: Marks::new(config.compare_lines),
             counters: ArbiterCounters::default(),
         }
@@ -231,16 +234,11 @@ impl<F: Framing> Arbiter<F> {
                 return;
             }
             self.session = Some(header.session);
-            self.started_ns = header.sent_ns;
+            self.numbering.started_ns = header.sent_ns;
         }
         self.foreign = None;
         let (first, next) = (header.first, self.next);
-        if self.line(line).is_elsewhere() && self.line(line).is_left_behind(first, next) {
-            self.counters.left_behind += 1;
-            return;
-        }
-        if first > self.end.saturating_add(MAX_AHEAD) && !self.is_confirmed(first) {
-            self.line(line).far_ahead += 1;
+        if self.is_out_of_place(line, first) {
             return;
         }
         match header.kind {
@@ -249,18 +247,29 @@ impl<F: Framing> Arbiter<F> {
                 self.end = self.end.max(header.end());
                 self.take_apart(line, first, messages, out);
             }
-            PacketKind::Heartbeat | PacketKind::Aside => {
+            PacketKind::Heartbeat | PacketKind::EndOfSession | PacketKind::Aside => {
                 self.count_line(line, &header);
                 self.end = self.end.max(first);
-            }
-            PacketKind::EndOfSession => {
-                self.count_line(line, &header);
-                self.end = self.end.max(first);
-                self.end_of_session = Some(first);
+                if header.kind == PacketKind::EndOfSession {
+                    self.numbering.end_of_session = Some(first);
+                }
             }
             PacketKind::Unavailable => self.take_unavailable(line, &header, out),
         }
         self.settle(now, line, next, out);
+    }
+
+    /// True for a packet whose numbers are those of before a restart, or too far ahead; it is counted.
+    #[inline]
+    fn is_out_of_place(&mut self, line: Line, first: u64) -> bool {
+        let next = self.next;
+        if self.line(line).is_elsewhere() && self.line(line).is_left_behind(first, next) {
+            self.counters.left_behind += 1;
+            return true;
+        }
+        let is_far_ahead = first > self.end.saturating_add(MAX_AHEAD) && !self.is_confirmed(first);
+        self.line(line).far_ahead += u64::from(is_far_ahead);
+        is_far_ahead
     }
 
     /// Lets time pass: decides that a request is due, or that messages are lost.
@@ -385,8 +394,8 @@ impl<F: Framing> Arbiter<F> {
     fn is_restart(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
         line != Line::Recovery
             && self.end > header.end()
-            && header.sent_ns > self.newest_ns
-            && header.sent_ns - self.started_ns >= RESTART_APART_NS
+            && header.sent_ns > self.numbering.newest_ns
+            && header.sent_ns - self.numbering.started_ns >= RESTART_APART_NS
     }
 
     #[cold]
@@ -400,7 +409,7 @@ impl<F: Framing> Arbiter<F> {
         for (place, counters) in self.counters.lines.iter_mut().enumerate() {
             counters.restart(place == line as usize);
         }
-        self.started_ns = header.sent_ns;
+        self.numbering.started_ns = header.sent_ns;
         out.on_restart();
     }
 
@@ -409,9 +418,7 @@ impl<F: Framing> Arbiter<F> {
         self.held.clear();
         (self.gap, self.is_plain) = (None, false);
         self.request_due = false;
-        (self.end_of_session, self.ended) = (None, false);
-        self.far_ahead = None;
-        (self.started_ns, self.newest_ns) = (0, 0);
+        self.numbering = Numbering::default();
         self.marks.clear();
     }
 
@@ -471,7 +478,7 @@ impl<F: Framing> Arbiter<F> {
     /// True when a packet that begins far ahead begins near the latest other one that did.
     #[cold]
     fn is_confirmed(&mut self, first: u64) -> bool {
-        let latest = self.far_ahead.replace(first);
+        let latest = self.numbering.far_ahead.replace(first);
         latest.is_some_and(|latest| first.abs_diff(latest) <= MAX_AHEAD)
     }
 
@@ -553,7 +560,7 @@ impl<F: Framing> Arbiter<F> {
     ) {
         self.deliver_held(now, line, before_packet, out);
         self.is_plain = self.gap.is_none()
-            && self.end_of_session.is_none()
+            && self.numbering.end_of_session.is_none()
             && !self.counters.lines.iter().any(LineCounters::is_elsewhere);
     }
 
@@ -571,8 +578,8 @@ impl<F: Framing> Arbiter<F> {
         }
         if self.next >= self.end {
             self.close_gap(now, line);
-            if self.end_of_session.is_some_and(|end| self.next >= end)
-                && !std::mem::replace(&mut self.ended, true)
+            if self.numbering.end_of_session.is_some_and(|end| self.next >= end)
+                && !std::mem::replace(&mut self.numbering.ended, true)
             {
                 out.on_end_of_session();
             }
@@ -621,7 +628,7 @@ impl<F: Framing> Arbiter<F> {
     fn note_line(&mut self, now: Nanos, line: Line, header: &PacketHeader<F::Session>, datagram: &[u8]) {
         self.count_line(line, header);
         if line != Line::Recovery {
-            self.newest_ns = self.newest_ns.max(header.sent_ns);
+            self.numbering.newest_ns = self.numbering.newest_ns.max(header.sent_ns);
             self.marks.note(now, line, header, F::body(datagram));
         }
     }

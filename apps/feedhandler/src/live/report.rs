@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tickpath_config::thousands;
-use tickpath_feed::LineCounters;
+use tickpath_feed::{BuilderCounters, LineCounters};
 use tickpath_types::{Nanos, Price, Qty, Symbol};
 
 use super::channel::{BookStatus, ChannelStatus, ResyncOutcome};
@@ -56,6 +56,21 @@ fn line_json(line: &LineCounters) -> Value {
     })
 }
 
+fn contradictions_json(builder: &BuilderCounters) -> Value {
+    json!({
+        "malformed": builder.malformed,
+        "unknown_type": builder.unknown_type,
+        "unknown_order": builder.unknown_order,
+        "duplicate_order": builder.duplicate_order,
+        "beyond_qty": builder.beyond_qty,
+        "refused": builder.refused,
+        "crossed": builder.crossed,
+        "other_symbols": builder.other_symbols,
+        "unmapped": builder.unmapped,
+        "symbol_gaps": builder.symbol_gaps,
+    })
+}
+
 fn channel_json(report: &ChannelReport) -> Value {
     let ChannelStatus { lines, builder, channel, healer, recovery, .. } = &report.status;
     let status = &report.status;
@@ -96,18 +111,7 @@ fn channel_json(report: &ChannelReport) -> Value {
         "strangers": status.strangers,
         "truncated": status.truncated,
         "kernel_drops": status.kernel_drops,
-        "contradictions": {
-            "malformed": builder.malformed,
-            "unknown_type": builder.unknown_type,
-            "unknown_order": builder.unknown_order,
-            "duplicate_order": builder.duplicate_order,
-            "beyond_qty": builder.beyond_qty,
-            "refused": builder.refused,
-            "crossed": builder.crossed,
-            "other_symbols": builder.other_symbols,
-            "unmapped": builder.unmapped,
-            "symbol_gaps": builder.symbol_gaps,
-        },
+        "contradictions": contradictions_json(builder),
         "recovery": {
             "requests": recovery.requests,
             "refusals": recovery.refusals,
@@ -290,6 +294,12 @@ pub fn summary(report: &ChannelReport) -> String {
         status.waiting,
         status.channel.resyncs + status.channel.resyncs_asked,
     );
+    text + &besides(status)
+}
+
+/// The counts that are seldom more than 0, where they are; each with its name.
+fn besides(status: &ChannelStatus) -> String {
+    let (lines, recovery) = (&status.lines, &status.recovery);
     let odd = [
         ("strangers", status.strangers + recovery.strangers),
         ("kernel drops", status.kernel_drops),
@@ -302,8 +312,5 @@ pub fn summary(report: &ChannelReport) -> String {
     ];
     let odd: Vec<String> =
         odd.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")).collect();
-    if !odd.is_empty() {
-        text += &format!("\n  besides   {}", odd.join(", "));
-    }
-    text
+    if odd.is_empty() { String::new() } else { format!("\n  besides   {}", odd.join(", ")) }
 }
