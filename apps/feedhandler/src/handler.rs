@@ -5,26 +5,32 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, LossModel, OtherSymbol,
-    SnapshotHealer,
+    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, LossModel, OtherSymbol,
+    RecoveryClient, SnapshotHealer,
 };
 use tickpath_lockfree::broadcast;
-use tickpath_net::{DatagramEndpoint, Kernel, NetError, Network};
+use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_net::{Kernel, NetError, Network};
 use tickpath_timing::Tracer;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol};
 
 use crate::deferred::DEFERRED_MAX;
 use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
+use crate::recovery_sockets::{RecoveryServers, RecoverySockets};
 use crate::senders::Senders;
-use crate::sink::{Delivery, FeedBooks, Sink, Updates};
-use crate::snapshots::{Healing, SnapshotClient, SnapshotCounters, SnapshotSources};
+use crate::sink::{Delivery, FeedBooks, Recovered, Sink, Updates};
+use crate::snapshots::{GLIMPSE, SnapshotCounters, SnapshotSources};
 use crate::understudy::Understudy;
 
 /// Longest datagram that is taken: the longest that there is.
 const DATAGRAM_MAX: usize = 65_536;
 /// How often the recovery socket is looked at while no gap is open.
 const RECOVERY_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
+
+/// The user that logs in to a snapshot server: this project's venue asks for no password.
+const USER: &str = "FEED";
 
 /// How often the counts that others read are brought up to date.
 const COUNTERS_INTERVAL: Nanos = Nanos::from_millis(1);
@@ -141,11 +147,11 @@ pub struct FeedHandler<T, N: Network = Kernel> {
     lines: Lines<N>,
     senders: Senders,
     understudy: Understudy<T>,
-    recovery: N::Endpoint,
-    retransmission: Option<SocketAddrV4>,
+    recovery: ItchRecovery,
+    recovery_sockets: RecoverySockets<N>,
     loss: Option<LossModel>,
     arbiter: Arbiter,
-    sink: Sink<T, N>,
+    sink: Sink<T>,
     next_recovery_poll: Nanos,
     next_counters: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
@@ -185,19 +191,20 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let (lines, read_by) =
             Lines::join(network, [settings.line_a, settings.line_b], settings.interface, settings.reader)?;
         view.read_by.get_or_init(|| read_by);
-        let any_port = settings.retransmission.map_or(Ipv4Addr::LOCALHOST, |server| {
-            if server.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }
-        });
         let books = DirectBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
         let builder = BookBuilder::new(books).expecting(&settings.symbols);
         let understudy = Understudy::new(tracer.understudy(), clock);
         let mut sink = Sink::new(builder, Updates { sender, tracer, feed: settings.feed }, clock);
-        sink.snapshots = snapshot_client(network, settings, &view.counters);
+        let sources = &settings.snapshots;
+        sink.healer =
+            sources.is_any().then(|| SnapshotHealer::new(settings.max_instrument, sources.hold_messages));
+        let login = ClientConfig::new(USER, "").expect("both are short enough");
+        let recovery = ItchRecovery::new(login, sources.glimpse.is_some(), sources.channel.is_some());
         Ok(FeedHandler {
             lines,
             senders: settings.senders.clone(),
-            recovery: network.endpoint(SocketAddrV4::new(any_port, 0))?,
-            retransmission: settings.retransmission,
+            recovery_sockets: RecoverySockets::open(network, recovery_servers(settings), &recovery)?,
+            recovery,
             loss: settings.loss.clone(),
             arbiter: Arbiter::new(arbiter_config(settings)),
             understudy,
@@ -249,8 +256,9 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             // What was held behind a gap is no packet of its own.
             self.sink.delivery = Delivery::All;
             self.arbiter.handle_timeout(now, &mut self.sink);
-            if let (Some(request), Some(server)) = (self.arbiter.poll_request(), self.retransmission) {
-                let _ = self.recovery.send_to(&request.to_bytes(), server);
+            if let Some(request) = self.arbiter.poll_request() {
+                self.recovery.handle_request(request);
+                self.recovery_sockets.send_request(&mut self.recovery);
             }
             work += 1;
         }
@@ -258,17 +266,16 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             return work;
         }
         self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
-        if let Ok(Some(received)) = self.recovery.recv_from(&mut self.buffer[..]) {
-            // The socket takes what anybody sends: a message of the session is believed for good.
-            if self.retransmission != Some(received.from) {
-                self.counters.foreign_answers.add(1);
-                return work + 1;
-            }
-            self.counters.packets[2].add(1);
-            self.sink.start_packet(None, Delivery::All);
-            self.arbiter.handle_packet(now, Line::Recovery, &self.buffer[..received.len], &mut self.sink);
-            work += 1;
-        }
+        let mut target = Recovered { arbiter: &mut self.arbiter, sink: &mut self.sink };
+        work + self.recovery_sockets.poll_answers(now, 1, &mut self.recovery, &mut target)
+    }
+
+    /// Continues the recovery of the books by snapshots; returns the amount of work.
+    #[cold]
+    fn heal(&mut self, now: Nanos) -> usize {
+        let mut target = Recovered { arbiter: &mut self.arbiter, sink: &mut self.sink };
+        let work = self.recovery_sockets.poll(now, &mut self.recovery, &mut target);
+        self.sink.is_healing = self.sink.healer.as_ref().is_some_and(SnapshotHealer::is_active);
         work
     }
 
@@ -300,8 +307,11 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
                 builder.other_symbols().take(1).for_each(|other| _ = to.other_symbol.set(other));
             }
         }
-        if let Some(snapshots) = &self.sink.snapshots {
-            snapshots.client.publish_counters(&snapshots.healer);
+        let sockets = self.recovery_sockets.counters();
+        to.packets[2].set(self.recovery.counters(&sockets).answers);
+        to.foreign_answers.set(sockets.unasked);
+        if let Some(healer) = &self.sink.healer {
+            to.snapshots.publish(healer, &sockets);
         }
         let drops = self.lines.drops();
         to.kernel_drops.set(drops.kernel);
@@ -317,18 +327,14 @@ fn arbiter_config(settings: &FeedSettings) -> ArbiterConfig {
     }
 }
 
-fn snapshot_client<N: Network>(
-    network: &N,
-    settings: &FeedSettings,
-    counters: &FeedCounters,
-) -> Option<Healing<N>> {
-    let sources = &settings.snapshots;
-    sources.is_any().then(|| {
-        let healer = SnapshotHealer::new(settings.max_instrument, sources.hold_messages);
-        let (network, counters) = (network.clone(), Arc::clone(&counters.snapshots));
-        let client = SnapshotClient::new(network, sources.clone(), settings.interface, counters);
-        Healing { healer, client }
-    })
+fn recovery_servers(settings: &FeedSettings) -> RecoveryServers {
+    RecoveryServers {
+        requests: settings.retransmission,
+        connection: settings.snapshots.glimpse.map(|server| (server, GLIMPSE)),
+        groups: [settings.snapshots.channel, None],
+        interface: settings.interface,
+        senders: settings.snapshots.senders.clone(),
+    }
 }
 
 /// The loss model sees the packet's first sequence, so that every receiver of a seed loses the same packets.
@@ -354,7 +360,7 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
         if self.sink.deferred.is_empty() {
             work += self.recover(now);
             if self.sink.is_healing {
-                work += self.sink.heal(now, self.arbiter.session());
+                work += self.heal(now);
             }
         }
         if work > 0 {
@@ -385,7 +391,7 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
 
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         self.lines.wait_for(wait);
-        wait.descriptor(self.recovery.descriptor());
+        wait.descriptor(self.recovery_sockets.descriptor());
         if let Some(deadline) = self.arbiter.poll_timeout() {
             wait.until(deadline);
         }

@@ -7,6 +7,7 @@ mod deferred;
 mod handler;
 mod lines;
 pub mod live;
+mod recovery_sockets;
 mod senders;
 mod sink;
 mod snapshots;

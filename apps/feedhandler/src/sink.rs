@@ -2,15 +2,16 @@
 
 use tickpath_agent::{KernelTime, TscClock};
 use tickpath_book::DirectBooks;
-use tickpath_feed::{BookBuilder, MessageBooks, MessageListener, UpdateListener};
+use tickpath_feed::itch::ItchTarget;
+use tickpath_feed::{
+    Arbiter, BookBuilder, Line, MessageBooks, MessageListener, SnapshotHealer, UpdateListener,
+};
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_net::{Kernel, Network};
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{MarketUpdate, Nanos, Sequence, UpdateKind};
 
 use crate::deferred::Deferred;
-use crate::snapshots::Healing;
 
 /// Interval, in messages, of timing the decoding and the change of the book.
 const TIMED_EVERY: u64 = 16;
@@ -19,7 +20,7 @@ const TIMED_EVERY: u64 = 16;
 pub type FeedBooks = BookBuilder<DirectBooks>;
 
 /// Takes the arbiter's messages to the books and the books' updates to the ring.
-pub(crate) struct Sink<T, N: Network = Kernel> {
+pub(crate) struct Sink<T> {
     pub(crate) builder: Option<FeedBooks>,
     pub(crate) updates: Updates<T>,
     pub(crate) deferred: Deferred,
@@ -35,7 +36,7 @@ pub(crate) struct Sink<T, N: Network = Kernel> {
     /// The session that the lines have gone over to, until it is reported.
     pub(crate) foreign: Option<Session>,
     /// Heals the books, where there are snapshots.
-    pub(crate) snapshots: Option<Healing<N>>,
+    pub(crate) healer: Option<SnapshotHealer>,
     /// Messages go by way of the snapshots.
     pub(crate) is_healing: bool,
 }
@@ -58,8 +59,8 @@ pub(crate) struct Updates<T> {
     pub(crate) feed: u8,
 }
 
-impl<T: Tracer, N: Network> Sink<T, N> {
-    pub(crate) fn new(builder: FeedBooks, updates: Updates<T>, clock: TscClock) -> Sink<T, N> {
+impl<T: Tracer> Sink<T> {
+    pub(crate) fn new(builder: FeedBooks, updates: Updates<T>, clock: TscClock) -> Sink<T> {
         Sink {
             builder: Some(builder),
             updates,
@@ -70,25 +71,16 @@ impl<T: Tracer, N: Network> Sink<T, N> {
             received_at: None,
             kernel_time: KernelTime::new(clock),
             foreign: None,
-            snapshots: None,
+            healer: None,
             is_healing: false,
         }
     }
 
-    /// Continues the recovery of the books; returns the amount of work.
-    #[cold]
-    pub(crate) fn heal(&mut self, now: Nanos, session: Option<Session>) -> usize {
-        let (Some(snapshots), Some(builder)) = (&mut self.snapshots, &mut self.builder) else { return 0 };
-        let work = snapshots.client.poll(now, session, &mut snapshots.healer, builder, &mut self.updates);
-        self.is_healing = snapshots.healer.is_active();
-        work
-    }
-
     #[cold]
     fn deliver_healing(&mut self, sequence: Sequence, message: &[u8]) {
-        if let (Some(snapshots), Some(builder)) = (&mut self.snapshots, &mut self.builder) {
-            snapshots.healer.handle_message(sequence, message, builder, &mut self.updates);
-            self.is_healing = snapshots.healer.is_active();
+        if let (Some(healer), Some(builder)) = (&mut self.healer, &mut self.builder) {
+            healer.handle_message(sequence, message, builder, &mut self.updates);
+            self.is_healing = healer.is_active();
         }
     }
 
@@ -140,7 +132,7 @@ impl<T: Tracer, N: Network> Sink<T, N> {
     }
 }
 
-impl<T: Tracer, N: Network> MessageListener for Sink<T, N> {
+impl<T: Tracer> MessageListener for Sink<T> {
     #[inline]
     fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
         match self.delivery {
@@ -162,8 +154,8 @@ impl<T: Tracer, N: Network> MessageListener for Sink<T, N> {
     fn on_lost(&mut self, first: Sequence, count: u64) {
         let builder = self.builder.as_mut().expect("a closed agent takes no messages");
         builder.handle_lost(&mut self.updates);
-        if let Some(snapshots) = &mut self.snapshots {
-            snapshots.healer.handle_lost(Sequence(first.0 + count));
+        if let Some(healer) = &mut self.healer {
+            healer.handle_lost(Sequence(first.0 + count));
             self.is_healing = true;
         }
     }
@@ -173,8 +165,8 @@ impl<T: Tracer, N: Network> MessageListener for Sink<T, N> {
     fn on_restart(&mut self) {
         let builder = self.builder.as_mut().expect("a closed agent takes no messages");
         builder.handle_restart(&mut self.updates);
-        if let Some(snapshots) = &mut self.snapshots {
-            snapshots.healer.restart();
+        if let Some(healer) = &mut self.healer {
+            healer.restart();
         }
     }
 
@@ -184,6 +176,31 @@ impl<T: Tracer, N: Network> MessageListener for Sink<T, N> {
         self.foreign = Some(session);
         let builder = self.builder.as_mut().expect("a closed agent takes no messages");
         builder.handle_lost(&mut self.updates);
+    }
+}
+
+/// The arbiter and the books, as the recovery client needs them.
+pub(crate) struct Recovered<'a, T> {
+    pub(crate) arbiter: &'a mut Arbiter,
+    pub(crate) sink: &'a mut Sink<T>,
+}
+
+impl<T: Tracer> ItchTarget for Recovered<'_, T> {
+    type Books = FeedBooks;
+    type Updates = Updates<T>;
+
+    fn session(&self) -> Option<Session> {
+        self.arbiter.session()
+    }
+
+    fn handle_answer(&mut self, now: Nanos, datagram: &[u8]) {
+        self.sink.start_packet(None, Delivery::All);
+        self.arbiter.handle_packet(now, Line::Recovery, datagram, self.sink);
+    }
+
+    fn healer(&mut self) -> Option<(&mut SnapshotHealer, &mut FeedBooks, &mut Updates<T>)> {
+        let Sink { healer, builder, updates, .. } = &mut *self.sink;
+        Some((healer.as_mut()?, builder.as_mut()?, updates))
     }
 }
 
@@ -200,18 +217,13 @@ impl<T: Tracer> UpdateListener for Updates<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-    use std::sync::Arc;
-
     use tickpath_book::{BookLimits, BooksById};
-    use tickpath_feed::SnapshotHealer;
     use tickpath_nasdaq::itch50::OrderDelete;
     use tickpath_timing::{StampKind, Trace};
     use tickpath_types::{InstrumentId, OrderId};
     use zerocopy::IntoBytes;
 
     use super::*;
-    use crate::snapshots::{SnapshotClient, SnapshotSources};
 
     #[test]
     fn messages_are_stamped_while_books_are_healed() {
@@ -219,11 +231,8 @@ mod tests {
         let (sender, _updates) = broadcast::channel(16);
         let books = DirectBooks::new(BookLimits::new(InstrumentId(1), 8));
         let updates = Updates { sender, tracer, feed: 0 };
-        let mut sink = Sink::<_, Kernel>::new(BookBuilder::new(books), updates, TscClock::system());
-        let healer = SnapshotHealer::new(InstrumentId(1), 8);
-        let (sources, counters) = (SnapshotSources::none(), Arc::default());
-        let client = SnapshotClient::new(Kernel, sources, Ipv4Addr::LOCALHOST, counters);
-        sink.snapshots = Some(Healing { healer, client });
+        let mut sink = Sink::new(BookBuilder::new(books), updates, TscClock::system());
+        sink.healer = Some(SnapshotHealer::new(InstrumentId(1), 8));
         sink.on_lost(Sequence(1), 4);
         assert!(sink.is_healing);
         let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(1));

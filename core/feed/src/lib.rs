@@ -3,7 +3,8 @@
 //! [`Arbiter`] joins lines A and B and the retransmission server's answers into one gap-free sequence of
 //! messages; [`BookBuilder`] turns that sequence into order-by-order books and market updates, and says
 //! of every book whether it can be believed; [`SnapshotHealer`] heals books by snapshots when messages are lost for
-//! good. [`LossModel`] decides which packets a test loses. None of them performs IO or reads a clock.
+//! good. A [`RecoveryClient`] of each protocol asks its servers for messages and snapshots: [`itch`], [`iex`], [`xdp`].
+//! [`LossModel`] decides which packets a test loses. None of them performs IO or reads a clock.
 //!
 //! ```
 //! use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
@@ -41,11 +42,13 @@ mod heal;
 mod hold;
 pub mod iex;
 mod instruments;
+pub mod itch;
 mod line;
 mod look_ahead;
 mod loss;
 mod marks;
 mod message_books;
+mod recovery;
 pub mod xdp;
 
 pub use arbiter::{
@@ -64,3 +67,7 @@ pub use line::{Line, MAX_AHEAD};
 pub use look_ahead::LOOK_AHEAD_LEN;
 pub use loss::{LossConfig, LossModel};
 pub use message_books::MessageBooks;
+pub use recovery::{
+    DatagramSource, RECOVERY_GROUPS_MAX, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput,
+    SocketCounters, SocketNeeds, StreamCounters, StreamProgress,
+};

@@ -19,6 +19,13 @@ pub trait MessageBooks {
     /// The same, to be changed.
     fn instruments_mut(&mut self) -> &mut Instruments<Self::Books>;
 
+    /// Looks at a datagram of a line before the arbiter does; false for one of another feed.
+    #[inline]
+    fn admits(&mut self, datagram: &[u8]) -> bool {
+        let _ = datagram;
+        true
+    }
+
     /// Applies the message of `sequence` and reports its effect.
     fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener);
 

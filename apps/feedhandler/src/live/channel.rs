@@ -1,15 +1,21 @@
 //! One channel: where its messages come from, its books, what it puts out.
 
 use tickpath_agent::WaitSet;
+use tickpath_book::BooksById;
 use tickpath_feed::{
     ArbiterCounters, BuilderCounters, Channel, ChannelCounters, Framing, HealerCounters, Instruments,
-    MessageBooks, SnapshotHealer, TopLevels,
+    MessageBooks, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SnapshotHealer, TopLevels,
 };
+use tickpath_net::Network;
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Price, Qty, Side, SuspectReason, Symbol};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
+use super::lines::LineSockets;
 use super::outputs::{ChannelOutput, Segment, Sink, Suspect};
-use super::recovery::RecoveryCounters;
+use crate::recovery_sockets::RecoverySockets;
+
+/// Answers to requests taken in one duty cycle.
+const ANSWERS_PER_CYCLE: usize = 16;
 
 /// Books that are listed in a status at most.
 pub const LISTED_MAX: usize = 1_000;
@@ -125,59 +131,74 @@ pub(super) trait LiveFeed: Send {
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 
-/// Where the messages of a channel come from, and what recovers those that are lost. Never waits.
-pub(super) trait Source<B: MessageBooks, F: Framing>: Send {
-    /// Takes packets and answers, bounded; how many.
-    fn do_work(
-        &mut self,
-        now: Nanos,
-        channel: &mut Channel<B, F>,
-        out: &mut Sink<'_>,
-    ) -> std::io::Result<usize>;
-
-    /// Looks at what is seldom there.
-    fn do_background_work(&mut self, now: Nanos, channel: &mut Channel<B, F>, out: &mut Sink<'_>) -> usize;
-
-    /// Says which packets it waits for.
-    fn wait_for(&self, wait: &mut WaitSet);
-
-    /// The book of an instrument is to be read anew.
-    fn resync(&mut self, id: InstrumentId);
-
-    /// Adds what it has done to what the channel has.
-    fn report(&self, status: &mut ChannelStatus);
-}
-
-/// Books whose digest can be made.
-pub(super) trait Digest {
-    fn digest(&self) -> u64;
-}
-
-impl<B: tickpath_book::BooksById> Digest for B {
-    fn digest(&self) -> u64 {
-        self.state_hash()
-    }
-}
-
-pub(super) struct LiveChannel<B, F: Framing, S> {
+/// One channel of a protocol: its lines, its recovery, its books and its output.
+pub(super) struct LiveChannel<B, F: Framing, R, N: Network> {
     pub(super) name: String,
-    pub(super) source: S,
+    /// `None` where a server sends the messages.
+    pub(super) lines: Option<LineSockets<N>>,
+    pub(super) sockets: RecoverySockets<N>,
+    pub(super) recovery: R,
     pub(super) channel: Channel<B, F>,
     pub(super) output: ChannelOutput,
 }
 
-impl<B, F, S> LiveFeed for LiveChannel<B, F, S>
+impl<B, F, R, N> LiveChannel<B, F, R, N>
 where
-    B: MessageBooks<Books: Digest> + Send,
+    B: MessageBooks,
+    F: Framing,
+    R: RecoveryClient<Request = F::Request> + for<'s> RecoveryInput<Recovering<'s, B, F, Sink<'s>>>,
+    N: Network,
+{
+    /// Takes packets of the lines.
+    fn read_lines(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize> {
+        let LiveChannel { lines: Some(lines), channel, output, .. } = self else { return Ok(0) };
+        let out = &mut output.sink(segment);
+        lines.receive(|line, datagram| {
+            let is_admitted = channel.books_mut().admits(datagram);
+            if is_admitted {
+                channel.handle_packet(now, line, datagram, out);
+            }
+            is_admitted
+        })
+    }
+
+    /// Lets time pass for the arbiter, and sends its request.
+    fn pass_time(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
+        if self.channel.poll_timeout().is_none_or(|deadline| now < deadline) {
+            return 0;
+        }
+        self.channel.handle_timeout(now, &mut self.output.sink(segment));
+        if let Some(request) = self.channel.poll_request() {
+            self.recovery.handle_request(request);
+            self.sockets.send_request(&mut self.recovery);
+        }
+        1
+    }
+
+    fn recover(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
+        let LiveChannel { sockets, recovery, channel, output, .. } = self;
+        let target = &mut Recovering { channel, out: output.sink(segment) };
+        sockets.poll_answers(now, ANSWERS_PER_CYCLE, recovery, target) + sockets.poll(now, recovery, target)
+    }
+}
+
+impl<B, F, R, N> LiveFeed for LiveChannel<B, F, R, N>
+where
+    B: MessageBooks<Books: BooksById> + Send,
     F: Framing<Session: Send, Room: Send> + Send,
-    S: Source<B, F>,
+    R: RecoveryClient<Request = F::Request> + for<'s> RecoveryInput<Recovering<'s, B, F, Sink<'s>>> + Send,
+    N: Network,
 {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize> {
-        let work = self.source.do_work(now, &mut self.channel, &mut self.output.sink(segment))?;
+        let mut work = self.read_lines(now, segment)? + self.pass_time(now, segment);
+        let is_stream = self.lines.is_none();
+        if is_stream || self.channel.arbiter().has_gap() || self.channel.needs_snapshot() {
+            work += self.recover(now, segment);
+        }
         if work > 0 {
             self.output.name(self.channel.books().instruments(), segment);
         }
@@ -185,17 +206,20 @@ where
     }
 
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
-        self.source.do_background_work(now, &mut self.channel, &mut self.output.sink(segment))
+        self.recover(now, segment)
     }
 
     fn wait_for(&self, wait: &mut WaitSet) {
-        self.source.wait_for(wait);
+        match &self.lines {
+            Some(lines) => lines.wait_for(wait),
+            // The connection may be made again at any time.
+            None => wait.soon(),
+        }
     }
 
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome {
         let Some(id) = self.channel.books().instruments().find(symbol) else { return ResyncOutcome::Unknown };
         if self.channel.resync(id, &mut self.output.sink(segment)) {
-            self.source.resync(id);
             ResyncOutcome::Begun
         } else {
             ResyncOutcome::NoSnapshots
@@ -217,7 +241,17 @@ where
             trades: self.output.trades,
             ..ChannelStatus::default()
         };
-        self.source.report(&mut status);
+        status.recovery = self.recovery.counters(&self.sockets.counters());
+        if let Some(lines) = &self.lines {
+            (status.strangers, status.truncated) = (lines.strangers, lines.truncated);
+            status.kernel_drops = lines.kernel_drops();
+        }
+        if let Some(stream) = self.recovery.stream() {
+            (status.next_sequence, status.received) = (stream.next.0, stream.packets);
+            status.lines.lines[0].first_messages = stream.messages;
+            (status.lines.messages_lost, status.lines.jumps_back) = (stream.lost, stream.jumps_back);
+            status.channel.ended_sessions = stream.ended_sessions;
+        }
         count_health(instruments, &mut status);
         status
     }
@@ -230,7 +264,7 @@ where
     }
 
     fn state_hash(&self) -> u64 {
-        self.channel.books().instruments().books().digest()
+        self.channel.books().instruments().books().state_hash()
     }
 
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64 {

@@ -4,25 +4,17 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex};
 
 use tickpath_agent::{Agent, AgentError, Counter, WaitSet};
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
-use tickpath_config::ConfigError;
-use tickpath_feed::{BookBuilder, Channel, IexTp, MoldUdp64, iex, xdp};
-use tickpath_iex::Feed;
-use tickpath_iex::wire::Alpha;
 use tickpath_lockfree::{seqlock, spsc};
-use tickpath_nasdaq::soupbintcp::ClientConfig;
-use tickpath_net::NetError;
-use tickpath_shm::ShmError;
+use tickpath_net::{Kernel, Network};
 use tickpath_types::{InstrumentId, Nanos, Symbol};
 
-use super::channel::{BookStatus, ChannelStatus, LiveChannel, LiveFeed, ResyncOutcome};
-use super::config::{ChannelSection, LiveConfig, ProtocolName};
-use super::iex::IexRecovery;
-use super::itch::ItchRecovery;
-use super::lines::{Gate, LineSockets, LineSource, Open};
-use super::outputs::{ChannelOutput, Segment, Suspect};
-use super::soup::SoupSource;
-use super::xdp::{SendTimes, XdpRecovery};
+use super::channel::{BookStatus, ChannelStatus, LiveFeed, ResyncOutcome};
+use super::config::LiveConfig;
+use super::error::LiveError;
+use super::outputs::{Segment, Suspect};
+use super::protocol::Opening;
+use super::protocols::protocol;
+use super::section::ChannelSection;
 
 /// How often what others read is brought up to date.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
@@ -30,26 +22,6 @@ const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
 const BACKGROUND_INTERVAL: Nanos = Nanos::from_millis(1);
 /// Suspect books that wait to be told of; of more only the number is.
 const SUSPECTS_MAX: usize = 1_024;
-
-/// Why a feed handler did not open.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LiveError {
-    /// The configuration cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A line cannot be joined.
-    #[error("channel '{channel}': {source}")]
-    Net {
-        /// Which.
-        channel: String,
-        /// What the system said.
-        source: NetError,
-    },
-    /// The outputs cannot be made.
-    #[error("outputs: {0}")]
-    Outputs(#[from] ShmError),
-}
 
 /// One channel as it is told of.
 #[derive(Clone, Debug)]
@@ -159,13 +131,27 @@ impl LiveHandler {
         now: Nanos,
         commands: Receiver<LiveCommand>,
     ) -> Result<(LiveHandler, LiveView), LiveError> {
+        LiveHandler::open_on(&Kernel, config, path, now, commands)
+    }
+
+    /// As [`open`](Self::open), on any network.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on<N: Network>(
+        network: &N,
+        config: &LiveConfig,
+        path: Option<&std::path::Path>,
+        now: Nanos,
+        commands: Receiver<LiveCommand>,
+    ) -> Result<(LiveHandler, LiveView), LiveError> {
         let segment = Segment::create(&config.outputs, now)?;
         let (symbols, midnight) = (config.symbols()?, config.midnight(now)?);
-        let channels = config
-            .channels
-            .iter()
-            .map(|section| open_channel(section, path, symbols.clone(), midnight))
-            .collect::<Result<Vec<_>, _>>()?;
+        let open_channel = |section: &ChannelSection| {
+            let symbols = symbols.clone();
+            protocol(section.protocol).open(Opening { network, section, path, symbols, midnight })
+        };
+        let channels = config.channels.iter().map(open_channel).collect::<Result<Vec<_>, _>>()?;
         let statuses = vec![ChannelStatus::default(); channels.len()];
         let (published, reader) = seqlock::cell((), &statuses);
         let (suspects, told) = spsc::channel(SUSPECTS_MAX);
@@ -319,71 +305,4 @@ impl Agent for LiveHandler {
             *listed = books;
         }
     }
-}
-
-/// Lets through what is of the feed.
-struct OfFeed(Feed);
-
-impl<B> Gate<B> for OfFeed {
-    #[inline]
-    fn admits(&mut self, datagram: &[u8], _: &mut B) -> bool {
-        // What is too short to say is left to the arbiter, which counts it as malformed.
-        datagram.get(2..4).is_none_or(|id| id == self.0.protocol_id().to_le_bytes())
-    }
-}
-
-fn open_channel(
-    section: &ChannelSection,
-    path: Option<&std::path::Path>,
-    symbols: Vec<Symbol>,
-    midnight: Nanos,
-) -> Result<Box<dyn LiveFeed>, LiveError> {
-    let name = section.name.clone();
-    let net = |source| LiveError::Net { channel: name.clone(), source };
-    let last = InstrumentId(section.max_instruments);
-    let books = DirectBooks::new(BookLimits::new(last, section.max_orders));
-    let output = ChannelOutput::new(last, symbols);
-    let secret = |secret: &Option<tickpath_config::Secret>| {
-        secret.as_ref().map_or(Ok(String::new()), |secret| secret.resolve(path))
-    };
-    let login = || -> Result<ClientConfig, LiveError> {
-        let wrong =
-            || ConfigError::value(format!("channel '{name}': user has at most 6 characters, password 10"));
-        Ok(ClientConfig::new(&section.user, &secret(&section.password)?).ok_or_else(wrong)?)
-    };
-    if let Some(server) = section.server {
-        let (source, books) = (SoupSource::new(server, login()?), BookBuilder::new(books));
-        let channel = Channel::<_, MoldUdp64>::new(&section.core(), books);
-        return Ok(Box::new(LiveChannel { name: name.clone(), source, channel, output }));
-    }
-    let lines = LineSockets::join(section).map_err(net)?;
-    Ok(match section.protocol {
-        ProtocolName::Itch | ProtocolName::ItchSoup => {
-            let recovery = ItchRecovery::open(section, login()?).map_err(net)?;
-            let channel = Channel::<_, MoldUdp64>::new(&section.core(), BookBuilder::new(books));
-            let source = LineSource { lines, gate: Open, recovery };
-            Box::new(LiveChannel { name: name.clone(), source, channel, output })
-        }
-        ProtocolName::Xdp => {
-            let recovery = XdpRecovery::open(section).map_err(net)?;
-            let books = xdp::LiveBooks::new(books, xdp::Channel(section.channel_id), midnight);
-            let channel = Channel::<_, xdp::Packets>::new(&section.core(), books);
-            let source = LineSource { lines, gate: SendTimes, recovery };
-            Box::new(LiveChannel { name: name.clone(), source, channel, output })
-        }
-        ProtocolName::IexDeep
-        | ProtocolName::IexDeepPlus
-        | ProtocolName::IexTops
-        | ProtocolName::IexTops15 => {
-            let feed = section.protocol.iex_feed().expect("each of these is a feed of IEX");
-            let token = Alpha::new(&secret(&section.token)?).ok_or_else(|| {
-                ConfigError::value(format!("channel '{name}': a token has at most 40 characters"))
-            })?;
-            let recovery = IexRecovery::open(section, token).map_err(net)?;
-            let books = iex::BookBuilder::new(feed, books).since(midnight);
-            let channel = Channel::<_, IexTp>::new(&section.core(), books);
-            let source = LineSource { lines, gate: OfFeed(feed), recovery };
-            Box::new(LiveChannel { name: name.clone(), source, channel, output })
-        }
-    })
 }

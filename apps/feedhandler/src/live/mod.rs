@@ -3,23 +3,22 @@
 mod admin;
 mod channel;
 mod config;
+mod error;
 mod handler;
-mod iex;
-mod itch;
 mod lines;
 mod outputs;
-mod recovery;
+mod protocol;
+mod protocols;
 mod report;
 mod run;
-mod soup;
-mod xdp;
+mod section;
 
 pub use admin::{LiveSocket, SocketError, ask};
 pub use channel::{BookStatus, ChannelStatus, LISTED_MAX, ResyncOutcome};
-pub use config::{
-    AdminSection, CHANNELS_MAX, ChannelSection, FeedSection, LiveConfig, OutputsSection, ProtocolName,
-};
-pub use handler::{ChannelReport, LiveCommand, LiveError, LiveHandler, LiveStatus, LiveView, NamedBooks};
-pub use recovery::RecoveryCounters;
+pub use config::{CHANNELS_MAX, LiveConfig};
+pub use error::LiveError;
+pub use handler::{ChannelReport, LiveCommand, LiveHandler, LiveStatus, LiveView, NamedBooks};
 pub use report::{book_line, status_line, summary, to_json};
 pub use run::{LiveReport, Notice, RunError, run};
+pub use section::{AdminSection, ChannelSection, FeedSection, OutputsSection, ProtocolName};
+pub use tickpath_feed::RecoveryCounters;

@@ -6,7 +6,7 @@ use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, SuspectReason, Symbol, TopOfBook, UpdateKind,
 };
 
-use super::config::OutputsSection;
+use super::section::OutputsSection;
 
 /// Suspect books of one channel that wait to be told of; of more only the number is.
 const SUSPECTS_MAX: usize = 256;

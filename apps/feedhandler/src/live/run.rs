@@ -10,9 +10,11 @@ use tickpath_config::counted;
 use tickpath_types::Nanos;
 
 use super::admin::{LiveSocket, SocketError};
-use super::config::{ChannelSection, LiveConfig};
-use super::handler::{ChannelReport, LiveError, LiveHandler, LiveView, NamedBooks};
+use super::config::LiveConfig;
+use super::error::LiveError;
+use super::handler::{ChannelReport, LiveHandler, LiveView, NamedBooks};
 use super::report::{status_line, troubles};
+use super::section::ChannelSection;
 
 /// Commands that wait.
 const COMMANDS_MAX: usize = 4;

@@ -19,7 +19,7 @@ use crate::instruments::{BuilderCounters, InstrumentState, Instruments, UpdateLi
 /// [`Suspect`](BookHealth::Suspect); lost messages make every book [`Stale`](BookHealth::Stale). A quote of TOPS says all
 /// of its book and heals it; so does a Clear Book of DEEP+.
 pub struct BookBuilder<B> {
-    feed: Feed,
+    pub(super) feed: Feed,
     /// By the type of a message: whether the feed has it.
     listed: [bool; 256],
     pub(super) state: State<B>,

@@ -19,6 +19,12 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         self.instruments_mut()
     }
 
+    /// Too short a datagram to name its feed is left to the arbiter, which counts it as malformed.
+    #[inline]
+    fn admits(&mut self, datagram: &[u8]) -> bool {
+        datagram.get(2..4).is_none_or(|id| id == self.feed.protocol_id().to_le_bytes())
+    }
+
     #[inline(always)]
     fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
         self.handle_message(sequence, message, out);

@@ -26,8 +26,10 @@
 mod apply;
 mod builder;
 mod live;
+mod recovery;
 mod state;
 mod symbols;
 
 pub use builder::BookBuilder;
+pub use recovery::IexRecovery;
 pub use state::{Counters, PRICE_MAX};

@@ -1,8 +1,9 @@
 //! One channel's books, as a live channel needs them.
 
 use tickpath_book::BooksById;
-use tickpath_nyse::SendTime;
+use tickpath_nyse::{DeliveryFlag, Header, SendTime};
 use tickpath_types::{InstrumentId, Nanos, Sequence};
+use zerocopy::FromBytes;
 
 use super::{BookBuilder, Channel, Message};
 use crate::instruments::{Instruments, UpdateListener};
@@ -29,12 +30,6 @@ impl<B: BooksById> LiveBooks<B> {
     #[must_use]
     pub const fn builder(&self) -> &BookBuilder<B> {
         &self.builder
-    }
-
-    /// The next messages were sent at this time: it has to do for theirs until there is a time reference.
-    #[inline]
-    pub fn begin_packet(&mut self, sent: SendTime) {
-        self.builder.begin_packet(self.channel, sent);
     }
 
     /// A refresh has brought all about an instrument up to this SymbolSeqNum.
@@ -67,6 +62,18 @@ impl<B: BooksById> MessageBooks for LiveBooks<B> {
 
     fn instruments_mut(&mut self) -> &mut Instruments<B> {
         self.builder.instruments_mut()
+    }
+
+    /// Every packet says when it was sent: until there is a time reference its messages have that time.
+    #[inline]
+    fn admits(&mut self, datagram: &[u8]) -> bool {
+        if let Ok((header, _)) = Header::ref_from_prefix(datagram)
+            && header.delivery_flag == DeliveryFlag::ORIGINAL
+        {
+            let sent = SendTime { secs: header.send_time.get(), nanos: header.send_time_ns.get() };
+            self.builder.begin_packet(self.channel, sent);
+        }
+        true
     }
 
     #[inline]

@@ -27,6 +27,8 @@ mod live;
 mod look_ahead;
 mod message;
 mod packets;
+mod recovery;
+mod refresh;
 mod symbols;
 
 pub use builder::{BookBuilder, trading_state};
@@ -34,3 +36,4 @@ pub use counters::Counters;
 pub use live::LiveBooks;
 pub use message::{Channel, Message};
 pub use packets::{Missing, Packets};
+pub use recovery::{RequestSource, XdpRecovery};

@@ -1,0 +1,112 @@
+//! A protocol of live channels.
+
+use std::path::Path;
+
+use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_config::{ConfigError, Secret};
+use tickpath_feed::{Channel, Framing, MessageBooks, Recovering, RecoveryClient, RecoveryInput};
+use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_net::Network;
+use tickpath_types::{InstrumentId, Nanos, Symbol};
+
+use super::channel::{LiveChannel, LiveFeed};
+use super::error::LiveError;
+use super::lines::LineSockets;
+use super::outputs::{ChannelOutput, Sink};
+use super::section::ChannelSection;
+use crate::recovery_sockets::{RecoveryServers, RecoverySockets};
+
+/// A protocol of live channels: a file in `protocols`, and a line in its table.
+pub(super) trait LiveProtocol<N: Network>: Sync {
+    /// The keys of a channel's section that not all protocols have, and that this one has.
+    fn server_keys(&self) -> &'static [&'static str];
+
+    /// True when a server sends the messages, and there are no lines.
+    fn is_stream(&self) -> bool {
+        false
+    }
+
+    /// Checks those keys.
+    fn check(&self, section: &ChannelSection) -> Result<(), &'static str> {
+        let _ = section;
+        Ok(())
+    }
+
+    /// Opens a channel.
+    fn open(&self, opening: Opening<'_, N>) -> Result<Box<dyn LiveFeed>, LiveError>;
+}
+
+/// A channel that is being opened.
+pub(super) struct Opening<'a, N> {
+    pub(super) network: &'a N,
+    pub(super) section: &'a ChannelSection,
+    /// The file of the configuration, for the secrets that it names.
+    pub(super) path: Option<&'a Path>,
+    /// Symbols that go to the outputs; all when empty.
+    pub(super) symbols: Vec<Symbol>,
+    /// The midnight that times in updates count from, since the Unix epoch.
+    pub(super) midnight: Nanos,
+}
+
+impl<N: Network> Opening<'_, N> {
+    fn last_instrument(&self) -> InstrumentId {
+        InstrumentId(self.section.max_instruments)
+    }
+
+    /// Empty books.
+    pub(super) fn books(&self) -> DirectBooks {
+        DirectBooks::new(BookLimits::new(self.last_instrument(), self.section.max_orders))
+    }
+
+    /// A secret of the section; empty when it has none.
+    pub(super) fn secret(&self, secret: Option<&Secret>) -> Result<String, ConfigError> {
+        secret.map_or(Ok(String::new()), |secret| secret.resolve(self.path))
+    }
+
+    /// An error that names the channel.
+    pub(super) fn wrong(&self, what: &str) -> ConfigError {
+        ConfigError::value(format!("channel '{}': {what}", self.section.name))
+    }
+
+    /// The login of SoupBinTCP.
+    pub(super) fn login(&self) -> Result<ClientConfig, LiveError> {
+        let password = self.secret(self.section.password.as_ref())?;
+        let login = ClientConfig::new(&self.section.user, &password);
+        Ok(login.ok_or_else(|| self.wrong("user has at most 6 characters, password 10"))?)
+    }
+
+    /// No servers.
+    pub(super) fn servers(&self) -> RecoveryServers {
+        RecoveryServers {
+            requests: None,
+            connection: None,
+            groups: [None; _],
+            interface: self.section.interface,
+            senders: self.section.senders(),
+        }
+    }
+
+    /// Joins the lines and opens the sockets of a channel with these books and this client of these servers.
+    pub(super) fn channel<B, F, R>(
+        self,
+        books: B,
+        servers: RecoveryServers,
+        recovery: R,
+    ) -> Result<Box<dyn LiveFeed>, LiveError>
+    where
+        B: MessageBooks<Books: BooksById> + Send + 'static,
+        F: Framing<Session: Send, Room: Send> + Send + 'static,
+        R: RecoveryClient<Request = F::Request> + Send + 'static,
+        R: for<'s> RecoveryInput<Recovering<'s, B, F, Sink<'s>>>,
+    {
+        let net = |source| LiveError::Net { channel: self.section.name.clone(), source };
+        Ok(Box::new(LiveChannel {
+            name: self.section.name.clone(),
+            lines: LineSockets::join(self.network, self.section).map_err(net)?,
+            sockets: RecoverySockets::open(self.network, servers, &recovery).map_err(net)?,
+            recovery,
+            channel: Channel::<B, F>::new(&self.section.core(), books),
+            output: ChannelOutput::new(self.last_instrument(), self.symbols),
+        }))
+    }
+}

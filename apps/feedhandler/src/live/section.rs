@@ -1,0 +1,305 @@
+//! The sections of the configuration file of `tickpath feed`.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tickpath_config::{Duration, IdleConfig, Secret, Zone};
+use tickpath_feed::{ArbiterConfig, ChannelConfig};
+use tickpath_types::Nanos;
+
+use crate::senders::Senders;
+
+/// `[feed]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FeedSection {
+    /// Symbols that go to the outputs and are shown at the end; all when empty. Books are built of all.
+    pub symbols: Vec<String>,
+    /// Day of the session, as 2026-11-22; that of the start when absent. Times in updates count from its midnight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_date: Option<String>,
+    /// Time zone of the exchange: ET, CT, UTC, or what it is ahead of UTC, as -05:00.
+    pub time_zone: String,
+    /// The idle strategy of the thread: `spin`, `yield` or `park`.
+    pub idle: IdleConfig,
+    /// Core that the thread is pinned to; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core: Option<usize>,
+}
+
+impl Default for FeedSection {
+    fn default() -> FeedSection {
+        FeedSection {
+            symbols: vec![],
+            session_date: None,
+            time_zone: Zone::EASTERN.to_string(),
+            idle: IdleConfig::default(),
+            core: None,
+        }
+    }
+}
+
+/// `[outputs]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputsSection {
+    /// Name of the segment in shared memory that has the symbol cache and the stream of updates; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
+    /// Folder of the segment, relative to this file; the usual one when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// Instruments that the segment has room for.
+    pub rows: u64,
+    /// Updates that the stream keeps for slow readers; 0 for no stream.
+    pub stream: u64,
+}
+
+impl Default for OutputsSection {
+    fn default() -> OutputsSection {
+        OutputsSection { segment: None, folder: None, rows: 4_096, stream: 65_536 }
+    }
+}
+
+/// `[admin]`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdminSection {
+    /// Unix socket that takes commands, relative to this file; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<PathBuf>,
+}
+
+/// The names of the protocols that a channel can carry.
+macro_rules! protocol_names {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// The protocol of a channel.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+        pub enum ProtocolName {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)*
+        }
+
+        impl ProtocolName {
+            /// As a file names it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(ProtocolName::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+protocol_names! {
+    /// ITCH 5.0 in MoldUDP64, two lines.
+    Itch = "itch",
+    /// ITCH 5.0 over SoupBinTCP.
+    ItchSoup = "itch-soup",
+    /// NYSE XDP, Integrated Feed.
+    Xdp = "xdp",
+    /// IEX DEEP 1.0.
+    IexDeep = "iex-deep",
+    /// IEX DEEP+ 1.0.
+    IexDeepPlus = "iex-deep-plus",
+    /// IEX TOPS 1.6.
+    IexTops = "iex-tops",
+    /// IEX TOPS 1.5.
+    IexTops15 = "iex-tops-1.5",
+}
+
+/// `[[channel]]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelSection {
+    /// Name in what is shown and commanded; the protocol's when absent.
+    #[serde(default)]
+    pub name: String,
+    /// Its protocol.
+    pub protocol: ProtocolName,
+    /// Group and port of line A.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_a: Option<SocketAddrV4>,
+    /// Group and port of line B; one line when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_b: Option<SocketAddrV4>,
+    /// Address of the interface that they come in by.
+    #[serde(default = "loopback")]
+    pub interface: Ipv4Addr,
+    /// Addresses that may send on the lines and to the group of snapshots; every address when empty. When absent the
+    /// interface's own where that is a loopback interface, and every address elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<Ipv4Addr>>,
+    /// Instruments at most.
+    #[serde(default = "default_max_instruments")]
+    pub max_instruments: u16,
+    /// Open orders in all books at most.
+    #[serde(default = "default_max_orders")]
+    pub max_orders: u32,
+    /// The time that the other line has to close a gap.
+    #[serde(default = "default_reorder_wait")]
+    pub reorder_wait: Duration,
+    /// The time that the answer to a first request may take.
+    #[serde(default = "default_request_timeout")]
+    pub request_timeout: Duration,
+    /// Requests without an answer after which messages count as lost.
+    #[serde(default = "default_max_requests")]
+    pub max_requests: u32,
+    /// Messages asked for in one request.
+    #[serde(default = "default_request_messages")]
+    pub request_messages: u16,
+    /// Gaps of more messages are healed by a snapshot, where there are some.
+    #[serde(default = "default_max_gap")]
+    pub max_gap: u64,
+    /// Messages held while a gap before them is open.
+    #[serde(default = "default_hold")]
+    pub hold_messages: usize,
+    /// Messages held for books that wait for a snapshot.
+    #[serde(default = "default_hold")]
+    pub hold_snapshot: usize,
+    /// Compare what both lines bring, byte by byte.
+    #[serde(default)]
+    pub compare_lines: bool,
+    /// Resync suspect books without a command.
+    #[serde(default = "yes")]
+    pub resync_suspects: bool,
+    /// `itch`: the MoldUDP64 request server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmission: Option<SocketAddrV4>,
+    /// `itch`: GLIMPSE, snapshots over SoupBinTCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub glimpse: Option<SocketAddrV4>,
+    /// `itch`: group and port of snapshots by multicast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SocketAddrV4>,
+    /// `xdp`: the request server, over TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_server: Option<SocketAddrV4>,
+    /// `xdp`: group and port of retransmissions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmission_group: Option<SocketAddrV4>,
+    /// `xdp`: group and port of refreshes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_group: Option<SocketAddrV4>,
+    /// `xdp`: who asks, as the market knows us: up to 10 characters.
+    #[serde(default = "default_source_id")]
+    pub source_id: String,
+    /// `xdp`: product of the feed; NYSE Integrated is 11.
+    #[serde(default = "default_product")]
+    pub product: u8,
+    /// `xdp`: number of the channel.
+    #[serde(default = "default_channel_id")]
+    pub channel_id: u8,
+    /// `iex-...`: gap fill over UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_fill: Option<SocketAddrV4>,
+    /// `iex-...`: SNAP, snapshots over TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snap: Option<SocketAddrV4>,
+    /// `iex-...`: token for SNAP: `env:NAME`, `file:PATH`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Secret>,
+    /// `itch-soup`: the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<SocketAddrV4>,
+    /// `itch-soup` and GLIMPSE: the user.
+    #[serde(default = "default_user")]
+    pub user: String,
+    /// `itch-soup` and GLIMPSE: its password: `env:NAME`, `file:PATH`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+}
+
+/// Functions that serde takes defaults from.
+macro_rules! defaults {
+    ($($name:ident: $type:ty = $value:expr;)*) => {
+        $(fn $name() -> $type {
+            $value
+        })*
+    };
+}
+
+defaults! {
+    loopback: Ipv4Addr = Ipv4Addr::LOCALHOST;
+    default_max_instruments: u16 = 1_024;
+    default_max_orders: u32 = 1 << 20;
+    default_reorder_wait: Duration = Duration(Nanos::from_millis(1));
+    default_request_timeout: Duration = Duration(Nanos::from_millis(20));
+    default_max_requests: u32 = 8;
+    default_request_messages: u16 = 1_000;
+    default_max_gap: u64 = 100_000;
+    default_hold: usize = 65_536;
+    yes: bool = true;
+    default_source_id: String = "TICKPATH".to_owned();
+    default_product: u8 = 11;
+    default_channel_id: u8 = 1;
+    default_user: String = "FEED".to_owned();
+}
+
+impl ChannelSection {
+    /// Addresses that may send on the lines.
+    #[must_use]
+    pub fn senders(&self) -> Senders {
+        Senders::of(self.sources.as_deref(), self.interface, None)
+    }
+
+    /// A channel of this protocol with every default.
+    ///
+    /// # Panics
+    /// Never: every other key has a default.
+    #[must_use]
+    pub fn new(name: &str, protocol: ProtocolName) -> ChannelSection {
+        let keys = serde_json::json!({"name": name, "protocol": protocol});
+        serde_json::from_value(keys).expect("every other key has a default")
+    }
+
+    /// True when there is a server that recovers lost messages.
+    #[must_use]
+    pub const fn has_requests(&self) -> bool {
+        self.retransmission.is_some() || self.request_server.is_some() || self.gap_fill.is_some()
+    }
+
+    /// True when there are snapshots.
+    #[must_use]
+    pub const fn has_snapshots(&self) -> bool {
+        self.glimpse.is_some()
+            || self.snapshots.is_some()
+            || self.refresh_group.is_some()
+            || self.snap.is_some()
+    }
+
+    /// Bounds and waiting times of its core.
+    #[must_use]
+    pub fn core(&self) -> ChannelConfig {
+        let (has_requests, has_snapshots) = (self.has_requests(), self.has_snapshots());
+        ChannelConfig {
+            arbiter: ArbiterConfig {
+                hold_messages: self.hold_messages,
+                reorder_wait: self.reorder_wait.0,
+                request_timeout: self.request_timeout.0,
+                max_requests: if has_requests { self.max_requests } else { 0 },
+                max_request_messages: self.request_messages,
+                max_gap_messages: if has_snapshots { self.max_gap } else { u64::MAX },
+                compare_lines: self.compare_lines,
+            },
+            hold_snapshot: has_snapshots.then_some(self.hold_snapshot),
+            resync_suspects: self.resync_suspects,
+        }
+    }
+
+    /// The keys that only some protocols have, and whether each is set.
+    pub(super) const fn server_keys(&self) -> [(&'static str, bool); 9] {
+        [
+            ("retransmission", self.retransmission.is_some()),
+            ("glimpse", self.glimpse.is_some()),
+            ("snapshots", self.snapshots.is_some()),
+            ("request_server", self.request_server.is_some()),
+            ("retransmission_group", self.retransmission_group.is_some()),
+            ("refresh_group", self.refresh_group.is_some()),
+            ("gap_fill", self.gap_fill.is_some()),
+            ("snap", self.snap.is_some()),
+            ("token", self.token.is_some()),
+        ]
+    }
+}

@@ -1,0 +1,169 @@
+//! Lost messages from gap fill over UDP, and lost books from SNAP over TCP.
+
+use tickpath_iex::gap_fill::{Range, Request};
+use tickpath_iex::snap::{self, ErrorCode, Frame, SnapshotRequest};
+use tickpath_iex::wire::Alpha;
+use tickpath_types::{Nanos, Sequence};
+
+use crate::framing::{IexRequest, IexTp};
+use crate::heal::SnapshotOutcome;
+use crate::instruments::UpdateListener;
+use crate::line::Line;
+use crate::message_books::MessageBooks;
+use crate::recovery::{
+    DatagramSource, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds,
+    StreamProgress,
+};
+
+/// After this time without a frame the client leaves the server.
+const SILENCE_MAX: Nanos = Nanos::from_secs(5);
+
+type Target<'a, B, L> = Recovering<'a, B, IexTp, L>;
+
+/// Recovers an IEX channel: asks gap fill for messages, and SNAP for a snapshot while books need one.
+pub struct IexRecovery {
+    token: Alpha<40>,
+    request: Option<IexRequest>,
+    needs_snapshot: bool,
+    /// The connection is established, and the request for a snapshot still to be sent.
+    is_request_due: bool,
+    /// When the server counts as silent.
+    deadline: Nanos,
+    counters: RecoveryCounters,
+}
+
+impl IexRecovery {
+    /// A client with this token for SNAP.
+    #[must_use]
+    pub fn new(token: Alpha<40>) -> IexRecovery {
+        IexRecovery {
+            token,
+            request: None,
+            needs_snapshot: false,
+            is_request_due: false,
+            deadline: Nanos::MAX,
+            counters: RecoveryCounters::default(),
+        }
+    }
+
+    fn abandon<B: MessageBooks, L>(target: &mut Target<'_, B, L>) {
+        if let Some((healer, _)) = target.channel.healer() {
+            healer.abandon();
+        }
+    }
+}
+
+impl RecoveryClient for IexRecovery {
+    type Request = IexRequest;
+    const MESSAGES_PER_TURN: usize = 256;
+
+    fn handle_request(&mut self, request: IexRequest) {
+        self.request = Some(request);
+    }
+
+    fn needs(&self) -> SocketNeeds {
+        SocketNeeds { connection: self.needs_snapshot, ..SocketNeeds::default() }
+    }
+
+    fn poll_datagram(&mut self, buffer: &mut [u8]) -> usize {
+        let Some(IexRequest { stream, first, last }) = self.request.take() else { return 0 };
+        let mut request = [0; Request::LEN_MAX];
+        let range = [Range::new(first, last)];
+        let bytes = Request::encode(stream.protocol_id, stream.channel, stream.session, &range, &mut request);
+        let Some(bytes) = bytes else { return 0 };
+        self.counters.requests += 1;
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        bytes.len()
+    }
+
+    fn is_silent(&mut self, now: Nanos) -> bool {
+        now >= self.deadline
+    }
+
+    fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters {
+        let SocketCounters { unasked: strangers, connections, failures, .. } = *sockets;
+        RecoveryCounters { strangers, connections, failures, ..self.counters }
+    }
+}
+
+impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for IexRecovery {
+    fn begin_turn(&mut self, _: Nanos, target: &mut Target<'_, B, L>) {
+        let is_possible = target.channel.needs_snapshot() && target.channel.arbiter().session().is_some();
+        if self.needs_snapshot && !is_possible {
+            Self::abandon(target);
+        }
+        self.needs_snapshot = is_possible;
+    }
+
+    fn handle_datagram(
+        &mut self,
+        now: Nanos,
+        _: DatagramSource,
+        datagram: &[u8],
+        target: &mut Target<'_, B, L>,
+    ) {
+        self.counters.answers += 1;
+        target.channel.handle_packet(now, Line::Recovery, datagram, &mut target.out);
+    }
+
+    fn handle_connected(&mut self, now: Nanos, _: &mut Target<'_, B, L>) {
+        (self.is_request_due, self.deadline) = (true, now + SILENCE_MAX);
+    }
+
+    fn poll_transmit(&mut self, _: Nanos, target: &mut Target<'_, B, L>, buffer: &mut [u8]) -> usize {
+        let stream = target.channel.arbiter().session();
+        let Some(stream) = stream.filter(|_| std::mem::take(&mut self.is_request_due)) else { return 0 };
+        let floor = target.channel.snapshots().map_or(0, |healer| healer.floor().0);
+        self.counters.snapshot_requests += 1;
+        let request = SnapshotRequest {
+            token: self.token,
+            channel: stream.channel,
+            session: stream.session,
+            // The snapshot's last message is the one before the first that is held, or later.
+            minimum: Sequence(floor.saturating_sub(1)),
+        };
+        snap::encode(&Frame::Request(request), buffer).expect("the buffer has room for any message")
+    }
+
+    fn handle_bytes(&mut self, now: Nanos, bytes: &[u8], target: &mut Target<'_, B, L>) -> StreamProgress {
+        let (frame, used) = match snap::next_frame(bytes) {
+            Ok(Some(found)) => found,
+            Ok(None) => return StreamProgress::Incomplete,
+            Err(_) => return StreamProgress::Failed,
+        };
+        self.deadline = now + SILENCE_MAX;
+        let Some((healer, books)) = target.channel.healer() else { return StreamProgress::Failed };
+        match frame {
+            Frame::Start { .. } => healer.begin_all(books),
+            Frame::Data { message, .. } => {
+                let id = books.instrument_of(message);
+                healer.load(id, message, books);
+            }
+            Frame::End { sequence } => {
+                return match healer.end(Some(sequence.next()), books, &mut target.out) {
+                    SnapshotOutcome::Healed(_) => {
+                        self.counters.snapshots += 1;
+                        StreamProgress::Finished
+                    }
+                    SnapshotOutcome::TooOld | SnapshotOutcome::Ignored => StreamProgress::NotYet,
+                    SnapshotOutcome::TooFarAhead => StreamProgress::Failed,
+                };
+            }
+            Frame::Error(ErrorCode::NOT_YET) => {
+                healer.abandon();
+                return StreamProgress::NotYet;
+            }
+            Frame::Error(_) => {
+                self.counters.refusals += 1;
+                return StreamProgress::Failed;
+            }
+            _ => {}
+        }
+        StreamProgress::Taken(used)
+    }
+
+    fn handle_disconnected(&mut self, _: Nanos, target: &mut Target<'_, B, L>) {
+        self.is_request_due = false;
+        Self::abandon(target);
+    }
+}

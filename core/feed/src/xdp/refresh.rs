@@ -1,0 +1,202 @@
+//! Refreshes of XDP: snapshots of one symbol, or of all, one after another.
+
+use tickpath_book::BooksById;
+use tickpath_nyse::{DeliveryFlag, Message, Packet, RefreshHeader};
+use tickpath_types::{InstrumentId, Nanos, Sequence};
+
+use super::live::LiveBooks;
+use super::packets::Packets;
+use crate::channel::Channel;
+use crate::framing::Framing;
+use crate::heal::{SnapshotHealer, SnapshotScope};
+use crate::instruments::{BooksAlone, UpdateListener};
+use crate::message_books::MessageBooks;
+
+/// The request for a refresh is repeated when no packet arrives for this time, each time after twice as long.
+const SILENCE_MIN: Nanos = Nanos::from_secs(2);
+const DOUBLINGS_MAX: u32 = 6;
+/// Time from a refresh to the next request, for books that still wait.
+const NEXT_WAIT: Nanos = Nanos::from_millis(100);
+/// Up to this number of waiting books each is refreshed by itself; of more, all are.
+const SINGLE_MAX: u32 = 4;
+
+/// The reader of refreshes: a channel's snapshot healer.
+type Healer = SnapshotHealer<<Packets as Framing>::Room>;
+
+/// The request for a refresh that was sent, and when it is given up.
+#[derive(Clone, Copy)]
+struct Requested {
+    deadline: Nanos,
+    /// Number of the request.
+    number: u32,
+    is_of_all: bool,
+}
+
+/// The refresh of one symbol that is being read.
+#[derive(Clone, Copy)]
+struct Loading {
+    instrument: InstrumentId,
+    packet: u16,
+    packets: u16,
+    /// Number of the first live message that it does not cover.
+    end: u64,
+    last_symbol_seq: u32,
+}
+
+/// Asks for refreshes while books wait, and reads them.
+#[derive(Default)]
+pub(super) struct Refresh {
+    requested: Option<Requested>,
+    failures: u32,
+    loading: Option<Loading>,
+    /// The end of the first symbol of a refresh of all, while none of its packets was missed.
+    all: Option<u64>,
+}
+
+impl Refresh {
+    fn silence_max(&self) -> Nanos {
+        Nanos(SILENCE_MIN.0 << self.failures.min(DOUBLINGS_MAX))
+    }
+
+    /// The request that is due: the index of one symbol, or `None` for all symbols.
+    pub(super) fn poll_request<B: BooksById>(
+        &mut self,
+        now: Nanos,
+        channel: &Channel<LiveBooks<B>, Packets>,
+    ) -> Option<Option<u32>> {
+        let healer = channel.snapshots().filter(|healer| healer.needs_snapshot())?;
+        match self.requested {
+            Some(requested) if now < requested.deadline => return None,
+            Some(_) => self.failures += 1,
+            None => {}
+        }
+        self.requested = None;
+        let single = healer.first_waiting().filter(|_| healer.waiting() <= SINGLE_MAX);
+        Some(single.and_then(|id| channel.books().builder().symbol_index(id)))
+    }
+
+    /// The request that was due has been sent.
+    pub(super) fn handle_requested(&mut self, now: Nanos, number: u32, is_of_all: bool) {
+        self.requested = Some(Requested { deadline: now + self.silence_max(), number, is_of_all });
+    }
+
+    /// The server refused the request of this number.
+    pub(super) fn handle_refused(&mut self, now: Nanos, number: u32) {
+        if let Some(requested) = self.requested.filter(|requested| requested.number == number) {
+            self.failures += 1;
+            self.requested = Some(Requested { deadline: now + self.silence_max(), ..requested });
+        }
+    }
+
+    /// Takes a packet of the group; true when it completes a refresh of one symbol, or of all.
+    pub(super) fn handle_packet<B: BooksById>(
+        &mut self,
+        now: Nanos,
+        packet: &Packet<'_>,
+        channel: &mut Channel<LiveBooks<B>, Packets>,
+        out: &mut impl UpdateListener,
+    ) -> bool {
+        let flag = packet.delivery_flag();
+        if !flag.is_refresh() {
+            return false;
+        }
+        let silence_max = self.silence_max();
+        if let Some(requested) = &mut self.requested {
+            requested.deadline = now + silence_max;
+        }
+        let near = channel.arbiter().next_sequence().0;
+        let Some((healer, books)) = channel.healer() else { return false };
+        if flag == DeliveryFlag::REFRESH_START {
+            self.all = None;
+        }
+        let mut header = None;
+        for (_, message) in packet.messages() {
+            let parsed = Message::parse(message);
+            if let Ok(Message::RefreshHeader(refresh)) = parsed {
+                header = Some((refresh, message.len() >= RefreshHeader::LEN));
+                continue;
+            }
+            let is_mapping = matches!(parsed, Ok(Message::SymbolIndexMapping(_)));
+            if is_mapping {
+                // Without it no other message about the symbol can be read.
+                books.handle_message(Sequence(near), message, &mut BooksAlone);
+            }
+            if let Some((refresh, is_full)) = header {
+                self.begin(refresh, is_full, near, message, healer, books);
+            }
+            if let Some(loading) = self.loading.filter(|_| !is_mapping) {
+                healer.load(loading.instrument, message, books);
+            }
+        }
+        header.is_some() && self.end_packet(now, flag, healer, books, out)
+    }
+
+    /// The first message of a packet that names its symbol.
+    fn begin<B: BooksById>(
+        &mut self,
+        refresh: RefreshHeader,
+        is_full: bool,
+        near: u64,
+        message: &[u8],
+        healer: &mut Healer,
+        books: &mut LiveBooks<B>,
+    ) {
+        let (packet, packets) = (refresh.current_refresh_pkt.get(), refresh.total_refresh_pkts.get());
+        let instrument = books.named_by(message);
+        match self.loading {
+            Some(loading) if loading.packet == packet && loading.instrument == instrument => {}
+            Some(loading) if loading.packet + 1 == packet && loading.instrument == instrument => {
+                self.loading = Some(Loading { packet, ..loading });
+            }
+            _ if packet == 1 && is_full && instrument.0 != 0 => {
+                let last = refresh.last_seq_num.get();
+                let ahead = last.wrapping_sub(near as u32).cast_signed();
+                let last = near.checked_add_signed(i64::from(ahead)).unwrap_or(u64::from(last));
+                healer.begin(SnapshotScope::Instrument);
+                healer.begin_instrument(instrument, books);
+                let (end, last_symbol_seq) = (last + 1, refresh.last_symbol_seq_num.get());
+                self.loading = Some(Loading { instrument, packet, packets, end, last_symbol_seq });
+            }
+            // A packet was missed: the symbol waits for the next refresh.
+            _ => {
+                healer.abandon();
+                (self.loading, self.all) = (None, None);
+            }
+        }
+    }
+
+    /// The last message of a packet was read; true when it completes a refresh of one symbol, or of all.
+    fn end_packet<B: BooksById>(
+        &mut self,
+        now: Nanos,
+        flag: DeliveryFlag,
+        healer: &mut Healer,
+        books: &mut LiveBooks<B>,
+        out: &mut impl UpdateListener,
+    ) -> bool {
+        let Some(loading) = self.loading.filter(|loading| loading.packet == loading.packets) else {
+            return false;
+        };
+        self.loading = None;
+        if healer.is_waiting(loading.instrument) {
+            books.set_symbol_seq(loading.instrument, loading.last_symbol_seq);
+        }
+        healer.end(Some(Sequence(loading.end)), books, out);
+        if flag == DeliveryFlag::REFRESH_START {
+            self.all = Some(loading.end);
+        }
+        let is_of_all = self.requested.is_none_or(|requested| requested.is_of_all);
+        if is_of_all && flag != DeliveryFlag::REFRESH_ONE && flag != DeliveryFlag::REFRESH_END {
+            return false;
+        }
+        self.failures = 0;
+        if let Some(end) = self.all.take().filter(|_| is_of_all && flag == DeliveryFlag::REFRESH_END) {
+            healer.end_turn(Sequence(end), books, out);
+        }
+        // The next request, for the books that still wait, is due soon: the server may have answered too early for them.
+        if let Some(requested) = &mut self.requested {
+            requested.deadline = now + NEXT_WAIT;
+        }
+        true
+    }
+}
