@@ -6,6 +6,9 @@ use tickpath_types::{
     TradingState, UserName, UserRefNum,
 };
 
+use crate::codec::{Forced, Spaced};
+use crate::command_layouts;
+
 /// One entry of the sequenced command log: plain data of fixed size, so that it crosses a ring as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -178,6 +181,43 @@ pub enum CommandKind {
         /// Which of the two.
         is_killed: bool,
     },
+}
+
+command_layouts! {
+    CommandKind {
+        5 = Refuse { user_ref: UserRefNum, reason: Spaced<RejectReason>, client_order_id: ClientOrderId },
+        6 = AccountQuery,
+        7 = CancelAll { reason: CancelReason },
+        8 = System(code: SystemEventCode),
+        9 = OpenInstrument { instrument: InstrumentId, state: TradingState },
+        10 = SetTradingState { instrument: InstrumentId, state: TradingState },
+        15 = Uncross { instrument: InstrumentId, state: TradingState, kind: CrossKind },
+        16 = PublishImbalance { instrument: InstrumentId, kind: CrossKind },
+        17 = SetPriceBand { instrument: InstrumentId, reference: Price, width: Price },
+        18 = AddInstrument(instrument: Instrument),
+        19 = SuspendInstrument { instrument: InstrumentId },
+        20 = BreakTrade { match_id: MatchId, reason: BrokenReason },
+        21 = ExpireOrders,
+        22 = EndDay,
+        23 = SetLimits { open_orders: u32, order_qty: Qty, order_notional: u64 },
+        24 = SetSelfTradePrevention { strategy: SelfTradePrevention, account: SessionId },
+        25 = KillSession { is_killed: bool },
+        26 = KillVenue { is_killed: bool },
+        27 = ScheduleDone { day: u32, second: u32 },
+        28 = SetMessageRate { per_second: u32, burst: u32 },
+        29 = AllowInstrument { instrument: InstrumentId, is_allowed: bool },
+        30 = LimitsConfigured {
+            per_second: u32,
+            burst: u32,
+            open_orders: u32,
+            order_qty: Qty,
+            order_notional: u64,
+            instruments: u64,
+        },
+        31 = AddUser { name: UserName },
+        32 = Force(order: Forced),
+    }
+    and Order(OrderRequest)
 }
 
 // A ring slot of two cache lines has 120 bytes beside its sequence number.

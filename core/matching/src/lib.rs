@@ -69,7 +69,7 @@
 //! - At the end of the day GTC orders are `Replaced` under the first numbers of the new day.
 //! - A cancel of a whole session is one command, however many orders it takes away.
 
-mod codec;
+pub mod codec;
 mod command;
 mod engine;
 mod limits;

@@ -6,7 +6,6 @@ use tickpath_types::{
     ClientOrderId, Instrument, InstrumentId, MatchId, OrderAttributes, Price, Qty, SelfTradePrevention,
     SessionId, Side, SpecialTerms, TimeInForce, UserRefNum,
 };
-use zerocopy::{FromBytes, IntoBytes};
 
 use super::Engine;
 use super::executions::Execution;
@@ -16,7 +15,7 @@ use super::sessions::SessionRules;
 use super::snapshot::{put_orders, take_order};
 use super::special::{SpecialOrder, is_special};
 use crate::SnapshotError;
-use crate::codec::InstrumentFields;
+use crate::codec::{Field, FieldReader, FieldWriter};
 use crate::limits::check_instrument;
 use crate::snapshot::{Reader, Writer};
 
@@ -27,18 +26,17 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let added = || self.listings.iter().filter(is_told);
         writer.put((added().count() as u16).to_le_bytes());
         for listing in added() {
-            let fields: [u8; size_of::<InstrumentFields>()] =
-                zerocopy::transmute!(InstrumentFields::from(listing.instrument));
+            let mut fields = [0; Instrument::LEN];
+            Instrument::write(listing.instrument, &mut FieldWriter(&mut fields));
             writer.put(fields);
         }
     }
 
     pub(super) fn restore_added_instruments(&mut self, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
         for _ in 0..reader.take_u16()? {
-            let bytes: [u8; size_of::<InstrumentFields>()] = reader.take()?;
-            let instrument: Instrument = InstrumentFields::read_from_bytes(bytes.as_bytes())
-                .map_err(|_| SnapshotError::Value { field: "instrument" })?
-                .decode();
+            let fields: [u8; Instrument::LEN] = reader.take()?;
+            let instrument = Instrument::read("instrument", &mut FieldReader(&fields))
+                .map_err(|_| SnapshotError::Value { field: "instrument" })?;
             check_instrument(&instrument, &self.limits)?;
             if !self.listings.add(Listing { is_added: true, ..Listing::new(instrument) }) {
                 return Err(SnapshotError::Instrument { instrument: instrument.id });
