@@ -65,6 +65,8 @@ struct Sum {
     commands: u64,
     market_events: u64,
     virtual_ns: u64,
+    /// Of the engine's states at the end of all runs, in order.
+    state_hash: u64,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -124,7 +126,9 @@ impl Sum {
         let Ok(outcome) = outcome else {
             return self.failed.push((seed, vec!["panicked, as told above".to_owned()]));
         };
-        let Outcome { violations, faults, consequences, commands, market_events, virtual_time, .. } = outcome;
+        let Outcome {
+            violations, faults, consequences, commands, market_events, virtual_time, observed, ..
+        } = outcome;
         for (sum, counts) in [(&mut self.faults, faults), (&mut self.consequences, consequences)] {
             for (what, count) in counts {
                 *sum.entry(what).or_default() += count;
@@ -133,6 +137,7 @@ impl Sum {
         self.commands += commands;
         self.market_events += market_events;
         self.virtual_ns += virtual_time.0;
+        self.state_hash = self.state_hash.rotate_left(1) ^ observed.last.state_hash;
         if !violations.is_empty() {
             self.failed.push((seed, violations.iter().map(ToString::to_string).collect()));
         }
@@ -157,6 +162,7 @@ impl Sum {
             thousands(self.market_events),
             self.virtual_ns as f64 / 1e9,
         ))?;
+        say(format!("hash of all final states: {:016x}", self.state_hash))?;
         say(format!("faults: {}", thousands(self.faults.values().sum::<u64>())))?;
         tell_counts(&self.faults)?;
         say("what followed from them:".to_owned())?;
@@ -179,6 +185,7 @@ impl Sum {
             "violations": failed.collect::<Vec<_>>(),
             "commands": self.commands,
             "market_events": self.market_events,
+            "state_hash": format!("{:016x}", self.state_hash),
             "virtual_s": self.virtual_ns as f64 / 1e9,
             "elapsed_s": elapsed.as_secs_f64(),
         })
