@@ -1,9 +1,10 @@
 //! The properties of `tickpath-journal`'s segments and of the commands in them.
 
+use tickpath_exchange::LogCommand;
 use tickpath_journal::{
     DiskFaults, FaultyDisk, InspectOptions, JournalConfig, OpenError, Reader, inspect, open,
 };
-use tickpath_matching::{COMMAND_LEN_MAX, Command};
+use tickpath_matching::COMMAND_LEN_MAX;
 
 /// Name of a segment that begins with sequence 1.
 const SEGMENT: &str = "00000000000000000001.journal";
@@ -41,7 +42,7 @@ pub fn journal(data: &[u8]) {
 
 /// A command or an error; a command has one encoding alone.
 pub fn command(data: &[u8]) {
-    if let Ok(command) = Command::decode(data) {
+    if let Ok(command) = LogCommand::decode(data) {
         let mut bytes = [0; COMMAND_LEN_MAX];
         let len = command.encode(&mut bytes);
         assert_eq!(&bytes[..len], data);

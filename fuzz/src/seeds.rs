@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tickpath_exchange::{COPY_HEADER_LEN, Copy};
+use tickpath_exchange::{COPY_HEADER_LEN, Copy, LogCommand};
 use tickpath_journal::{DiskFaults, FaultyDisk, InspectOptions, JournalConfig, Policy, SessionName, open};
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_matching::{COMMAND_LEN_MAX, Command, CommandKind};
@@ -455,7 +455,7 @@ pub fn command() -> Vec<Vec<u8>> {
     for (kind, fill) in (0..=u8::MAX).flat_map(|kind| [0, 1, b'E', b'H', b'O'].map(|fill| (kind, fill))) {
         let mut bytes = [fill; COMMAND_LEN_MAX];
         bytes[..8].copy_from_slice(&[kind, 1, 0, 0, 0, 0, 0, 0]);
-        let is_command = |len: &usize| Command::decode(&bytes[..*len]).is_ok();
+        let is_command = |len: &usize| LogCommand::decode(&bytes[..*len]).is_ok();
         seeds.extend((0..=COMMAND_LEN_MAX).find(is_command).map(|len| bytes[..len].to_vec()));
     }
     seeds

@@ -32,8 +32,9 @@ pub use tickpath_venue::day::{BandWidth, DaySettings, Phase, Schedule, ScheduleS
 pub use tickpath_venue::market_recovery::{REQUESTS_PER_POLL, RecoveryCounters, RetransmissionQueue};
 pub use tickpath_venue::{
     AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, Definition, FrontRequest, FrontRequestKind,
-    LimitsChange, LogReadError, MarketImage, MessageStore, Password, RateLimit, RegisterError, Replica,
-    ReplicaError, RequestLimits, Response, SessionLog, UserLimits, UserPorts, UserRegistry, UserSettings,
+    LimitsChange, LogCommand, LogCommandKind, LogReadError, MarketImage, MessageStore, Password, RateLimit,
+    RegisterError, Replica, ReplicaError, RequestLimits, Response, SessionLog, UserLimits, UserPorts,
+    UserRegistry, UserSettings, VenueCommandKind,
 };
 
 pub use admin::{AddUserError, AdminClient, AdminSocket, DrainWatch};

@@ -2,9 +2,9 @@
 
 use tickpath_agent::Waker;
 use tickpath_book::FastBooks;
-use tickpath_matching::{Command, Engine, EventListener, Owner};
+use tickpath_matching::{Engine, EventListener, Owner};
 use tickpath_types::Sequence;
-use tickpath_venue::{LogFollower, LogReadError, StoredLog};
+use tickpath_venue::{LogCommand, LogFollower, LogReadError, StoredLog};
 
 /// The venue's matching engine.
 pub type VenueEngine = Engine<FastBooks<Owner>>;
@@ -12,7 +12,7 @@ pub type VenueEngine = Engine<FastBooks<Owner>>;
 /// Hears of each command: its events, in order, and then that it was applied.
 pub trait LogListener: EventListener {
     /// All events of the command have been told; `engine` is as it left it.
-    fn on_applied(&mut self, command: &Command, engine: &VenueEngine);
+    fn on_applied(&mut self, command: &LogCommand, engine: &VenueEngine);
 }
 
 /// The log cannot be followed any more.

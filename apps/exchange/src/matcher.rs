@@ -9,7 +9,7 @@ use tickpath_lockfree::spsc;
 use tickpath_matching::{Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_timing::{CommandId, Function, Hop, MarketId, Tracer};
 use tickpath_types::{MarketEvent, MarketEventKind, Nanos, OrderEvent, SystemEventCode, UserRefNum};
-use tickpath_venue::{OverflowQueue, Response, end_ring, is_internal};
+use tickpath_venue::{LogCommand, OverflowQueue, Response, end_ring};
 
 /// One command in so many has its matching timed.
 const TIMED_EVERY: u64 = 16;
@@ -36,9 +36,9 @@ pub type FinalEngine = Arc<Mutex<Option<Box<Engine<FastBooks<Owner>>>>>>;
 /// Applies the sequenced commands to the engine and hands on its responses and market events.
 pub struct Matcher<T> {
     engine: Option<Box<Engine<FastBooks<Owner>>>>,
-    commands: spsc::Consumer<Command>,
+    commands: spsc::Consumer<LogCommand>,
     /// Commands taken together, so that what they will need is fetched at once.
-    batch: ArrayVec<Command, LOOK_AHEAD_LEN>,
+    batch: ArrayVec<LogCommand, LOOK_AHEAD_LEN>,
     /// How many of the batch are applied.
     applied: usize,
     outbox: Outbox<T>,
@@ -62,7 +62,7 @@ impl<T: Tracer> Matcher<T> {
     /// A matcher over an engine; `last_engine` receives it when the matcher closes.
     pub fn new(
         engine: Engine<FastBooks<Owner>>,
-        commands: spsc::Consumer<Command>,
+        commands: spsc::Consumer<LogCommand>,
         responses: spsc::Producer<Response>,
         market: spsc::Producer<MarketEvent>,
         counters: Arc<MatcherCounters>,
@@ -110,21 +110,21 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
             self.batch.clear();
             self.commands.drain(LOOK_AHEAD_LEN, |command| self.batch.push(*command));
             if self.batch.len() > 1 {
-                engine.look_ahead(&self.batch);
+                engine.look_ahead(self.batch.iter().filter_map(LogCommand::engine));
             }
         }
         let mut work = 0;
         while self.outbox.is_prompt()
             && let Some(command) = self.batch.get(self.applied)
         {
-            let taken = self.outbox.tracer.stamp(Hop::T3, CommandId(command.sequence));
+            let taken = self.outbox.tracer.stamp(Hop::T3, CommandId(command.sequence()));
             let ignored = engine.counters().ignored;
-            engine.apply(command, &mut self.outbox);
-            if is_internal(&command.kind) {
+            command.apply(engine, &mut self.outbox);
+            if command.is_internal() {
                 let is_ignored = engine.counters().ignored != ignored;
-                self.outbox.respond(Response::Applied { command: command.sequence, is_ignored });
+                self.outbox.respond(Response::Applied { command: command.sequence(), is_ignored });
             }
-            if T::ENABLED && command.sequence.0.is_multiple_of(TIMED_EVERY) {
+            if T::ENABLED && command.sequence().0.is_multiple_of(TIMED_EVERY) {
                 let ticks = self.outbox.tracer.now().wrapping_sub(taken);
                 self.outbox.tracer.time(Function::Match, ticks);
             }

@@ -12,14 +12,13 @@ use std::sync::Arc;
 use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, KernelTime, TscClock, WaitSet, Waker};
 use tickpath_lockfree::spsc;
-use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, Session};
 use tickpath_net::{Kernel, Network};
 use tickpath_timing::{CommandId, Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 use tickpath_venue::{
-    AdminAnswer, AdminCommand, AdminOutcome, LogState, OrderEntry, Response, UserRegistry, append_event,
-    append_query_answer,
+    AdminAnswer, AdminCommand, AdminOutcome, LogCommandKind, LogState, OrderEntry, Response, UserRegistry,
+    append_event, append_query_answer,
 };
 
 use self::connections::Connections;
@@ -58,7 +57,7 @@ pub(crate) struct OrderServerConfig {
     /// The session continues with the next start: its end is not announced.
     pub is_session_kept: bool,
     /// The venue's first commands.
-    pub opening: Vec<(SessionId, CommandKind)>,
+    pub opening: Vec<(SessionId, LogCommandKind)>,
 }
 
 /// The parts that an [`OrderServer`] is made of.

@@ -15,7 +15,6 @@ use tickpath_admission::LoginGuard;
 use tickpath_agent::{Agent, TscClock};
 use tickpath_journal::{DurableView, Folder, SessionName, Storage};
 use tickpath_lockfree::spsc;
-use tickpath_matching::{Command, CommandKind};
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{Kernel, NetError, Network};
@@ -23,7 +22,8 @@ use tickpath_timing::{NoTrace, Trace, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Sequence, SessionId};
 use tickpath_venue::day::commands_max;
 use tickpath_venue::{
-    CommandLog, InternalCommands, Logins, MessageStore, OrderEntry, Replica, Response, Sequencer, StoredLog,
+    CommandLog, InternalCommands, LogCommand, LogCommandKind, Logins, MessageStore, OrderEntry, Replica,
+    Response, Sequencer, StoredLog,
 };
 
 use self::opening::{Opening, users};
@@ -311,7 +311,7 @@ struct Wiring<'a, N: Network> {
 }
 
 impl<N: Network> Wiring<'_, N> {
-    fn sequencer(&self, commands: spsc::Producer<Command>, replica: &Replica) -> Sequencer {
+    fn sequencer(&self, commands: spsc::Producer<LogCommand>, replica: &Replica) -> Sequencer {
         // The commands of the venue itself come in addition to those that one duty cycle may read.
         let batch = BATCH_CAPACITY + commands_max(self.instruments.max_id());
         let mut sequencer = Sequencer::new(commands, batch);
@@ -323,7 +323,7 @@ impl<N: Network> Wiring<'_, N> {
         &self,
         entry: OrderEntry<Ipv4Addr>,
         (checker, rings): (LoginChecker, Rings),
-        opening: Vec<(SessionId, CommandKind)>,
+        opening: Vec<(SessionId, LogCommandKind)>,
         clock: TscClock,
         tracer: T,
     ) -> anyhow::Result<OrderServer<T, N>> {
@@ -353,7 +353,7 @@ impl<N: Network> Wiring<'_, N> {
     fn matcher<T: Tracer>(
         &self,
         engine: VenueEngine,
-        commands: spsc::Consumer<Command>,
+        commands: spsc::Consumer<LogCommand>,
         responses: spsc::Producer<Response>,
         market: spsc::Producer<MarketEvent>,
         tracer: T,

@@ -1,7 +1,8 @@
 //! What a run has seen, as plain data: filled while it goes on, judged when it is over.
 
+use tickpath_exchange::LogCommand;
 use tickpath_journal::Policy;
-use tickpath_matching::{Command, EngineLimits};
+use tickpath_matching::EngineLimits;
 use tickpath_trading::{Bbo, EngineCounters, Limits, OwnOrder, Position};
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, SessionId,
@@ -41,7 +42,7 @@ pub struct Observed {
     pub traders: Vec<TraderLife>,
     /// The log from its first command to its last, as the journal's reader found it on the disk at the end; what was
     /// removed by then because snapshots cover it, as it was read before it was removed.
-    pub journal: Vec<Command>,
+    pub journal: Vec<LogCommand>,
     /// How far the log had come, noted after each duty cycle of the order server in which it grew; over all lives, so
     /// that it goes back where a power loss took records away.
     pub sequenced: Vec<Sequenced>,
@@ -79,7 +80,7 @@ pub struct Lost {
     /// When the venue started without them.
     pub at: Nanos,
     /// As far as they were read before that; later ones may have been lost unread.
-    pub commands: Vec<Command>,
+    pub commands: Vec<LogCommand>,
 }
 
 /// Requests of one duty cycle that have no record.
@@ -219,7 +220,7 @@ pub enum VenueEventKind {
         replayed: u64,
         /// The records on the disk then, as the journal's reader found them; the first need not be the log's, for old
         /// segments are removed once snapshots cover them.
-        journal: Vec<Command>,
+        journal: Vec<LogCommand>,
     },
     /// Its machine lost power while it started.
     CutAtStart,

@@ -5,11 +5,10 @@ use std::io;
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_book::OrderBooks;
 use tickpath_exchange::{
-    AdminClient, AdminCommand, Endpoints, JournalSettings, Venue, VenueJournal, VenueSettings, VenueTracers,
-    VenueView,
+    AdminClient, AdminCommand, Endpoints, JournalSettings, LogCommand, Venue, VenueJournal, VenueSettings,
+    VenueTracers, VenueView,
 };
 use tickpath_journal::{FaultyDisk, InspectOptions, OpenError, Reader, SessionName, Snapshots, inspect};
-use tickpath_matching::Command;
 use tickpath_simnet::{Death, HostId};
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentTable, Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
@@ -38,7 +37,7 @@ pub(crate) struct Site {
     host: HostId,
     life: Option<Life>,
     /// The records of the log, as they were read while it was written.
-    pub(crate) records: Vec<Command>,
+    pub(crate) records: Vec<LogCommand>,
     pub(crate) events: Vec<VenueEvent>,
     pub(crate) sequenced: Vec<Sequenced>,
     pub(crate) lost: Vec<Lost>,
@@ -161,7 +160,7 @@ impl Site {
             self.lost.push(Lost { at: now, commands: lost });
         }
         let known = self.records.len() as u64;
-        self.records.extend(found.iter().filter(|command| command.sequence.0 > known).cloned());
+        self.records.extend(found.iter().filter(|command| command.sequence().0 > known).cloned());
         self.note(now, VenueEventKind::Started { last, state_hash, replayed, journal: found });
         agents.extend(market_recovery.map(|recovery| Box::new(recovery) as Box<dyn Agent>));
         for agent in &mut agents {
@@ -186,7 +185,7 @@ impl Site {
     }
 
     /// The records on the disk.
-    fn read_log(&self, session: SessionName) -> Result<Vec<Command>, OpenError> {
+    fn read_log(&self, session: SessionName) -> Result<Vec<LogCommand>, OpenError> {
         let options = InspectOptions {
             session: Some(session),
             from: Sequence(0),
@@ -504,10 +503,10 @@ fn refusals(disk: &FaultyDisk) -> u64 {
 fn read_on(
     reader: &mut Reader<FaultyDisk>,
     limit: Sequence,
-    records: &mut Vec<Command>,
+    records: &mut Vec<LogCommand>,
 ) -> Result<(), OpenError> {
     while let Some(record) = reader.next(limit)? {
-        match Command::decode(record.payload) {
+        match LogCommand::decode(record.payload) {
             Ok(command) => records.push(command),
             // The venue would not have started from it; the checkers see that it is missing.
             Err(_) => return Ok(()),

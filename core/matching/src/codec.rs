@@ -83,7 +83,13 @@ impl Header {
     /// # Panics
     /// When `out` is shorter than that.
     #[inline(always)]
-    pub fn write(self, out: &mut [u8], tag: u8, len: usize, write: impl FnOnce(&mut FieldWriter<'_>)) -> usize {
+    pub fn write(
+        self,
+        out: &mut [u8],
+        tag: u8,
+        len: usize,
+        write: impl FnOnce(&mut FieldWriter<'_>),
+    ) -> usize {
         let (head, rest) = out.split_at_mut(Header::LEN);
         let mut head = FieldWriter(head);
         u8::write(tag, &mut head);
@@ -238,7 +244,8 @@ impl Command {
             let order = EnterOrder::read("order", &mut FieldReader::new(tag, fields, EnterOrder::LEN)?)?;
             Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Enter(order)) })
         } else if tag == CANCEL {
-            let request = CancelOrder::read("request", &mut FieldReader::new(tag, fields, CancelOrder::LEN)?)?;
+            let request =
+                CancelOrder::read("request", &mut FieldReader::new(tag, fields, CancelOrder::LEN)?)?;
             Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Cancel(request)) })
         } else {
             Ok(Command { sequence, session, ts, kind: CommandKind::decode(tag, fields)? })

@@ -1,18 +1,20 @@
-//! What the engine is told, in the order of the log.
+//! The commands that the engine executes, in the order of the log.
+//!
+//! The log has other commands too, which only the venue interprets: their tags are not used here.
 
 use tickpath_types::{
     BrokenReason, CancelReason, ClientOrderId, CrossKind, EnterOrder, Instrument, InstrumentId, MatchId,
     Nanos, OrderRequest, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SystemEventCode,
-    TradingState, UserName, UserRefNum,
+    TradingState, UserRefNum,
 };
 
 use crate::codec::{Forced, Spaced};
 use crate::command_layouts;
 
-/// One entry of the sequenced command log: plain data of fixed size, so that it crosses a ring as it is.
+/// One command of the log that the engine executes: plain data of fixed size, so that it crosses a ring as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Its place in the log, dense from 1.
+    /// Its place in the log, which is dense from 1.
     pub sequence: Sequence,
     /// Whose request it is, or whom it is about; of no meaning for the venue's own commands.
     pub session: SessionId,
@@ -111,14 +113,6 @@ pub enum CommandKind {
     /// The day ends. All orders but GTC ones are cancelled; references, numbers and executions start anew, and GTC
     /// orders get the first of them, in the order of entry.
     EndDay,
-    /// The venue's schedule is carried out up to here. It changes nothing, and tells whoever goes on with the log what
-    /// is still to be done.
-    ScheduleDone {
-        /// Days since 1970-01-01, in the schedule's time zone.
-        day: u32,
-        /// Seconds since midnight there: of the last step that was carried out.
-        second: u32,
-    },
     /// What the session's orders may be from now on. Orders that are open stay.
     SetLimits {
         /// Open orders at once; `u32::MAX` for no limit.
@@ -128,41 +122,6 @@ pub enum CommandKind {
         /// Price times quantity of one order, in units of 10^-4; `u64::MAX` for no limit. A market order counts with
         /// the collar's limit.
         order_notional: u64,
-    },
-    /// How many messages a second the session may send from now on. The door keeps it: here it changes nothing.
-    SetMessageRate {
-        /// In the long run; 0 for no limit.
-        per_second: u32,
-        /// At once after a pause; 0 for no limit.
-        burst: u32,
-    },
-    /// Whether the session may enter orders in an instrument from now on. The door keeps it: here it changes nothing.
-    AllowInstrument {
-        /// Which.
-        instrument: InstrumentId,
-        /// Whether it may.
-        is_allowed: bool,
-    },
-    /// What the venue's configuration says of the session's limits from now on. It changes nothing, and tells whoever
-    /// goes on with the log which of them were commanded since.
-    LimitsConfigured {
-        /// As [`CommandKind::SetMessageRate`] has it.
-        per_second: u32,
-        /// As [`CommandKind::SetMessageRate`] has it.
-        burst: u32,
-        /// As [`CommandKind::SetLimits`] has it.
-        open_orders: u32,
-        /// As [`CommandKind::SetLimits`] has it.
-        order_qty: Qty,
-        /// As [`CommandKind::SetLimits`] has it.
-        order_notional: u64,
-        /// Digest of the list of instruments that the session may trade; 0 for all.
-        instruments: u64,
-    },
-    /// The session has a user from now on. The doors keep it: here it changes nothing.
-    AddUser {
-        /// The user's name.
-        name: UserName,
     },
     /// What happens from now on when an order of the session that comes in would trade with one of its owner.
     SetSelfTradePrevention {
@@ -203,18 +162,6 @@ command_layouts! {
         24 = SetSelfTradePrevention { strategy: SelfTradePrevention, account: SessionId },
         25 = KillSession { is_killed: bool },
         26 = KillVenue { is_killed: bool },
-        27 = ScheduleDone { day: u32, second: u32 },
-        28 = SetMessageRate { per_second: u32, burst: u32 },
-        29 = AllowInstrument { instrument: InstrumentId, is_allowed: bool },
-        30 = LimitsConfigured {
-            per_second: u32,
-            burst: u32,
-            open_orders: u32,
-            order_qty: Qty,
-            order_notional: u64,
-            instruments: u64,
-        },
-        31 = AddUser { name: UserName },
         32 = Force(order: Forced),
     }
     and Order(OrderRequest)

@@ -67,7 +67,7 @@ impl EngineLimits {
 /// What the engine has done so far, for observation: nothing depends on these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineCounters {
-    /// Commands applied.
+    /// Commands applied, and those of the log that are not the engine's.
     pub commands: u64,
     /// Requests answered by `Rejected`.
     pub rejected: u64,

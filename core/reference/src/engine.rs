@@ -282,12 +282,6 @@ impl ReferenceEngine {
             CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason),
             CommandKind::ExpireOrders => self.expire_orders(),
             CommandKind::EndDay => self.end_day(),
-            // For whoever goes on with the log.
-            CommandKind::ScheduleDone { .. }
-            | CommandKind::SetMessageRate { .. }
-            | CommandKind::AllowInstrument { .. }
-            | CommandKind::LimitsConfigured { .. }
-            | CommandKind::AddUser { .. } => {}
             CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
                 if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
                     rules.max_open_orders = open_orders;

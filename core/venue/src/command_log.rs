@@ -1,8 +1,9 @@
 //! The log that commands are written to before they take effect.
 
 use tickpath_lockfree::wake::Waker;
-use tickpath_matching::Command;
 use tickpath_types::Sequence;
+
+use crate::log_command::LogCommand;
 
 /// The state of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum LogState {
 /// The log that commands are written to before they take effect, on whatever storage.
 pub trait CommandLog: Send {
     /// Takes the next command; false when it must wait.
-    fn append(&mut self, command: &Command) -> bool;
+    fn append(&mut self, command: &LogCommand) -> bool;
     /// Does the work that is due without waiting; returns how much there was to do.
     fn poll(&mut self) -> usize;
     /// The last command that may be answered.

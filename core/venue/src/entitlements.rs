@@ -9,6 +9,7 @@ use tickpath_matching::CommandKind;
 use tickpath_types::{InstrumentId, InstrumentTable, Price};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::log_command::{LogCommandKind, VenueCommandKind};
 use crate::request_filter::RequestFilter;
 use crate::token_bucket::RateLimit;
 use crate::user_limits::{UserLimits, rate};
@@ -55,29 +56,32 @@ impl Default for ReplayedUser {
 
 impl ReplayedUser {
     /// Takes note of a command about the user.
-    pub fn note(&mut self, kind: &CommandKind) {
+    pub fn note(&mut self, kind: &LogCommandKind) {
+        use LogCommandKind::{Engine, Venue};
         match *kind {
-            CommandKind::KillSession { is_killed } => self.is_killed = is_killed,
-            CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
+            Engine(CommandKind::KillSession { is_killed }) => self.is_killed = is_killed,
+            Engine(CommandKind::SetLimits { open_orders, order_qty, order_notional }) => {
                 let rate = self.limits.rate;
                 self.limits =
                     UserLimits { rate, ..UserLimits::of_engine(open_orders, order_qty, order_notional) };
             }
-            CommandKind::SetMessageRate { per_second, burst } => self.limits.rate = rate(per_second, burst),
-            CommandKind::AllowInstrument { instrument, is_allowed } => {
+            Venue(VenueCommandKind::SetMessageRate { per_second, burst }) => {
+                self.limits.rate = rate(per_second, burst);
+            }
+            Venue(VenueCommandKind::AllowInstrument { instrument, is_allowed }) => {
                 match self.commanded.iter_mut().find(|(known, _)| *known == instrument) {
                     Some(known) => known.1 = is_allowed,
                     None => self.commanded.push((instrument, is_allowed)),
                 }
             }
-            CommandKind::LimitsConfigured {
+            Venue(VenueCommandKind::LimitsConfigured {
                 per_second,
                 burst,
                 open_orders,
                 order_qty,
                 order_notional,
                 instruments,
-            } => {
+            }) => {
                 if self.configured.is_none_or(|before| before.instruments != instruments) {
                     self.commanded.clear();
                 }
@@ -101,11 +105,11 @@ impl Configured {
         Configured { limits: UserLimits { rate: user.limits.rate, ..limits }, instruments }
     }
 
-    fn as_command(self) -> CommandKind {
+    fn as_command(self) -> VenueCommandKind {
         let (open_orders, order_qty, order_notional) = self.limits.engine_numbers();
         let (per_second, burst) = self.limits.rate_numbers();
         let instruments = self.instruments;
-        CommandKind::LimitsConfigured {
+        VenueCommandKind::LimitsConfigured {
             per_second,
             burst,
             open_orders,
@@ -159,12 +163,13 @@ impl Entitlements {
 
     /// What the log must be told of it: last, what the file says, for until that is in the log a limit that the file
     /// changed must count as changed.
-    pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = CommandKind> {
+    pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
         let (wanted, configured) = (self.limits.as_command(), self.configured);
         let limits = (replayed.limits.as_command() != wanted).then_some(wanted);
         let rate = (replayed.limits.rate != self.limits.rate).then(|| self.limits.rate_command());
         let note = (replayed.configured != Some(configured)).then(|| configured.as_command());
-        limits.into_iter().chain(rate).chain(note)
+        let of_venue = rate.into_iter().chain(note).map(LogCommandKind::Venue);
+        limits.map(LogCommandKind::Engine).into_iter().chain(of_venue)
     }
 
     /// What holds by command and is not what the file says, and what was commanded and holds no longer, in words.
@@ -239,27 +244,25 @@ mod tests {
     /// A start of the venue with its commands in the log.
     fn start(user: &UserSettings, replayed: &mut ReplayedUser) -> Entitlements {
         let entitlements = Entitlements::new(user, replayed);
-        let commands: Vec<CommandKind> = entitlements.commands(replayed).collect();
+        let commands: Vec<LogCommandKind> = entitlements.commands(replayed).collect();
         commands.iter().for_each(|kind| replayed.note(kind));
         assert_eq!((replayed.limits, &replayed.commanded), (entitlements.limits, &entitlements.commanded));
         assert_eq!(entitlements.commands(replayed).count(), 0, "said once");
         entitlements
     }
 
-    fn allow(id: u16, is_allowed: bool) -> CommandKind {
-        CommandKind::AllowInstrument { instrument: InstrumentId(id), is_allowed }
+    fn allow(id: u16, is_allowed: bool) -> LogCommandKind {
+        VenueCommandKind::AllowInstrument { instrument: InstrumentId(id), is_allowed }.into()
     }
 
     #[test]
     fn what_was_commanded_holds_until_the_file_says_something_else_of_the_same_limit() {
         let mut replayed = ReplayedUser::default();
         start(&user(100, None), &mut replayed);
-        replayed.note(&CommandKind::SetLimits {
-            open_orders: 5,
-            order_qty: Qty(7),
-            order_notional: u64::MAX,
-        });
-        replayed.note(&CommandKind::SetMessageRate { per_second: 10, burst: 3 });
+        replayed.note(
+            &CommandKind::SetLimits { open_orders: 5, order_qty: Qty(7), order_notional: u64::MAX }.into(),
+        );
+        replayed.note(&VenueCommandKind::SetMessageRate { per_second: 10, burst: 3 }.into());
         let entitlements = start(&user(100, None), &mut replayed);
         let rate = Some(RateLimit { per_second: 10, burst: 3 });
         let commanded =
@@ -282,10 +285,12 @@ mod tests {
     fn a_start_that_died_between_its_commands_is_made_up_for() {
         let mut replayed = ReplayedUser::default();
         start(&user(100, Some(&[1])), &mut replayed);
-        replayed.note(&CommandKind::SetLimits { open_orders: 5, order_qty: Qty(7), order_notional: 9 });
+        replayed
+            .note(&CommandKind::SetLimits { open_orders: 5, order_qty: Qty(7), order_notional: 9 }.into());
         replayed.note(&allow(3, true));
         let changed = user(200, Some(&[1, 2]));
-        let commands: Vec<CommandKind> = Entitlements::new(&changed, &replayed).commands(&replayed).collect();
+        let commands: Vec<LogCommandKind> =
+            Entitlements::new(&changed, &replayed).commands(&replayed).collect();
         assert_eq!(commands.len(), 2);
         for in_the_log in 0..=commands.len() {
             let mut replayed = replayed.clone();

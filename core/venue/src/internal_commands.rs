@@ -10,6 +10,7 @@ use tickpath_types::{
 use crate::admin_command::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal};
 use crate::command_log::LogState;
 use crate::day::{BandWidth, Day, Phase, Which};
+use crate::log_command::{LogCommandKind, VenueCommandKind};
 use crate::sequencer::{Arrival, Sequencer};
 use crate::user_limits::LimitsChange;
 use crate::user_registry::UserRegistry;
@@ -102,7 +103,7 @@ impl InternalCommands {
     /// Sequences the venue's first commands, in as many batches as that takes.
     pub fn open(
         &mut self,
-        opening: Vec<(SessionId, CommandKind)>,
+        opening: Vec<(SessionId, LogCommandKind)>,
         now: Nanos,
         sequencer: &mut Sequencer,
         tracer: &mut impl Tracer,
@@ -123,13 +124,13 @@ impl InternalCommands {
         }
         let count = sequencer.command_batch();
         let have_expired = sequencer.have_expired(now);
-        let mut emit = |kind| sequencer.add(Arrival::internal(SessionId::default(), kind));
+        let mut emit = |kind: LogCommandKind| sequencer.add(Arrival::internal(SessionId::default(), kind));
         if !self.day.step(now, &mut emit) {
             // The sequencer puts it before any other command; where there is none it is added here.
             if have_expired {
-                emit(CommandKind::ExpireOrders);
+                emit(CommandKind::ExpireOrders.into());
             }
-            self.day.tick(now, &mut emit);
+            self.day.tick(now, &mut |kind| emit(kind.into()));
         }
         if sequencer.command_batch() > count {
             self.day_step = Some(CommandGroup::just_added(sequencer));
@@ -267,7 +268,8 @@ impl InternalCommands {
         if command.instrument().is_some_and(|id| self.instruments.get(id).is_none()) {
             return Err(AdminRefusal::NoInstrument);
         }
-        let for_venue = |sequencer: &mut Sequencer, kind| sequence(sequencer, SessionId::default(), kind);
+        let for_venue =
+            |sequencer: &mut Sequencer, kind: CommandKind| sequence(sequencer, SessionId::default(), kind);
         Ok(match command {
             AdminCommand::Phase { phase, instrument } => {
                 return self.begin_phase(phase, instrument, sequencer);
@@ -328,7 +330,7 @@ impl InternalCommands {
             AdminCommand::AllowInstrument { instrument, is_allowed, .. }
                 if user.filter.allow(instrument, is_allowed) =>
             {
-                sequence(sequencer, session, CommandKind::AllowInstrument { instrument, is_allowed })
+                sequence(sequencer, session, VenueCommandKind::AllowInstrument { instrument, is_allowed })
             }
             _ => AdminOutcome::Done { commands: 0 },
         }
@@ -423,7 +425,7 @@ impl InternalCommands {
     }
 }
 
-fn sequence(sequencer: &mut Sequencer, session: SessionId, kind: CommandKind) -> AdminOutcome {
+fn sequence(sequencer: &mut Sequencer, session: SessionId, kind: impl Into<LogCommandKind>) -> AdminOutcome {
     sequencer.add(Arrival::internal(session, kind));
     AdminOutcome::Done { commands: 1 }
 }

@@ -14,6 +14,7 @@
 //! | `request_filter`, `token_bucket` | checks of requests before the log |
 //! | `admin_command`, `front_request` | commands of the administrator, requests of a front beside the venue |
 //! | [`day`] | the trading day: schedule, phases, orders that expire |
+//! | `log_command` | commands of the log: of the engine, and of the venue alone |
 //! | `sequencer`, `command_log` | the one order of all commands, and the log that they are written to |
 //! | `response`, `overflow_queue` | what the matcher answers, and the queue behind a full ring |
 //! | `message_log` | numbered messages that can be sent again: those to each user, and the market data that was published |
@@ -38,7 +39,7 @@
 //! sequencer.add(Arrival::internal(SessionId(3), CommandKind::KillSession { is_killed }));
 //! assert_eq!(sequencer.sequence(Nanos(5), &mut NoTrace), 1);
 //! let command = sequenced.try_pop().ok_or("sequenced")?;
-//! assert_eq!((command.sequence, command.session, command.ts), (Sequence(1), SessionId(3), Nanos(5)));
+//! assert_eq!((command.sequence(), command.session(), command.ts()), (Sequence(1), SessionId(3), Nanos(5)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -49,6 +50,7 @@ pub mod drop_copy;
 mod entitlements;
 mod front_request;
 mod internal_commands;
+mod log_command;
 mod log_follower;
 mod logins;
 mod market_image;
@@ -76,6 +78,7 @@ pub use command_log::{CommandLog, LogState};
 pub use entitlements::{Configured, Entitlements, ReplayedUser};
 pub use front_request::{FrontRequest, FrontRequestKind};
 pub use internal_commands::InternalCommands;
+pub use log_command::{LogCommand, LogCommandKind, VenueCommand, VenueCommandKind};
 pub use log_follower::LogFollower;
 pub use logins::{CheckAnswer, CheckQueue, LoginStep, Logins, PasswordChecks};
 pub use market_image::{MarketImage, next_message};
@@ -86,7 +89,7 @@ pub use password::Password;
 pub use published_messages::{MessageCopies, PublishedMessage};
 pub use replica::{Definition, OutboundStreams, ReplayedState, Replica, ReplicaError, Stream};
 pub use request_filter::RequestFilter;
-pub use response::{Response, is_internal};
+pub use response::Response;
 pub use retransmission_limits::RequestLimits;
 pub use sequencer::{Arrival, Sequencer};
 pub use session_messages::{append_event, append_query_answer, append_stage};

@@ -1,9 +1,9 @@
 //! A replica that follows a log.
 
 use tickpath_faults::{Fault, is_planted};
-use tickpath_matching::Command;
 use tickpath_types::Sequence;
 
+use crate::log_command::LogCommand;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, StoredCommands, StoredLog};
 
@@ -67,11 +67,11 @@ impl LogFollower {
         &mut self,
         log: &dyn StoredLog,
         limit: Sequence,
-        apply: impl FnOnce(&mut Replica, &Command),
+        apply: impl FnOnce(&mut Replica, &LogCommand),
     ) -> Result<bool, LogReadError> {
         let Some(command) = self.commands.next(limit)? else { return Ok(false) };
         apply(&mut self.replica, &command);
-        let sequence = command.sequence;
+        let sequence = command.sequence();
         while self.ahead.last().is_some_and(|ahead| *ahead <= sequence) {
             let Some(reached) = self.ahead.pop().filter(|reached| *reached == sequence) else { continue };
             match log.replica(reached) {

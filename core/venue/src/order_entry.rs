@@ -12,6 +12,7 @@ use crate::admin_command::{AdminCommand, AdminOutcome};
 use crate::command_log::LogState;
 use crate::front_request::{FrontRequest, FrontRequestKind};
 use crate::internal_commands::InternalCommands;
+use crate::log_command::LogCommandKind;
 use crate::logins::Logins;
 use crate::sequencer::{Arrival, Sequencer};
 use crate::session_messages::append_stage;
@@ -96,7 +97,7 @@ pub struct OrderEntry<P> {
 impl<P> OrderEntry<P> {
     /// Sequences the venue's first commands. Users whose open orders outlive their connection for a while only have that
     /// time from now on.
-    pub fn open(&mut self, opening: Vec<(SessionId, CommandKind)>, now: Nanos, tracer: &mut impl Tracer) {
+    pub fn open(&mut self, opening: Vec<(SessionId, LogCommandKind)>, now: Nanos, tracer: &mut impl Tracer) {
         self.commands.open(opening, now, &mut self.sequencer, tracer);
         if !is_planted(Fault::GraceForgottenAtStart) {
             self.users.begin_grace(now);
@@ -130,7 +131,7 @@ impl<P> OrderEntry<P> {
     #[must_use]
     pub fn admit_front(&mut self, request: FrontRequest, now: Nanos) -> FrontAdmission {
         let FrontRequest { session, received_ns: kernel_ns, kind } = request;
-        let arrival = |kind| Arrival { kernel_ns, session, token: None, kind };
+        let arrival = |kind: CommandKind| Arrival { kernel_ns, session, token: None, kind: kind.into() };
         let keeps_room = self.sequencer.keeps_room_for_cancels();
         let order = match kind {
             FrontRequestKind::Order(order) => order,
@@ -205,7 +206,6 @@ mod tests {
 
     use tickpath_admission::{LoginGuard, LoginPolicy, PreLoginLimits};
     use tickpath_lockfree::{Counter, spsc};
-    use tickpath_matching::Command;
     use tickpath_nasdaq::soupbintcp::Session;
     use tickpath_timing::NoTrace;
     use tickpath_types::{
@@ -217,6 +217,7 @@ mod tests {
     use crate::admin_command::{AdminAnswer, AdminRefusal};
     use crate::day::{Day, DaySettings, Phase, ReplayedDay};
     use crate::entitlements::{Entitlements, ReplayedUser};
+    use crate::log_command::{LogCommand, VenueCommandKind};
     use crate::message_log::SessionLog;
     use crate::password::Password;
     use crate::user_registry::UserRegistry;
@@ -229,7 +230,7 @@ mod tests {
 
     struct Rig {
         entry: OrderEntry<u32>,
-        commands: spsc::Consumer<Command>,
+        commands: spsc::Consumer<LogCommand>,
     }
 
     fn table() -> InstrumentTable {
@@ -271,9 +272,9 @@ mod tests {
         }
 
         /// The commands that were sequenced since the last call, as session and kind.
-        fn sequenced(&mut self) -> Vec<(SessionId, CommandKind)> {
+        fn sequenced(&mut self) -> Vec<(SessionId, LogCommandKind)> {
             self.entry.sequencer.sequence(NOW, &mut NoTrace);
-            std::iter::from_fn(|| self.commands.try_pop()).map(|it| (it.session, it.kind)).collect()
+            std::iter::from_fn(|| self.commands.try_pop()).map(|it| (it.session(), it.kind())).collect()
         }
 
         /// Says that everything that was sequenced is applied; the answer that comes of it.
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(rig.entry.handle_command(7, AdminCommand::Kill(Some(ANNA))), done);
         assert_eq!(rig.entry.commands.poll_answer(&rig.entry.sequencer), None, "it waits");
         assert!(!rig.entry.commands.may_handle(false, &rig.entry.sequencer));
-        assert_eq!(rig.sequenced(), [(ANNA, CommandKind::KillSession { is_killed: true })]);
+        assert_eq!(rig.sequenced(), [(ANNA, CommandKind::KillSession { is_killed: true }.into())]);
         assert_eq!(rig.apply_all(false), Some(AdminAnswer { id: 7, outcome: done }));
         assert!(rig.entry.commands.may_handle(false, &rig.entry.sequencer));
     }
@@ -333,7 +334,7 @@ mod tests {
     #[test]
     fn a_new_user_waits_for_the_first_commands_and_is_refused_orders_while_draining() {
         let mut rig = Rig::new();
-        rig.entry.open(vec![(SessionId(0), CommandKind::ExpireOrders)], NOW, &mut NoTrace);
+        rig.entry.open(vec![(SessionId(0), CommandKind::ExpireOrders.into())], NOW, &mut NoTrace);
         assert!(!rig.entry.commands.may_handle(true, &rig.entry.sequencer));
         assert!(rig.entry.commands.may_handle(false, &rig.entry.sequencer));
         assert_eq!(rig.sequenced().len(), 1);
@@ -344,7 +345,7 @@ mod tests {
         let (name, session) = (UserName::new("BERT").unwrap(), SessionId(2));
         let bert = NewUser::new(&settings, name, session, SessionLog::new(4), &table());
         assert_eq!(rig.entry.handle_new_user(2, bert), AdminOutcome::Done { commands: 1 });
-        assert_eq!(rig.sequenced(), [(session, CommandKind::AddUser { name })]);
+        assert_eq!(rig.sequenced(), [(session, VenueCommandKind::AddUser { name }.into())]);
         let request = FrontRequest { session, received_ns: 0, kind: order() };
         let admission = rig.entry.admit_front(request, NOW);
         assert!(matches!(admission, FrontAdmission::Request { is_refused: true, .. }));
@@ -379,7 +380,7 @@ mod tests {
         assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 1);
         assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 0);
         assert_eq!(rig.entry.cancel_at_shutdown(), 1);
-        let cancel = (ANNA, CommandKind::CancelAll { reason: CancelReason::System });
+        let cancel = (ANNA, CommandKind::CancelAll { reason: CancelReason::System }.into());
         assert_eq!(rig.sequenced(), [cancel, cancel]);
     }
 }

@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use crate::day::ReplayedDay;
 use crate::entitlements::ReplayedUser;
+use crate::log_command::{LogCommand, LogCommandKind, VenueCommand, VenueCommandKind};
 use crate::message_log::{MAX_LOGGED_MESSAGE, MAX_STORED_MESSAGE, MessageLog};
 use crate::session_messages::{append_event, append_query_answer, append_stage};
 
@@ -123,31 +124,35 @@ impl Replica {
     }
 
     /// Does what the next command asks for.
-    pub fn apply(&mut self, command: &Command) {
+    pub fn apply(&mut self, command: &LogCommand) {
         self.note(command);
-        self.engine.apply(command, &mut self.streams);
+        command.apply(&mut self.engine, &mut self.streams);
     }
 
     /// As [`Replica::apply`]; `on_message` is given each message that a user is sent by it, in order: the user's place, the
     /// message's number and its bytes.
-    pub fn apply_with_messages(&mut self, command: &Command, on_message: impl FnMut(usize, u64, &[u8])) {
+    pub fn apply_with_messages(&mut self, command: &LogCommand, on_message: impl FnMut(usize, u64, &[u8])) {
         self.note(command);
-        self.engine.apply(command, &mut MessageTap { streams: &mut self.streams, on_message });
+        command.apply(&mut self.engine, &mut MessageTap { streams: &mut self.streams, on_message });
     }
 
     /// As [`Replica::apply`], with the events given to `out` alone: what users are sent is not kept.
-    pub fn apply_to(&mut self, command: &Command, out: &mut impl EventListener) {
+    pub fn apply_to(&mut self, command: &LogCommand, out: &mut impl EventListener) {
         self.note(command);
-        self.engine.apply(command, out);
+        command.apply(&mut self.engine, out);
     }
 
     /// What must be known before the command's events are told.
-    fn note(&mut self, command: &Command) {
+    fn note(&mut self, command: &LogCommand) {
         self.replayed.note(command);
-        match &command.kind {
+        match command {
             // What the table refuses the engine ignores.
-            CommandKind::AddInstrument(instrument) => _ = self.streams.table.add(*instrument),
-            CommandKind::AddUser { name } => self.add_user(command.session, *name),
+            LogCommand::Engine(Command { kind: CommandKind::AddInstrument(instrument), .. }) => {
+                _ = self.streams.table.add(*instrument);
+            }
+            LogCommand::Venue(VenueCommand { session, kind: VenueCommandKind::AddUser { name }, .. }) => {
+                self.add_user(*session, *name);
+            }
             _ => {}
         }
     }
@@ -171,8 +176,8 @@ impl Replica {
     }
 
     /// Has the memory that these commands will need fetched.
-    pub fn look_ahead(&mut self, commands: &[Command]) {
-        self.engine.look_ahead(commands);
+    pub fn look_ahead(&mut self, commands: &[LogCommand]) {
+        self.engine.look_ahead(commands.iter().filter_map(LogCommand::engine));
     }
 
     /// The last command applied.
@@ -320,28 +325,21 @@ fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> Instr
 
 impl ReplayedState {
     #[inline]
-    fn note(&mut self, command: &Command) {
-        self.last_ts = command.ts;
-        if !matches!(command.kind, CommandKind::Order(_)) {
-            self.note_rare(command);
+    fn note(&mut self, command: &LogCommand) {
+        self.last_ts = command.ts();
+        if !matches!(command.engine_kind(), Some(CommandKind::Order(_))) {
+            self.note_rare(command.session(), &command.kind());
         }
     }
 
     #[cold]
-    fn note_rare(&mut self, command: &Command) {
-        match command.kind {
-            CommandKind::KillVenue { is_killed } => self.is_killed = is_killed,
-            CommandKind::KillSession { .. }
-            | CommandKind::SetLimits { .. }
-            | CommandKind::SetMessageRate { .. }
-            | CommandKind::AllowInstrument { .. }
-            | CommandKind::LimitsConfigured { .. } => {
-                let user = user_place(command.session).and_then(|place| self.users.get_mut(place));
-                if let Some(user) = user {
-                    user.note(&command.kind);
-                }
-            }
-            _ => self.day.note(&command.kind),
+    fn note_rare(&mut self, session: SessionId, kind: &LogCommandKind) {
+        if let LogCommandKind::Engine(CommandKind::KillVenue { is_killed }) = *kind {
+            self.is_killed = is_killed;
+        }
+        self.day.note(kind);
+        if let Some(user) = user_place(session).and_then(|place| self.users.get_mut(place)) {
+            user.note(kind);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Responses of the matcher to commands.
 
-use tickpath_matching::CommandKind;
 use tickpath_types::{Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum};
 
 /// A response of the matcher: for one session, or about a command of the venue.
@@ -53,10 +52,3 @@ impl Response {
 
 // The ring's slots are no longer than those of order events alone.
 const _: () = assert!(size_of::<Response>() == size_of::<OrderEvent>());
-
-/// True for internal commands of the venue, which no client sent.
-#[inline]
-#[must_use]
-pub fn is_internal(kind: &CommandKind) -> bool {
-    !matches!(kind, CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::AccountQuery)
-}

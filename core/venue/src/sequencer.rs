@@ -3,12 +3,13 @@
 use tickpath_faults::{Fault, is_planted, is_planted_for};
 use tickpath_lockfree::spsc;
 use tickpath_lockfree::wake::Waker;
-use tickpath_matching::{Command, CommandKind};
+use tickpath_matching::CommandKind;
 use tickpath_timing::{CommandId, Hop, Token, Tracer};
 use tickpath_types::{Nanos, OrderRequest, Sequence, SessionId, SpecialTerms};
 
 use crate::command_log::{CommandLog, LogState};
 use crate::day::Expiries;
+use crate::log_command::{LogCommand, LogCommandKind};
 use crate::overflow_queue::end_ring;
 
 /// In place of a receive time: behind all that have one.
@@ -24,14 +25,14 @@ pub struct Arrival {
     /// What its stamps are joined by; `None` for the venue's own commands.
     pub token: Option<Token>,
     /// What is asked.
-    pub kind: CommandKind,
+    pub kind: LogCommandKind,
 }
 
 impl Arrival {
     /// An internal command of the venue: behind everything that was drained with it.
     #[must_use]
-    pub fn internal(session: SessionId, kind: CommandKind) -> Arrival {
-        Arrival { kernel_ns: INTERNAL, session, token: None, kind }
+    pub fn internal(session: SessionId, kind: impl Into<LogCommandKind>) -> Arrival {
+        Arrival { kernel_ns: INTERNAL, session, token: None, kind: kind.into() }
     }
 }
 
@@ -56,7 +57,7 @@ pub struct Sequencer {
     sequenced: usize,
     /// The last of the venue's own commands, of batches that are in the log.
     last_internal: Sequence,
-    commands: spsc::Producer<Command>,
+    commands: spsc::Producer<LogCommand>,
     journal: Option<Box<dyn CommandLog>>,
     /// The last command that may be answered.
     durable: Sequence,
@@ -71,7 +72,7 @@ const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
 
 impl Sequencer {
     /// Numbers from 1, without a journal; `capacity` requests at most may be drained in one duty cycle.
-    pub fn new(commands: spsc::Producer<Command>, capacity: usize) -> Sequencer {
+    pub fn new(commands: spsc::Producer<LogCommand>, capacity: usize) -> Sequencer {
         let batch = Vec::with_capacity(capacity);
         Sequencer {
             next: Sequence(1),
@@ -134,11 +135,11 @@ impl Sequencer {
             let at = now.max(Nanos(self.last_at.0 + 1));
             let ts = at.time_of_day();
             let must_wait = self.expiries.are_due(ts)
-                && !matches!(arrival.kind, CommandKind::ExpireOrders)
+                && !matches!(arrival.kind, LogCommandKind::Engine(CommandKind::ExpireOrders))
                 && !is_planted(Fault::ExpiryLate);
             let command = match must_wait {
                 true => expire_orders(self.next, ts),
-                false => Command { sequence: self.next, session: arrival.session, ts, kind: arrival.kind },
+                false => LogCommand::new(self.next, arrival.session, ts, arrival.kind),
             };
             let token = arrival.token.filter(|_| !must_wait);
             if let Some(journal) = &mut self.journal {
@@ -177,7 +178,8 @@ impl Sequencer {
 
     /// Takes note of when an order expires, if it does, and of those that have.
     #[inline]
-    fn note_times(&mut self, command: &Command) {
+    fn note_times(&mut self, command: &LogCommand) {
+        let LogCommand::Engine(command) = command else { return };
         let special = match &command.kind {
             CommandKind::Order(OrderRequest::Enter(order)) => &order.special,
             CommandKind::Order(OrderRequest::Replace(order)) => &order.special,
@@ -310,8 +312,8 @@ impl Sequencer {
 }
 
 #[cold]
-fn expire_orders(sequence: Sequence, ts: Nanos) -> Command {
-    Command { sequence, session: SessionId::default(), ts, kind: CommandKind::ExpireOrders }
+fn expire_orders(sequence: Sequence, ts: Nanos) -> LogCommand {
+    LogCommand::new(sequence, SessionId::default(), ts, CommandKind::ExpireOrders.into())
 }
 
 #[cfg(test)]
@@ -327,14 +329,14 @@ mod tests {
             kernel_ns,
             session: SessionId(session),
             token: None,
-            kind: CommandKind::Order(OrderRequest::Cancel(cancel)),
+            kind: CommandKind::Order(OrderRequest::Cancel(cancel)).into(),
         }
     }
 
-    fn user_refs(commands: &mut spsc::Consumer<Command>) -> Vec<(u64, u32)> {
+    fn user_refs(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u64, u32)> {
         std::iter::from_fn(|| commands.try_pop())
-            .map(|command| match command.kind {
-                CommandKind::Order(request) => (command.sequence.0, request.user_ref().0),
+            .map(|command| match command.engine_kind() {
+                Some(CommandKind::Order(request)) => (command.sequence().0, request.user_ref().0),
                 other => panic!("{other:?}"),
             })
             .collect()
@@ -381,7 +383,8 @@ mod tests {
             }
             assert_eq!(sequencer.sequence(now, &mut NoTrace), count as usize);
         }
-        let times: Vec<u64> = std::iter::from_fn(|| commands.try_pop()).map(|command| command.ts.0).collect();
+        let times: Vec<u64> =
+            std::iter::from_fn(|| commands.try_pop()).map(|command| command.ts().0).collect();
         let midnight = Nanos::DAY.0;
         assert_eq!(times, [midnight - 2, midnight - 1, 0, 1, 2, 98]);
     }
@@ -392,15 +395,15 @@ mod tests {
             special: Some(SpecialTerms { expire_at, ..SpecialTerms::default() }),
             ..EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), Side::Buy, Qty(1), Price(100))
         };
-        Arrival { kind: CommandKind::Order(OrderRequest::Enter(order)), ..arrival(0, 1, user_ref) }
+        Arrival { kind: CommandKind::Order(OrderRequest::Enter(order)).into(), ..arrival(0, 1, user_ref) }
     }
 
     /// What was sequenced: the client's number, or 0 for the command that orders expire.
-    fn taken(commands: &mut spsc::Consumer<Command>) -> Vec<(u32, u64)> {
+    fn taken(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u32, u64)> {
         std::iter::from_fn(|| commands.try_pop())
-            .map(|command| match command.kind {
-                CommandKind::Order(request) => (request.user_ref().0, command.ts.0),
-                CommandKind::ExpireOrders => (0, command.ts.0),
+            .map(|command| match command.engine_kind() {
+                Some(CommandKind::Order(request)) => (request.user_ref().0, command.ts().0),
+                Some(CommandKind::ExpireOrders) => (0, command.ts().0),
                 other => panic!("{other:?}"),
             })
             .collect()
@@ -456,8 +459,9 @@ mod tests {
         for _ in 0..5 {
             sequencer.sequence(Nanos(7), &mut NoTrace);
         }
-        let first: Vec<u64> = std::iter::from_fn(|| commands.try_pop()).map(|command| command.ts.0).collect();
+        let first: Vec<u64> =
+            std::iter::from_fn(|| commands.try_pop()).map(|command| command.ts().0).collect();
         sequencer.sequence(Nanos(7), &mut NoTrace);
-        assert_eq!((first, commands.try_pop().unwrap().ts), (vec![7, 8], Nanos(9)));
+        assert_eq!((first, commands.try_pop().unwrap().ts()), (vec![7, 8], Nanos(9)));
     }
 }

@@ -1,9 +1,10 @@
 //! The log where it is kept, for those who read it beside the venue.
 
 use tickpath_lockfree::wake::Waker;
-use tickpath_matching::{CodecError, Command};
+use tickpath_matching::CodecError;
 use tickpath_types::Sequence;
 
+use crate::log_command::LogCommand;
 use crate::replica::Replica;
 
 /// The log cannot be followed any more by this reader; the venue itself continues.
@@ -72,5 +73,5 @@ pub trait StoredCommands: Send {
     ///
     /// # Errors
     /// [`LogReadError::Storage`] or [`LogReadError::Command`].
-    fn next(&mut self, limit: Sequence) -> Result<Option<Command>, LogReadError>;
+    fn next(&mut self, limit: Sequence) -> Result<Option<LogCommand>, LogReadError>;
 }

@@ -3,6 +3,7 @@
 use tickpath_matching::CommandKind;
 use tickpath_types::Qty;
 
+use crate::log_command::VenueCommandKind;
 use crate::token_bucket::RateLimit;
 
 /// The limits of one user; `None` where there is none beside the engine's.
@@ -53,9 +54,9 @@ impl UserLimits {
 
     /// The command that keeps the rate in the log.
     #[must_use]
-    pub fn rate_command(&self) -> CommandKind {
+    pub fn rate_command(&self) -> VenueCommandKind {
         let (per_second, burst) = self.rate_numbers();
-        CommandKind::SetMessageRate { per_second, burst }
+        VenueCommandKind::SetMessageRate { per_second, burst }
     }
 
     /// Messages a second and burst, as the log has them.

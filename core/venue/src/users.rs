@@ -10,6 +10,7 @@ use tickpath_types::{
 
 use crate::day::commands_max;
 use crate::entitlements::{Entitlements, ReplayedUser};
+use crate::log_command::{LogCommandKind, VenueCommandKind};
 use crate::message_log::SessionLog;
 use crate::password::Password;
 use crate::request_filter::RequestFilter;
@@ -50,7 +51,7 @@ pub struct NewUser {
     /// The user.
     pub user: User,
     /// The commands that add it to the log.
-    pub commands: ArrayVec<CommandKind, NEW_USER_COMMANDS_MAX>,
+    pub commands: ArrayVec<LogCommandKind, NEW_USER_COMMANDS_MAX>,
 }
 
 impl NewUser {
@@ -67,10 +68,10 @@ impl NewUser {
         let entitlements = Entitlements::new(settings, &before);
         let strategy = settings.self_trade_prevention;
         let prevention = (strategy != SelfTradePrevention::None)
-            .then_some(CommandKind::SetSelfTradePrevention { strategy, account: session });
+            .then_some(CommandKind::SetSelfTradePrevention { strategy, account: session }.into());
         NewUser {
             user: User::new(settings, session, &entitlements, log, instruments),
-            commands: std::iter::once(CommandKind::AddUser { name })
+            commands: std::iter::once(VenueCommandKind::AddUser { name }.into())
                 .chain(entitlements.commands(&before))
                 .chain(prevention)
                 .collect(),

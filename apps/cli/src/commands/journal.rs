@@ -11,12 +11,11 @@ use anyhow::{Context, anyhow, ensure};
 use serde_json::json;
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell, tell_part, thousands};
-use tickpath_exchange::audit;
+use tickpath_exchange::{LogCommand, audit};
 use tickpath_journal::{
     ACKNOWLEDGED_FILE, Folder, InspectOptions, Inspection, Reader, SnapshotDamage, Snapshots, generation_of,
     inspect, session_of,
 };
-use tickpath_matching::Command;
 use tickpath_types::Sequence;
 
 use super::{INTERRUPTED, json};
@@ -209,18 +208,24 @@ fn dump(folder: &ReadOnly, from: u64, limit: u64, as_json: bool) -> anyhow::Resu
     while let Some(record) = reader.next(last)? {
         ensure!(!folder.is_stopped(), "interrupted");
         let sequence = record.sequence;
-        let command = Command::decode(record.payload)
+        let command = LogCommand::decode(record.payload)
             .with_context(|| format!("record {sequence} of {} is no command", folder.name()))?;
         let written = if as_json {
             let line = json!({
                 "sequence": sequence.0,
-                "ts": command.ts.0,
-                "session": command.session.0,
-                "kind": format!("{:?}", command.kind),
+                "ts": command.ts().0,
+                "session": command.session().0,
+                "kind": format!("{:?}", command.kind()),
             });
             writeln!(out, "{line}")
         } else {
-            writeln!(out, "{sequence:>12} {:>15} {:>5} {:?}", command.ts.0, command.session.0, command.kind)
+            writeln!(
+                out,
+                "{sequence:>12} {:>15} {:>5} {:?}",
+                command.ts().0,
+                command.session().0,
+                command.kind()
+            )
         };
         if !goes_on(written)? {
             return Ok(ExitCode::SUCCESS);

@@ -5,7 +5,8 @@
 //! it is not.
 
 use tickpath_deribit::codes::OrderState;
-use tickpath_matching::{Command, CommandKind};
+use tickpath_exchange::LogCommand;
+use tickpath_matching::CommandKind;
 use tickpath_types::{OrderRequest, Qty};
 
 use super::Front;
@@ -64,16 +65,16 @@ impl Front {
     pub(super) fn see_handed(
         &mut self,
         account: usize,
-        command: &Command,
+        command: &LogCommand,
         entered: Option<u64>,
         is_bounced: bool,
     ) {
         if self.accounts[account].handed.is_empty() {
             return;
         }
-        let (user_ref, text) = match command.kind {
-            CommandKind::Order(OrderRequest::Enter(order)) => (order.user_ref, order.client_order_id),
-            CommandKind::Refuse { user_ref, client_order_id, .. } => (user_ref, client_order_id),
+        let (user_ref, text) = match command.engine_kind() {
+            Some(CommandKind::Order(OrderRequest::Enter(order))) => (order.user_ref, order.client_order_id),
+            Some(CommandKind::Refuse { user_ref, client_order_id, .. }) => (*user_ref, *client_order_id),
             _ => return,
         };
         let trigger = Terms::decode(&text).trigger;

@@ -10,7 +10,8 @@ use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::Value;
 use tickpath_deribit::text::Text;
 use tickpath_derivatives::Money;
-use tickpath_matching::{Command, CommandKind};
+use tickpath_exchange::LogCommand;
+use tickpath_matching::CommandKind;
 use tickpath_types::{OrderRequest, Price, Qty};
 
 use super::Front;
@@ -444,10 +445,10 @@ impl Front {
     }
 
     /// Before the log is read to its end: an order that others are to be linked with is there, or none that stands.
-    pub(super) fn see_links(&mut self, account: usize, command: &Command, entered: Option<u64>) {
-        let user_ref = match command.kind {
-            CommandKind::Order(OrderRequest::Enter(order)) => order.user_ref,
-            CommandKind::Refuse { user_ref, .. } => user_ref,
+    pub(super) fn see_links(&mut self, account: usize, command: &LogCommand, entered: Option<u64>) {
+        let user_ref = match command.engine_kind() {
+            Some(CommandKind::Order(OrderRequest::Enter(order))) => order.user_ref,
+            Some(CommandKind::Refuse { user_ref, .. }) => *user_ref,
             _ => return,
         };
         let known = &mut self.accounts[account];

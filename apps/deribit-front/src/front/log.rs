@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use tickpath_deribit::codes::{CancelReason, Liquidity, OrderState, OrderType};
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_derivatives::{Money, Style};
-use tickpath_exchange::{LogListener, VenueEngine};
-use tickpath_matching::{Command, CommandKind, EventListener};
+use tickpath_exchange::{LogCommand, LogListener, VenueEngine};
+use tickpath_matching::{CommandKind, EventListener};
 use tickpath_types::{MarketEvent, MarketEventKind, Nanos, OrderEvent, OrderRequest};
 
 use super::Front;
@@ -35,15 +35,15 @@ impl EventListener for Front {
 }
 
 impl LogListener for Front {
-    fn on_applied(&mut self, command: &Command, engine: &VenueEngine) {
+    fn on_applied(&mut self, command: &LogCommand, engine: &VenueEngine) {
         if self.is_live && self.market_events.iter().any(|event| is_trade(&event.kind)) {
             // Trades are reckoned at prices that are written down.
             self.note_new_prices();
         }
         self.counters.commands.add(1);
-        let at_ms = self.time_of(command.ts);
+        let at_ms = self.time_of(command.ts());
         let (touched, trades) = self.take_market_events(command, at_ms);
-        let own = self.by_session.get(&command.session.0).copied();
+        let own = self.by_session.get(&command.session().0).copied();
         if own.is_some() {
             self.note_label_of(command);
         }
@@ -51,7 +51,7 @@ impl LogListener for Front {
         let changes = self.take_order_events(own, pending.as_ref(), command, at_ms);
         if let Some(account) = own {
             let account = &mut self.accounts[account];
-            account.next_ref = account.next_ref.max(u64::from(engine.last_user_ref(command.session).0) + 1);
+            account.next_ref = account.next_ref.max(u64::from(engine.last_user_ref(command.session()).0) + 1);
         }
         if let Some(account) = own {
             let own = changes.get(&account);
@@ -68,13 +68,13 @@ impl LogListener for Front {
                 .map_or(0, |order| order.terms.trigger);
             self.next_trigger = self.next_trigger.max(u64::from(trigger) + 1);
         }
-        match command.kind {
-            CommandKind::SetSelfTradePrevention { strategy, .. } => {
+        match command.engine_kind() {
+            Some(CommandKind::SetSelfTradePrevention { strategy, .. }) => {
                 if let Some(account) = own {
-                    self.take_self_trading(account, strategy);
+                    self.take_self_trading(account, *strategy);
                 }
             }
-            CommandKind::SuspendInstrument { instrument } => {
+            Some(CommandKind::SuspendInstrument { instrument }) => {
                 if let Some(place) = self.by_instrument.get(&instrument.0).copied() {
                     self.note_suspended(place);
                 }
@@ -86,7 +86,7 @@ impl LogListener for Front {
             self.note_orphans(*account, &changes.orders);
         }
         self.enter_in_ledgers(&changes);
-        if command.kind == CommandKind::EndDay {
+        if command.engine_kind() == Some(&CommandKind::EndDay) {
             self.accounts.iter_mut().for_each(crate::account::Account::begin_day);
         }
         let mut changes = changes;
@@ -110,7 +110,7 @@ impl LogListener for Front {
                 self.run_queued(account);
             }
         } else {
-            self.recall_until(command.sequence.0);
+            self.recall_until(command.sequence().0);
         }
     }
 }
@@ -131,7 +131,7 @@ impl Front {
     }
 
     /// Markets follow; returns those that changed, and what was traded.
-    fn take_market_events(&mut self, command: &Command, at_ms: u64) -> (Vec<usize>, Vec<(usize, Trade)>) {
+    fn take_market_events(&mut self, command: &LogCommand, at_ms: u64) -> (Vec<usize>, Vec<(usize, Trade)>) {
         let mut events = std::mem::take(&mut self.market_events);
         let (mut touched, mut traded) = (Vec::new(), Vec::new());
         let is_forced = self.is_forced(command);
@@ -155,7 +155,7 @@ impl Front {
         for place in &touched {
             let market = &mut self.markets[*place];
             if !market.touched.is_empty() {
-                market.change_id = command.sequence.0;
+                market.change_id = command.sequence().0;
             }
         }
         self.market_events = events;
@@ -163,22 +163,22 @@ impl Front {
     }
 
     /// The number of the label that an order of an account has is no other label's.
-    fn note_label_of(&mut self, command: &Command) {
-        let id = match command.kind {
-            CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order) => {
+    fn note_label_of(&mut self, command: &LogCommand) {
+        let id = match command.engine_kind() {
+            Some(CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order)) => {
                 order.client_order_id
             }
-            CommandKind::Order(OrderRequest::Replace(order)) => order.client_order_id,
+            Some(CommandKind::Order(OrderRequest::Replace(order))) => order.client_order_id,
             _ => return,
         };
         self.labels.note(Terms::decode(&id).label);
     }
 
     /// True for an order that closes a position of an account without enough margin.
-    fn is_forced(&self, command: &Command) -> bool {
-        match command.kind {
-            CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order) => {
-                self.by_session.contains_key(&command.session.0)
+    fn is_forced(&self, command: &LogCommand) -> bool {
+        match command.engine_kind() {
+            Some(CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order)) => {
+                self.by_session.contains_key(&command.session().0)
                     && Terms::decode(&order.client_order_id).order_type == OrderType::Liquidation
             }
             _ => false,
@@ -230,7 +230,7 @@ impl Front {
     }
 
     /// Which of the account's requests the command is.
-    fn take_pending(&mut self, account: usize, command: &Command) -> Option<Pending> {
+    fn take_pending(&mut self, account: usize, command: &LogCommand) -> Option<Pending> {
         let known = &mut self.accounts[account];
         if let Some(place) = place_of(&known.pending, command) {
             return known.take_pending(place);
@@ -242,7 +242,7 @@ impl Front {
         &mut self,
         own: Option<usize>,
         pending: Option<&Pending>,
-        command: &Command,
+        command: &LogCommand,
         at_ms: u64,
     ) -> BTreeMap<usize, Changes> {
         let mut events = std::mem::take(&mut self.order_events);
@@ -250,7 +250,7 @@ impl Front {
         for event in events.drain(..) {
             let Some(place) = self.by_session.get(&event.session.0).copied() else { continue };
             let pending = pending.filter(|_| own == Some(place));
-            let is_expiry = matches!(command.kind, CommandKind::SuspendInstrument { .. });
+            let is_expiry = matches!(command.engine_kind(), Some(CommandKind::SuspendInstrument { .. }));
             let context = Context {
                 listings: &self.settings.listings,
                 by_instrument: &self.by_instrument,
@@ -479,8 +479,8 @@ impl Front {
     }
 }
 
-fn place_of(requests: &VecDeque<Pending>, command: &Command) -> Option<usize> {
-    match &command.kind {
+fn place_of(requests: &VecDeque<Pending>, command: &LogCommand) -> Option<usize> {
+    match command.engine_kind()? {
         CommandKind::Order(request) => requests.iter().position(|pending| pending.request == *request),
         CommandKind::Force(order) => {
             requests.iter().position(|pending| pending.request == OrderRequest::Enter(*order))

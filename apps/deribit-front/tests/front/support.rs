@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tickpath_book::FastBooks;
 use tickpath_config::ConfigError;
 use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, LogStart, RecordError, Transport};
-use tickpath_exchange::{LogListener, VenueEngine};
+use tickpath_exchange::{LogCommand, LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::{
     Instrument, InstrumentId, InstrumentTable, Nanos, OrderRequest, Price, Qty, Sequence, SessionId, Symbol,
@@ -212,7 +212,7 @@ impl Venue {
     fn apply(&mut self, command: Command) {
         self.log.push(command);
         self.engine.apply(&command, &mut self.front);
-        self.front.on_applied(&command, &self.engine);
+        self.front.on_applied(&LogCommand::Engine(command), &self.engine);
     }
 
     /// Another user's request, by another door.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
-use tickpath_matching::{CodecError, Command};
+use tickpath_matching::CodecError;
 use tickpath_types::Sequence;
-use tickpath_venue::{Replica, ReplicaError};
+use tickpath_venue::{LogCommand, Replica, ReplicaError};
 
 use super::JournalCounters;
 
@@ -113,7 +113,7 @@ impl<S: Storage> Follower<S> {
             && let Some(record) = reader.next(limit)?
         {
             let sequence = record.sequence;
-            let command = Command::decode(record.payload)
+            let command = LogCommand::decode(record.payload)
                 .map_err(|source| FollowerError::Command { sequence, source })?;
             replica.apply(&command);
             count += 1;

@@ -8,9 +8,9 @@ use tickpath_journal::{
     ACKNOWLEDGED_FILE, InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName,
     SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, Storage, TornTail, open, session_of, snapshot_name,
 };
-use tickpath_matching::{COMMAND_LEN_MAX, CodecError, Command, LOOK_AHEAD_LEN};
+use tickpath_matching::{COMMAND_LEN_MAX, CodecError, LOOK_AHEAD_LEN};
 use tickpath_types::Sequence;
-use tickpath_venue::{Definition, Replica, ReplicaError};
+use tickpath_venue::{Definition, LogCommand, Replica, ReplicaError};
 
 use super::JournalSettings;
 
@@ -405,18 +405,18 @@ pub fn replay<S: Storage>(
     replica: &mut Replica,
     mut on_progress: impl FnMut(Sequence),
 ) -> Result<(), ReplayError> {
-    let mut batch = ArrayVec::<Command, LOOK_AHEAD_LEN>::new();
+    let mut batch = ArrayVec::<LogCommand, LOOK_AHEAD_LEN>::new();
     let mut next_progress = 0;
     loop {
         while !batch.is_full()
             && let Some(record) = reader.next(last)?
         {
             let sequence = record.sequence;
-            let command = Command::decode(record.payload)
+            let command = LogCommand::decode(record.payload)
                 .map_err(|source| ReplayError::Command { sequence, source })?;
             batch.push(command);
         }
-        let Some(end) = batch.last().map(|command| command.sequence) else { break };
+        let Some(end) = batch.last().map(|command| command.sequence()) else { break };
         replica.look_ahead(&batch);
         batch.iter().for_each(|command| replica.apply(command));
         batch.clear();

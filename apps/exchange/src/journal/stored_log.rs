@@ -2,9 +2,8 @@
 
 use tickpath_agent::Waker;
 use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
-use tickpath_matching::Command;
 use tickpath_types::Sequence;
-use tickpath_venue::{LogReadError, Replica, StoredCommands, StoredLog};
+use tickpath_venue::{LogCommand, LogReadError, Replica, StoredCommands, StoredLog};
 
 /// The log and its snapshots in a journal's folder, while the venue writes them.
 #[derive(Clone)]
@@ -54,9 +53,11 @@ impl<S: Storage> StoredLog for StoredJournal<S> {
 struct JournalCommands<S: Storage>(Reader<S>);
 
 impl<S: Storage> StoredCommands for JournalCommands<S> {
-    fn next(&mut self, limit: Sequence) -> Result<Option<Command>, LogReadError> {
+    fn next(&mut self, limit: Sequence) -> Result<Option<LogCommand>, LogReadError> {
         let Some(record) = self.0.next(limit).map_err(LogReadError::storage)? else { return Ok(None) };
         let sequence = record.sequence;
-        Command::decode(record.payload).map(Some).map_err(|source| LogReadError::Command { sequence, source })
+        LogCommand::decode(record.payload)
+            .map(Some)
+            .map_err(|source| LogReadError::Command { sequence, source })
     }
 }

@@ -2,9 +2,8 @@
 
 use tickpath_journal::{Journal, State, Storage};
 use tickpath_lockfree::wake::Waker;
-use tickpath_matching::Command;
 use tickpath_types::Sequence;
-use tickpath_venue::{CommandLog, LogState};
+use tickpath_venue::{CommandLog, LogCommand, LogState};
 
 /// A journal as the log of the sequencer.
 pub(crate) struct JournalLog<S: Storage>(pub(crate) Journal<S>);
@@ -14,9 +13,9 @@ const KEPT_FOR_CANCELS: u64 = 4;
 
 impl<S: Storage> CommandLog for JournalLog<S> {
     #[inline]
-    fn append(&mut self, command: &Command) -> bool {
+    fn append(&mut self, command: &LogCommand) -> bool {
         // Whatever the reason, it is in the state, or will have passed by the next duty cycle.
-        self.0.append_with(command.sequence, |out| command.encode(out)).is_ok()
+        self.0.append_with(command.sequence(), |out| command.encode(out)).is_ok()
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use tickpath_nasdaq::soupbintcp::ServerEvent;
 use tickpath_net::{Fill, Network, TcpConnection};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, SessionId};
-use tickpath_venue::{Admission, Arrival, FrontAdmission};
+use tickpath_venue::{Admission, Arrival, FrontAdmission, LogCommandKind};
 
 use super::connections::Connection;
 use super::listener::Ready;
@@ -175,12 +175,17 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     self.registry[user].requests_refused.add(1);
                 }
                 if !is_planted_for(Fault::RequestDropped, self.counters.requests.read()) {
-                    self.entry.sequencer.add(Arrival { kernel_ns, session, token: Some(token), kind });
+                    self.entry.sequencer.add(Arrival {
+                        kernel_ns,
+                        session,
+                        token: Some(token),
+                        kind: kind.into(),
+                    });
                 }
             }
             Admission::Query => {
                 self.counters.requests.add(1);
-                let kind = CommandKind::AccountQuery;
+                let kind = CommandKind::AccountQuery.into();
                 self.entry.sequencer.add(Arrival { kernel_ns, session, token: None, kind });
             }
             Admission::Drop => {
@@ -220,7 +225,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     }
                     self.counters.requests.add(1);
                     // A forced order is not among the requests that the fault drops.
-                    let is_forced = matches!(arrival.kind, CommandKind::Force(_));
+                    let is_forced = matches!(arrival.kind, LogCommandKind::Engine(CommandKind::Force(_)));
                     if is_forced || !is_planted_for(Fault::RequestDropped, self.counters.requests.read()) {
                         self.entry.sequencer.add(arrival);
                     }

@@ -9,7 +9,7 @@ use tickpath_types::{
     AddInstrumentError, Instrument, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
 };
 use tickpath_venue::day::Day;
-use tickpath_venue::{Entitlements, MAX_LOGGED_MESSAGE, Replica, SessionLog, Stream, Users};
+use tickpath_venue::{Entitlements, LogCommandKind, MAX_LOGGED_MESSAGE, Replica, SessionLog, Stream, Users};
 
 use super::settings::VenueSettings;
 use super::view::VenueView;
@@ -20,7 +20,7 @@ pub(super) struct Opening {
     /// Steps of the schedule that were due while the venue was down.
     pub(super) missed: Vec<String>,
     pub(super) entitlements: Vec<Entitlements>,
-    pub(super) commands: Vec<(SessionId, CommandKind)>,
+    pub(super) commands: Vec<(SessionId, LogCommandKind)>,
 }
 
 impl Opening {
@@ -98,7 +98,7 @@ fn opening(
     entitlements: &[Entitlements],
     added: Vec<Instrument>,
     day: &mut Day,
-) -> Vec<(SessionId, CommandKind)> {
+) -> Vec<(SessionId, LogCommandKind)> {
     let mut opening = Vec::new();
     for ((entitlements, replayed), session) in entitlements.iter().zip(&replica.replayed.users).zip(1..) {
         opening.extend(entitlements.commands(replayed).map(|kind| (SessionId(session), kind)));
@@ -111,9 +111,9 @@ fn opening(
         let is_set = set == Some((strategy, account))
             || user.ports.deribit
                 && set.is_some_and(|(chosen, own)| chosen != SelfTradePrevention::None && own == account);
-        (!is_set).then_some((session, CommandKind::SetSelfTradePrevention { strategy, account }))
+        (!is_set).then_some((session, CommandKind::SetSelfTradePrevention { strategy, account }.into()))
     }));
-    let mut emit = |kind| opening.push((SessionId::default(), kind));
+    let mut emit = |kind: CommandKind| opening.push((SessionId::default(), kind.into()));
     added.into_iter().for_each(|instrument| emit(CommandKind::AddInstrument(instrument)));
     // With a schedule the day begins when it says.
     match settings.day.schedule {

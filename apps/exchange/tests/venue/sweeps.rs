@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, counts_allocations, thread_allocations};
-use tickpath_exchange::{FinalEngine, Matcher, MatcherCounters, Response};
+use tickpath_exchange::{FinalEngine, LogCommand, Matcher, MatcherCounters, Response};
 use tickpath_lockfree::spsc;
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
 use tickpath_timing::NoTrace;
@@ -17,7 +17,7 @@ use crate::support::{ALPHA, instruments, ioc, order};
 /// A matcher between its rings.
 struct Bench {
     matcher: Matcher<NoTrace>,
-    commands: spsc::Producer<Command>,
+    commands: spsc::Producer<LogCommand>,
     responses: spsc::Consumer<Response>,
     market: spsc::Consumer<MarketEvent>,
     counters: Arc<MatcherCounters>,
@@ -62,7 +62,7 @@ impl Bench {
     fn apply(&mut self, session: u16, kind: CommandKind) -> u64 {
         self.sequence = self.sequence.next();
         let command = Command { sequence: self.sequence, session: SessionId(session), ts: Nanos(1), kind };
-        self.commands.try_push(command).unwrap();
+        self.commands.try_push(LogCommand::Engine(command)).unwrap();
         let before = thread_allocations();
         loop {
             let work = self.matcher.do_work(Nanos(1)).unwrap();

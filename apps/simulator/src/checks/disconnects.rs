@@ -1,6 +1,7 @@
 //! Cancel-on-disconnect: in time, and never while the user is there.
 
-use tickpath_matching::{Command, CommandKind};
+use tickpath_exchange::LogCommand;
+use tickpath_matching::CommandKind;
 use tickpath_types::{CancelReason, Nanos};
 
 use super::Case;
@@ -56,18 +57,19 @@ fn check_never_while_there(case: &Case<'_>, place: usize, visits: &[Visit], repo
     let name = &case.observed.users[place].name;
     let is_own = CommandKind::CancelAll { reason: CancelReason::System };
     for command in &case.observed.journal {
-        if command.kind != is_own || place_of(command.session) != Some(place) {
+        if command.engine_kind() != Some(&is_own) || place_of(command.session()) != Some(place) {
             continue;
         }
-        let Some(at) = case.views.time_of(command.sequence) else { continue };
+        let Some(at) = case.views.time_of(command.sequence()) else { continue };
         let Some(life) = case.views.life_at(at).map(|life| case.views.lives[life]) else { continue };
         // A venue that stops may cancel for everybody.
         if life.end == End::Stopped && at + case.observed.reaction_max >= life.ended_at {
             continue;
         }
         let Some(grace) = case.observed.users[place].cancel_on_disconnect else {
-            report
-                .say(|| format!("command {} cancelled for {name}, who did not ask for it", command.sequence));
+            report.say(|| {
+                format!("command {} cancelled for {name}, who did not ask for it", command.sequence())
+            });
             continue;
         };
         let accepted = visits.iter().filter(|visit| {
@@ -80,14 +82,18 @@ fn check_never_while_there(case: &Case<'_>, place: usize, visits: &[Visit], repo
                     report.expect(!is_early, || {
                         format!(
                             "command {} cancelled for {name} {} ns after it was gone, and its grace is {} ns",
-                            command.sequence,
+                            command.sequence(),
                             at.since(gone).0,
                             grace.0
                         )
                     });
                 }
                 _ => report.say(|| {
-                    format!("command {} cancelled for {name} at {} ns, who was there", command.sequence, at.0)
+                    format!(
+                        "command {} cancelled for {name} at {} ns, who was there",
+                        command.sequence(),
+                        at.0
+                    )
                 }),
             }
         }
@@ -148,7 +154,9 @@ fn is_cancel_lost(case: &Case<'_>, place: usize, life: &Life, due: Nanos) -> boo
     let lost = case.observed.lost.iter().find(|lost| lost.at > life.started_at);
     let read = lost.map_or(&[][..], |lost| &lost.commands);
     let is_own = CommandKind::CancelAll { reason: CancelReason::System };
-    let is_cancel = |command: &Command| command.kind == is_own && place_of(command.session) == Some(place);
-    read.iter().any(|command| command.sequence <= known && is_cancel(command))
-        || read.last().is_none_or(|last| last.sequence < known)
+    let is_cancel = |command: &LogCommand| {
+        command.engine_kind() == Some(&is_own) && place_of(command.session()) == Some(place)
+    };
+    read.iter().any(|command| command.sequence() <= known && is_cancel(command))
+        || read.last().is_none_or(|last| last.sequence() < known)
 }

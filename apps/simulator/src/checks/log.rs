@@ -1,5 +1,6 @@
 //! The log: dense, in time, and never another than it was.
 
+use tickpath_exchange::LogCommand;
 use tickpath_types::{Nanos, Sequence};
 
 use super::report::Report;
@@ -12,16 +13,18 @@ const HALF_A_DAY: u64 = Nanos::DAY.0 / 2;
 pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let journal = &case.observed.journal;
     for (command, number) in journal.iter().zip(1..) {
-        report.expect(command.sequence.0 == number, || {
-            format!("record {number} of the log has the sequence {}", command.sequence)
+        report.expect(command.sequence().0 == number, || {
+            format!("record {number} of the log has the sequence {}", command.sequence())
         });
     }
     for pair in journal.windows(2) {
-        let ahead = (pair[1].ts.0 + Nanos::DAY.0 - pair[0].ts.0) % Nanos::DAY.0;
+        let ahead = (pair[1].ts().0 + Nanos::DAY.0 - pair[0].ts().0) % Nanos::DAY.0;
         report.expect(ahead > 0 && ahead < HALF_A_DAY, || {
             format!(
                 "command {} is of {} ns and follows one of {} ns",
-                pair[1].sequence, pair[1].ts.0, pair[0].ts.0
+                pair[1].sequence(),
+                pair[1].ts().0,
+                pair[0].ts().0
             )
         });
     }
@@ -62,26 +65,25 @@ fn is_excused(case: &Case<'_>) -> bool {
 }
 
 /// What was on the disk at a start is there at the end.
-fn compare_start(
-    case: &Case<'_>,
-    at: Nanos,
-    last: Sequence,
-    found: &[tickpath_matching::Command],
-    report: &mut Report,
-) {
+fn compare_start(case: &Case<'_>, at: Nanos, last: Sequence, found: &[LogCommand], report: &mut Report) {
     if let Some(end) = found.last() {
-        report.expect(end.sequence == last, || {
-            format!("at {} ns the venue went on after {last}, and the log ended with {}", at.0, end.sequence)
+        report.expect(end.sequence() == last, || {
+            format!(
+                "at {} ns the venue went on after {last}, and the log ended with {}",
+                at.0,
+                end.sequence()
+            )
         });
     }
     let later = case.views.losses.iter().filter(|loss| loss.at >= at);
     let kept = later.map(|Loss { last, .. }| *last).min().unwrap_or(Sequence(u64::MAX));
-    for command in found.iter().filter(|command| command.sequence <= kept) {
-        let stays = case.observed.journal.get(command.sequence.0 as usize - 1) == Some(command);
+    for command in found.iter().filter(|command| command.sequence() <= kept) {
+        let stays = case.observed.journal.get(command.sequence().0 as usize - 1) == Some(command);
         report.expect(stays, || {
             format!(
                 "command {} was in the log at {} ns and is not, or is another, at the end",
-                command.sequence, at.0
+                command.sequence(),
+                at.0
             )
         });
     }

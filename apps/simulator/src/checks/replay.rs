@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tickpath_book::FastBooks;
-use tickpath_exchange::Replica;
-use tickpath_matching::{Command, Engine, EventListener, Owner};
+use tickpath_exchange::{LogCommand, Replica};
+use tickpath_matching::{Engine, EventListener, Owner};
 use tickpath_types::{MarketEvent, OrderEvent, Sequence};
 
 use super::Case;
@@ -25,7 +25,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     match engine {
         Err(error) => report.say(|| format!("the engine cannot be made: {error}")),
         Ok(mut engine) => {
-            observed.journal.iter().for_each(|command| engine.apply(command, &mut Deaf));
+            observed.journal.iter().for_each(|command| command.apply(&mut engine, &mut Deaf));
             let (found, expected) = (engine.state_hash(), observed.last.state_hash);
             report.expect(found == expected, || {
                 format!(
@@ -76,7 +76,7 @@ fn check_states(
         check_recorded(&wanted, &replica, report);
     }
     for (sequence, mut from) in restored {
-        let rest: &[Command] = journal.get(sequence.0 as usize..).unwrap_or_default();
+        let rest: &[LogCommand] = journal.get(sequence.0 as usize..).unwrap_or_default();
         rest.iter().for_each(|command| from.apply(command));
         report.expect(from.state_hash() == replica.state_hash(), || {
             format!("from snapshot {sequence} on the log leads to another state than from its beginning")

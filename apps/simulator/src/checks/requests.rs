@@ -1,5 +1,6 @@
 //! Each user's requests stand in the log in the order in which the venue read them, once each, and none is missing.
 
+use tickpath_exchange::LogCommand;
 use tickpath_matching::{Command, CommandKind};
 use tickpath_nasdaq::ouch50::{RequestError, decode_request};
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, SessionId};
@@ -93,7 +94,8 @@ fn match_life(
         .peekable();
     let first = life.after.0 as usize;
     let commands = case.observed.journal.get(first..life.last.0 as usize).unwrap_or_default();
-    let own = commands.iter().filter(|command| command.session == session && is_request(command));
+    let executed = commands.iter().filter_map(LogCommand::engine);
+    let own = executed.filter(|command| command.session == session && is_request(command));
     for command in own {
         // What a login that was refused left behind is no request.
         while reads.next_if(|read| !read.is_certain && !is_same(table, &read.bytes, command)).is_some() {}

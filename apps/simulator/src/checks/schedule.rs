@@ -1,6 +1,6 @@
 //! The steps of the venue's day are carried out when their time comes, whatever else it has to do.
 
-use tickpath_matching::CommandKind;
+use tickpath_exchange::{LogCommandKind, VenueCommandKind};
 use tickpath_types::Nanos;
 
 use super::Case;
@@ -12,8 +12,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let (day, second) = (by.0 / Nanos::DAY.0, by.time_of_day().0 / Nanos::from_secs(1).0);
     let is_due = |step: &&u32| u64::from(**step) <= second;
     let Some(due) = observed.schedule.iter().filter(is_due).max() else { return };
-    let done = observed.journal.iter().rev().find_map(|command| match command.kind {
-        CommandKind::ScheduleDone { day, second } => Some((u64::from(day), second)),
+    let done = observed.journal.iter().rev().find_map(|command| match command.kind() {
+        LogCommandKind::Venue(VenueCommandKind::ScheduleDone { day, second }) => {
+            Some((u64::from(day), second))
+        }
         _ => None,
     });
     report.expect(done >= Some((day, *due)), || {

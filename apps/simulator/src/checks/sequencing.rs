@@ -14,10 +14,10 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     let key = |place: usize| {
         origins[place]
             .as_ref()
-            .map_or((u64::MAX, None), |read| (read.kernel_ns, Some(journal[place].session)))
+            .map_or((u64::MAX, None), |read| (read.kernel_ns, Some(journal[place].session())))
     };
     // Orders expire before whatever comes at their time.
-    let is_sorted = |place: &usize| journal[*place].kind != CommandKind::ExpireOrders;
+    let is_sorted = |place: &usize| journal[*place].engine_kind() != Some(&CommandKind::ExpireOrders);
     let places: Vec<usize> = (0..journal.len()).filter(is_sorted).collect();
     for pair in places.windows(2) {
         let (before, place) = (Sequence(pair[0] as u64 + 1), pair[1]);

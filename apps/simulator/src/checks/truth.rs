@@ -1,5 +1,6 @@
 //! What should have been: the log through the plain engine.
 
+use tickpath_exchange::LogCommand;
 use tickpath_matching::{Command, CommandKind, EventListener};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_nasdaq::ouch50::{self, EventCode, QueryResponse, SystemEvent};
@@ -67,9 +68,10 @@ impl Truth {
         let mut engine = truth.engine.clone();
         let mut next_expiry = None;
         for command in &observed.journal {
-            if next_expiry.is_some_and(|at| command.ts >= at) {
+            if next_expiry.is_some_and(|at| command.ts() >= at) {
                 truth.note_overdue(&engine, command);
             }
+            let LogCommand::Engine(command) = command else { continue };
             if let CommandKind::AddInstrument(instrument) = command.kind {
                 // What the table refuses is in no book.
                 let _ = truth.table.add(instrument);
@@ -82,11 +84,11 @@ impl Truth {
     }
 
     /// What has not left when something else takes effect.
-    fn note_overdue(&mut self, engine: &ReferenceEngine, command: &Command) {
-        if command.kind != CommandKind::ExpireOrders {
-            let is_overdue = |order: &ReferenceOrder| order.expires_at.is_some_and(|at| at <= command.ts);
+    fn note_overdue(&mut self, engine: &ReferenceEngine, command: &LogCommand) {
+        if command.engine_kind() != Some(&CommandKind::ExpireOrders) {
+            let is_overdue = |order: &ReferenceOrder| order.expires_at.is_some_and(|at| at <= command.ts());
             self.overdue
-                .extend(engine.open_orders().filter(is_overdue).map(|order| (command.sequence, order)));
+                .extend(engine.open_orders().filter(is_overdue).map(|order| (command.sequence(), order)));
         }
     }
 

@@ -1,7 +1,7 @@
 //! A run as it would be seen: the engine behind perfect wires, two lives of the venue, four clients, one feed handler.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
-use tickpath_exchange::{Definition, Replica};
+use tickpath_exchange::{Definition, LogCommand, LogCommandKind, Replica, VenueCommandKind};
 use tickpath_feed::{BookBuilder, UpdateListener};
 use tickpath_journal::Policy;
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
@@ -247,7 +247,7 @@ impl World {
             self.sequence(account, CommandKind::SetSelfTradePrevention { strategy, account });
         }
         self.sequence(SessionId(0), CommandKind::System(SystemEventCode::StartOfMessages));
-        self.sequence(SessionId(0), CommandKind::ScheduleDone { day: 0, second: 0 });
+        self.sequence(SessionId(0), VenueCommandKind::ScheduleDone { day: 0, second: 0 });
         for instrument in [InstrumentId(1), InstrumentId(2)] {
             let state = TradingState::Trading;
             self.sequence(SessionId(0), CommandKind::OpenInstrument { instrument, state });
@@ -387,7 +387,7 @@ impl World {
     }
 
     /// The command's way: into the log, through the engine, to everybody.
-    fn sequence(&mut self, session: SessionId, kind: CommandKind) {
+    fn sequence(&mut self, session: SessionId, kind: impl Into<LogCommandKind>) {
         self.now.0 += STEP / 2;
         // Orders leave before anything else comes at their time.
         let now = self.time_of_day();
@@ -398,12 +398,12 @@ impl World {
         self.write(session, kind);
     }
 
-    fn write(&mut self, session: SessionId, kind: CommandKind) {
+    fn write(&mut self, session: SessionId, kind: impl Into<LogCommandKind>) {
         let sequence = Sequence(self.observed.journal.len() as u64 + 1);
-        let command = Command { sequence, session, ts: self.time_of_day(), kind };
+        let command = LogCommand::new(sequence, session, self.time_of_day(), kind.into());
         self.observed.journal.push(command);
         self.observed.sequenced.push(Sequenced { at: self.now, last: sequence });
-        self.engine.apply(&command, &mut self.ears);
+        command.apply(&mut self.engine, &mut self.ears);
         for (session, bytes) in std::mem::take(&mut self.ears.answers) {
             let place = usize::from(session.0) - 1;
             self.told[place] += 1;

@@ -1,5 +1,6 @@
 //! One spoiled run for each promise.
 
+use tickpath_exchange::{LogCommand, LogCommandKind, VenueCommandKind};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::moldudp64::Packet;
 use tickpath_simulator::{
@@ -120,13 +121,27 @@ fn a_command_that_is_missing_in_the_log() {
 fn a_command_that_was_another_before() {
     found("log", |observed| {
         let VenueEventKind::Started { journal, .. } = &mut observed.venue[2].kind else { panic!("a start") };
-        journal[200].ts.0 += 1;
+        journal[200] = later(&journal[200], 1);
     });
 }
 
 #[test]
 fn a_time_that_goes_back() {
-    found("log", |observed| observed.journal[100].ts = observed.journal[99].ts);
+    found("log", |observed| {
+        let ahead = observed.journal[100].ts().0 - observed.journal[99].ts().0;
+        observed.journal[100] = later(&observed.journal[100], -ahead.cast_signed());
+    });
+}
+
+/// The command with another time.
+fn later(command: &LogCommand, ns: i64) -> LogCommand {
+    let ts = Nanos(command.ts().0.saturating_add_signed(ns));
+    LogCommand::new(command.sequence(), command.session(), ts, command.kind())
+}
+
+/// The command with another kind.
+fn replaced(command: &LogCommand, kind: LogCommandKind) -> LogCommand {
+    LogCommand::new(command.sequence(), command.session(), command.ts(), kind)
 }
 
 #[test]
@@ -141,13 +156,14 @@ fn a_venue_that_refuses_its_log() {
 #[test]
 fn requests_that_changed_places() {
     found("requests", |observed| {
-        let is_own = |place: &usize| observed.journal[*place].session == SessionId(1);
+        let is_own = |place: &usize| observed.journal[*place].session() == SessionId(1);
         let places: Vec<usize> = (20..observed.journal.len()).filter(is_own).collect();
-        let kind = |place: usize| observed.journal[place].kind;
+        let kind = |place: usize| observed.journal[place].kind();
         let pair = places.windows(2).find(|pair| kind(pair[0]) != kind(pair[1])).unwrap();
         let (a, b) = (pair[0], pair[1]);
-        let kinds = (kind(a), kind(b));
-        (observed.journal[b].kind, observed.journal[a].kind) = kinds;
+        let (kind_a, kind_b) = (kind(a), kind(b));
+        observed.journal[a] = replaced(&observed.journal[a], kind_b);
+        observed.journal[b] = replaced(&observed.journal[b], kind_a);
     });
 }
 
@@ -166,8 +182,9 @@ fn a_request_that_was_read_and_forgotten() {
 #[test]
 fn a_client_that_was_heard_first_and_is_second() {
     found("sequencing", |observed| {
-        let is_order = |place: usize| matches!(observed.journal[place].kind, CommandKind::Order(_));
-        let session = |place: usize| observed.journal[place].session;
+        let is_order =
+            |place: usize| matches!(observed.journal[place].engine_kind(), Some(CommandKind::Order(_)));
+        let session = |place: usize| observed.journal[place].session();
         let place = (500..800)
             .find(|place| is_order(*place) && is_order(place + 1) && session(*place) != session(place + 1))
             .unwrap();
@@ -225,8 +242,10 @@ fn shift(bytes: &mut [u8], ns: i64) {
 #[test]
 fn an_order_that_outlives_its_time() {
     found("expiry", |observed| {
-        let expire = observed.journal.iter_mut().filter(|command| command.kind == CommandKind::ExpireOrders);
-        expire.for_each(|command| command.kind = CommandKind::ScheduleDone { day: 0, second: 0 });
+        let is_expiry = |command: &&mut LogCommand| command.engine_kind() == Some(&CommandKind::ExpireOrders);
+        let done = VenueCommandKind::ScheduleDone { day: 0, second: 0 };
+        let expire = observed.journal.iter_mut().filter(is_expiry);
+        expire.for_each(|command| *command = replaced(command, done.into()));
     });
 }
 
@@ -354,7 +373,7 @@ fn a_feed_handler_that_waits() {
 /// The command by which the venue cancelled for the user who left.
 fn cancel_of_absent(observed: &Observed) -> usize {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
-    observed.journal.iter().rposition(|command| command.kind == own).unwrap()
+    observed.journal.iter().rposition(|command| command.engine_kind() == Some(&own)).unwrap()
 }
 
 #[test]

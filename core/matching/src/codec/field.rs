@@ -53,7 +53,11 @@ impl<'a> FieldReader<'a> {
         if fields.len() == len {
             Ok(FieldReader(fields))
         } else {
-            Err(CodecError::Length { kind: tag, expected: Header::LEN + len, len: Header::LEN + fields.len() })
+            Err(CodecError::Length {
+                kind: tag,
+                expected: Header::LEN + len,
+                len: Header::LEN + fields.len(),
+            })
         }
     }
 

@@ -36,11 +36,10 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// An order may be gone when its turn comes; then something was fetched in vain.
     // Out of line: within a caller's loop it would take registers from applying, and it is called once for many commands.
     #[inline(never)]
-    pub fn look_ahead(&self, commands: &[Command]) {
-        let commands = &commands[..commands.len().min(LOOK_AHEAD_LEN)];
+    pub fn look_ahead<'a>(&self, commands: impl IntoIterator<Item = &'a Command>) {
         let mut keys = [0; LOOK_AHEAD_LEN];
         let mut len = 0;
-        for command in commands {
+        for command in commands.into_iter().take(LOOK_AHEAD_LEN) {
             // No branch: new orders and cancels come in no order that a CPU could predict.
             let (key, is_open) = named_order(command);
             // The remainder changes nothing, and spares a check of the bound.

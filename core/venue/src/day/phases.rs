@@ -11,6 +11,7 @@ use tickpath_types::{
 
 use super::schedule::Place;
 use super::{DaySettings, Phase};
+use crate::log_command::{LogCommandKind, VenueCommandKind};
 
 /// Most commands that one phase needs for each instrument: its definition, its band, its state, its imbalance, its
 /// cross.
@@ -43,9 +44,10 @@ pub struct ReplayedDay {
 
 impl ReplayedDay {
     /// Takes note of a command of the log.
-    pub fn note(&mut self, kind: &CommandKind) {
+    pub fn note(&mut self, kind: &LogCommandKind) {
+        use LogCommandKind::{Engine, Venue};
         match *kind {
-            CommandKind::System(stage) => {
+            Engine(CommandKind::System(stage)) => {
                 if stage == SystemEventCode::StartOfMessages {
                     self.stages.clear();
                 }
@@ -53,18 +55,18 @@ impl ReplayedDay {
                     self.stages.push(stage);
                 }
             }
-            CommandKind::OpenInstrument { instrument, .. } if !self.opened.contains(&instrument) => {
+            Engine(CommandKind::OpenInstrument { instrument, .. }) if !self.opened.contains(&instrument) => {
                 self.opened.push(instrument);
             }
-            CommandKind::PublishImbalance { instrument, kind } => {
+            Engine(CommandKind::PublishImbalance { instrument, kind }) => {
                 match self.crosses.iter_mut().find(|(known, _)| *known == instrument) {
                     Some(known) => known.1 = kind,
                     None => self.crosses.push((instrument, kind)),
                 }
             }
-            CommandKind::ScheduleDone { day, second } => self.schedule = Some((day, second)),
+            Venue(VenueCommandKind::ScheduleDone { day, second }) => self.schedule = Some((day, second)),
             // A new day: its stages and instruments come again.
-            CommandKind::EndDay => {
+            Engine(CommandKind::EndDay) => {
                 self.stages.clear();
                 self.opened.clear();
                 self.crosses.clear();
@@ -258,7 +260,7 @@ impl Day {
     }
 
     /// Begins the step of the schedule that is due, if one is; true when one was.
-    pub fn step(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) -> bool {
+    pub fn step(&mut self, now: Nanos, emit: &mut impl FnMut(LogCommandKind)) -> bool {
         let Some(schedule) = self.settings.schedule.take() else { return false };
         let place = *self.place.get_or_insert_with(|| schedule.place_after(self.done, now));
         let due = schedule.due(place, now);
@@ -266,12 +268,12 @@ impl Day {
             // What is left of a day that was ended by command is left out.
             if self.has_started() || step.phase.starts_day() {
                 let which = step.instruments.as_deref().map_or(Which::All, Which::Listed);
-                self.begin(step.phase, which, emit);
+                self.begin(step.phase, which, &mut |kind| emit(kind.into()));
             }
             self.place = Some(next);
             // Steps of one second are done together, or again together.
             if schedule.steps.get(next.step).is_none_or(|after| after.second != step.second) {
-                emit(CommandKind::ScheduleDone { day: next.day, second: step.second });
+                emit(VenueCommandKind::ScheduleDone { day: next.day, second: step.second }.into());
             }
         }
         let was_due = due.is_some();

@@ -371,10 +371,11 @@ fn store(replica: &Replica) -> &MessageStore {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_matching::{Command, CommandKind, EngineLimits};
+    use tickpath_matching::{CommandKind, EngineLimits};
     use tickpath_types::{Instrument, InstrumentId, Price, Qty, SessionId, Symbol, SystemEventCode};
 
     use super::*;
+    use crate::log_command::LogCommand;
 
     const COMMANDS: u64 = 300;
     const NOW: Nanos = Nanos::from_secs(1);
@@ -432,13 +433,13 @@ mod tests {
     struct StagesFrom(Sequence);
 
     impl StoredCommands for StagesFrom {
-        fn next(&mut self, limit: Sequence) -> Result<Option<Command>, LogReadError> {
+        fn next(&mut self, limit: Sequence) -> Result<Option<LogCommand>, LogReadError> {
             if self.0 > limit {
                 return Ok(None);
             }
             let (sequence, kind) = (self.0, CommandKind::System(SystemEventCode::StartOfMarketHours));
             self.0 = sequence.next();
-            Ok(Some(Command { sequence, session: SessionId(0), ts: NOW, kind }))
+            Ok(Some(LogCommand::new(sequence, SessionId(0), NOW, kind.into())))
         }
     }
 

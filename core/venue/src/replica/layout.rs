@@ -413,7 +413,7 @@ impl<'a> Fields<'a> {
         if self.flag("user limits")? {
             let (open_orders, order_qty) = (self.small("user limits")?, Qty(self.u64("user limits")?));
             let order_notional = self.u64("user limits")?;
-            user.note(&CommandKind::SetLimits { open_orders, order_qty, order_notional });
+            user.note(&CommandKind::SetLimits { open_orders, order_qty, order_notional }.into());
         }
         Ok(ReplayedUser { configured: None, ..user })
     }
@@ -438,6 +438,7 @@ impl<'a> Fields<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log_command::VenueCommandKind;
 
     /// What versions 1 and 2 wrote of the facts, of a venue without a schedule and one user.
     fn put_facts_before(out: &mut Vec<u8>, version: u8, limits: Option<[u64; 3]>) {
@@ -463,9 +464,11 @@ mod tests {
             retained_messages: 4,
         };
         let mut replica = Replica::new(definition).unwrap();
+        replica.replayed.users[0].note(
+            &VenueCommandKind::AllowInstrument { instrument: InstrumentId(3), is_allowed: true }.into(),
+        );
         replica.replayed.users[0]
-            .note(&CommandKind::AllowInstrument { instrument: InstrumentId(3), is_allowed: true });
-        replica.replayed.users[0].note(&CommandKind::SetMessageRate { per_second: 10, burst: 20 });
+            .note(&VenueCommandKind::SetMessageRate { per_second: 10, burst: 20 }.into());
         let mut now = Vec::new();
         replica.encode(&mut now);
         assert_eq!(Replica::decode(&now).unwrap().replayed, replica.replayed);

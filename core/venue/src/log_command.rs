@@ -1,0 +1,315 @@
+//! Commands of the log: those that the engine executes, and those that only the venue interprets.
+
+use std::fmt;
+
+use tickpath_book::OrderBooks;
+use tickpath_matching::codec::{CommandLayouts, Header};
+use tickpath_matching::{
+    COMMAND_LEN_MAX, CodecError, Command, CommandKind, Engine, EventListener, Owner, command_layouts,
+};
+use tickpath_types::{InstrumentId, Nanos, Qty, Sequence, SessionId, UserName};
+
+/// One entry of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogCommand {
+    /// The engine executes it.
+    Engine(Command),
+    /// The venue interprets it. The engine only takes note of its sequence.
+    Venue(VenueCommand),
+}
+
+/// A command of the log that the engine does not execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VenueCommand {
+    /// Its place in the log.
+    pub sequence: Sequence,
+    /// The session that it is about; of no meaning for the schedule.
+    pub session: SessionId,
+    /// When it was sequenced, since midnight.
+    pub ts: Nanos,
+    /// What the venue does.
+    pub kind: VenueCommandKind,
+}
+
+/// The kinds of commands that the engine does not execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VenueCommandKind {
+    /// The venue's schedule is carried out up to here: after a restart it continues with the next step.
+    ScheduleDone {
+        /// Days since 1970-01-01, in the schedule's time zone.
+        day: u32,
+        /// Seconds since midnight there: of the last step that was carried out.
+        second: u32,
+    },
+    /// The messages a second that the session may send from now on.
+    SetMessageRate {
+        /// In the long run; 0 for no limit.
+        per_second: u32,
+        /// At once after a pause; 0 for no limit.
+        burst: u32,
+    },
+    /// The session may, or may not, enter orders in an instrument from now on.
+    AllowInstrument {
+        /// Which.
+        instrument: InstrumentId,
+        /// Whether it may.
+        is_allowed: bool,
+    },
+    /// The session's limits in the venue's configuration. Of two limits the later one holds: that of a command, or that of
+    /// a configuration that was changed.
+    LimitsConfigured {
+        /// As in [`SetMessageRate`](Self::SetMessageRate).
+        per_second: u32,
+        /// As in [`SetMessageRate`](Self::SetMessageRate).
+        burst: u32,
+        /// As in [`CommandKind::SetLimits`].
+        open_orders: u32,
+        /// As in [`CommandKind::SetLimits`].
+        order_qty: Qty,
+        /// As in [`CommandKind::SetLimits`].
+        order_notional: u64,
+        /// Digest of the list of instruments that the session may trade; 0 for all.
+        instruments: u64,
+    },
+    /// The session has a user from now on.
+    AddUser {
+        /// The user's name.
+        name: UserName,
+    },
+}
+
+command_layouts! {
+    VenueCommandKind {
+        27 = ScheduleDone { day: u32, second: u32 },
+        28 = SetMessageRate { per_second: u32, burst: u32 },
+        29 = AllowInstrument { instrument: InstrumentId, is_allowed: bool },
+        30 = LimitsConfigured {
+            per_second: u32,
+            burst: u32,
+            open_orders: u32,
+            order_qty: Qty,
+            order_notional: u64,
+            instruments: u64,
+        },
+        31 = AddUser { name: UserName },
+    }
+}
+
+/// The kind of a command of the log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum LogCommandKind {
+    /// A kind that the engine executes.
+    Engine(CommandKind),
+    /// A kind that the venue interprets.
+    Venue(VenueCommandKind),
+}
+
+// A ring slot of two cache lines has 120 bytes beside its sequence number.
+const _: () = assert!(size_of::<LogCommand>() <= 120);
+const _: () = assert!(Header::LEN + VenueCommandKind::LEN_MAX <= COMMAND_LEN_MAX);
+
+impl LogCommand {
+    /// The command of a kind at a place in the log.
+    #[inline]
+    #[must_use]
+    pub fn new(sequence: Sequence, session: SessionId, ts: Nanos, kind: LogCommandKind) -> LogCommand {
+        match kind {
+            LogCommandKind::Engine(kind) => LogCommand::Engine(Command { sequence, session, ts, kind }),
+            LogCommandKind::Venue(kind) => LogCommand::Venue(VenueCommand { sequence, session, ts, kind }),
+        }
+    }
+
+    /// Its place in the log, dense from 1.
+    #[inline]
+    #[must_use]
+    pub const fn sequence(&self) -> Sequence {
+        match self {
+            LogCommand::Engine(command) => command.sequence,
+            LogCommand::Venue(command) => command.sequence,
+        }
+    }
+
+    /// The session that sent it or that it is about; of no meaning for the venue's own commands.
+    #[inline]
+    #[must_use]
+    pub const fn session(&self) -> SessionId {
+        match self {
+            LogCommand::Engine(command) => command.session,
+            LogCommand::Venue(command) => command.session,
+        }
+    }
+
+    /// When it was sequenced, since midnight.
+    #[inline]
+    #[must_use]
+    pub const fn ts(&self) -> Nanos {
+        match self {
+            LogCommand::Engine(command) => command.ts,
+            LogCommand::Venue(command) => command.ts,
+        }
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> LogCommandKind {
+        match self {
+            LogCommand::Engine(command) => LogCommandKind::Engine(command.kind),
+            LogCommand::Venue(command) => LogCommandKind::Venue(command.kind),
+        }
+    }
+
+    /// The command, if the engine executes it.
+    #[inline]
+    #[must_use]
+    pub const fn engine(&self) -> Option<&Command> {
+        match self {
+            LogCommand::Engine(command) => Some(command),
+            LogCommand::Venue(_) => None,
+        }
+    }
+
+    /// Its kind, if the engine executes it.
+    #[inline]
+    #[must_use]
+    pub const fn engine_kind(&self) -> Option<&CommandKind> {
+        match self {
+            LogCommand::Engine(command) => Some(&command.kind),
+            LogCommand::Venue(_) => None,
+        }
+    }
+
+    /// True for internal commands of the venue, which no client sent.
+    #[inline]
+    #[must_use]
+    pub const fn is_internal(&self) -> bool {
+        !matches!(
+            self.engine_kind(),
+            Some(CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::AccountQuery)
+        )
+    }
+
+    /// Has the engine execute it, or take note of it.
+    #[inline]
+    pub fn apply<B: OrderBooks<Owner>>(&self, engine: &mut Engine<B>, out: &mut impl EventListener) {
+        match self {
+            LogCommand::Engine(command) => engine.apply(command, out),
+            LogCommand::Venue(command) => engine.skip(command.sequence),
+        }
+    }
+
+    /// Writes the command to the start of `out` and returns its length, at most [`COMMAND_LEN_MAX`].
+    ///
+    /// # Panics
+    /// When `out` is shorter than the encoding; with [`COMMAND_LEN_MAX`] bytes it never is.
+    #[inline]
+    pub fn encode(&self, out: &mut [u8]) -> usize {
+        match *self {
+            LogCommand::Engine(ref command) => command.encode(out),
+            LogCommand::Venue(VenueCommand { sequence, session, ts, kind }) => {
+                kind.encode(Header { sequence, session, ts }, out)
+            }
+        }
+    }
+
+    /// Reads a command that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`CodecError`] when the bytes are no command that this version knows; there is no other effect.
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Result<LogCommand, CodecError> {
+        match bytes {
+            [tag, ..] if VenueCommandKind::has_tag(*tag) => decode_venue(bytes),
+            _ => Command::decode(bytes).map(LogCommand::Engine),
+        }
+    }
+}
+
+#[cold]
+fn decode_venue(bytes: &[u8]) -> Result<LogCommand, CodecError> {
+    let (Header { sequence, session, ts }, tag, fields) = Header::read(bytes)?;
+    let kind = VenueCommandKind::decode(tag, fields)?;
+    Ok(LogCommand::Venue(VenueCommand { sequence, session, ts, kind }))
+}
+
+impl From<CommandKind> for LogCommandKind {
+    #[inline]
+    fn from(kind: CommandKind) -> LogCommandKind {
+        LogCommandKind::Engine(kind)
+    }
+}
+
+impl From<VenueCommandKind> for LogCommandKind {
+    #[inline]
+    fn from(kind: VenueCommandKind) -> LogCommandKind {
+        LogCommandKind::Venue(kind)
+    }
+}
+
+/// Shows the kind itself.
+impl fmt::Debug for LogCommandKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogCommandKind::Engine(kind) => kind.fmt(f),
+            LogCommandKind::Venue(kind) => kind.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(command: &LogCommand) -> Vec<u8> {
+        let mut bytes = vec![0xee; COMMAND_LEN_MAX];
+        let len = command.encode(&mut bytes);
+        bytes.truncate(len);
+        bytes
+    }
+
+    #[test]
+    fn commands_come_back_from_their_bytes() {
+        let kinds: [LogCommandKind; 6] = [
+            CommandKind::EndDay.into(),
+            VenueCommandKind::ScheduleDone { day: 0x0102, second: 3 }.into(),
+            VenueCommandKind::SetMessageRate { per_second: 4, burst: 5 }.into(),
+            VenueCommandKind::AllowInstrument { instrument: InstrumentId(6), is_allowed: true }.into(),
+            VenueCommandKind::LimitsConfigured {
+                per_second: 7,
+                burst: 8,
+                open_orders: 9,
+                order_qty: Qty(10),
+                order_notional: 11,
+                instruments: u64::MAX,
+            }
+            .into(),
+            VenueCommandKind::AddUser { name: UserName(*b"BERT  ") }.into(),
+        ];
+        let lens = kinds.map(|kind| {
+            let command = LogCommand::new(Sequence(1 << 40), SessionId(2), Nanos(3), kind);
+            let bytes = encoded(&command);
+            assert_eq!(LogCommand::decode(&bytes), Ok(command));
+            assert_eq!((command.kind(), command.session(), command.ts()), (kind, SessionId(2), Nanos(3)));
+            let short = LogCommand::decode(&bytes[..bytes.len() - 1]);
+            assert!(matches!(short, Err(CodecError::Length { .. })), "{command:?}");
+            bytes.len()
+        });
+        assert_eq!(lens, [24, 32, 32, 27, 60, 30]);
+    }
+
+    #[test]
+    fn an_encoded_command_of_the_venue_is_these_bytes() {
+        let kind = VenueCommandKind::AllowInstrument { instrument: InstrumentId(0x0506), is_allowed: true };
+        let command = LogCommand::new(Sequence(7), SessionId(3), Nanos(9), kind.into());
+        let expected = [
+            &[29, 1, 3, 0, 0, 0, 0, 0][..],
+            &[7, 0, 0, 0, 0, 0, 0, 0],
+            &[9, 0, 0, 0, 0, 0, 0, 0],
+            &[6, 5, 1],
+        ]
+        .concat();
+        assert_eq!(encoded(&command), expected);
+        let wrong = [&expected[..expected.len() - 1], &[2]].concat();
+        assert_eq!(LogCommand::decode(&wrong), Err(CodecError::Value { field: "is_allowed", value: 2 }));
+        assert_eq!(format!("{:?}", command.kind()), format!("{kind:?}"));
+    }
+}
