@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, AgentError, Counter, WaitSet, Waker};
-use tickpath_faults::{Fault, is_planted, is_planted_for};
+use tickpath_faults::failpoint;
 use tickpath_journal::DurableView;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::itch50::{self, encode_market_event, market_event_len};
@@ -119,13 +119,12 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     ) -> Publisher<T, N> {
         let buffer = vec![1; config.packet_bytes].into_boxed_slice();
         let limit = MarketRecoverySettings::default().requests;
+        let durable = if config.durable.is_some() { Sequence(0) } else { Sequence(u64::MAX) };
+        failpoint!(PublishBeforeSafe: durable = Sequence(u64::MAX));
         Publisher {
             packet: PacketBuilder::new(buffer, config.session, Sequence(config.store.next_sequence())),
             queue: RetransmissionQueue::new(config.session, config.packet_bytes, limit),
-            durable: match &config.durable {
-                Some(_) if !is_planted(Fault::PublishBeforeSafe) => Sequence(0),
-                _ => Sequence(u64::MAX),
-            },
+            durable,
             events,
             lines,
             requests,
@@ -197,12 +196,12 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     fn send_packet(&mut self) {
         let (first, end) = (self.packet.sequence().0, self.packet.next_sequence().0);
         let datagram = self.packet.finish();
+        let [line_a, line_b] = &mut self.lines;
         let writing = self.tracer.now();
-        let mut unsent = u64::from(!is_sent(&mut self.lines[0], datagram));
+        let mut unsent = u64::from(!is_sent(line_a, datagram));
         let written = self.tracer.now();
-        if !is_planted_for(Fault::LineBMissesPacket, first) {
-            unsent += u64::from(!is_sent(&mut self.lines[1], datagram));
-        }
+        failpoint!(LineBMissesPacket: line_b = line_a, for first);
+        unsent += u64::from(!is_sent(line_b, datagram));
         for sequence in first..end {
             let id = MarketId::new(Sequence(sequence));
             self.tracer.stamp_at(Hop::T6w, id, writing);
@@ -274,9 +273,12 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     fn answer_requests(&mut self) -> usize {
         let mut sent = 0;
         let store = &self.config.store;
-        let shift = u64::from(is_planted(Fault::RetransmissionShifted));
+        let message = |sequence| {
+            failpoint!(RetransmissionShifted: sequence = sequence + 1);
+            store.message(sequence)
+        };
         while sent < ANSWERS_PER_CYCLE
-            && let Some(answer) = self.queue.poll_answer(|sequence| store.message(sequence + shift))
+            && let Some(answer) = self.queue.poll_answer(message)
         {
             let Answer { to, message_count, datagram } = answer;
             match message_count {
@@ -319,9 +321,8 @@ fn pack(
     packet
         .push_with(|room| {
             let len = encode_market_event(event, instrument, room).map_err(PackError::Encode)?;
-            if !is_planted_for(Fault::StoreForgetsMessage, event.sequence.0) {
-                store.append(&room[..len]);
-            }
+            failpoint!(StoreForgetsMessage => return Ok(len), for event.sequence.0);
+            store.append(&room[..len]);
             Ok::<_, PackError>(len)
         })
         .map_err(|error| {
@@ -349,8 +350,8 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         let work = published + self.answer_requests();
         // Also when requests leave no cycle without work: the lines must not look dead because somebody asks much.
         if published == 0 && now.since(self.last_sent) >= self.config.heartbeat {
-            let ahead = u64::from(is_planted(Fault::HeartbeatAhead));
-            let next = Sequence(self.packet.sequence().0 + ahead);
+            let next = self.packet.sequence();
+            failpoint!(HeartbeatAhead: next = next.next());
             let heartbeat = Header::heartbeat(self.config.session, next);
             self.send_on_both_lines(heartbeat.as_bytes());
             self.last_sent = now;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
 use tickpath_trading::{Desk, QueueFull, RequestSink, StopReason, Strategy, TradeEngine, WarmUpEngine};
@@ -263,7 +263,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         let first_user_ref = self.view.gateway.first_user_ref.read();
         if first_user_ref > 0 {
             self.is_started = true;
-            let first_user_ref = if is_planted(Fault::NumbersFromOne) { 1 } else { first_user_ref };
+            failpoint!(NumbersFromOne: first_user_ref = 1);
             self.engine.handle_numbering(UserRefNum(first_user_ref as u32));
             self.engine.handle_start(now, &mut self.outbox);
         } else if now >= self.next_timer {

@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet, Waker};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::OrderAnswer;
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
@@ -505,10 +505,9 @@ impl<T: Tracer> Rehearsal<T> {
         let encoded = self.ring.try_push(request).is_ok()
             && self.requests.encode(entry, &mut self.tracer).is_ok_and(|count| count == 1);
         debug_assert!(encoded, "{request:?} is a request like any other");
-        if !is_planted(Fault::RehearsedRequestSent) {
-            entry.discard();
-        }
         self.tracer.discard();
+        failpoint!(RehearsedRequestSent => return);
+        entry.discard();
     }
 }
 

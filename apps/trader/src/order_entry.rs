@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_nasdaq::ouch50::{self, Answer, EncodeError, OrderAnswer, Outbound};
 use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession, LoginRejectReason, SendError};
 use tickpath_net::{BufferSizes, Fill, Kernel, NetError, Network, SendOutcome, TcpConnection};
@@ -206,10 +206,10 @@ impl<N: Network> OrderEntry<N> {
         let address = self.tcp.peer_address();
         match self.tcp.poll_connected() {
             Ok(true) => {
-                let mut config = self.soup.resume();
-                if is_planted(Fault::AnswerAskedForAgain) && config.login.sequence.0 > 1 {
+                let config = self.soup.resume();
+                failpoint!(AnswerAskedForAgain: mut config => if config.login.sequence.0 > 1 {
                     config.login.sequence.0 -= 1;
-                }
+                });
                 self.soup = ClientSession::new(config, now);
                 self.next_timers = Nanos::ZERO;
                 self.link = Link::Up;

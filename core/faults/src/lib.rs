@@ -1,18 +1,24 @@
-//! Mistakes that a test can plant in the system, to see whether its checkers find them.
+//! Failpoints: mistakes that a test can plant in the system, to see whether its checkers find them.
 //!
-//! Every [`Fault`] is a slip of one line at one place of the system, which asks [`is_planted`] whether to make it. Without
-//! the feature `planted` the answer is `false` at compile time, and nothing is left of the place.
+//! Every [`Fault`] is a slip of one line at one place of the system, where [`failpoint!`] says what goes wrong. Without
+//! the feature `planted` nothing is compiled there.
 //!
 //! ```
-//! use tickpath_faults::{Fault, is_planted};
+//! use tickpath_faults::failpoint;
 //!
-//! assert!(!is_planted(Fault::TradeAtTakersPrice));
+//! fn price_of_trade(taker: i64, resting: i64) -> i64 {
+//!     let price = resting;
+//!     failpoint!(TradeAtTakersPrice: price = taker);
+//!     price
+//! }
+//!
+//! assert_eq!(price_of_trade(11, 10), 10);
 //! # #[cfg(feature = "planted")]
 //! {
-//!     let planted = tickpath_faults::plant(Fault::TradeAtTakersPrice);
-//!     assert!(is_planted(Fault::TradeAtTakersPrice) && !is_planted(Fault::TradeUntold));
+//!     let planted = tickpath_faults::plant(tickpath_faults::Fault::TradeAtTakersPrice);
+//!     assert_eq!(price_of_trade(11, 10), 11);
 //!     drop(planted);
-//!     assert!(!is_planted(Fault::TradeAtTakersPrice));
+//!     assert_eq!(price_of_trade(11, 10), 10);
 //! }
 //! ```
 
@@ -22,27 +28,51 @@ mod planted;
 
 pub use fault::Fault;
 #[cfg(feature = "planted")]
-pub use planted::{Planted, plant};
+pub use planted::{Planted, is_active, plant};
 
-/// A fault that does not show each time shows for one number in so many.
-const SHOWS_EVERY: u64 = 16;
-
-/// True when the place of this fault is to make its mistake.
-#[inline(always)]
-#[must_use]
-pub fn is_planted(fault: Fault) -> bool {
-    #[cfg(feature = "planted")]
-    return planted::is_planted(fault);
-    #[cfg(not(feature = "planted"))]
-    {
-        _ = fault;
-        false
-    }
+/// Marks the place of a [`Fault`], which it names without the type.
+///
+/// | form | while the fault is planted |
+/// |---|---|
+/// | `failpoint!(Fault: name = value)` | `name` is shadowed by `value` |
+/// | `failpoint!(Fault: mut name => action)` | `name` is shadowed by a mutable copy, and the action runs |
+/// | `failpoint!(Fault => action)` | the action runs: a call, a block, `return` |
+///
+/// `, for number` at the end of the first and the last form limits the mistake to one number in sixteen. The value and the
+/// action are not evaluated when the fault is not planted, and without the feature `planted` nothing is compiled.
+#[macro_export]
+macro_rules! failpoint {
+    ($fault:ident: $name:ident = $value:expr $(, for $number:expr)?) => {
+        $crate::if_planted! {
+            let is_active = $crate::is_active($crate::Fault::$fault, $crate::failpoint!(@number $($number)?));
+            let $name = if is_active { $value } else { $name };
+        }
+    };
+    ($fault:ident: mut $name:ident => $action:expr) => {
+        $crate::if_planted! { let mut $name = $name; }
+        $crate::failpoint!($fault => $action);
+    };
+    ($fault:ident => $action:expr $(, for $number:expr)?) => {
+        $crate::if_planted! {
+            if $crate::is_active($crate::Fault::$fault, $crate::failpoint!(@number $($number)?)) {
+                $action;
+            }
+        }
+    };
+    (@number) => { None };
+    (@number $number:expr) => { Some($number) };
 }
 
-/// The same, for one number in sixteen: a mistake that is not made each time.
-#[inline(always)]
-#[must_use]
-pub fn is_planted_for(fault: Fault, number: u64) -> bool {
-    is_planted(fault) && number % SHOWS_EVERY == SHOWS_EVERY - 1
+/// Compiles its content with the feature `planted` alone: functions that only [`failpoint!`] calls.
+#[cfg(feature = "planted")]
+#[macro_export]
+macro_rules! if_planted {
+    ($($content:tt)*) => { $($content)* };
+}
+
+/// Compiles its content with the feature `planted` alone: functions that only [`failpoint!`] calls.
+#[cfg(not(feature = "planted"))]
+#[macro_export]
+macro_rules! if_planted {
+    ($($content:tt)*) => {};
 }

@@ -4,13 +4,16 @@ use std::cell::Cell;
 
 use crate::Fault;
 
+/// A fault that does not show each time shows for one number in this many.
+const SHOWS_EVERY: u64 = 16;
+
 thread_local! {
     static CHOSEN: Cell<Option<Fault>> = const { Cell::new(None) };
 }
 
-/// A fault is there as long as this is.
+/// Keeps a fault planted until it is dropped.
 #[derive(Debug)]
-#[must_use = "the fault is gone with it"]
+#[must_use = "dropping it removes the fault"]
 pub struct Planted(());
 
 /// Plants a fault in everything that this thread runs, in place of the one that was there.
@@ -25,6 +28,42 @@ impl Drop for Planted {
     }
 }
 
-pub(crate) fn is_planted(fault: Fault) -> bool {
-    CHOSEN.get() == Some(fault)
+/// True while this thread has the fault planted; of a fault with numbers, for one in sixteen.
+#[doc(hidden)]
+#[must_use]
+pub fn is_active(fault: Fault, number: Option<u64>) -> bool {
+    CHOSEN.get() == Some(fault) && number.is_none_or(|number| number % SHOWS_EVERY == SHOWS_EVERY - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_fault_is_there_by_itself() {
+        assert!(!Fault::ALL.iter().any(|fault| is_active(*fault, None)));
+    }
+
+    #[test]
+    fn each_form_shows_its_fault_while_it_is_planted() {
+        let run = |number: u64| {
+            let events = vec![];
+            let price = 10;
+            crate::failpoint!(TradeAtTakersPrice: price = 11);
+            crate::failpoint!(TradeAtTakersPrice: mut events => events.push(price));
+            crate::failpoint!(TradeAtTakersPrice: price = 12, for number);
+            crate::failpoint!(TradeAtTakersPrice => events.push(price), for number);
+            crate::failpoint!(TradeUntold => return vec![]);
+            events.push(price);
+            events
+        };
+        assert_eq!(run(15), [10]);
+        let planted = plant(Fault::TradeAtTakersPrice);
+        assert_eq!(run(14), [11, 11]);
+        assert_eq!(run(15), [11, 12, 12]);
+        let again = plant(Fault::TradeUntold);
+        assert_eq!(run(15), []);
+        drop((planted, again));
+        assert_eq!(run(15), [10]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Two lines in, one gap-free sequence out.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_types::{Nanos, Sequence};
 
@@ -206,11 +206,9 @@ impl<F: Framing> Arbiter<F> {
             self.counters.restarts += 1;
             self.restart(line, &header, out);
         }
-        if header.end() <= self.next
-            && header.kind == PacketKind::Messages
-            && is_ours
-            && !is_planted(Fault::DuplicatesDelivered)
-        {
+        let is_duplicate = header.end() <= self.next && header.kind == PacketKind::Messages && is_ours;
+        failpoint!(DuplicatesDelivered: is_duplicate = false);
+        if is_duplicate {
             self.take_copies(now, line, &header, datagram, out);
             return;
         }
@@ -300,10 +298,10 @@ impl<F: Framing> Arbiter<F> {
 
     /// The request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<F::Request> {
-        let is_forgotten = is_planted(Fault::RequestForgotten);
-        if !std::mem::take(&mut self.request_due) || self.gap.is_none() || is_forgotten {
+        if !std::mem::take(&mut self.request_due) || self.gap.is_none() {
             return None;
         }
+        failpoint!(RequestForgotten => return None);
         let session = self.session?;
         let missing = self.missing_end() - self.next;
         let count = u16::try_from(missing).unwrap_or(u16::MAX).min(self.config.max_request_messages);
@@ -353,13 +351,13 @@ impl<F: Framing> Arbiter<F> {
 
     /// The next `count` messages are lost for good.
     fn give_up(&mut self, count: u64, out: &mut impl MessageListener<F::Session>) {
-        if !is_planted(Fault::LossUntold) {
-            out.on_lost(Sequence(self.next), count);
-        }
+        let first = Sequence(self.next);
         self.counters.gaps_lost += 1;
         self.counters.messages_lost += count;
         self.next += count;
         self.gap = None;
+        failpoint!(LossUntold => return);
+        out.on_lost(first, count);
     }
 
     #[cold]
@@ -490,12 +488,12 @@ impl<F: Framing> Arbiter<F> {
     /// True for messages that come when nothing is missing, and of which some are next: as nearly always.
     #[inline(always)]
     fn goes_on(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
+        failpoint!(DuplicatesDelivered => return false);
+        failpoint!(HeldMessagesSwapped => return false);
         self.is_plain
             && header.first <= self.next
             && header.kind == PacketKind::Messages
             && line != Line::Recovery
-            && !is_planted(Fault::DuplicatesDelivered)
-            && !is_planted(Fault::HeldMessagesSwapped)
     }
 
     /// Delivers what is new of a packet that [goes on](Self::goes_on).
@@ -535,9 +533,7 @@ impl<F: Framing> Arbiter<F> {
                 *if is_first { &mut line.first_messages } else { &mut line.duplicate_messages } += 1;
             } else if sequence < self.next {
                 self.line(line).duplicate_messages += 1;
-                if is_planted(Fault::DuplicatesDelivered) {
-                    out.on_message(Sequence(sequence), message);
-                }
+                failpoint!(DuplicatesDelivered => out.on_message(Sequence(sequence), message));
             } else if self.held.hold(self.next, sequence, message) {
                 self.line(line).first_messages += 1;
             } else {
@@ -571,8 +567,10 @@ impl<F: Framing> Arbiter<F> {
         before_packet: u64,
         out: &mut impl MessageListener<F::Session>,
     ) {
-        let swap = u64::from(is_planted(Fault::HeldMessagesSwapped));
-        while let Some(message) = self.held.take(self.next ^ swap) {
+        loop {
+            let next = self.next;
+            failpoint!(HeldMessagesSwapped: next = next ^ 1);
+            let Some(message) = self.held.take(next) else { break };
             out.on_message(Sequence(self.next), message);
             self.next += 1;
         }

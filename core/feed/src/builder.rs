@@ -1,7 +1,7 @@
 //! Books from ITCH messages.
 
 use tickpath_book::{Announced, BooksById};
-use tickpath_faults::{Fault, is_planted_for};
+use tickpath_faults::failpoint;
 use tickpath_nasdaq::itch50::{
     self, AddOrder, AddOrderMpid, Listener, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
     OrderReplace, StockDirectory, StockTradingAction,
@@ -242,9 +242,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline(always)]
     fn on_order_delete(&mut self, message: &OrderDelete) {
         let (instrument, order_id) = (message.stock_locate.get(), message.order_ref.get());
-        if is_planted_for(Fault::DeleteMissed, order_id.0) {
-            return;
-        }
+        failpoint!(DeleteMissed => return, for order_id.0);
         if let Some(order) = self.instruments.take(instrument, order_id) {
             let (ts, side, price, qty) = (message.timestamp.get(), order.side, order.price, order.qty);
             self.instruments.report(

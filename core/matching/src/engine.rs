@@ -28,7 +28,7 @@ pub use look_ahead::LOOK_AHEAD_LEN;
 pub use owner::Owner;
 
 use tickpath_book::{OrderBooks, OrderHandle};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     ClientOrderId, Instrument, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEventKind, OrderId,
     OrderRequest, Qty, RejectReason, Sequence, SessionId, TradingState, UserRefNum,
@@ -289,10 +289,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[must_use]
     pub fn state_hash(&self) -> u64 {
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        let count = if is_planted(Fault::StateHashIgnoresHidden) { 1 } else { 3 };
-        for books in
-            [&self.resting.books, &self.resting.hidden, &self.resting.stops.books].into_iter().take(count)
-        {
+        let books: &[&B] = &[&self.resting.books, &self.resting.hidden, &self.resting.stops.books];
+        failpoint!(StateHashIgnoresHidden: books = &books[..1]);
+        for &books in books {
             hasher.update(&hash_of(books).to_le_bytes());
         }
         for counter in [self.last_command.0, self.last_market.0, self.last_order_id.0, self.last_match_id.0] {

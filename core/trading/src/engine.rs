@@ -1,6 +1,6 @@
 //! The engine: market data, answers and time in; requests out.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_timing::{Function, Sampler, Tracer};
 use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest, UserRefNum};
 
@@ -110,9 +110,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         now: Nanos,
         sink: &mut impl RequestSink<T>,
     ) {
-        if is_planted(Fault::AnswersWhileAwayForgotten) && !self.desk.is_connected {
-            return;
-        }
+        failpoint!(AnswersWhileAwayForgotten => if !self.desk.is_connected { return });
         let update = self.desk.apply_order_event(event, ts_event);
         let orphan = self.desk.poll_orphan();
         self.tell(update, now, sink);
@@ -141,9 +139,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     pub fn handle_reconnect(&mut self) {
         self.disconnected_at = None;
         self.desk.is_connected = true;
-        if is_planted(Fault::OrdersForgottenAtReconnect) {
-            self.desk.orders.forget_open();
-        }
+        failpoint!(OrdersForgottenAtReconnect => self.desk.orders.forget_open());
     }
 
     /// The venue has answered everything that it got before the connection was lost, or before it dropped something: what
@@ -151,9 +147,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     /// order is rejected, the cancel of an order too, and the order stands.
     #[cold]
     pub fn handle_settled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
-        if is_planted(Fault::UnansweredWaitForEver) {
-            return;
-        }
+        failpoint!(UnansweredWaitForEver => return);
         let mut from = 0;
         while let Some((place, update)) = self.desk.give_up_next(from) {
             from = place + 1;

@@ -1,6 +1,6 @@
 //! The order manager: own orders from the request to their end.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     BrokenReason, CancelOrder, CancelReason, ClientOrderId, EnterOrder, InstrumentId, MatchId, Nanos,
     OrderEventKind, OrderId, OrderState, Price, Qty, RejectReason, ReplaceOrder, Side, UserRefNum,
@@ -275,9 +275,7 @@ impl OrderManager {
                 OrderChange::Canceled { decrement, reason }
             }
             OrderEventKind::SelfTradePrevented { decrement, .. } => {
-                if is_planted(Fault::PreventionUnheard) {
-                    return None;
-                }
+                failpoint!(PreventionUnheard => return None);
                 self.cancel(user_ref, decrement);
                 OrderChange::Canceled { decrement, reason: CancelReason::SelfTrade }
             }
@@ -329,7 +327,8 @@ impl OrderManager {
         reason: BrokenReason,
         ts_event: Nanos,
     ) -> Option<OrderUpdate> {
-        let fill = self.fills.take(user_ref, match_id).filter(|_| !is_planted(Fault::BrokenTradeKept));
+        let fill = self.fills.take(user_ref, match_id);
+        failpoint!(BrokenTradeKept: fill = None);
         let Some(Fill { order, qty, price, .. }) = fill else {
             self.counters.unknown_broken += 1;
             return None;
@@ -418,10 +417,8 @@ impl OrderManager {
         state: OrderState,
     ) {
         let executed = self.table.last_known(orig_user_ref).map_or(Qty::ZERO, |orig| orig.cum_qty);
-        match self.table.get_mut(orig_user_ref) {
-            Some(orig) if is_planted(Fault::ReplacedOrderStays) => orig.state = OwnState::Live,
-            _ => self.table.remove(orig_user_ref),
-        }
+        failpoint!(ReplacedOrderStays: orig_user_ref = UserRefNum(0));
+        self.table.remove(orig_user_ref);
         if let Some(order) = self.table.get_mut(accepted.user_ref) {
             order.cum_qty = executed;
         }

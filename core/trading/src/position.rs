@@ -1,6 +1,6 @@
 //! Positions and profit and loss, exact.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -108,7 +108,7 @@ impl Position {
         }
         let released = self.share_of_cost(qty);
         let proceeds = Money(-i128::from(side.sign()) * Money::notional(price, qty).0);
-        let released = if is_planted(Fault::CostNotReleased) { Money::ZERO } else { released };
+        failpoint!(CostNotReleased: released = Money::ZERO);
         self.realised += proceeds - released;
         self.open_cost -= released;
         self.net_qty += signed(side, qty);

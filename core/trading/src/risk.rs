@@ -1,6 +1,6 @@
 //! Checks before an order leaves.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{InstrumentId, Qty, Side};
 
 use crate::Money;
@@ -113,7 +113,10 @@ impl Limits {
     /// after the book's health.
     #[must_use]
     pub fn check(&self, order: &Proposed, now: &Exposure) -> RiskResult {
-        let open_qty = if is_planted(Fault::OpenOrdersUnrisked) { 0 } else { now.open_qty.0 };
+        let open_qty = now.open_qty.0;
+        failpoint!(OpenOrdersUnrisked: open_qty = 0);
+        let max_open_orders = self.max_open_orders.max(now.open_orders);
+        failpoint!(OrderCountUnlimited: max_open_orders = u32::MAX);
         let worst = i128::from(now.net_qty) * i128::from(order.side.sign())
             + i128::from(open_qty)
             + i128::from(order.added_qty.0);
@@ -125,9 +128,7 @@ impl Limits {
             RiskResult::PositionTooLarge
         } else if now.pnl < -self.max_loss && worst > 0 {
             RiskResult::LossTooLarge
-        } else if !is_planted(Fault::OrderCountUnlimited)
-            && now.open_orders.saturating_add(order.added_orders) > self.max_open_orders.max(now.open_orders)
-        {
+        } else if now.open_orders.saturating_add(order.added_orders) > max_open_orders {
             RiskResult::TooManyOpenOrders
         } else {
             RiskResult::Allowed

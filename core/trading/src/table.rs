@@ -1,6 +1,6 @@
 //! Storage of own orders: a table addressed by UserRefNum, and lists through it.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side, TimeInForce, UserRefNum};
 
 use crate::{OwnOrder, OwnState};
@@ -229,9 +229,8 @@ impl Table {
         let index = Self::list_index(slot.order.instrument, slot.order.side);
         let list = &mut self.lists[index];
         list.len -= 1;
-        if !is_planted(Fault::RiskNotReleased) {
-            list.exposure.0 = list.exposure.0.saturating_sub(exposure.0);
-        }
+        failpoint!(RiskNotReleased: exposure = Qty::ZERO);
+        list.exposure.0 = list.exposure.0.saturating_sub(exposure.0);
         match prev {
             NIL => list.first = next,
             prev => self.slots[prev as usize].next = next,

@@ -1,6 +1,6 @@
 //! The internal commands of the venue: its day, by schedule and by the administrator.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
 use tickpath_timing::Tracer;
 use tickpath_types::{
@@ -52,10 +52,8 @@ impl CommandGroup {
     fn outcome(&mut self, sequencer: &Sequencer, applied: &Applied) -> Option<bool> {
         if self.last.is_none() && sequencer.is_drained() {
             // Not the last command of all: the matcher does not report a client's command as applied.
-            self.last = Some(match is_planted(Fault::DayWaitsForClients) {
-                true => Sequence(sequencer.command_count()),
-                false => sequencer.last_internal(),
-            });
+            self.last = Some(sequencer.last_internal());
+            failpoint!(DayWaitsForClients => self.last = Some(Sequence(sequencer.command_count())));
         }
         let last = self.last?;
         (applied.last >= last).then_some(applied.last_ignored > self.before)

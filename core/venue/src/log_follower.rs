@@ -1,6 +1,6 @@
 //! A replica that follows a log.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
 
 use crate::log_command::LogCommand;
@@ -50,8 +50,9 @@ impl LogFollower {
             let Some(replica) = log.replica(ahead[place]).filter(|replica| is_good(replica)) else {
                 continue;
             };
-            let covered = ahead[place].0 + u64::from(is_planted(Fault::CopyMissed));
-            let Some(commands) = log.commands_from(Sequence(covered).next())? else { return Ok(None) };
+            let first = ahead[place].next();
+            failpoint!(CopyMissed: first = first.next());
+            let Some(commands) = log.commands_from(first)? else { return Ok(None) };
             ahead.truncate(place);
             return Ok(Some(LogFollower { replica, commands, ahead }));
         }

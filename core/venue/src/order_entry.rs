@@ -1,6 +1,6 @@
 //! The venue's side of order entry, without its connections.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50::RequestError;
 use tickpath_timing::Tracer;
@@ -99,9 +99,8 @@ impl<P> OrderEntry<P> {
     /// time from now on.
     pub fn open(&mut self, opening: Vec<(SessionId, LogCommandKind)>, now: Nanos, tracer: &mut impl Tracer) {
         self.commands.open(opening, now, &mut self.sequencer, tracer);
-        if !is_planted(Fault::GraceForgottenAtStart) {
-            self.users.begin_grace(now);
-        }
+        failpoint!(GraceForgottenAtStart => return);
+        self.users.begin_grace(now);
     }
 
     /// Begins the internal commands that are due.
@@ -189,7 +188,8 @@ impl<P> OrderEntry<P> {
     /// Appends to the logs of all users that the day starts or ends; `on_connection` is given the connections.
     #[cold]
     pub fn append_stage(&mut self, ts: Nanos, stage: SystemEventCode, mut on_connection: impl FnMut(usize)) {
-        for user in self.users.iter_mut().filter(|_| !is_planted(Fault::StageUntold)) {
+        failpoint!(StageUntold => return);
+        for user in self.users.iter_mut() {
             append_stage(&mut user.log, ts, stage);
             user.connection.into_iter().for_each(&mut on_connection);
         }

@@ -5,12 +5,12 @@ mod layout;
 pub use layout::ReplicaError;
 
 use tickpath_book::FastBooks;
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_matching::{Command, CommandKind, Engine, EventListener, Owner};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_types::{
-    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, OrderEventKind, Price, Qty,
-    Sequence, SessionId, SystemEventCode, UserName, UserRefNum,
+    Instrument, InstrumentId, InstrumentTable, MarketEvent, Nanos, OrderEvent, Price, Qty, Sequence,
+    SessionId, SystemEventCode, UserName, UserRefNum,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
@@ -370,10 +370,9 @@ impl EventListener for OutboundStreams {
         let Some(place) = user_place(event.session) else { return };
         if let Some(user) = users.get_mut(place) {
             user.append(|log| append_event(log, event, table));
-            if is_planted(Fault::FillDoubledOnReplay) && matches!(event.kind, OrderEventKind::Executed { .. })
-            {
+            failpoint!(FillDoubledOnReplay => if let tickpath_types::OrderEventKind::Executed { .. } = event.kind {
                 user.append(|log| append_event(log, event, table));
-            }
+            });
         } else {
             undeliverable.get_or_insert(event.command);
         }

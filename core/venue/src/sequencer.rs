@@ -1,6 +1,6 @@
 //! One order for everything that reaches the venue.
 
-use tickpath_faults::{Fault, is_planted, is_planted_for};
+use tickpath_faults::failpoint;
 use tickpath_lockfree::spsc;
 use tickpath_lockfree::wake::Waker;
 use tickpath_matching::CommandKind;
@@ -118,13 +118,16 @@ impl Sequencer {
     pub fn add(&mut self, arrival: Arrival) {
         debug_assert!(self.room() > 0, "the batch is bounded by its capacity");
         let order = self.batch.len() as u32;
-        let heard = if is_planted(Fault::ArrivalsSortedBySession) { 0 } else { arrival.kernel_ns };
-        self.batch.push((heard, arrival.session, order, arrival));
+        let kernel_ns = arrival.kernel_ns;
+        failpoint!(ArrivalsSortedBySession: kernel_ns = 0);
+        self.batch.push((kernel_ns, arrival.session, order, arrival));
     }
 
     /// Sorts the batch and writes as much of it to the log as there is room for; returns how much.
     pub fn sequence(&mut self, now: Nanos, tracer: &mut impl Tracer) -> usize {
-        if self.sequenced == 0 && self.batch.len() > 1 && !is_planted(Fault::ArrivalsUnsorted) {
+        let is_unsorted = self.sequenced == 0 && self.batch.len() > 1;
+        failpoint!(ArrivalsUnsorted: is_unsorted = false);
+        if is_unsorted {
             self.batch.sort_unstable_by_key(|(kernel_ns, session, order, _)| (*kernel_ns, *session, *order));
         }
         if let Some(last_ts) = self.resumed_after.take() {
@@ -135,19 +138,21 @@ impl Sequencer {
             let at = now.max(Nanos(self.last_at.0 + 1));
             let ts = at.time_of_day();
             let must_wait = self.expiries.are_due(ts)
-                && !matches!(arrival.kind, LogCommandKind::Engine(CommandKind::ExpireOrders))
-                && !is_planted(Fault::ExpiryLate);
+                && !matches!(arrival.kind, LogCommandKind::Engine(CommandKind::ExpireOrders));
+            failpoint!(ExpiryLate: must_wait = false);
             let command = match must_wait {
                 true => expire_orders(self.next, ts),
                 false => LogCommand::new(self.next, arrival.session, ts, arrival.kind),
             };
             let token = arrival.token.filter(|_| !must_wait);
-            if let Some(journal) = &mut self.journal {
+            let journal = self.journal.as_mut();
+            failpoint!(JournalSkipsRecord: journal = None, for self.next.0);
+            if let Some(journal) = journal {
                 // What is in the journal takes effect: there must be room for it in the ring.
                 if self.commands.free_slots() == 0 {
                     return self.sequenced - start;
                 }
-                if !is_planted_for(Fault::JournalSkipsRecord, self.next.0) && !journal.append(&command) {
+                if !journal.append(&command) {
                     self.delayed += 1;
                     return self.sequenced - start;
                 }
@@ -162,9 +167,9 @@ impl Sequencer {
             if let Some(token) = token {
                 tracer.link(id, token);
             }
-            let is_again = is_planted_for(Fault::RequestLoggedTwice, self.next.0);
+            failpoint!(RequestLoggedTwice: must_wait = true, for self.next.0);
             self.next = self.next.next();
-            self.sequenced += usize::from(!is_again && !must_wait);
+            self.sequenced += usize::from(!must_wait);
         }
         // The venue's own commands are the last of their batch.
         if let Some((INTERNAL, ..)) = self.batch.last() {
@@ -189,8 +194,8 @@ impl Sequencer {
         // One whose time is past is refused.
         if let Some(SpecialTerms { expire_at: second @ 1.., .. }) = special
             && Nanos::from_secs((*second).into()) > command.ts
-            && !is_planted(Fault::ExpiryForgotten)
         {
+            failpoint!(ExpiryForgotten => return);
             self.expiries.note(*second);
         }
     }
@@ -257,7 +262,8 @@ impl Sequencer {
     /// True when what this command caused may be told.
     #[inline]
     pub fn is_durable(&self, command: Sequence) -> bool {
-        command <= self.durable || is_planted(Fault::AnswerBeforeSafe)
+        failpoint!(AnswerBeforeSafe => return true);
+        command <= self.durable
     }
 
     /// The last command that may be answered.

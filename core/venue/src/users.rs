@@ -1,7 +1,7 @@
 //! The users' sessions of order entry.
 
 use arrayvec::ArrayVec;
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
 use tickpath_types::{
@@ -167,8 +167,8 @@ impl Users {
         match login.sequence.0 {
             0 => Ok(Sequence(next)),
             from if from == next || user.log.holds(from) => {
-                let is_short = is_planted(Fault::LoginSkipsMessage) && from < next;
-                Ok(Sequence(from + u64::from(is_short)))
+                failpoint!(LoginSkipsMessage: from = from + u64::from(from < next));
+                Ok(Sequence(from))
             }
             _ => Err(LoginRejectReason::SESSION_NOT_AVAILABLE),
         }
@@ -178,18 +178,16 @@ impl Users {
     pub fn log_in(&mut self, place: usize, connection: usize) {
         let user = &mut self.users[place];
         user.connection = Some(connection);
-        if !is_planted(Fault::CancelWhileConnected) {
-            user.cancel_at = None;
-        }
+        failpoint!(CancelWhileConnected => return);
+        user.cancel_at = None;
     }
 
     /// The connection of the user is closed; it may come back.
     pub fn log_out(&mut self, place: usize, now: Nanos) {
         let user = &mut self.users[place];
         user.connection = None;
-        if let Some(grace) = user.cancel_on_disconnect
-            && !is_planted(Fault::CancelOnDisconnectForgotten)
-        {
+        if let Some(grace) = user.cancel_on_disconnect {
+            failpoint!(CancelOnDisconnectForgotten => return);
             let at = now + grace;
             user.cancel_at = Some(at);
             self.next_cancel = self.next_cancel.min(at);

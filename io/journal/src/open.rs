@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
 
 use crate::acknowledged::{self, Slot};
@@ -148,7 +148,8 @@ fn advance_generation<S: Storage>(
     let closed_at = before.and_then(|before| before.closed_at);
     let is_as_closed = found.torn.is_none() && closed_at == Some(found.last_sequence());
     let may_lack = accepts_loss || was_unsynced && !is_same_boot && !is_as_closed;
-    let step = u32::from(has_begun && may_lack && !is_planted(Fault::LossUnnamed));
+    let step = u32::from(has_begun && may_lack);
+    failpoint!(LossUnnamed: step = 0);
     // Either file may be an older one that was put back.
     let number = before.unwrap_or_default().number.max(recorded.unwrap_or(0)).saturating_add(step);
     let now = Generation { number, boot, closed_at: None };
@@ -163,7 +164,9 @@ fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> 
     for file in &found.covered {
         storage.remove(file).map_err(OpenError::io(file))?;
     }
-    if let Some(torn) = found.torn.as_ref().filter(|_| !is_planted(Fault::TornTailKept)) {
+    let torn = found.torn.as_ref();
+    failpoint!(TornTailKept: torn = None);
+    if let Some(torn) = torn {
         for file in torn.later_files.iter().rev() {
             storage.remove(file).map_err(OpenError::io(file))?;
         }
@@ -240,9 +243,7 @@ fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -
 
 /// Gives back the room that the last segment did not use.
 fn give_room_back<S: Storage>(storage: &S, last: &Segment) -> Result<(), OpenError> {
-    if is_planted(Fault::TornTailKept) {
-        return Ok(());
-    }
+    failpoint!(TornTailKept => return Ok(()));
     let truncated = storage.open(&last.file).and_then(|mut file| {
         file.truncate(last.end)?;
         file.sync()

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
 
 use crate::batch::{Batch, Part};
@@ -205,14 +205,18 @@ impl<S: Storage> DiskWorker<S> {
         {
             file.write_all_at(part.bytes, part.offset)
                 .map_err(|error| Failure::new(Operation::Write, &error))?;
-            if !is_planted(Fault::DurableBeforeSync) {
-                file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
-            }
+            Self::sync(file)?;
             acknowledged.set(part.last);
             self.shared.durable.store(part.last.0, Ordering::Release);
             self.shared.wakers.wake_if_asleep();
         }
         Ok(())
+    }
+
+    /// Syncs what was written to a segment.
+    fn sync(file: &mut S::File) -> Result<(), Failure> {
+        failpoint!(DurableBeforeSync => return Ok(()));
+        file.sync().map_err(|error| Failure::new(Operation::Sync, &error))
     }
 
     /// Gives the segment that has begun its name, once its header is on the disk.
@@ -223,9 +227,7 @@ impl<S: Storage> DiskWorker<S> {
                 self.storage.open(PREPARED)?.sync()?;
             }
             self.storage.rename(PREPARED, &name)?;
-            if is_planted(Fault::NamesUnsynced) {
-                return Ok(());
-            }
+            failpoint!(NamesUnsynced => return Ok(()));
             self.storage.sync_names()
         })();
         self.next = Preparation::None;

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use tickpath_agent::AgentError;
-use tickpath_faults::{Fault, is_planted_for};
+use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::ouch50;
 use tickpath_nasdaq::soupbintcp::ServerEvent;
@@ -174,14 +174,13 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     self.counters.requests_refused.add(1);
                     self.registry[user].requests_refused.add(1);
                 }
-                if !is_planted_for(Fault::RequestDropped, self.counters.requests.read()) {
-                    self.entry.sequencer.add(Arrival {
-                        kernel_ns,
-                        session,
-                        token: Some(token),
-                        kind: kind.into(),
-                    });
-                }
+                failpoint!(RequestDropped => return Ok(()), for self.counters.requests.read());
+                self.entry.sequencer.add(Arrival {
+                    kernel_ns,
+                    session,
+                    token: Some(token),
+                    kind: kind.into(),
+                });
             }
             Admission::Query => {
                 self.counters.requests.add(1);
@@ -224,11 +223,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                         self.note_refused(request.session);
                     }
                     self.counters.requests.add(1);
-                    // A forced order is not among the requests that the fault drops.
-                    let is_forced = matches!(arrival.kind, LogCommandKind::Engine(CommandKind::Force(_)));
-                    if is_forced || !is_planted_for(Fault::RequestDropped, self.counters.requests.read()) {
-                        self.entry.sequencer.add(arrival);
-                    }
+                    failpoint!(RequestDropped => if !matches!(arrival.kind, LogCommandKind::Engine(CommandKind::Force(_))) { continue },
+                        for self.counters.requests.read());
+                    self.entry.sequencer.add(arrival);
                 }
                 FrontAdmission::Internal(arrival) => self.entry.sequencer.add(arrival),
                 FrontAdmission::Unlogged => self.note_refused(request.session),

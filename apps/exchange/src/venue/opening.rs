@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
 use tickpath_types::{
     AddInstrumentError, Instrument, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
@@ -63,9 +63,9 @@ pub(super) fn users(
     instruments: &InstrumentTable,
     max: usize,
 ) -> Users {
-    let logs = streams.into_iter().map(|user| match is_planted(Fault::UserLogForgottenAtStart) {
-        true => SessionLog::new(user.messages.capacity()),
-        false => user.messages,
+    let logs = streams.into_iter().map(|user| {
+        failpoint!(UserLogForgottenAtStart => return SessionLog::new(user.messages.capacity()));
+        user.messages
     });
     Users::new(&settings.users, entitlements, logs, instruments, max)
 }

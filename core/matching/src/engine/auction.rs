@@ -1,7 +1,7 @@
 //! Crosses: where one would trade, and trading there.
 
 use tickpath_book::{Order, OrderBooks};
-use tickpath_faults::{Fault, is_planted, is_planted_for};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     CrossKind, Imbalance, InstrumentId, Liquidity, MarketEventKind, MatchId, OrderEventKind, OrderId, Price,
     Qty, SessionId, Side, TradingState, UserRefNum,
@@ -189,18 +189,17 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) -> MatchId {
         self.counters.executions += 1;
-        let is_reused = is_planted_for(Fault::MatchNumberReused, self.counters.executions);
-        self.last_match_id.0 += u64::from(!is_reused);
+        self.last_match_id.0 += 1;
+        failpoint!(MatchNumberReused => self.last_match_id.0 -= 1, for self.counters.executions);
         let match_id = self.last_match_id;
         let executed =
             |user_ref, liquidity| OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id };
         context.tell(session, false, executed(user_ref, liquidity));
         let Owner { session: other, user_ref: other_ref, .. } = resting.data;
-        if !is_planted(Fault::TradeUntold) {
-            context.tell(other, false, executed(other_ref, rested));
-        }
         let execution = Execution::new((session, user_ref), (other, other_ref), resting.instrument);
         self.executions.record(match_id, execution);
+        failpoint!(TradeUntold => return match_id);
+        context.tell(other, false, executed(other_ref, rested));
         match_id
     }
 }
@@ -247,5 +246,6 @@ impl Meeting {
 /// The price on tick from `low` to `high`, which are on tick, that is nearest to `reference`; of two the lower.
 fn nearest(reference: Price, low: Price, high: Price, tick: i64) -> Price {
     let rounded = (reference.0 + (tick - 1) / 2).div_euclid(tick) * tick;
-    if is_planted(Fault::CrossAtLowest) { low } else { Price(rounded).clamp(low, high) }
+    failpoint!(CrossAtLowest => return low);
+    Price(rounded).clamp(low, high)
 }

@@ -1,7 +1,7 @@
 //! Orders that become smaller or go away.
 
 use tickpath_book::{OrderBooks, OrderHandle};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     CancelOrder, CancelReason, ClientOrderId, InstrumentId, ModifyOrder, OrderEventKind, Qty, RejectReason,
     SessionId, Side, UserRefNum,
@@ -44,8 +44,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if qty.0 <= open.executed {
             return self.cancel_whole((session, user_ref), true, CancelReason::User, context);
         }
-        let forgotten = if is_planted(Fault::CancelForgetsExecuted) { open.executed } else { 0 };
-        let size = open.executed + open.leaves.0 - forgotten;
+        let size = open.executed + open.leaves.0;
+        failpoint!(CancelForgetsExecuted: size = open.leaves.0);
         if qty.0 >= size || !self.is_in_lots(open.instrument, qty) {
             self.counters.ignored += 1;
             return;
@@ -116,7 +116,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             && let Some((key, handle)) = self.resting.index.first_from(from).filter(|(key, _)| *key <= end)
         {
             left -= 1;
-            from = key + 1 + u64::from(is_planted(Fault::MassCancelMissesOne));
+            from = key + 1;
+            failpoint!(MassCancelMissesOne => from += 1);
             if !is_meant(self, handle) {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! Orders that end with time, and the end of the day.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     CancelReason, MarketEventKind, MatchId, OrderEventKind, OrderId, OrderState, Qty, SessionId, TimeInForce,
 };
@@ -17,7 +17,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[cold]
     pub(super) fn expire_orders(&mut self, context: &mut Context<'_, impl EventListener>) {
         let now = context.command.ts;
-        if !self.resting.specials.may_expire(now) || is_planted(Fault::GttNeverExpires) {
+        failpoint!(GttNeverExpires => return);
+        if !self.resting.specials.may_expire(now) {
             return;
         }
         let mut expired = std::mem::take(&mut self.scratch);
@@ -39,13 +40,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub(super) fn end_day(&mut self, context: &mut Context<'_, impl EventListener>) {
         for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_some(session, false, CancelReason::EndOfDay, context, |engine, handle| {
-                !is_special(handle)
-                    || engine.resting.specials.order(handle).time_in_force != TimeInForce::Gtc
-                        && !is_planted(Fault::DayOrderSurvives)
+                failpoint!(DayOrderSurvives => return !is_special(handle));
+                !is_special(handle) || engine.resting.specials.order(handle).time_in_force != TimeInForce::Gtc
             });
-            if !is_planted(Fault::NumbersKeptOverDay) {
-                self.sessions.reset_numbers(session);
-            }
+            failpoint!(NumbersKeptOverDay => continue);
+            self.sessions.reset_numbers(session);
         }
         self.last_order_id = OrderId(0);
         self.last_match_id = MatchId(0);

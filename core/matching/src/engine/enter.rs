@@ -1,7 +1,7 @@
 //! Plain new orders: matching, and resting what is left. All others are worked in `working`.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
     TimeInForce,
@@ -88,18 +88,20 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) {
         let mut incoming = Incoming { order, id, limit, executed, replaced };
         self.delete_replaced(&mut incoming, context);
-        if order.post_only && !is_planted(Fault::PostOnlyTrades) {
+        let post_only = order.post_only;
+        failpoint!(PostOnlyTrades: post_only = false);
+        if post_only {
             return self.cancel_rest(incoming, CancelReason::PostOnly, context);
         }
         if self.can_trade_minimum(&incoming) {
             self.trade(&mut incoming, context);
         }
+        failpoint!(RemainderForgotten => return self.work_triggered(context));
         if !incoming.leaves().is_zero() {
-            match order.time_in_force {
-                _ if is_planted(Fault::RemainderForgotten) => {}
-                TimeInForce::Ioc if !is_planted(Fault::IocRests) => {
-                    self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context);
-                }
+            let time_in_force = order.time_in_force;
+            failpoint!(IocRests: time_in_force = TimeInForce::Day);
+            match time_in_force {
+                TimeInForce::Ioc => self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context),
                 _ => self.rest_remainder(incoming, context),
             }
         }
@@ -108,8 +110,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     fn can_trade_minimum(&self, incoming: &Incoming<'_>) -> bool {
         let EnterOrder { instrument, side, min_qty, .. } = *incoming.order;
-        is_planted(Fault::MinimumIgnored)
-            || min_qty.is_zero()
+        failpoint!(MinimumIgnored => return true);
+        min_qty.is_zero()
             || self.resting.books.available(instrument, side.opposite(), incoming.limit, min_qty) >= min_qty
     }
 
@@ -121,7 +123,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let mut last = Price(0);
         while let Some(front) = self.resting.books.front(instrument, side.opposite()) {
             let Some(resting) = self.resting.books.order(front) else { break };
-            let price = if is_planted(Fault::TradeAtTakersPrice) { incoming.limit } else { resting.price };
+            let price = resting.price;
+            failpoint!(TradeAtTakersPrice: price = incoming.limit);
             let qty = incoming.leaves().min(resting.qty);
             let taker = (context.command.session, user_ref, Liquidity::Removed);
             let match_id = self.tell_execution(taker, &resting, Liquidity::Added, qty, price, context);
@@ -140,9 +143,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             } else {
                 self.resting.books.data_mut(front).executed += qty.0;
                 self.resting.books.reduce(front, qty);
-                if is_planted(Fault::PartialFillLosesPriority) {
-                    self.resting.send_to_tail(front);
-                }
+                failpoint!(PartialFillLosesPriority => self.resting.send_to_tail(front));
             }
             if first == Price(0) {
                 first = price;

@@ -1,6 +1,6 @@
 //! The latest executions, for those that are made void.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{InstrumentId, MatchId, SessionId, UserRefNum};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -73,9 +73,8 @@ impl Executions {
         if !self.is_remembered(id, last) || !execution.stands() {
             return None;
         }
-        if !is_planted(Fault::TradeBrokenTwice) {
-            self.places[place] = Execution::NONE;
-        }
+        failpoint!(TradeBrokenTwice => return Some(execution));
+        self.places[place] = Execution::NONE;
         Some(execution)
     }
 

@@ -1,7 +1,7 @@
 //! Taking quantity off orders that rest: cancels, reductions, fills, and what an order displays next.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     CancelReason, InstrumentId, MarketEventKind, OrderEventKind, Qty, SessionId, UserRefNum,
 };
@@ -30,9 +30,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let (session, user_ref) = name;
         let order = self.resting.books.remove(handle);
         context.tell(session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
-        if is_planted(Fault::CancelUnpublished) {
-            return;
-        }
+        failpoint!(CancelUnpublished => return);
         self.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id }, context);
     }
 
@@ -96,9 +94,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let order_id = self.resting.books.order(displayed).expect("it is open").id;
         self.resting.books.reduce(displayed, visible);
         self.publish(open.instrument, MarketEventKind::Reduced { order_id, qty: visible }, context);
-        if is_planted(Fault::ReductionLosesPriority) {
-            self.resting.send_to_tail(displayed);
-        }
+        failpoint!(ReductionLosesPriority => self.resting.send_to_tail(displayed));
     }
 
     /// Takes off a resting part what of it was executed. A displayed part that is used up is refreshed from the
@@ -160,10 +156,11 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) {
         let hidden = self.resting.hidden.order(rest).expect("it is open");
-        let id = if is_planted(Fault::ReserveKeepsReference) { hidden.id } else { self.next_order_id() };
+        let id = self.next_order_id();
+        failpoint!(ReserveKeepsReference: id = hidden.id);
         let special = self.resting.specials.order_mut(handle);
-        let shows_all = is_planted(Fault::ReserveShowsAll);
-        let qty = if shows_all { hidden.qty } else { special.terms.display_qty.min(hidden.qty) };
+        let qty = special.terms.display_qty.min(hidden.qty);
+        failpoint!(ReserveShowsAll: qty = hidden.qty);
         if self.resting.hidden.reduce(rest, qty).is_zero() {
             special.hidden = None;
         }

@@ -1,7 +1,7 @@
 //! Orders that take another's place.
 
 use tickpath_book::OrderBooks;
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     CancelReason, EnterOrder, Nanos, OrderAttributes, OrderEventKind, OrderState, Price, Qty, RejectReason,
     ReplaceOrder, SessionId, TimeInForce,
@@ -94,7 +94,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             order_id,
             state: OrderState::Live,
         });
-        let executed = if is_planted(Fault::ReplaceForgetsExecuted) { 0 } else { old.executed };
+        let executed = old.executed;
+        failpoint!(ReplaceForgetsExecuted: executed = 0);
         if self.is_plain(session, order)
             && let Some(replaced) = removed.displayed
         {

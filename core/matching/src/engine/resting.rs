@@ -1,7 +1,7 @@
 //! Orders that rest, wherever their quantity is: displayed, undisplayed, or waiting for a stop price.
 
 use tickpath_book::{BookLimits, IndexLimits, Order, OrderBooks, OrderHandle, OrderIndex};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::{failpoint, if_planted};
 use tickpath_types::{EnterOrder, InstrumentId, OrderId, Price, Qty, SessionId, Side, UserRefNum};
 
 use super::listing::Listings;
@@ -266,11 +266,11 @@ impl<B: OrderBooks<Owner>> Resting<B> {
     ) -> Option<(Layer, OrderHandle, Order<Owner>)> {
         let displayed = self.books.best_price(instrument, side);
         let hidden = self.hidden.best_price(instrument, side);
+        failpoint!(HiddenBeforeDisplayed: displayed = displayed.filter(|_| hidden.is_none()));
         let (layer, books) = match (displayed, hidden) {
             (Some(displayed), Some(hidden)) if side.is_better(hidden, displayed) => {
                 (Layer::Hidden, &self.hidden)
             }
-            (Some(_), Some(_)) if is_planted(Fault::HiddenBeforeDisplayed) => (Layer::Hidden, &self.hidden),
             (Some(_), _) => (Layer::Displayed, &self.books),
             (None, _) => (Layer::Hidden, &self.hidden),
         };
@@ -361,18 +361,20 @@ impl<B: OrderBooks<Owner>> Resting<B> {
         new
     }
 
-    /// A mistake, made only when it is planted: an order of one part goes behind those of its level.
-    #[cold]
-    pub(super) fn send_to_tail(&mut self, handle: OrderHandle) {
-        let order = self.books.remove(handle);
-        let again = self.books.add(order).expect("it was there before");
-        let key = order_key(order.data.session, order.data.user_ref);
-        match self.index.remove(key) {
-            Some(known) if is_special(known) => {
-                self.specials.order_mut(known).displayed = Some(again);
-                self.index.insert(key, known).expect("it was there before");
+    if_planted! {
+        /// Moves a displayed order behind the others of its level.
+        #[cold]
+        pub(super) fn send_to_tail(&mut self, handle: OrderHandle) {
+            let order = self.books.remove(handle);
+            let again = self.books.add(order).expect("it was there before");
+            let key = order_key(order.data.session, order.data.user_ref);
+            match self.index.remove(key) {
+                Some(known) if is_special(known) => {
+                    self.specials.order_mut(known).displayed = Some(again);
+                    self.index.insert(key, known).expect("it was there before");
+                }
+                _ => self.index.insert(key, again).expect("it was there before"),
             }
-            _ => self.index.insert(key, again).expect("it was there before"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Commands about a session as a whole: its rules, kill switches, order entry, and mass cancels.
 
 use tickpath_book::OrderBooks;
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     CancelReason, ClientOrderId, InstrumentId, MassCancel, OrderEventKind, RejectReason, SelfTradePrevention,
     SessionId, SetOrderEntry,
@@ -32,10 +32,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[cold]
     pub(super) fn kill_session(&mut self, is_killed: bool, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
-        if self.set_rules(session, |rules| rules.is_killed = is_killed)
-            && is_killed
-            && !is_planted(Fault::KillKeepsOrders)
-        {
+        if self.set_rules(session, |rules| rules.is_killed = is_killed) && is_killed {
+            failpoint!(KillKeepsOrders => return);
             self.cancel_all(session, CancelReason::Supervisory, context);
         }
     }

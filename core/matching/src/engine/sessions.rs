@@ -1,6 +1,6 @@
 //! Sessions: the numbers they have used, their open orders, and the rules that their orders keep.
 
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{EnterOrder, Price, Qty, RejectReason, SelfTradePrevention, SessionId, UserRefNum};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -111,8 +111,8 @@ impl Sessions {
         user_ref: UserRefNum,
     ) -> Result<Option<Session>, RejectReason> {
         let session = self.sessions.get_mut(usize::from(id.0)).ok_or(RejectReason::NotAuthorised)?;
-        let is_again = user_ref == session.last_user_ref && is_planted(Fault::NumberUsedTwice);
-        if user_ref <= session.last_user_ref && !is_again {
+        failpoint!(NumberUsedTwice => if user_ref == session.last_user_ref { return Ok(Some(*session)) });
+        if user_ref <= session.last_user_ref {
             return Ok(None);
         }
         session.last_user_ref = user_ref;
@@ -181,7 +181,9 @@ impl Sessions {
         if rules.is_disabled {
             return Err(RejectReason::OrderEntryDisabled);
         }
-        if order.qty > rules.max_qty && !is_planted(Fault::QtyLimitIgnored) {
+        let max_qty = rules.max_qty;
+        failpoint!(QtyLimitIgnored: max_qty = Qty(u64::MAX));
+        if order.qty > max_qty {
             return Err(RejectReason::QtyAboveLimit);
         }
         // In 128 bits no product of two such numbers is cut.
@@ -194,8 +196,8 @@ impl Sessions {
 
     /// What is done when an order of `incoming` meets one of `resting`.
     pub(super) fn prevention(&self, incoming: SessionId, resting: SessionId) -> SelfTradePrevention {
-        let is_same = self.rules(incoming).account == self.rules(resting).account;
-        if is_same && !is_planted(Fault::SelfTradesAllowed) {
+        failpoint!(SelfTradesAllowed => return SelfTradePrevention::None);
+        if self.rules(incoming).account == self.rules(resting).account {
             self.rules(incoming).prevention
         } else {
             SelfTradePrevention::None

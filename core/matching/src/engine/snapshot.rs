@@ -1,7 +1,7 @@
 //! The engine's state as bytes, and back.
 
 use tickpath_book::{Order, OrderBooks};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     Instrument, InstrumentId, MatchId, OrderId, Price, Qty, Sequence, SessionId, Side, TradingState,
     UserRefNum,
@@ -172,7 +172,7 @@ pub(super) fn put_orders<B: OrderBooks<Owner>>(
     writer: &mut Writer<'_>,
 ) {
     let count: u32 = books.levels(instrument, side).map(|level| level.order_count).sum();
-    let count = count.saturating_sub(is_planted(Fault::SnapshotMissesOrder).into());
+    failpoint!(SnapshotMissesOrder: count = count.saturating_sub(1));
     writer.put(count.to_le_bytes());
     for (_, order) in books.orders(instrument, side).take(count as usize) {
         let Order { id, instrument: _, side: _, price, qty, data } = order;

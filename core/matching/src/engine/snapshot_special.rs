@@ -1,7 +1,7 @@
 //! What a snapshot keeps beside displayed orders, and what follows from it.
 
 use tickpath_book::OrderBooks;
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     ClientOrderId, Instrument, InstrumentId, MatchId, OrderAttributes, Price, Qty, SelfTradePrevention,
     SessionId, Side, SpecialTerms, TimeInForce, UserRefNum,
@@ -22,8 +22,8 @@ use crate::snapshot::{Reader, Writer};
 impl<B: OrderBooks<Owner>> Engine<B> {
     /// The instruments that were added during the day: nothing else says how they are defined.
     pub(super) fn put_added_instruments(&self, writer: &mut Writer<'_>) {
-        let is_told = |listing: &&Listing| listing.is_added && !is_planted(Fault::SnapshotMissesAdded);
-        let added = || self.listings.iter().filter(is_told);
+        failpoint!(SnapshotMissesAdded => return writer.put(0_u16.to_le_bytes()));
+        let added = || self.listings.iter().filter(|listing| listing.is_added);
         writer.put((added().count() as u16).to_le_bytes());
         for listing in added() {
             let mut fields = [0; Instrument::LEN];

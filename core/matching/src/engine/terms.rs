@@ -1,7 +1,7 @@
 //! What is checked of a new order before it is accepted, with the reason for each refusal.
 
 use tickpath_book::OrderBooks;
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     EnterOrder, Nanos, Price, Qty, RejectReason, SessionId, Side, SpecialTerms, TimeInForce, TradingState,
 };
@@ -107,7 +107,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) -> Result<Price, RejectReason> {
         let listing = self.listing(order.instrument).ok_or(RejectReason::UnknownInstrument)?;
         let instrument = &listing.instrument;
-        if listing.state == TradingState::Halted && !is_planted(Fault::HaltIgnored) {
+        let state = listing.state;
+        failpoint!(HaltIgnored: state = TradingState::Trading);
+        if state == TradingState::Halted {
             return Err(RejectReason::Halted);
         }
         if !instrument.is_tradable_qty(order.qty) {

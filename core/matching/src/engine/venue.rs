@@ -1,7 +1,7 @@
 //! What the venue does with instruments and executions.
 
 use tickpath_book::OrderBooks;
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     BrokenReason, CancelReason, CrossKind, Instrument, InstrumentId, MarketEventKind, MatchId,
     OrderEventKind, Price, SessionId, Side, TradingState,
@@ -73,8 +73,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     #[inline]
     pub(super) fn band(&self, id: InstrumentId) -> (Price, Price) {
-        let listing = self.listing(id).filter(|_| !is_planted(Fault::BandIgnored));
-        listing.map_or((Price(i64::MIN), Price(i64::MAX)), Listing::band)
+        failpoint!(BandIgnored => return (Price(i64::MIN), Price(i64::MAX)));
+        self.listing(id).map_or((Price(i64::MIN), Price(i64::MAX)), Listing::band)
     }
 
     #[cold]
@@ -138,9 +138,10 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             return;
         }
         self.change_state(id, TradingState::Halted, context);
+        failpoint!(SuspensionKeepsOrders => return);
         for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_some(session, false, CancelReason::Supervisory, context, |engine, handle| {
-                engine.resting.place_of(handle).0 == id && !is_planted(Fault::SuspensionKeepsOrders)
+                engine.resting.place_of(handle).0 == id
             });
         }
     }

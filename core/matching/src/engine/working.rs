@@ -3,7 +3,7 @@
 //! For a plain order in a plain instrument it does what `enter` does; that one is short because this one is not.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
-use tickpath_faults::{Fault, is_planted};
+use tickpath_faults::failpoint;
 use tickpath_types::{
     CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
     RejectReason, SelfTradePrevention, SessionId, TradingState,
@@ -138,7 +138,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let mut reason = CancelReason::ImmediateOrCancel;
         if is_trading && crosses {
             self.publish_replaced(&mut working, context);
-            if post_only && !is_planted(Fault::PostOnlyTrades) {
+            failpoint!(PostOnlyTrades: post_only = false);
+            if post_only {
                 return self.end_working(working, CancelReason::PostOnly, context);
             }
             let end = match self.can_trade_minimum_special(&working) {
@@ -152,8 +153,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 reason = CancelReason::Halted;
             }
         }
-        match may_rest(&working.order) || is_planted(Fault::IocRests) && working.order.price != Price::MARKET
-        {
+        let rests = may_rest(&working.order);
+        failpoint!(IocRests: rests = rests || working.order.price != Price::MARKET);
+        match rests {
             true => self.rest_special(working, context),
             false => self.end_working(working, reason, context),
         }
@@ -192,7 +194,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 Layer::Hidden => Liquidity::AddedHidden,
             };
             let incoming = (working.session, working.order.user_ref, Liquidity::Removed);
-            let price = if is_planted(Fault::TradeAtTakersPrice) { working.limit } else { resting.price };
+            let price = resting.price;
+            failpoint!(TradeAtTakersPrice: price = working.limit);
             let match_id = self.tell_execution(incoming, &resting, rested, qty, price, context);
             let kind = match layer {
                 Layer::Displayed => MarketEventKind::Executed { order_id: resting.id, qty, match_id },
@@ -252,9 +255,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
         if !from_resting.is_zero() {
             context.tell(session, false, told(user_ref, from_resting, rested));
-            if strategy == Decrement && is_planted(Fault::DecrementOneSided) {
-                return working.leaves().is_zero();
-            }
+            failpoint!(DecrementOneSided => if strategy == Decrement { return working.leaves().is_zero() });
             if from_resting < whole.leaves {
                 self.reduce_open(&whole, from_resting, context);
             } else {
@@ -271,7 +272,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Whether as much as the minimum would trade: a rehearsal of `trade_special` that changes nothing.
     fn can_trade_minimum_special(&self, working: &Working) -> bool {
         let EnterOrder { instrument, side, min_qty, .. } = working.order;
-        if min_qty.is_zero() || is_planted(Fault::MinimumIgnored) {
+        failpoint!(MinimumIgnored => return true);
+        if min_qty.is_zero() {
             return true;
         }
         let (low, high) = self.band(instrument);
