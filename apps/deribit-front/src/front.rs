@@ -202,6 +202,8 @@ pub struct Front {
     peers: peers::Peers,
     /// Where the secret of each key was right: there it is looked at whatever others tried.
     trusted: TrustedPeers<Ipv4Addr>,
+    /// The latest of those pairs, to be written.
+    new_trust: VecDeque<(u32, Ipv4Addr)>,
     waiting_logins: waiting_logins::WaitingLogins,
     /// Fees and what accounts began with, as they hold now; none before they were first written down.
     terms: Option<MoneyTerms>,
@@ -298,6 +300,7 @@ impl Front {
             noted_ms: 0,
             peers: peers::Peers::new(now),
             trusted: TrustedPeers::new(settings.keys.len()),
+            new_trust: VecDeque::new(),
             waiting_logins: waiting_logins::WaitingLogins::default(),
             terms: None,
             new_terms: Front::file_terms(&settings),

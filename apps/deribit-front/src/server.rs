@@ -257,7 +257,7 @@ impl DeribitServer {
         let lost = recall(&mut front, &mut files, &kept, log);
         let lost =
             lost.with_context(|| format!("the Deribit front's files beside {}", store.path.display()))?;
-        let (trusted, notice) = TrustedFile::open(store, &mut front, is_new);
+        let (trusted, notice) = TrustedFile::open(store, &mut front, is_new)?;
         let notices = kept.notices.into_iter().chain(lost).chain(notice).collect();
 
         Ok(DeribitServer {
@@ -369,7 +369,7 @@ impl DeribitServer {
         if now >= self.disk_at {
             self.disk_at = now + TIMER_INTERVAL;
             self.look_at_disk();
-            self.trusted.write_at(now, &mut self.front);
+            self.trusted.take(&mut self.front);
         }
         work += self.read(now);
         if let Some(fix) = &mut self.fix {
@@ -735,7 +735,7 @@ impl DeribitServer {
     fn close_all(&mut self, now: Nanos) {
         self.front.finish();
         self.keep_records();
-        self.trusted.finish(&mut self.front);
+        self.trusted.take(&mut self.front);
         for file in self.files.each() {
             // An error leaves the lines in the page cache, which survives the process.
             let _ = file.finish();

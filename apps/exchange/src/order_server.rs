@@ -24,7 +24,7 @@ use tickpath_venue::{
 use self::connections::Connections;
 pub use self::counters::OrderServerCounters;
 use self::listener::{Listener, RECEIVE_BUFFER};
-use crate::admin::{AdminPort, AdminRequest, NewUserRequest, Work};
+use crate::admin::{AdminPort, NewUserRequest, Work};
 use crate::front_port::FrontRequests;
 use crate::journal::JournalCounters;
 use crate::login::{LoginChecker, TrustedLogin};
@@ -261,9 +261,9 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Gives the administrator the answer that waits, if there is one; returns how many.
     #[cold]
     fn send_admin_answer(&mut self) -> usize {
-        let Some(answer) = self.entry.commands.poll_answer(&self.entry.sequencer) else { return 0 };
-        // There is room, unless the administrator's end is gone.
-        let _ = self.rings.admin.answers.try_push(answer);
+        let answer = self.entry.commands.poll_answer(&self.entry.sequencer);
+        let Some(AdminAnswer { id, outcome }) = answer else { return 0 };
+        self.rings.admin.commands.answer(id, outcome);
         1
     }
 
@@ -271,15 +271,15 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// before it.
     fn take_admin_commands(&mut self, now: Nanos) {
         loop {
-            let next = self.rings.admin.requests.peek();
-            let adds_user = next.is_some_and(|request| matches!(request.work, Work::AddUser));
+            let next = self.rings.admin.commands.peek();
+            let adds_user = matches!(next, Some(Work::AddUser));
             if next.is_none()
                 || !self.entry.commands.may_handle(adds_user, &self.entry.sequencer)
-                || self.rings.admin.answers.free_slots() == 0
+                || !self.rings.admin.commands.may_answer()
             {
                 return;
             }
-            let Some(AdminRequest { id, work }) = self.rings.admin.requests.try_pop() else { return };
+            let Some((id, work)) = self.rings.admin.commands.poll() else { return };
             let outcome = match work {
                 Work::AddUser => self.add_user(id),
                 Work::Command(command) => self.execute(id, command, now),
@@ -332,8 +332,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.entry.commands.answer(AdminAnswer { id, outcome: AdminOutcome::UnknownUser });
             return AdminOutcome::UnknownUser;
         };
-        if let Some(thread) = checker {
-            self.checker.engage(thread);
+        if let Some(checker) = checker {
+            self.checker.engage(checker);
         }
         self.entry.handle_new_user(id, user)
     }

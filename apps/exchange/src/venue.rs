@@ -35,7 +35,7 @@ use crate::journal::{
     Follower, JournalLog, JournalSettings, Recovered, StoredJournal, VenueJournal, recover, wire_name,
 };
 use crate::log_feed::{LogFeed, VenueEngine};
-use crate::login::{LoginChecker, TrustedLogin, TrustedLogins};
+use crate::login::{LoginChecker, TrustedLogin, open_trusted_logins};
 use crate::market_recovery::{MarketRecovery, PublisherLinks, RecoveryBasis};
 use crate::matcher::Matcher;
 use crate::order_server::{BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerLinks, Rings};
@@ -453,7 +453,7 @@ fn start_from<S: Storage, N: Network>(
     let name = wire_name(session, recovery.generation)
         .with_context(|| format!("session {session} has more than 10 characters"))?;
     let (mut trusted_logins, notice) =
-        TrustedLogins::open(storage.clone(), view.users.clone(), recovery.last > Sequence(0));
+        open_trusted_logins(storage.clone(), view.users.clone(), recovery.last > Sequence(0));
     let guard = LoginGuard::with_trusted(settings.login, trusted_logins.known());
     let trusted = trusted_logins.sink();
     let stored = || StoredJournal::new(storage.clone(), session, durable.clone());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use anyhow::Context;
+use tickpath_admin::AdminThread;
 use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_gateway_io::{Door as LocalDoor, DoorConfig, monotonic};
@@ -12,7 +13,7 @@ use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
-use crate::admin::{AdminCommand, AdminDoor, AdminPort, Standing};
+use crate::admin::{self, AdminCommand, AdminPort, GatewayStatus};
 use crate::config::GatewayConfig;
 use crate::core::label::session_at;
 use crate::core::{Core, Life, Policy};
@@ -98,7 +99,7 @@ pub struct Gateway {
     /// What its log of all messages does.
     pub log_counters: Arc<LogCounters>,
     /// The admin socket, where there is to be one.
-    pub admin: Option<AdminDoor>,
+    pub admin: Option<AdminThread>,
 }
 
 impl Gateway {
@@ -159,9 +160,14 @@ impl Gateway {
         let mut doorway =
             Doorway::new(door, checker, bans.clone(), traders, capabilities, Arc::clone(&metrics));
         let admin_socket = config.admin_socket();
-        let standing =
-            Standing::new(config, Arc::clone(&view), Arc::clone(&metrics), control.clone(), bans.clone());
-        let (admin, port) = AdminDoor::open(&admin_socket, marker.clone(), standing)?;
+        let status = GatewayStatus::new(
+            config,
+            Arc::clone(&view),
+            Arc::clone(&metrics),
+            control.clone(),
+            bans.clone(),
+        );
+        let (admin, port) = admin::open_socket(&admin_socket, marker.clone(), status)?;
         if marker.is_there() {
             core.handle_admin(clock.now(), &AdminCommand::Kill, &control, &mut doorway);
         }
@@ -288,7 +294,7 @@ impl GatewayAgent {
             self.streams.flush();
             self.show(now);
             self.view.show_parts(&self.core);
-            self.admin.answer(id);
+            self.admin.answer(id, ());
         }
     }
 

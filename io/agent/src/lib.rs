@@ -35,6 +35,7 @@
 
 mod agent;
 mod allocations;
+mod background;
 mod clock;
 mod counters;
 mod host;
@@ -50,6 +51,7 @@ mod stop;
 
 pub use agent::{Agent, AgentError, AgentFailure};
 pub use allocations::{CountingAllocator, counts_allocations, thread_allocations};
+pub use background::BackgroundThread;
 pub use clock::{ClockSource, Drift, TscClock};
 pub use counters::{AgentCounters, ThreadCounters};
 pub use host::{Host, TscFacts};

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{Ordering, fence};
 use std::sync::mpsc::{Receiver, SyncSender};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
+use tickpath_agent::BackgroundThread;
 use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
 
@@ -318,10 +319,7 @@ impl<S: Storage> std::fmt::Debug for DiskWorker<S> {
 /// poll until the journal is settled before. Where the journal was dropped before, the log is closed in good order, and
 /// nothing of it can be lost until it is opened again, whatever the policy.
 #[derive(Debug)]
-pub struct WorkerThread {
-    stop: Arc<AtomicBool>,
-    handle: Option<JoinHandle<()>>,
-}
+pub struct WorkerThread(BackgroundThread);
 
 impl WorkerThread {
     /// Starts it.
@@ -329,12 +327,10 @@ impl WorkerThread {
     /// # Errors
     /// The system refused a thread.
     pub fn start<S: Storage>(mut worker: DiskWorker<S>) -> io::Result<WorkerThread> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let handle = thread::Builder::new().name("journal".to_owned()).spawn(move || {
+        let thread = BackgroundThread::start("journal", move |stop| {
             // Before the first look for work, so that work that comes after it wakes this thread.
             worker.shared.thread.set(thread::current()).ok();
-            while !stopped.load(Ordering::Acquire) {
+            while !stop.is_stopped() {
                 if worker.run_once() == 0 {
                     thread::park_timeout(RETRY_AFTER);
                     // A batch would wait for it, so it is done once there was none for a while.
@@ -343,24 +339,16 @@ impl WorkerThread {
                     }
                 }
             }
+            // With this the jobs that were handed over before the stop are seen.
+            fence(Ordering::Acquire);
             while worker.run_job() {}
         })?;
-        Ok(WorkerThread { stop, handle: Some(handle) })
+        Ok(WorkerThread(thread))
     }
 
-    /// True when the thread has ended though nobody asked it to, which is a defect.
+    /// True when the thread has ended without being asked to, which is a defect.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-}
-
-impl Drop for WorkerThread {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        if let Some(handle) = self.handle.take() {
-            handle.thread().unpark();
-            handle.join().ok(); // the panic hook has reported a panic there
-        }
+        self.0.has_ended()
     }
 }

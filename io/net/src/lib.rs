@@ -34,7 +34,6 @@ mod byte_queue;
 mod endpoint;
 mod error;
 mod limits;
-mod line_socket;
 mod message;
 mod multicast;
 mod network;
@@ -43,14 +42,12 @@ mod poller;
 mod reconnect;
 mod sockets;
 mod tcp;
-mod unix_door;
 
 pub use batch::RecvBatch;
 pub use byte_queue::ByteQueue;
 pub use endpoint::UdpEndpoint;
 pub use error::NetError;
 pub use limits::raise_open_files;
-pub use line_socket::{LineCall, LineSocket};
 pub use message::{Received, SendStatus};
 pub use multicast::{MulticastReceiver, MulticastSender, free_multicast_group};
 pub use network::{
@@ -61,4 +58,3 @@ pub use poller::{Interest, Poller, Ready};
 pub use reconnect::{ClientState, ReconnectConfig, ReconnectingClient};
 pub use sockets::{BufferGrant, keep_alive};
 pub use tcp::{BufferSizes, Fill, SendOutcome, TcpAcceptor, TcpConnection};
-pub use unix_door::{UnixCaller, UnixDoor, UnixDoorError};

@@ -49,8 +49,10 @@ const BELOW_EXAMPLES: &[&str] = &["core", "protocols", "io", "apps"];
 
 /// Further dependencies of a crate, beyond those of its layer. Remove a line that no dependency needs.
 const CRATES: &[(&str, &[&str])] = &[
+    ("io/admin", &["io/agent"]),
     ("io/capture", &["io/agent"]),
     ("io/gateway", &["io/shm"]),
+    ("io/journal", &["io/agent"]),
     ("io/web", &["io/net"]),
     ("apps/cli", &["apps"]),
     ("apps/demo", &["apps/exchange", "apps/feedhandler", "apps/monitor", "apps/trader"]),

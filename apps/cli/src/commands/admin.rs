@@ -1,13 +1,12 @@
 //! `tickpath admin`.
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
+use tickpath_admin::AskError;
 use tickpath_config::{FileKind, InstrumentConfig, Instruments, say, tell};
 use tickpath_exchange::hash_password;
 
@@ -267,16 +266,13 @@ fn ask(socket: &Path, line: &str) -> anyhow::Result<Value> {
     if line.contains(['\n', '\r']) {
         bail!("a name is one word");
     }
-    let mut stream = UnixStream::connect(socket)
-        .context("cannot connect: is it running, and has its configuration [admin] with this socket?")?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-    stream.write_all(format!("{line}\n").as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).context("no answer")?;
-    if answer.is_empty() {
-        bail!("the connection was refused: only the user who runs the venue, and root, may command it");
-    }
-    serde_json::from_str(&answer).context("the answer is no JSON")
+    tickpath_admin::ask(socket, line, ANSWER_TIMEOUT).or_else(|error| match error {
+        AskError::Connect(error) => Err(error)
+            .context("cannot connect: is it running, and has its configuration [admin] with this socket?"),
+        AskError::Answer(error) => Err(error).context("no answer"),
+        AskError::NotJson(error) => Err(error).context("the answer is no JSON"),
+        _ => bail!("the connection was refused: only the user who runs the venue, and root, may command it"),
+    })
 }
 
 /// The answer for people.

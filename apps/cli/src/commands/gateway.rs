@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
+use tickpath_admin::PasswordHash;
 use tickpath_agent::StopSignal;
-use tickpath_config::{PasswordHash, say, tell, thousands};
+use tickpath_config::{say, tell, thousands};
 use tickpath_gateway::admin::{admin_socket_of, call};
 use tickpath_gateway::replay::{Difference, Replayed, replay};
 use tickpath_gateway::users::PASSWORD_LEN_MAX;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use tickpath_admission::TrustedPeersDamaged;
+use tickpath_admission::TrustedPeers;
 use tickpath_deribit::codes::GrantType;
 use tickpath_deribit::messages::Auth;
 use tickpath_deribit::request::Request;
@@ -155,26 +155,29 @@ impl Front {
     pub(super) fn trust(&mut self, number: u64, key: usize) {
         if let Some(connection) = self.connections.get(&number) {
             self.trusted.record(key, connection.peer);
+            self.new_trust.push_back((key as u32, connection.peer));
         }
     }
 
-    /// The addresses where each key's secret was right, as text.
+    /// The addresses where each key's secret was right, by the places of the keys.
     #[must_use]
-    pub fn trusted_text(&self) -> String {
-        self.trusted.text(|key| Some(self.settings.keys.get(key)?.client_id.as_str()))
+    pub fn trusted(&self) -> &TrustedPeers<Ipv4Addr> {
+        &self.trusted
     }
 
-    /// The same, where there are new ones.
-    pub fn poll_trusted(&mut self) -> Option<String> {
-        self.trusted.take_changed().then(|| self.trusted_text())
+    /// The next pair of key and address where the key's secret was right.
+    pub fn poll_trusted(&mut self) -> Option<(u32, Ipv4Addr)> {
+        self.new_trust.pop_front()
     }
 
-    /// Takes that text of before a restart.
-    ///
-    /// # Errors
-    /// [`TrustedPeersDamaged`]: nothing is taken, and only trust is lost.
-    pub fn recall_trusted(&mut self, text: &[u8]) -> Result<(), TrustedPeersDamaged> {
-        let keys = &self.settings.keys;
-        self.trusted.take_text(text, |name| keys.iter().position(|key| key.client_id == name))
+    /// Takes the pairs of before a restart.
+    pub fn recall_trusted(&mut self, trusted: TrustedPeers<Ipv4Addr>) {
+        self.trusted = trusted;
+    }
+
+    /// The ids of the keys, by their places.
+    #[must_use]
+    pub fn key_ids(&self) -> Vec<String> {
+        self.settings.keys.iter().map(|key| key.client_id.clone()).collect()
     }
 }

@@ -282,7 +282,6 @@ fn a_secret_that_was_right_before_a_restart_does_not_wait_after_it() {
     venue.login("anna");
     assert_eq!(basic(&mut venue), Value::Null);
     assert!(Client::login_as(&mut venue, "anna", "late", |_| {}).got.is_up);
-    assert!(venue.front.recall_trusted(b"?").is_err());
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl Venue {
             self.tokens.clear();
         }
         front.recall_tokens(&self.tokens)?;
-        front.recall_trusted(self.front.trusted_text().as_bytes()).expect("as it was written");
+        front.recall_trusted(self.front.trusted().clone());
         let mut venue = Venue {
             front,
             engine: Box::new(Engine::new(&instruments(), EngineLimits::default()).unwrap()),

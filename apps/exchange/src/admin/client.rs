@@ -1,14 +1,14 @@
-//! Two rings between whoever commands the venue and its order server, and a channel for users, who are more than bytes.
+//! The rings between an administrator and the order server, and a channel for new users, which own memory.
 
 use std::sync::mpsc;
 
-use tickpath_lockfree::spsc;
+use tickpath_admin::{CommandReceiver, CommandSender, command_rings};
 use tickpath_types::{InstrumentTable, SessionId};
 use tickpath_venue::{
-    AdminAnswer, AdminCommand, NewUser, RegisterError, SessionLog, UserRegistry, UserSettings,
+    AdminAnswer, AdminCommand, AdminOutcome, NewUser, RegisterError, SessionLog, UserRegistry, UserSettings,
 };
 
-use crate::login::CheckerThread;
+use crate::login::{HashChecker, start_hash_checker};
 
 /// Commands that may wait for the order server, which looks every 20 ms.
 const CAPACITY: usize = 64;
@@ -32,14 +32,7 @@ pub enum AddUserError {
 pub(crate) struct NewUserRequest {
     pub(crate) user: NewUser,
     /// The thread that checks hashed passwords, if this is the first user who has one.
-    pub(crate) checker: Option<CheckerThread>,
-}
-
-/// A command on its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AdminRequest {
-    pub(crate) id: u64,
-    pub(crate) work: Work,
+    pub(crate) checker: Option<HashChecker>,
 }
 
 /// What is to be done.
@@ -52,10 +45,8 @@ pub(crate) enum Work {
 
 /// The commanding end.
 pub struct AdminClient {
-    requests: spsc::Producer<AdminRequest>,
+    commands: CommandSender<Work, AdminOutcome>,
     new_users: mpsc::SyncSender<NewUserRequest>,
-    answers: spsc::Consumer<AdminAnswer>,
-    next_id: u64,
     basis: UserBasis,
 }
 
@@ -72,35 +63,25 @@ pub(crate) struct UserBasis {
 
 /// The order server's end.
 pub(crate) struct AdminPort {
-    pub(crate) requests: spsc::Consumer<AdminRequest>,
+    pub(crate) commands: CommandReceiver<Work, AdminOutcome>,
     /// Those of the requests to add one, in their order.
     pub(crate) new_users: mpsc::Receiver<NewUserRequest>,
-    pub(crate) answers: spsc::Producer<AdminAnswer>,
 }
 
 /// Both ends.
 pub(crate) fn channel(basis: UserBasis) -> (AdminClient, AdminPort) {
-    let (requests_in, requests) = spsc::channel(CAPACITY);
+    let (commands_in, commands) = command_rings(CAPACITY);
     // One more: a request is taken before its user.
     let (new_users_in, new_users) = mpsc::sync_channel(CAPACITY + 1);
-    let (answers, answers_out) = spsc::channel(CAPACITY);
-    (
-        AdminClient {
-            requests: requests_in,
-            new_users: new_users_in,
-            answers: answers_out,
-            next_id: 1,
-            basis,
-        },
-        AdminPort { requests, new_users, answers },
-    )
+    let client = AdminClient { commands: commands_in, new_users: new_users_in, basis };
+    (client, AdminPort { commands, new_users })
 }
 
 impl AdminClient {
     /// Hands a command to the venue, which takes it within 20 ms; its number. `None` when as many wait as may:
     /// [poll](Self::poll) first.
     pub fn submit(&mut self, command: AdminCommand) -> Option<u64> {
-        self.request(Work::Command(command))
+        self.commands.submit(Work::Command(command))
     }
 
     /// The same of a new user, with the next session: it may log in from then on. Sequenced. What the user needs is
@@ -109,41 +90,34 @@ impl AdminClient {
     /// # Errors
     /// [`AddUserError`] when there can be no such user, or as many commands wait as may: nothing was changed.
     pub fn submit_user(&mut self, settings: &UserSettings) -> Result<u64, AddUserError> {
-        if self.room() == 0 {
+        if self.capacity() == 0 {
             return Err(AddUserError::Busy);
         }
         let UserBasis { registry, instruments, retained_responses, prefault } = &self.basis;
         let name = registry.check(&settings.name)?;
         let is_first_hash = settings.password.hash().is_some() && !registry.has_hashes();
-        let checker = is_first_hash.then(|| CheckerThread::start(registry.clone())).transpose()?;
+        let checker = is_first_hash.then(|| start_hash_checker(registry.clone())).transpose()?;
         let session = SessionId(registry.len() as u16 + 1);
         let mut log = SessionLog::new(*retained_responses);
         if *prefault {
             log.prefault();
         }
         let user = NewUser::new(settings, name, session, log, instruments);
-        // Before the log has it, so that whoever hears of it finds it.
+        // Before the log has it, so that a reader of the log finds it.
         registry.add(settings.clone())?;
-        // There is room in both, unless the venue has gone.
+        // There is room in both, unless the venue has ended.
         self.new_users.try_send(NewUserRequest { user, checker }).map_err(|_| AddUserError::Busy)?;
-        self.request(Work::AddUser).ok_or(AddUserError::Busy)
+        self.commands.submit(Work::AddUser).ok_or(AddUserError::Busy)
     }
 
     /// Commands that may be submitted before the venue takes others.
     #[must_use]
-    pub fn room(&mut self) -> usize {
-        self.requests.free_slots()
-    }
-
-    fn request(&mut self, work: Work) -> Option<u64> {
-        let id = self.next_id;
-        self.requests.try_push(AdminRequest { id, work }).ok()?;
-        self.next_id += 1;
-        Some(id)
+    pub fn capacity(&mut self) -> usize {
+        self.commands.capacity()
     }
 
     /// The next answer, in the order of the commands.
     pub fn poll(&mut self) -> Option<AdminAnswer> {
-        self.answers.try_pop()
+        self.commands.poll().map(|(id, outcome)| AdminAnswer { id, outcome })
     }
 }

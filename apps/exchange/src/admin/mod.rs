@@ -8,6 +8,6 @@ mod reload;
 mod socket;
 
 pub use client::{AddUserError, AdminClient};
-pub(crate) use client::{AdminPort, AdminRequest, NewUserRequest, UserBasis, Work, channel};
+pub(crate) use client::{AdminPort, NewUserRequest, UserBasis, Work, channel};
 pub use drain::DrainWatch;
 pub use socket::AdminSocket;

@@ -1,4 +1,4 @@
-//! A line of words as a command.
+//! The commands of the admin socket, and a line of words as one of them.
 
 use std::str::{FromStr, SplitAsciiWhitespace};
 
@@ -9,16 +9,61 @@ use tickpath_types::{
 use tickpath_venue::day::{BandWidth, Phase};
 use tickpath_venue::{AdminCommand, LimitsChange, RateLimit};
 
-use super::protocol::Request;
 use crate::VenueView;
 use crate::config::{OPEN_ORDERS_MAX, RATE_MAX};
 
-/// The commands, as an unknown one is answered.
-const COMMANDS: &str = "status, users, reload-users, phase SYMBOL|all PHASE, halt SYMBOL, resume SYMBOL, \
-                        price-band SYMBOL|all WIDTH|off [REFERENCE], break MATCH [REASON], \
-                        instrument add SYMBOL PRICE [FIELD=VALUE ...], instrument suspend SYMBOL, \
-                        limits USER LIMIT=VALUE ..., allow USER SYMBOL, disallow USER SYMBOL, kill USER, unkill USER, kill-all, unkill-all, disconnect USER, \
-                        unlock USER, end-of-day, drain";
+/// A line as a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    Status,
+    Users,
+    ReloadUsers,
+    Command(AdminCommand),
+}
+
+/// The words behind a command's name, and what it does with them.
+enum Arguments {
+    /// None.
+    None(Request),
+    /// The name of a user.
+    User(fn(SessionId) -> AdminCommand),
+    /// The symbol of an instrument.
+    Instrument(fn(InstrumentId) -> AdminCommand),
+    /// Others.
+    Words(fn(&mut Line<'_>) -> Result<AdminCommand, String>),
+}
+
+const END_OF_DAY: AdminCommand = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
+
+/// All commands, each as it is written. A command begins with its name.
+const COMMANDS: [(&str, Arguments); 21] = {
+    use AdminCommand::{Disconnect, Drain, Kill, SetTradingState, Unkill, Unlock};
+    use Arguments::{Instrument, None as Alone, User, Words};
+    use TradingState::{Halted, Trading};
+    [
+        ("status", Alone(Request::Status)),
+        ("users", Alone(Request::Users)),
+        ("reload-users", Alone(Request::ReloadUsers)),
+        ("phase SYMBOL|all PHASE", Words(|line| line.phase())),
+        ("halt SYMBOL", Instrument(|instrument| SetTradingState { instrument, state: Halted })),
+        ("resume SYMBOL", Instrument(|instrument| SetTradingState { instrument, state: Trading })),
+        ("price-band SYMBOL|all WIDTH|off [REFERENCE]", Words(|line| line.price_band())),
+        ("break MATCH [REASON]", Words(|line| line.break_trade())),
+        ("instrument add SYMBOL PRICE [FIELD=VALUE ...]", Words(|line| line.instrument_command())),
+        ("instrument suspend SYMBOL", Words(|line| line.instrument_command())),
+        ("limits USER LIMIT=VALUE ...", Words(|line| line.limits())),
+        ("allow USER SYMBOL", Words(|line| line.allow(true))),
+        ("disallow USER SYMBOL", Words(|line| line.allow(false))),
+        ("kill USER", User(|user| Kill(Some(user)))),
+        ("unkill USER", User(|user| Unkill(Some(user)))),
+        ("kill-all", Alone(Request::Command(Kill(None)))),
+        ("unkill-all", Alone(Request::Command(Unkill(None)))),
+        ("disconnect USER", User(Disconnect)),
+        ("unlock USER", User(Unlock)),
+        ("end-of-day", Alone(Request::Command(END_OF_DAY))),
+        ("drain", Alone(Request::Command(Drain))),
+    ]
+};
 
 /// Reads a line.
 ///
@@ -28,17 +73,36 @@ pub(super) fn parse(line: &str, instruments: &InstrumentTable, view: &VenueView)
     let mut words = line.split_ascii_whitespace();
     let name = words.next().unwrap_or("");
     let mut line = Line { name, words, instruments, view };
-    let command = match name {
-        "phase" => line.phase()?,
-        "price-band" => line.price_band()?,
-        "break" => line.break_trade()?,
-        "instrument" => line.instrument_command()?,
-        "limits" => line.limits()?,
-        "allow" => line.allow(true)?,
-        "disallow" => line.allow(false)?,
-        _ => return line.of_one_word(),
+    let named = COMMANDS.into_iter().find(|(usage, _)| usage.split(' ').next() == Some(name));
+    if let Some((_, Arguments::Words(read))) = named {
+        let command = read(&mut line)?;
+        line.end()?;
+        return Ok(Request::Command(command));
+    }
+    let argument = line.words.next();
+    if line.words.next().is_some() {
+        return Err(format!("'{name}' takes one word at most"));
+    }
+    let command = match named {
+        Some((_, Arguments::User(command))) => {
+            let user = argument.ok_or_else(|| format!("'{name}' needs the name of a user: see users"))?;
+            command(line.user(user)?)
+        }
+        Some((_, Arguments::Instrument(command))) => {
+            let symbol = argument.ok_or_else(|| format!("'{name}' needs the symbol of an instrument"))?;
+            command(line.instrument(symbol)?)
+        }
+        Some((_, Arguments::None(request))) => {
+            return match argument {
+                None => Ok(request),
+                Some(argument) => Err(format!("'{name}' stands alone: '{argument}' is too much")),
+            };
+        }
+        _ => {
+            let usages = COMMANDS.map(|(usage, _)| usage).join(", ");
+            return Err(format!("no command '{name}': there are {usages}"));
+        }
     };
-    line.end()?;
     Ok(Request::Command(command))
 }
 
@@ -50,47 +114,6 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A command alone or with one argument.
-    fn of_one_word(&mut self) -> Result<Request, String> {
-        let (name, argument) = (self.name, self.words.next());
-        if self.words.next().is_some() {
-            return Err(format!("'{name}' takes one word at most"));
-        }
-        let alone = |request| match argument {
-            None => Ok(request),
-            Some(argument) => Err(format!("'{name}' stands alone: '{argument}' is too much")),
-        };
-        let user = || {
-            let user = argument.ok_or_else(|| format!("'{name}' needs the name of a user: see users"))?;
-            self.user(user)
-        };
-        let set_state = |state| {
-            let symbol = argument.ok_or_else(|| format!("'{name}' needs the symbol of an instrument"))?;
-            let instrument = self.instrument(symbol)?;
-            Ok(Request::Command(AdminCommand::SetTradingState { instrument, state }))
-        };
-        let command = |command| Ok(Request::Command(command));
-        match name {
-            "status" => alone(Request::Status),
-            "users" => alone(Request::Users),
-            "reload-users" => alone(Request::ReloadUsers),
-            "halt" => set_state(TradingState::Halted),
-            "resume" => set_state(TradingState::Trading),
-            "kill" => command(AdminCommand::Kill(Some(user()?))),
-            "unkill" => command(AdminCommand::Unkill(Some(user()?))),
-            "kill-all" => alone(Request::Command(AdminCommand::Kill(None))),
-            "unkill-all" => alone(Request::Command(AdminCommand::Unkill(None))),
-            "disconnect" => command(AdminCommand::Disconnect(user()?)),
-            "unlock" => command(AdminCommand::Unlock(user()?)),
-            "drain" => alone(Request::Command(AdminCommand::Drain)),
-            "end-of-day" => {
-                let phase = Phase::EndOfDay;
-                alone(Request::Command(AdminCommand::Phase { phase, instrument: None }))
-            }
-            _ => Err(format!("no command '{name}': there are {COMMANDS}")),
-        }
-    }
-
     fn phase(&mut self) -> Result<AdminCommand, String> {
         let instrument = self.instrument_or_all()?;
         let word = self.word("a phase")?;

@@ -1,22 +1,13 @@
-//! The line protocol of the admin socket: a line of words in, a line of JSON out.
+//! The answers of the admin socket.
 
 use serde_json::{Value, json};
+use tickpath_admin::error_answer;
 use tickpath_agent::Counter;
 use tickpath_types::{InstrumentTable, Price, TradingState};
-
 use tickpath_venue::day::state_of;
-use tickpath_venue::{AdminCommand, AdminOutcome, UserLimits};
+use tickpath_venue::{AdminOutcome, UserLimits};
 
 use crate::VenueView;
-
-/// What a line asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Request {
-    Status,
-    Users,
-    ReloadUsers,
-    Command(AdminCommand),
-}
 
 /// The answer to `status`: counters under their names.
 pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
@@ -149,20 +140,15 @@ fn limits(limits: &UserLimits) -> Value {
 pub(super) fn outcome(outcome: AdminOutcome) -> Value {
     match outcome {
         AdminOutcome::Done { commands } => json!({ "ok": true, "commands": commands }),
-        AdminOutcome::UnknownUser => error("no such user: see users"),
-        AdminOutcome::NotConnected => error("the user is not connected"),
-        AdminOutcome::Refused(refusal) => error(&refusal.to_string()),
+        AdminOutcome::UnknownUser => error_answer("no such user: see users"),
+        AdminOutcome::NotConnected => error_answer("the user is not connected"),
+        AdminOutcome::Refused(refusal) => error_answer(&refusal.to_string()),
     }
 }
 
 /// The answer to `reload-users`: the users that are new.
 pub(super) fn added(names: &[String], commands: u32) -> Value {
     json!({ "ok": true, "commands": commands, "added": names })
-}
-
-/// An answer that nothing was done.
-pub(super) fn error(message: &str) -> Value {
-    json!({ "ok": false, "error": message })
 }
 
 #[cfg(test)]

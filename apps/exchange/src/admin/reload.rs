@@ -33,11 +33,11 @@ pub(super) fn reload_users(
     let config = config.ok_or("this venue was not started from a configuration file")?;
     let (_, listed) = ExchangeConfig::load(config).map_err(|error| error.to_string())?;
     let new = new_users(listed, registry, instruments)?;
-    if new.len() > client.room() {
+    if new.len() > client.capacity() {
         return Err(format!(
             "{} users are new and the venue takes {} at a time: try again, or name fewer",
             new.len(),
-            client.room()
+            client.capacity()
         ));
     }
     let mut ids: Option<RangeInclusive<u64>> = None;

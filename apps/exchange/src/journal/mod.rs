@@ -21,17 +21,15 @@ pub(crate) use writer::JournalLog;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tickpath_agent::{Counter, Rest, StopSignal, TscClock};
+use tickpath_admin::TrustedLogins;
+use tickpath_agent::{BackgroundThread, Counter, Rest, StopSignal, TscClock};
 use tickpath_journal::{DiskWorker, Storage, WorkerThread};
 use tickpath_types::Nanos;
 use tickpath_venue::LogReadError;
 
 use crate::drop_copy::DropCopies;
-use crate::login::TrustedLogins;
 
 /// How long the follower's thread rests when it has read all there is.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
@@ -71,60 +69,21 @@ pub struct VenueJournal {
     pub recovery: Recovery,
     disk: Box<dyn Disk>,
     follower: Option<RunFollower>,
-    trusted: RunTrustedLogins,
+    trusted: TrustedLogins,
     drop_copy: Option<Box<dyn DropCopies>>,
     counters: Arc<JournalCounters>,
 }
 
-/// [`Follower::run_once`], and [`TrustedLogins::run_once`], whatever the storage.
+/// [`Follower::run_once`], whatever the storage.
 type RunFollower = Box<dyn FnMut() -> Result<usize, FollowerError> + Send>;
-type RunTrustedLogins = Box<dyn FnMut() -> io::Result<usize> + Send>;
 
 /// The threads of a venue's journal. Dropped, they end; what was answered is in the log by then.
 pub struct JournalThreads {
     // In the order of their ends.
-    _follower: Option<Periodic>,
-    _trusted: Periodic,
+    _drop_copy: Option<BackgroundThread>,
+    _follower: Option<BackgroundThread>,
+    _trusted: BackgroundThread,
     _disk: WorkerThread,
-    drop_copy: Option<(StopSignal, JoinHandle<()>)>,
-}
-
-/// A thread that repeats its work, once more after the stop flag is set. It ends when this is dropped.
-struct Periodic {
-    stop: Arc<AtomicBool>,
-    handle: Option<JoinHandle<()>>,
-}
-
-impl Periodic {
-    /// `work` returns the time until the next one, and ends the thread by `None`.
-    fn start(
-        name: &str,
-        mut work: impl FnMut() -> Option<Duration> + Send + 'static,
-    ) -> io::Result<Periodic> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let handle = thread::Builder::new().name(name.to_owned()).spawn(move || {
-            loop {
-                // Noted before the last work.
-                let is_last = stopped.load(Ordering::Acquire);
-                match work() {
-                    Some(rest) if !is_last => thread::park_timeout(rest),
-                    _ => return,
-                }
-            }
-        })?;
-        Ok(Periodic { stop, handle: Some(handle) })
-    }
-}
-
-impl Drop for Periodic {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        if let Some(handle) = self.handle.take() {
-            handle.thread().unpark();
-            handle.join().ok(); // the panic hook has reported a panic there
-        }
-    }
 }
 
 trait Disk: Send {
@@ -144,6 +103,7 @@ impl<S: Storage> Disk for DiskWorker<S> {
 
 /// Serves drop copies until told to stop, and then until every reader has what there is.
 fn serve_copies(mut copies: Box<dyn DropCopies>, mut rest: Rest, stop: &StopSignal) {
+    stop.wake(rest.waker());
     let clock = TscClock::shared();
     let mut deadline = None;
     loop {
@@ -170,12 +130,11 @@ impl VenueJournal {
         recovery: Recovery,
         worker: DiskWorker<S>,
         follower: Option<Follower<S>>,
-        mut trusted: TrustedLogins<S>,
+        trusted: TrustedLogins,
         drop_copy: Option<Box<dyn DropCopies>>,
         counters: Arc<JournalCounters>,
     ) -> VenueJournal {
         let follower = follower.map(|mut follower| -> RunFollower { Box::new(move || follower.run_once()) });
-        let trusted = Box::new(move || trusted.run_once());
         VenueJournal { recovery, disk: Box::new(worker), follower, trusted, drop_copy, counters }
     }
 
@@ -187,7 +146,7 @@ impl VenueJournal {
         let disk = self.disk.start()?;
         let start = |mut run_follower: RunFollower| {
             let counters = self.counters;
-            Periodic::start("snapshots", move || match run_follower() {
+            BackgroundThread::repeat("snapshots", move || match run_follower() {
                 Ok(0) => Some(FOLLOW_INTERVAL),
                 Ok(_) => Some(Duration::ZERO),
                 Err(error) => {
@@ -197,23 +156,19 @@ impl VenueJournal {
             })
         };
         let follower = self.follower.map(start).transpose()?;
-        let mut run_trusted = self.trusted;
+        let mut trusted = self.trusted;
         // A failed write is repeated; it only loses trust.
-        let trusted = Periodic::start("trusted-logins", move || {
-            run_trusted().ok();
+        let trusted = BackgroundThread::repeat("trusted-logins", move || {
+            trusted.run_once().ok();
             Some(TRUST_INTERVAL)
         })?;
         let start = |copies: Box<dyn DropCopies>| {
-            let stop = StopSignal::new();
-            let stopped = stop.clone();
             let rest = Rest::new(TscClock::shared(), COPY_INTERVAL)?;
             copies.wake_by(rest.waker());
-            stop.wake(rest.waker());
-            let thread = thread::Builder::new().name("drop-copy".to_owned());
-            Ok::<_, io::Error>((stop, thread.spawn(move || serve_copies(copies, rest, &stopped))?))
+            BackgroundThread::start("drop-copy", move |stop| serve_copies(copies, rest, stop))
         };
         let drop_copy = self.drop_copy.map(start).transpose()?;
-        Ok(JournalThreads { _disk: disk, _follower: follower, _trusted: trusted, drop_copy })
+        Ok(JournalThreads { _drop_copy: drop_copy, _follower: follower, _trusted: trusted, _disk: disk })
     }
 
     /// Does one piece of the disk's work in the caller's thread, in place of [`VenueJournal::start`]; 0 when there is
@@ -235,7 +190,7 @@ impl VenueJournal {
     /// # Errors
     /// The error of the system; the next call tries again.
     pub fn keep_trusted_logins(&mut self) -> io::Result<usize> {
-        (self.trusted)()
+        self.trusted.run_once()
     }
 
     /// Does one run of the drop copies' work in the caller's thread; 0 when there is none.
@@ -244,14 +199,5 @@ impl VenueJournal {
     /// [`LogReadError`] when the log cannot be followed any more.
     pub fn copy(&mut self, now: Nanos) -> Result<usize, LogReadError> {
         self.drop_copy.as_mut().map_or(Ok(0), |copies| copies.run_once(now))
-    }
-}
-
-impl Drop for JournalThreads {
-    fn drop(&mut self) {
-        if let Some((stop, handle)) = self.drop_copy.take() {
-            stop.stop();
-            handle.join().ok(); // the panic hook has reported a panic there
-        }
     }
 }

@@ -1,9 +1,13 @@
 //! Passwords of which only the argon2 hash is known.
 
-use tickpath_config::PasswordHash;
-pub use tickpath_config::PasswordHashError;
+use tickpath_admin::PasswordHash;
+pub use tickpath_admin::PasswordHashError;
 use tickpath_nasdaq::soupbintcp;
 use tickpath_venue::{Password, UserRegistry};
+
+/// A hash that no known password has; checking it takes as long as checking one that [`hash_password`] made.
+pub(super) const UNKNOWN_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YW4gdW5rbm93biB1c2VyIQ$\
+                                       O3vFV/EUZKNR68s53033Lulr6Lek9piwpOIy9ZCXICw";
 
 /// A password of which only the hash is known, a PHC string as [`hash_password`] makes it.
 ///
@@ -33,16 +37,13 @@ pub(crate) fn has_password(known: &Password, password: &soupbintcp::Password) ->
 }
 
 /// Whether a password, in lower case and padded, has this hash; takes as long as the hash says.
-pub(super) fn has_hash(password: &[u8; 10], hash: &str) -> bool {
+pub(super) fn has_hash(password: &[u8], hash: &str) -> bool {
     PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
 }
 
 /// The password that is checked for an unknown name, where users have hashes: refusing it takes as long.
 pub(crate) fn unknown_password(registry: &UserRegistry) -> Option<Password> {
-    if !registry.has_hashes() {
-        return None;
-    }
-    hash_password("*nobody*").map(Password::of_hash)
+    registry.has_hashes().then(|| Password::of_hash(UNKNOWN_HASH))
 }
 
 #[cfg(test)]

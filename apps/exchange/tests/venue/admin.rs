@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
+use tickpath_admin::ListenError;
 use tickpath_exchange::{AdminCommand, AdminOutcome, AdminSocket, DrainWatch};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
-use tickpath_net::UnixDoorError;
 use tickpath_types::{
     CancelReason, Nanos, OrderEventKind, OrderRequest, RejectReason, SessionId, Side, TradingState,
 };
@@ -330,7 +330,7 @@ fn a_socket_that_nobody_serves_is_taken_over_and_one_in_use_is_not() {
     };
     let mut desk = Desk::new();
     let error = open(&mut desk).unwrap();
-    assert!(matches!(error, UnixDoorError::InUse { .. }), "{error}");
+    assert!(matches!(error, ListenError::InUse { .. }), "{error}");
     let Desk { rig: _rig, socket, path, _folder, .. } = desk;
     drop(socket);
     assert!(!path.exists(), "removed at the end");
@@ -342,7 +342,7 @@ fn a_socket_that_nobody_serves_is_taken_over_and_one_in_use_is_not() {
     assert!(open(&mut desk).is_none(), "a socket left behind is replaced");
     std::fs::write(&stale, "precious").unwrap();
     let error = open(&mut desk).unwrap();
-    assert!(matches!(error, UnixDoorError::NotASocket { .. }), "{error}");
+    assert!(matches!(error, ListenError::NotASocket { .. }), "{error}");
     desk.path = stale.with_file_name("nowhere").join("x.sock");
-    assert!(matches!(open(&mut desk), Some(UnixDoorError::Io { .. })));
+    assert!(matches!(open(&mut desk), Some(ListenError::Io { .. })));
 }

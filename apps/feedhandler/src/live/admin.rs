@@ -1,28 +1,22 @@
-//! The Unix socket that commands come by: one line there, one line of JSON back.
+//! The admin socket of a live feed handler: a line there, a line of JSON back.
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tickpath_agent::StopSignal;
-use tickpath_net::{LineSocket, UnixDoor, UnixDoorError};
+use tickpath_admin::{AdminThread, AskError, LineLimits, ListenError};
 use tickpath_types::Symbol;
 
 use super::handler::LiveCommand;
 use super::report;
 
-/// How often it is looked whether somebody connects.
-const ACCEPT_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the handler may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest line that is read, in bytes.
 const LINE_LEN_MAX: usize = 256;
 
-/// Why there is no socket, or no answer by it.
+/// There is no socket, or no answer by it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SocketError {
@@ -36,10 +30,10 @@ pub enum SocketError {
     },
     /// As it says; another one is named by admin.socket.
     #[error("admin {0}")]
-    Open(#[from] UnixDoorError),
-    /// Nobody listens there.
+    Open(#[from] ListenError),
+    /// No handler listens there.
     #[error("no feed handler listens at {}: is it running, and has its configuration admin.socket?", path.display())]
-    NobodyThere {
+    NotRunning {
         /// Where.
         path: PathBuf,
     },
@@ -51,48 +45,14 @@ pub enum SocketError {
     },
 }
 
-/// Listens for commands on a thread of its own, until it is dropped.
-pub struct LiveSocket {
-    stop: StopSignal,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl LiveSocket {
-    /// Makes the socket, readable and writable for its owner alone; one that a dead handler left is replaced.
-    ///
-    /// # Errors
-    /// [`SocketError`].
-    pub fn open(path: &Path, commands: SyncSender<LiveCommand>) -> Result<LiveSocket, SocketError> {
-        let failed = |source| SocketError::Io { path: path.to_owned(), source };
-        let mut socket = LineSocket::new(UnixDoor::open(path)?, LINE_LEN_MAX);
-        let stop = StopSignal::new();
-        let stopped = stop.clone();
-        let thread = thread::Builder::new()
-            .name("feed-admin".to_owned())
-            .spawn(move || {
-                while !stopped.is_stopped() {
-                    let Some(call) = socket.poll() else {
-                        thread::sleep(ACCEPT_INTERVAL);
-                        continue;
-                    };
-                    let answer = command(call.line.trim(), &commands)
-                        .unwrap_or_else(|error| json!({"ok": false, "error": error}));
-                    call.answer(&answer.to_string());
-                }
-            })
-            .map_err(failed)?;
-        Ok(LiveSocket { stop, thread: Some(thread) })
-    }
-}
-
-impl Drop for LiveSocket {
-    fn drop(&mut self) {
-        self.stop.stop();
-        if let Some(thread) = self.thread.take() {
-            // It answers at most one more.
-            let _ = thread.join();
-        }
-    }
+/// Listens for commands on a new thread until the result is dropped. Only the socket's owner and root can use it; one
+/// that a dead handler left is replaced.
+///
+/// # Errors
+/// [`SocketError::Open`].
+pub fn open_socket(path: &Path, commands: SyncSender<LiveCommand>) -> Result<AdminThread, SocketError> {
+    let limits = LineLimits::one_line(LINE_LEN_MAX);
+    Ok(AdminThread::start("feed-admin", path, limits, move |line, _| command(line, &commands))?)
 }
 
 fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, String> {
@@ -122,12 +82,10 @@ fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, Stri
 /// # Errors
 /// [`SocketError`] in one line that says what to do.
 pub fn ask(path: &Path, line: &str) -> Result<Value, SocketError> {
-    let failed = |source| SocketError::Io { path: path.to_owned(), source };
-    let mut stream =
-        UnixStream::connect(path).map_err(|_| SocketError::NobodyThere { path: path.to_owned() })?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(failed)?;
-    stream.write_all(format!("{line}\n").as_bytes()).map_err(failed)?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).map_err(failed)?;
-    serde_json::from_str(&answer).map_err(|_| SocketError::NoAnswer { path: path.to_owned() })
+    let path_of = || path.to_owned();
+    tickpath_admin::ask(path, line, ANSWER_TIMEOUT).map_err(|error| match error {
+        AskError::Connect(_) => SocketError::NotRunning { path: path_of() },
+        AskError::Answer(source) => SocketError::Io { path: path_of(), source },
+        _ => SocketError::NoAnswer { path: path_of() },
+    })
 }

@@ -13,7 +13,7 @@ mod report;
 mod run;
 mod section;
 
-pub use admin::{LiveSocket, SocketError, ask};
+pub use admin::{SocketError, ask};
 pub use channel::{BookStatus, ChannelStatus, LISTED_MAX, ResyncOutcome};
 pub use config::{CHANNELS_MAX, LiveConfig};
 pub use error::LiveError;

@@ -9,7 +9,7 @@ use tickpath_agent::{Runner, RunnerError, StopSignal, ThreadPlan, TscClock};
 use tickpath_config::counted;
 use tickpath_types::Nanos;
 
-use super::admin::{LiveSocket, SocketError};
+use super::admin::{SocketError, open_socket};
 use super::config::LiveConfig;
 use super::error::LiveError;
 use super::handler::{ChannelReport, LiveHandler, LiveView, NamedBooks};
@@ -107,7 +107,7 @@ pub fn run(
     let socket = match &config.admin.socket {
         Some(path) => {
             notice(Notice::Endpoint(format!("commands: {}", path.display())));
-            Some(LiveSocket::open(path, sender)?)
+            Some(open_socket(path, sender)?)
         }
         None => None,
     };

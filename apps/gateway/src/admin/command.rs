@@ -1,16 +1,16 @@
-//! What a running gateway can be told, and the two rings that it crosses.
+//! The commands of a running gateway.
 
-use tickpath_lockfree::spsc;
+use tickpath_admin::{CommandReceiver, CommandSender};
 
 use crate::safety::{Control, RiskLimit};
 
 /// Commands that may wait for the duty cycle.
-const COMMANDS_MAX: usize = 64;
+pub(super) const COMMANDS_MAX: usize = 64;
 
-/// What a running gateway can be told.
+/// A command to a running gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
-    /// How it stands.
+    /// Show the status.
     Status,
     /// No new order leaves, and all open ones are cancelled.
     Kill,
@@ -21,7 +21,7 @@ pub enum AdminCommand {
 }
 
 impl AdminCommand {
-    /// Does of it what is done by [`Control`]: all but the cancelling, which follows from the kill switch.
+    /// Does the part of it that [`Control`] does: all but the cancelling, which follows from the kill switch.
     pub fn carry_out(&self, control: &Control) {
         match self {
             AdminCommand::Status => {}
@@ -34,62 +34,8 @@ impl AdminCommand {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Numbered {
-    id: u64,
-    command: AdminCommand,
-}
+/// The duty cycle's end: takes commands and answers each when it is executed and the status after it is shown.
+pub type AdminPort = CommandReceiver<AdminCommand, ()>;
 
-/// The duty cycle's end: takes commands and answers them, without waiting.
-pub struct AdminPort {
-    commands: spsc::Consumer<Numbered>,
-    answers: spsc::Producer<u64>,
-}
-
-impl AdminPort {
-    /// The next command, with its number. Each is to be [answered](Self::answer).
-    #[inline]
-    pub fn poll(&mut self) -> Option<(u64, AdminCommand)> {
-        self.commands.try_pop().map(|numbered| (numbered.id, numbered.command))
-    }
-
-    /// A command was carried out, and how the gateway stands after it is shown.
-    pub fn answer(&mut self, id: u64) {
-        // As many as may wait fit, so it fails only when nobody listens any more.
-        let _ = self.answers.try_push(id);
-    }
-}
-
-/// The other end.
-pub(super) struct AdminClient {
-    commands: spsc::Producer<Numbered>,
-    answers: spsc::Consumer<u64>,
-    next_id: u64,
-}
-
-/// Both ends.
-pub(super) fn rings() -> (AdminClient, AdminPort) {
-    let (commands, to_take) = spsc::channel(COMMANDS_MAX);
-    let (answer, answers) = spsc::channel(COMMANDS_MAX);
-    (AdminClient { commands, answers, next_id: 1 }, AdminPort { commands: to_take, answers: answer })
-}
-
-impl AdminClient {
-    /// Sends a command; its number, or `None` when the gateway has not taken many before it.
-    pub(super) fn submit(&mut self, command: AdminCommand) -> Option<u64> {
-        let id = self.next_id;
-        self.commands.try_push(Numbered { id, command }).ok()?;
-        self.next_id += 1;
-        Some(id)
-    }
-
-    /// Whether a command was carried out; answers to those before it that nobody waits for any more are dropped.
-    pub(super) fn is_done(&mut self, id: u64) -> bool {
-        while let Some(answer) = self.answers.try_pop() {
-            if answer == id {
-                return true;
-            }
-        }
-        false
-    }
-}
+/// The socket's end.
+pub(super) type AdminClient = CommandSender<AdminCommand, ()>;

@@ -2,11 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tickpath_admission::{PreLogin, PreLoginLimits};
-use tickpath_agent::StopSignal;
+use tickpath_agent::{BackgroundThread, StopSignal};
 use tickpath_net::{Kernel, NetError};
 use tickpath_types::Nanos;
 use tickpath_web::{HttpResponse, ServerEvent, WebAcceptor, WebConnection, WebLimits};
@@ -29,8 +28,7 @@ pub type Sampler = Box<dyn Fn(&mut MetricsText) + Send>;
 /// Answers `GET /metrics`. Ends when it is dropped.
 pub struct MetricsServer {
     address: SocketAddrV4,
-    stop: StopSignal,
-    thread: Option<JoinHandle<()>>,
+    _thread: BackgroundThread,
 }
 
 impl MetricsServer {
@@ -45,7 +43,6 @@ impl MetricsServer {
     ) -> Result<MetricsServer, NetError> {
         let acceptor = WebAcceptor::bind(Kernel, address, None, WebLimits::server())?;
         let address = acceptor.local_address();
-        let stop = StopSignal::new();
         let server = Server {
             acceptor,
             connections: Vec::new(),
@@ -53,31 +50,17 @@ impl MetricsServer {
             next_key: 0,
             metrics,
             samplers,
-            stop: stop.clone(),
             started: Instant::now(),
         };
-        let thread = std::thread::Builder::new()
-            .name("metrics".to_owned())
-            .spawn(move || server.run())
+        let thread = BackgroundThread::start("metrics", move |stop| server.run(stop))
             .map_err(|source| NetError::Bind { address, source })?;
-        Ok(MetricsServer { address, stop, thread: Some(thread) })
+        Ok(MetricsServer { address, _thread: thread })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddrV4 {
         self.address
-    }
-}
-
-impl Drop for MetricsServer {
-    fn drop(&mut self) {
-        self.stop.stop();
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // A thread that panicked has said so.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -89,13 +72,12 @@ struct Server {
     next_key: u64,
     metrics: Arc<GatewayMetrics>,
     samplers: Vec<Sampler>,
-    stop: StopSignal,
     started: Instant,
 }
 
 impl Server {
-    fn run(mut self) {
-        while !self.stop.is_stopped() {
+    fn run(mut self, stop: &StopSignal) {
+        while !stop.is_stopped() {
             if !self.serve() {
                 std::thread::park_timeout(SLEEP);
             }

@@ -1,35 +1,17 @@
-//! Passwords are checked beside the duty cycle.
+//! Logins of users: their passwords are checked beside the duty cycle.
 
-use std::thread::JoinHandle;
-use std::time::Duration;
-
-use tickpath_gateway_protocol::frame::{PASSWORD_LEN_MAX, Password};
-use tickpath_lockfree::spsc;
+pub use tickpath_admin::CHECKS_MAX;
+use tickpath_admin::PasswordChecker;
+use tickpath_gateway_protocol::frame::Password;
 
 use super::UserPassword;
 
-/// Logins that may wait to be checked; a further one is put off until there is room.
-pub const CHECKS_MAX: usize = 64;
-/// How long the thread sleeps at most when nobody wakes it.
-const SLEEP_MAX: Duration = Duration::from_secs(1);
-
-/// A password to be checked.
-#[derive(Clone, Copy)]
-struct Check {
-    id: u64,
-    caller: u32,
-    /// The user's number; `None` for a name that nobody has.
-    user: Option<u16>,
-    len: u8,
-    password: [u8; PASSWORD_LEN_MAX],
-}
-
-/// What became of a login.
+/// The answer to a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckAnswer {
     /// As [submitted](LoginChecker::submit).
     pub id: u64,
-    /// Who called, as submitted.
+    /// The caller, as submitted.
     pub caller: u32,
     /// The user's number, when the password is its own. A wrong name and a wrong password are one answer.
     pub user: Option<u16>,
@@ -39,31 +21,19 @@ pub struct CheckAnswer {
 /// waits or allocates.
 pub struct LoginChecker {
     names: Vec<String>,
-    rings: Option<(spsc::Producer<Check>, spsc::Consumer<CheckAnswer>)>,
-    thread: Option<JoinHandle<()>>,
-    waiting: usize,
-    next_id: u64,
+    /// By the caller and the number of the user.
+    checker: PasswordChecker<(u32, Option<u16>)>,
 }
 
 impl LoginChecker {
     /// For these users, in the order of their numbers.
     ///
     /// # Errors
-    /// The system's, when there can be no thread.
+    /// The system refused a thread.
     pub fn start(users: Vec<(String, UserPassword)>) -> std::io::Result<LoginChecker> {
-        let (checks, to_check) = spsc::channel(CHECKS_MAX);
-        let (answer, answers) = spsc::channel(CHECKS_MAX);
         let (names, passwords): (Vec<String>, Vec<UserPassword>) = users.into_iter().unzip();
-        let thread = std::thread::Builder::new()
-            .name("login-checker".to_owned())
-            .spawn(move || check_all(&passwords, to_check, answer))?;
-        Ok(LoginChecker {
-            names,
-            rings: Some((checks, answers)),
-            thread: Some(thread),
-            waiting: 0,
-            next_id: 1,
-        })
+        let checker = PasswordChecker::start(move |user, password| is_right(&passwords, user, password))?;
+        Ok(LoginChecker { names, checker })
     }
 
     /// The number of a user.
@@ -76,83 +46,33 @@ impl LoginChecker {
     /// when as many wait as may.
     pub fn submit(&mut self, caller: u32, user: &str, password: &Password) -> Option<u64> {
         let user = self.user(user);
-        let (checks, _) = self.rings.as_mut().filter(|_| self.waiting < CHECKS_MAX)?;
-        let guess = password.expose();
-        let mut bytes = [0; PASSWORD_LEN_MAX];
-        bytes[..guess.len()].copy_from_slice(guess);
-        let check = Check { id: self.next_id, caller, user, len: guess.len() as u8, password: bytes };
-        checks.try_push(check).ok()?;
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
-        self.waiting += 1;
-        self.next_id += 1;
-        Some(check.id)
+        self.checker.submit((caller, user), user.map(usize::from), false, password.expose())
     }
 
     /// The next answer, if there is one.
     pub fn poll(&mut self) -> Option<CheckAnswer> {
-        let (_, answers) = self.rings.as_mut()?;
-        let answer = answers.try_pop()?;
-        self.waiting -= 1;
-        Some(answer)
+        let checked = self.checker.poll()?;
+        let (caller, user) = checked.key;
+        Some(CheckAnswer { id: checked.id, caller, user: user.filter(|_| checked.is_right) })
     }
 
     /// True while answers are to come.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.waiting > 0
+        self.checker.is_waiting()
     }
 }
 
-impl Drop for LoginChecker {
-    fn drop(&mut self) {
-        self.rings = None;
-        let Some(thread) = self.thread.take() else { return };
-        thread.thread().unpark();
-        // A thread that panicked has said so; nothing is left to be done about it here.
-        let _ = thread.join();
-    }
-}
-
-fn check_all(
-    users: &[UserPassword],
-    mut to_check: spsc::Consumer<Check>,
-    mut answers: spsc::Producer<CheckAnswer>,
-) {
-    loop {
-        // In this order: what came before the end of the ring is still there.
-        let has_ended = to_check.is_disconnected();
-        let Some(check) = to_check.try_pop() else {
-            if has_ended {
-                return;
-            }
-            std::thread::park_timeout(SLEEP_MAX);
-            continue;
-        };
-        if has_ended {
-            // Nobody waits for answers any more.
-            return;
-        }
-        // As many as may wait fit, so it fails only when nobody reads any more.
-        if answers.try_push(answer(users, &check)).is_err() {
-            return;
-        }
-    }
-}
-
-/// A name that nobody has takes as long as one that somebody has: it is checked against a hash where there is one.
-fn answer(users: &[UserPassword], check: &Check) -> CheckAnswer {
-    let guess = &check.password[..usize::from(check.len)];
-    let known = check.user.and_then(|user| users.get(usize::from(user)));
+/// An unknown name takes as long as a user's: it is checked against a hash where there is one.
+fn is_right(users: &[UserPassword], user: Option<usize>, guess: &[u8]) -> bool {
+    let known = user.and_then(|user| users.get(user));
     let tried = known.or_else(|| users.iter().find(|user| user.is_hashed()));
-    let is_right = tried.is_some_and(|password| password.is(guess)) && known.is_some();
-    CheckAnswer { id: check.id, caller: check.caller, user: check.user.filter(|_| is_right) }
+    tried.is_some_and(|password| password.is(guess)) && known.is_some()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::users::password::tests::cheap_hash;
@@ -192,19 +112,5 @@ mod tests {
         }
         let found: Vec<Option<u16>> = answers(&mut checker).iter().map(|answer| answer.user).collect();
         assert_eq!(found, cases.map(|(_, _, user)| user));
-    }
-
-    #[test]
-    fn as_many_wait_as_may_and_one_more_is_not_taken() {
-        let mut checker = checker();
-        let password = Password::new(b"secret").unwrap();
-        for caller in 0..CHECKS_MAX as u32 {
-            assert!(checker.submit(caller, "anna", &password).is_some());
-        }
-        assert_eq!(checker.submit(99, "anna", &password), None);
-        let answers = answers(&mut checker);
-        assert!(answers.iter().enumerate().all(|(place, answer)| answer.caller == place as u32));
-        assert_eq!(answers.len(), CHECKS_MAX);
-        assert!(checker.submit(0, "anna", &password).is_some());
     }
 }

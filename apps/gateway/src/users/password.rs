@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tickpath_config::{PasswordHash, PasswordHashError};
+use tickpath_admin::{PasswordHash, PasswordHashError};
 use tickpath_gateway_protocol::frame::PASSWORD_LEN_MAX;
 
 /// The password of a user: itself, or its argon2 hash. Never printed.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use tickpath_admin::AdminThread;
 use tickpath_agent::{Agent, Runner, StopSignal, TscClock};
-use tickpath_gateway::admin::AdminDoor;
 use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::metrics::GatewayMetrics;
 use tickpath_gateway::process::{Gateway, GatewayView};
@@ -82,7 +82,7 @@ pub struct TestGateway {
     #[allow(dead_code)] // not every test looks
     pub notes: Receiver<String>,
     runner: Runner,
-    _admin: Option<AdminDoor>,
+    _admin: Option<AdminThread>,
     socket: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! How a gateway stands, as JSON.
+//! The status of a gateway as JSON.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::safety::{Control, RiskLimit};
 use crate::users::Bans;
 use crate::view::{ConnectionView, GatewayView};
 
-/// What is fixed about an account.
+/// The fixed settings of an account.
 #[derive(Clone, Debug)]
-pub struct AccountWords {
+pub struct AccountSettings {
     /// Its name.
     pub name: String,
-    /// What the configuration holds it to.
+    /// The limits of the configuration.
     pub caps: RiskLimit,
     /// No order leaves before limits were published.
     pub waits_for_limits: bool,
 }
 
-/// All that there is to say of how a gateway stands.
+/// The parts of a gateway's status.
 #[derive(Debug)]
-pub struct Standing {
+pub struct GatewayStatus {
     /// The gateway's name.
     pub name: String,
     /// The venue.
@@ -39,20 +39,20 @@ pub struct Standing {
     /// No order leaves in any case.
     pub is_dry_run: bool,
     /// The accounts, in the order of their names.
-    pub accounts: Vec<AccountWords>,
-    /// What the gateway shows.
+    pub accounts: Vec<AccountSettings>,
+    /// The gateway's state, as its duty cycle shows it.
     pub view: Arc<GatewayView>,
-    /// What it measures.
+    /// The gateway's metrics.
     pub metrics: Arc<GatewayMetrics>,
-    /// Its kill switch and published limits, to be looked at.
+    /// The kill switch and the published limits.
     pub control: Control,
-    /// Who is banned, by the places of `users`.
+    /// Bans, by the places of `users`.
     pub bans: Bans,
     /// The users, in the order of their names.
     pub users: Vec<String>,
 }
 
-impl Standing {
+impl GatewayStatus {
     /// Of a gateway with this configuration.
     #[must_use]
     pub fn new(
@@ -61,13 +61,13 @@ impl Standing {
         metrics: Arc<GatewayMetrics>,
         control: Control,
         bans: Bans,
-    ) -> Standing {
+    ) -> GatewayStatus {
         let of_account = |(name, account): (&String, &crate::config::AccountConfig)| {
             let caps = config.caps_of(account);
             let waits_for_limits = caps.wait_for_risk_limits == Some(true);
-            AccountWords { name: name.clone(), caps: RiskLimit::from(&caps), waits_for_limits }
+            AccountSettings { name: name.clone(), caps: RiskLimit::from(&caps), waits_for_limits }
         };
-        Standing {
+        GatewayStatus {
             name: config.name.clone(),
             exchange: config.venue.exchange.clone(),
             uri: config.venue.ws_uri.clone(),
@@ -158,7 +158,7 @@ impl Standing {
             let is_told = !text.is_empty();
             return Some(if is_told { text } else { "no account is ready: orders are refused".to_owned() });
         }
-        let can_trade = |(place, account): (usize, &AccountWords)| {
+        let can_trade = |(place, account): (usize, &AccountSettings)| {
             let is_ready = view.accounts.get(place).is_some_and(|account| account.step() == Step::Ready);
             let watches = view.accounts.get(place).is_some_and(|account| account.watches.read() == 1);
             is_ready && !watches && !(account.waits_for_limits && self.control.published(place).is_none())
@@ -171,7 +171,7 @@ impl Standing {
         }
         let text = view.text.read();
         let watches = view.accounts.iter().any(|account| account.watches.read() == 1) && !text.is_empty();
-        let waits = |(place, account): (usize, &AccountWords)| {
+        let waits = |(place, account): (usize, &AccountSettings)| {
             account.waits_for_limits && self.control.published(place).is_none()
         };
         let limits = format!(

@@ -1,4 +1,4 @@
-//! A Unix socket that its owner and root alone may call.
+//! A listening Unix socket that only its owner and root may connect to.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 /// A socket was not opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum UnixDoorError {
+pub enum ListenError {
     /// Another program serves it: give this one another path, or stop the other.
     #[error("socket {} is served by a running program: give this one another path", path.display())]
     InUse {
@@ -34,9 +34,10 @@ pub enum UnixDoorError {
     },
 }
 
-/// A listening Unix socket: its mode is 0600, and the kernel names the user of who calls. Dropped, its file is removed.
+/// A listening Unix socket with mode 0600. The kernel names the user at the other end of each connection. Dropped, its file is
+/// removed.
 #[derive(Debug)]
-pub struct UnixDoor {
+pub(crate) struct AdminListener {
     listener: UnixListener,
     path: PathBuf,
     /// Device and inode, so that no other socket is removed at the end.
@@ -44,23 +45,23 @@ pub struct UnixDoor {
     owner: u32,
 }
 
-/// A caller of a [`UnixDoor`].
+/// A connection to an [`AdminListener`].
 #[derive(Debug)]
-pub struct UnixCaller {
-    /// Its connection, which does not wait.
-    pub stream: UnixStream,
-    /// Its user's id.
-    pub user: u32,
-    /// Its process's id.
-    pub process: u32,
+pub(crate) struct Caller {
+    /// The stream, which is non-blocking.
+    pub(crate) stream: UnixStream,
+    /// The id of the user at the other end.
+    pub(crate) user: u32,
+    /// The id of the process at the other end.
+    pub(crate) process: u32,
 }
 
-impl UnixDoor {
+impl AdminListener {
     /// Opens the socket at `path`, in place of one that no program serves.
     ///
     /// # Errors
-    /// [`UnixDoorError`] as it says.
-    pub fn open(path: &Path) -> Result<UnixDoor, UnixDoorError> {
+    /// [`ListenError`].
+    pub(crate) fn open(path: &Path) -> Result<AdminListener, ListenError> {
         remove_stale(path)?;
         let open = || {
             let listener = UnixListener::bind(path)?;
@@ -68,31 +69,25 @@ impl UnixDoor {
             listener.set_nonblocking(true)?;
             let metadata = std::fs::metadata(path)?;
             let file = (metadata.dev(), metadata.ino());
-            Ok(UnixDoor { listener, path: path.to_owned(), file, owner: metadata.uid() })
+            Ok(AdminListener { listener, path: path.to_owned(), file, owner: metadata.uid() })
         };
-        open().map_err(|source| UnixDoorError::Io { path: path.to_owned(), source })
+        open().map_err(|source| ListenError::Io { path: path.to_owned(), source })
     }
 
-    /// The socket's path.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The next caller; `None` for one that may not call, which is closed. Does not wait.
+    /// The next connection; `None` for one of another user, which is closed. Does not wait.
     ///
     /// # Errors
-    /// The system's; [`ErrorKind::WouldBlock`] without a caller.
-    pub fn accept(&self) -> io::Result<Option<UnixCaller>> {
+    /// The system's; [`ErrorKind::WouldBlock`] when there is none.
+    pub(crate) fn accept(&self) -> io::Result<Option<Caller>> {
         let (stream, _) = self.listener.accept()?;
         let Ok(peer) = getsockopt(&stream.as_fd(), sockopt::PeerCredentials) else { return Ok(None) };
-        let is_served = may_call(peer.uid(), self.owner) && stream.set_nonblocking(true).is_ok();
+        let is_served = may_connect(peer.uid(), self.owner) && stream.set_nonblocking(true).is_ok();
         let (user, process) = (peer.uid(), peer.pid().unsigned_abs());
-        Ok(is_served.then_some(UnixCaller { stream, user, process }))
+        Ok(is_served.then_some(Caller { stream, user, process }))
     }
 }
 
-impl Drop for UnixDoor {
+impl Drop for AdminListener {
     fn drop(&mut self) {
         if std::fs::metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.file) {
             // If that fails, the next program replaces it, because no program serves it.
@@ -101,23 +96,23 @@ impl Drop for UnixDoor {
     }
 }
 
-fn may_call(user: u32, owner: u32) -> bool {
+fn may_connect(user: u32, owner: u32) -> bool {
     user == owner || user == 0
 }
 
-fn remove_stale(path: &Path) -> Result<(), UnixDoorError> {
-    let failed = |source| UnixDoorError::Io { path: path.to_owned(), source };
+fn remove_stale(path: &Path) -> Result<(), ListenError> {
+    let failed = |source| ListenError::Io { path: path.to_owned(), source };
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(source) => Err(failed(source)),
         Ok(metadata) if !metadata.file_type().is_socket() => {
-            Err(UnixDoorError::NotASocket { path: path.to_owned() })
+            Err(ListenError::NotASocket { path: path.to_owned() })
         }
         Ok(_) => match UnixStream::connect(path) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 std::fs::remove_file(path).map_err(failed)
             }
-            _ => Err(UnixDoorError::InUse { path: path.to_owned() }),
+            _ => Err(ListenError::InUse { path: path.to_owned() }),
         },
     }
 }
@@ -127,26 +122,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owner_and_root_may_call() {
-        assert!(may_call(1_000, 1_000) && may_call(0, 1_000));
-        assert!(!may_call(1_001, 1_000) && !may_call(1_000, 0));
+    fn the_owner_and_root_may_connect() {
+        assert!(may_connect(1_000, 1_000) && may_connect(0, 1_000));
+        assert!(!may_connect(1_001, 1_000) && !may_connect(1_000, 0));
     }
 
     #[test]
     fn one_that_ends_late_leaves_its_successors_socket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        let door = UnixDoor::open(&path).unwrap();
+        let listener = AdminListener::open(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(matches!(UnixDoor::open(&path), Err(UnixDoorError::InUse { .. })));
+        assert!(matches!(AdminListener::open(&path), Err(ListenError::InUse { .. })));
         std::fs::remove_file(&path).unwrap();
-        let successor = UnixDoor::open(&path).unwrap();
-        drop(door);
+        let successor = AdminListener::open(&path).unwrap();
+        drop(listener);
         let _caller = UnixStream::connect(&path).unwrap();
         assert_eq!(successor.accept().unwrap().unwrap().process, std::process::id());
         drop(successor);
         assert!(!path.exists());
+        drop(UnixListener::bind(&path).unwrap());
+        let over_stale = AdminListener::open(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(over_stale);
         std::fs::write(&path, "text").unwrap();
-        assert!(matches!(UnixDoor::open(&path), Err(UnixDoorError::NotASocket { .. })));
+        assert!(matches!(AdminListener::open(&path), Err(ListenError::NotASocket { .. })));
     }
 }

@@ -12,7 +12,7 @@ const PASSES_MAX: u32 = 16;
 /// The argon2 hash of a password, a PHC string (`$argon2id$v=19$...`) that does not take too long to check.
 ///
 /// ```
-/// use tickpath_config::PasswordHash;
+/// use tickpath_admin::PasswordHash;
 ///
 /// let hash = PasswordHash::parse(&PasswordHash::make(b"secret").ok_or("no random numbers")?)?;
 /// assert!(hash.is_of(b"secret") && !hash.is_of(b"Secret"));

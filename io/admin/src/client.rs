@@ -1,0 +1,92 @@
+//! The client of an admin socket.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// The longest answer in bytes.
+const ANSWER_LEN_MAX: u64 = 4 << 20;
+
+/// A program did not answer a line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// No program listens there: start it, or name its socket.
+    #[error("cannot connect: {0}")]
+    Connect(io::Error),
+    /// The line was not sent or its answer not received, as when the time is over.
+    #[error("no answer: {0}")]
+    Answer(io::Error),
+    /// The connection was refused: only the user who runs the program, and root, may send commands.
+    #[error("the connection was closed without an answer")]
+    Refused,
+    /// Another program listens there: name the socket of this one.
+    #[error("the answer is no JSON: {0}")]
+    NotJson(serde_json::Error),
+}
+
+impl AskError {
+    /// True when the program took the connection and did not answer in time.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        let AskError::Answer(error) = self else { return false };
+        matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+    }
+}
+
+/// Sends a line to the program that listens at `path` and returns its answer, which may take as long as `timeout`.
+///
+/// # Errors
+/// [`AskError`].
+pub fn ask(path: &Path, line: &str, timeout: Duration) -> Result<Value, AskError> {
+    let stream = UnixStream::connect(path).map_err(AskError::Connect)?;
+    let answer = exchange(stream, line, timeout).map_err(AskError::Answer)?;
+    if answer.is_empty() {
+        return Err(AskError::Refused);
+    }
+    serde_json::from_str(&answer).map_err(AskError::NotJson)
+}
+
+fn exchange(mut stream: UnixStream, line: &str, timeout: Duration) -> io::Result<String> {
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    stream.write_all(format!("{line}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream.take(ANSWER_LEN_MAX)).read_line(&mut answer)?;
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_does_not_run_one_that_hangs_and_one_that_refuses_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let ask = || ask(&path, "status", Duration::from_millis(20)).unwrap_err();
+        assert!(matches!(ask(), AskError::Connect(_)));
+        let listener = UnixListener::bind(&path).unwrap();
+        assert!(ask().is_timeout());
+        drop(listener.accept().unwrap());
+        let say = |answer: &'static str| {
+            let listener = listener.try_clone().unwrap();
+            std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 16]);
+                stream.write_all(answer.as_bytes()).unwrap();
+            })
+        };
+        let server = say("");
+        assert!(matches!(ask(), AskError::Refused));
+        server.join().unwrap();
+        let server = say("hello\n");
+        assert!(matches!(ask(), AskError::NotJson(_)));
+        server.join().unwrap();
+    }
+}

@@ -1,0 +1,39 @@
+//! The administrator's side of a program: its Unix socket, passwords that are checked on another thread, trusted logins.
+//!
+//! A client sends a line of words and gets a line of JSON. [`LineServer`] holds the connections and bounds them;
+//! [`AdminThread`] runs one on a new thread, and [`ask`] is the client. Commands cross to a duty cycle by
+//! [`command_rings`].
+//!
+//! ```
+//! use std::time::Duration;
+//! use tickpath_admin::{AdminThread, LineLimits, ask};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("admin.sock");
+//! let answer = |line: &str| match line {
+//!     "status" => Ok(serde_json::json!({ "ok": true, "orders": 3 })),
+//!     _ => Err("there is status".to_owned()),
+//! };
+//! let _thread = AdminThread::start("admin", &path, LineLimits::one_line(256), move |line, _| answer(line))?;
+//! assert_eq!(ask(&path, "status", Duration::from_secs(5))?["orders"], 3);
+//! assert_eq!(ask(&path, "launch", Duration::from_secs(5))?["error"], "there is status");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod client;
+mod command_rings;
+mod line_server;
+mod listener;
+mod password_checker;
+mod password_hash;
+mod thread;
+mod trusted_logins;
+
+pub use client::{AskError, ask};
+pub use command_rings::{CommandReceiver, CommandSender, command_rings};
+pub use line_server::{Line, LineLimits, LineServer, error_answer};
+pub use listener::ListenError;
+pub use password_checker::{CHECKS_MAX, Checked, PasswordChecker};
+pub use password_hash::{PasswordHash, PasswordHashError};
+pub use thread::AdminThread;
+pub use trusted_logins::{TrustedLogin, TrustedLogins};

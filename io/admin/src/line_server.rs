@@ -1,0 +1,365 @@
+//! A Unix socket whose clients send lines and get a line of JSON for each.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tickpath_admission::{PreLogin, PreLoginLimits};
+use tickpath_types::Nanos;
+
+use crate::listener::{AdminListener, Caller, ListenError};
+
+/// Connections accepted in one call.
+const ACCEPTS_MAX: usize = 64;
+/// Bytes of answers that may wait for their client to read; a connection with more is closed.
+const UNREAD_MAX: usize = 1 << 20;
+
+/// Bounds of a [`LineServer`].
+#[derive(Clone, Copy, Debug)]
+pub struct LineLimits {
+    /// Connections at a time, and of one process; for a further one the oldest is closed, those without a line first. One
+    /// that sends no line within the deadline is closed.
+    pub connections: PreLoginLimits,
+    /// The longest time that a connection may stay after a line.
+    pub stay_max: Nanos,
+    /// The longest line in bytes, its end included; a longer one closes the connection.
+    pub line_len_max: usize,
+    /// True when a connection may send any number of lines. Otherwise the first answer closes it.
+    pub has_many_lines: bool,
+}
+
+impl LineLimits {
+    /// One line of at most `line_len_max` bytes for each connection.
+    #[must_use]
+    pub fn one_line(line_len_max: usize) -> LineLimits {
+        LineLimits {
+            connections: PreLoginLimits { connections: 32, per_address: 16, deadline: Nanos::from_secs(5) },
+            stay_max: Nanos::from_secs(15),
+            line_len_max,
+            has_many_lines: false,
+        }
+    }
+}
+
+/// The connections of an admin socket. Driven by its owner, it never waits: [`receive`](LineServer::receive), then
+/// [`next_line`](LineServer::next_line) until there is none. The lines of a connection are answered in their order: the
+/// next one is not given before the one before it is [answered](LineServer::answer). Silent clients block no other.
+#[derive(Debug)]
+pub struct LineServer {
+    listener: AdminListener,
+    limits: LineLimits,
+    connections: Vec<Connection>,
+    /// The same connections, by their ids and processes.
+    places: PreLogin<u32>,
+    next_id: u64,
+    refused: u64,
+}
+
+/// A line that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The connection's id.
+    pub connection: u64,
+    /// The id of the user at the other end.
+    pub user: u32,
+    /// The line without spaces around it.
+    pub text: String,
+}
+
+#[derive(Debug)]
+struct Connection {
+    id: u64,
+    user: u32,
+    stream: UnixStream,
+    received: Vec<u8>,
+    unsent: Vec<u8>,
+    /// True while a line of it waits for its answer.
+    is_waiting: bool,
+    /// True when nothing more is read: the client has sent all its lines, or may send no more. Answers are still sent.
+    has_ended: bool,
+    is_closed: bool,
+}
+
+impl LineServer {
+    /// Opens the socket at `path`, in place of one that no program serves.
+    ///
+    /// # Errors
+    /// [`ListenError`] when another program serves it or the system refuses.
+    pub fn open(path: &Path, limits: LineLimits) -> Result<LineServer, ListenError> {
+        Ok(LineServer {
+            listener: AdminListener::open(path)?,
+            limits,
+            connections: Vec::new(),
+            places: PreLogin::new(limits.connections),
+            next_id: 1,
+            refused: 0,
+        })
+    }
+
+    /// Connections that were refused: of another user of the machine, without a line in time, or more than there may be.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Sends the answers that wait, reads from all connections, and accepts new ones.
+    pub fn receive(&mut self, now: Nanos) {
+        for place in 0..self.connections.len() {
+            self.connections[place].send();
+            self.read(place, now);
+        }
+        while let Some(id) = self.places.expired(now) {
+            self.refuse(id);
+        }
+        self.remove_closed();
+        for _ in 0..ACCEPTS_MAX {
+            let Ok(caller) = self.listener.accept() else { return };
+            let Some(Caller { stream, user, process }) = caller else {
+                self.refused += 1;
+                continue;
+            };
+            if let Some(id) = self.places.victim(process) {
+                self.refuse(id);
+            }
+            self.places.admit(now, self.next_id, process);
+            self.connections.push(Connection {
+                id: self.next_id,
+                user,
+                stream,
+                received: Vec::new(),
+                unsent: Vec::new(),
+                is_waiting: false,
+                has_ended: false,
+                is_closed: false,
+            });
+            self.next_id += 1;
+            self.read(self.connections.len() - 1, now);
+        }
+    }
+
+    fn read(&mut self, place: usize, now: Nanos) {
+        let connection = &mut self.connections[place];
+        connection.receive(self.limits.line_len_max);
+        if connection.line_end().is_some() {
+            self.places.postpone(connection.id, now + self.limits.stay_max);
+        }
+    }
+
+    /// The next line, to be [answered](LineServer::answer).
+    pub fn next_line(&mut self) -> Option<Line> {
+        let LineLimits { line_len_max, has_many_lines, .. } = self.limits;
+        for connection in self.connections.iter_mut().filter(|it| !it.is_waiting && !it.is_closed) {
+            if let Some(end) = connection.line_end() {
+                let line: Vec<u8> = connection.received.drain(..=end).collect();
+                connection.is_waiting = true;
+                let text = String::from_utf8_lossy(&line).trim().to_owned();
+                return Some(Line { connection: connection.id, user: connection.user, text });
+            }
+            if connection.received.len() >= line_len_max {
+                if has_many_lines {
+                    connection.answer(&error_answer("the line is too long"));
+                }
+                connection.is_closed = true;
+            }
+        }
+        self.remove_closed();
+        None
+    }
+
+    /// Answers the line of a connection. What its client does not read at once is sent by [`receive`](LineServer::receive).
+    pub fn answer(&mut self, connection: u64, answer: &Value) {
+        // A client that has disconnected needs no answer.
+        let Some(connection) = self.connections.iter_mut().find(|it| it.id == connection) else { return };
+        connection.is_waiting = false;
+        if !self.limits.has_many_lines {
+            connection.has_ended = true;
+            connection.received.clear();
+        }
+        connection.answer(answer);
+        self.remove_closed();
+    }
+
+    fn refuse(&mut self, id: u64) {
+        self.refused += 1;
+        self.places.remove(id);
+        self.connections.retain(|connection| connection.id != id);
+    }
+
+    fn remove_closed(&mut self) {
+        let LineServer { connections, places, .. } = self;
+        connections.retain(|connection| {
+            let is_over = connection.is_closed || connection.is_done();
+            if is_over {
+                places.remove(connection.id);
+            }
+            !is_over
+        });
+    }
+}
+
+/// The answer that a line was refused.
+#[must_use]
+pub fn error_answer(message: &str) -> Value {
+    json!({ "ok": false, "error": message })
+}
+
+impl Connection {
+    /// Reads up to the length of the longest line; what is beyond waits in the kernel until the lines before it are
+    /// answered.
+    fn receive(&mut self, line_len_max: usize) {
+        while !self.has_ended && !self.is_closed && self.received.len() < line_len_max {
+            let from = self.received.len();
+            self.received.resize(line_len_max, 0);
+            let read = self.stream.read(&mut self.received[from..]);
+            self.received.truncate(from + read.as_ref().map_or(0, |count| *count));
+            match read {
+                Ok(0) => self.has_ended = true,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => self.is_closed = true,
+            }
+        }
+    }
+
+    /// The place of the end of the first line.
+    fn line_end(&self) -> Option<usize> {
+        self.received.iter().position(|byte| *byte == b'\n')
+    }
+
+    /// True when no line is to come and all answers are sent.
+    fn is_done(&self) -> bool {
+        self.has_ended && !self.is_waiting && self.unsent.is_empty() && self.line_end().is_none()
+    }
+
+    fn answer(&mut self, answer: &Value) {
+        self.unsent.extend_from_slice(answer.to_string().as_bytes());
+        self.unsent.push(b'\n');
+        self.send();
+    }
+
+    fn send(&mut self) {
+        while !self.unsent.is_empty() {
+            match self.stream.write(&self.unsent) {
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_closed |= self.unsent.len() > UNREAD_MAX;
+                    return;
+                }
+                Err(_) => {
+                    self.is_closed = true;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::net::Shutdown;
+
+    use super::*;
+
+    const NOW: Nanos = Nanos::from_secs(1);
+
+    struct Socket {
+        server: LineServer,
+        folder: tempfile::TempDir,
+    }
+
+    impl Socket {
+        fn new(limits: LineLimits) -> Socket {
+            let folder = tempfile::tempdir().unwrap();
+            let server = LineServer::open(&folder.path().join("socket"), limits).unwrap();
+            Socket { server, folder }
+        }
+
+        fn connect(&self) -> UnixStream {
+            UnixStream::connect(self.folder.path().join("socket")).unwrap()
+        }
+
+        /// The text of the next line.
+        fn line(&mut self) -> Option<Line> {
+            self.server.receive(NOW);
+            self.server.next_line()
+        }
+    }
+
+    #[test]
+    fn silent_clients_block_no_other() {
+        let mut socket = Socket::new(LineLimits::one_line(16));
+        let silent: Vec<UnixStream> = (0..100).map(|_| socket.connect()).collect();
+        let (mut client, mut long) = (socket.connect(), socket.connect());
+        client.write_all(b"status\n").unwrap();
+        long.write_all(&[b'x'; 16]).unwrap();
+        let line = std::iter::repeat_with(|| socket.line()).take(10).flatten().next().unwrap();
+        assert_eq!(line.text, "status");
+        socket.server.answer(line.connection, &"fine".into());
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "\"fine\"\n", "and the end of the connection");
+        (0..10).for_each(|_| assert_eq!(socket.line(), None));
+        assert!(socket.server.connections.len() < 16);
+        assert_eq!(long.read(&mut [0; 1]).unwrap_or(0), 0, "too long: closed");
+        drop(silent);
+        (0..10).for_each(|_| assert_eq!(socket.line(), None));
+        assert!(socket.server.connections.is_empty() && socket.server.places.is_empty());
+    }
+
+    #[test]
+    fn a_client_without_a_line_is_closed_in_time_and_one_with_a_line_later() {
+        let limits = LineLimits { has_many_lines: true, ..LineLimits::one_line(16) };
+        let mut socket = Socket::new(limits);
+        let (mut client, mut silent) = (socket.connect(), socket.connect());
+        client.write_all(b"status\n").unwrap();
+        let line = socket.line().unwrap();
+        socket.server.answer(line.connection, &"fine".into());
+        socket.server.receive(NOW + Nanos::from_secs(5));
+        assert_eq!((silent.read(&mut [0; 1]).unwrap(), socket.server.refused()), (0, 1));
+        client.write_all(b"status\n").unwrap();
+        assert!(socket.line().is_some(), "still there");
+        socket.server.receive(NOW + Nanos::from_secs(60));
+        assert_eq!((socket.server.connections.len(), socket.server.refused()), (0, 2));
+    }
+
+    #[test]
+    fn the_lines_of_a_connection_are_given_one_after_the_other() {
+        let mut socket = Socket::new(LineLimits { has_many_lines: true, ..LineLimits::one_line(16) });
+        let mut client = socket.connect();
+        client.write_all(b" one\r\ntwo\ncut").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let first = socket.line().unwrap();
+        assert_eq!((first.text.as_str(), socket.line()), ("one", None));
+        socket.server.answer(first.connection, &1.into());
+        let second = socket.line().unwrap();
+        assert_eq!((second.text.as_str(), second.connection), ("two", first.connection));
+        socket.server.answer(second.connection, &2.into());
+        assert_eq!((socket.line(), socket.server.connections.len()), (None, 0));
+        let lines: Vec<String> = BufReader::new(client).lines().map(Result::unwrap).collect();
+        assert_eq!(lines, ["1", "2"]);
+    }
+
+    #[test]
+    fn an_answer_is_sent_as_fast_as_it_is_read_up_to_a_bound() {
+        let mut socket = Socket::new(LineLimits::one_line(16));
+        let (mut client, mut slow) = (socket.connect(), socket.connect());
+        client.write_all(b"long\n").unwrap();
+        slow.write_all(b"too long\n").unwrap();
+        let (line, other) = (socket.line().unwrap(), socket.line().unwrap());
+        let long = "x".repeat(UNREAD_MAX);
+        socket.server.answer(line.connection, &long.as_str().into());
+        socket.server.answer(other.connection, &"x".repeat(3 * UNREAD_MAX).into());
+        assert_eq!(socket.server.connections.len(), 1, "the other one is closed");
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            client.read_to_string(&mut text).unwrap();
+            text
+        });
+        while !socket.server.connections.is_empty() {
+            socket.server.receive(NOW);
+        }
+        assert_eq!(reader.join().unwrap(), format!("\"{long}\"\n"));
+    }
+}

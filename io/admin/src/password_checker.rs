@@ -1,0 +1,206 @@
+//! Passwords are checked beside the duty cycle, for checking one against its hash takes milliseconds.
+
+use std::time::Duration;
+
+use tickpath_agent::{BackgroundThread, StopSignal, Waker};
+use tickpath_lockfree::spsc;
+
+/// Checks that may wait, trusted and others each; a further one is put off until there is room.
+pub const CHECKS_MAX: usize = 64;
+/// Longest password in bytes.
+const PASSWORD_LEN_MAX: usize = 64;
+/// The longest sleep of the thread when no check wakes it.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// A password to be checked.
+#[derive(Clone, Copy)]
+struct Check<K> {
+    id: u64,
+    key: K,
+    user: Option<usize>,
+    is_trusted: bool,
+    len: u8,
+    password: [u8; PASSWORD_LEN_MAX],
+}
+
+/// The answer to a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked<K> {
+    /// The number of the check.
+    pub id: u64,
+    /// As submitted.
+    pub key: K,
+    /// As submitted.
+    pub is_trusted: bool,
+    /// True when the password is the user's.
+    pub is_right: bool,
+}
+
+/// Checks passwords on another thread, which ends when this is dropped. Neither submitting nor taking answers waits or
+/// allocates. `K` is what the caller knows a login by.
+///
+/// Trusted logins, those of users from where their password was right before, have their own queue and are checked
+/// first, so that guesses do not delay them.
+pub struct PasswordChecker<K> {
+    /// Trusted ones and others.
+    checks: [spsc::Producer<Check<K>>; 2],
+    waiting: [usize; 2],
+    answers: spsc::Consumer<Checked<K>>,
+    next_id: u64,
+    thread: BackgroundThread,
+}
+
+impl<K: Copy + Send + 'static> PasswordChecker<K> {
+    /// Starts the thread. `is_right` compares a password with that of a user, or of none, for which it takes as long and
+    /// returns false.
+    ///
+    /// # Errors
+    /// The system refused a thread.
+    pub fn start(
+        is_right: impl FnMut(Option<usize>, &[u8]) -> bool + Send + 'static,
+    ) -> std::io::Result<PasswordChecker<K>> {
+        let (trusted, trusted_checks) = spsc::channel(CHECKS_MAX);
+        let (other, other_checks) = spsc::channel(CHECKS_MAX);
+        let (answer, answers) = spsc::channel(2 * CHECKS_MAX);
+        let to_check = [trusted_checks, other_checks];
+        let thread = BackgroundThread::start("login-checker", move |stop| {
+            check_all(to_check, answer, is_right, stop);
+        })?;
+        Ok(PasswordChecker { checks: [trusted, other], waiting: [0; 2], answers, next_id: 1, thread })
+    }
+
+    /// Has each answer wake the thread behind `waker`.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.answers.wake_by(waker);
+    }
+
+    /// Has the password of `user`, or of no user, checked; returns the number of the check. `None` when as many wait in
+    /// its queue as may.
+    ///
+    /// # Panics
+    /// The password has more than 64 bytes.
+    pub fn submit(&mut self, key: K, user: Option<usize>, is_trusted: bool, password: &[u8]) -> Option<u64> {
+        let queue = usize::from(!is_trusted);
+        if self.waiting[queue] >= CHECKS_MAX {
+            return None;
+        }
+        let mut bytes = [0; PASSWORD_LEN_MAX];
+        bytes[..password.len()].copy_from_slice(password);
+        let id = self.next_id;
+        let check = Check { id, key, user, is_trusted, len: password.len() as u8, password: bytes };
+        self.checks[queue].try_push(check).ok()?;
+        self.thread.wake();
+        self.waiting[queue] += 1;
+        self.next_id += 1;
+        Some(id)
+    }
+
+    /// The next answer, if there is one.
+    pub fn poll(&mut self) -> Option<Checked<K>> {
+        let answer = self.answers.try_pop()?;
+        self.waiting[usize::from(!answer.is_trusted)] -= 1;
+        Some(answer)
+    }
+
+    /// True while answers are to come.
+    #[inline]
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.waiting != [0; 2]
+    }
+}
+
+/// The next check: a trusted one, if there is one.
+fn next_check<K: Copy + Send>([trusted, other]: &mut [spsc::Consumer<Check<K>>; 2]) -> Option<Check<K>> {
+    trusted.try_pop().or_else(|| other.try_pop())
+}
+
+fn check_all<K: Copy + Send>(
+    mut to_check: [spsc::Consumer<Check<K>>; 2],
+    mut answers: spsc::Producer<Checked<K>>,
+    mut is_right: impl FnMut(Option<usize>, &[u8]) -> bool,
+    stop: &StopSignal,
+) {
+    // Checks that wait at the end are dropped: their answers have no reader.
+    while !stop.is_stopped() {
+        let Some(Check { id, key, user, is_trusted, len, password }) = next_check(&mut to_check) else {
+            std::thread::park_timeout(SLEEP_MAX);
+            continue;
+        };
+        let is_right = is_right(user, &password[..usize::from(len)]);
+        // There is room for the answers to all that may wait.
+        let _ = answers.try_push(Checked { id, key, is_trusted, is_right });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Users whose passwords are `secret0` and `secret1`.
+    fn checker() -> PasswordChecker<char> {
+        let is_right = |user: Option<usize>, password: &[u8]| {
+            user.is_some_and(|user| password == format!("secret{user}").as_bytes())
+        };
+        PasswordChecker::start(is_right).unwrap()
+    }
+
+    fn answers(checker: &mut PasswordChecker<char>) -> Vec<Checked<char>> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut answers = vec![];
+        while checker.is_waiting() {
+            assert!(Instant::now() < deadline, "no answer");
+            match checker.poll() {
+                Some(answer) => answers.push(answer),
+                None => std::thread::yield_now(),
+            }
+        }
+        answers
+    }
+
+    #[test]
+    fn each_password_is_compared_with_its_user_s_in_their_order() {
+        let mut checker = checker();
+        let cases = [
+            ('a', Some(0), "secret0", true),
+            ('b', Some(1), "secret0", false),
+            ('c', Some(1), "secret1", true),
+            ('d', None, "secret0", false),
+        ];
+        let submit = |(key, user, password, is_right): (char, Option<usize>, &str, bool)| {
+            let id = checker.submit(key, user, false, password.as_bytes()).unwrap();
+            Checked { id, key, is_trusted: false, is_right }
+        };
+        let expected = cases.map(submit);
+        assert_eq!(answers(&mut checker), expected);
+    }
+
+    #[test]
+    fn as_many_wait_as_may_and_one_more_is_not_taken() {
+        let mut checker = checker();
+        for is_trusted in [false, true] {
+            for _ in 0..CHECKS_MAX {
+                assert!(checker.submit('a', Some(0), is_trusted, b"secret0").is_some());
+            }
+            assert_eq!(checker.submit('a', Some(0), is_trusted, b"secret0"), None);
+        }
+        assert_eq!(answers(&mut checker).len(), 2 * CHECKS_MAX);
+        assert!(checker.submit('a', Some(0), false, b"secret0").is_some());
+    }
+
+    #[test]
+    fn trusted_logins_are_checked_before_others() {
+        let ((mut trusted, trusted_checks), (mut other, other_checks)) = (spsc::channel(8), spsc::channel(8));
+        let check = |id, is_trusted| Check { id, key: (), user: None, is_trusted, len: 0, password: [0; 64] };
+        for id in 1..=3 {
+            other.try_push(check(id, false)).ok().unwrap();
+        }
+        trusted.try_push(check(4, true)).ok().unwrap();
+        let mut to_check = [trusted_checks, other_checks];
+        let order: Vec<u64> =
+            std::iter::from_fn(|| next_check(&mut to_check)).map(|check| check.id).collect();
+        assert_eq!(order, [4, 1, 2, 3]);
+    }
+}
