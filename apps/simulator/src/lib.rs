@@ -13,6 +13,8 @@ mod feed;
 mod flow;
 #[cfg(test)]
 mod gateway;
+#[cfg(test)]
+mod live_feeds;
 mod net;
 mod observed;
 mod profile;
