@@ -9,5 +9,6 @@ mod hints;
 mod iex;
 mod lines;
 mod look_ahead;
+mod recovery;
 #[path = "xdp/main.rs"]
 mod xdp;
