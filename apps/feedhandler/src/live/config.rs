@@ -144,9 +144,10 @@ fn check_channel(channel: &ChannelSection) -> Result<(), ConfigError> {
     if let Some(group) = groups.iter().flatten().find(|group| !group.ip().is_multicast()) {
         return wrong(format!("{group} is no multicast group: use one of 224.0.0.0 to 239.255.255.255"));
     }
-    let mut keys = channel.server_keys().into_iter();
-    if let Some((key, _)) = keys.find(|(key, is_set)| *is_set && !protocol.server_keys().contains(key)) {
-        return wrong(format!("{key} is of another protocol than {name}: leave it out"));
+    for (key, _, is_set) in channel.server_keys() {
+        if is_set && !protocol.server_keys().contains(&key) {
+            return wrong(format!("{key} is of another protocol than {name}: leave it out"));
+        }
     }
     if let Err(what) = protocol.check(channel) {
         return wrong(what.to_owned());

@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex};
 
 use tickpath_agent::{Agent, AgentError, Counter, WaitSet};
+use tickpath_config::counted;
 use tickpath_lockfree::{seqlock, spsc};
 use tickpath_net::{Kernel, Network};
 use tickpath_types::{InstrumentId, Nanos, Symbol};
@@ -86,18 +87,39 @@ impl LiveView {
 #[derive(Debug)]
 pub enum LiveCommand {
     /// What it has done, and every book that is not live.
-    Status(SyncSender<LiveStatus>),
+    Status(SyncSender<LiveReport>),
     /// Read the book of a symbol anew, in every channel that has it.
     Resync(Symbol, SyncSender<Vec<(String, ResyncOutcome)>>),
 }
 
-/// The answer to [`LiveCommand::Status`].
+/// The channels of a handler, and books of theirs.
 #[derive(Clone, Debug, Default)]
-pub struct LiveStatus {
+pub struct LiveReport {
     /// The channels.
     pub channels: Vec<ChannelReport>,
-    /// Books that are not live, with their channels.
+    /// Books with their channels: in an answer to a command those that are not live, and at the end those of the configured symbols.
     pub books: NamedBooks,
+}
+
+impl LiveReport {
+    /// True when every book is consistent with its market.
+    #[must_use]
+    pub fn is_believable(&self) -> bool {
+        self.channels.iter().all(|channel| channel.status.is_believable())
+    }
+
+    /// The reason why the run is incomplete or its books cannot be trusted, in one line; `None` when neither is so.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let lost: u64 = self.channels.iter().map(|channel| channel.status.lines.messages_lost).sum();
+        if lost > 0 {
+            return Some(format!(
+                "{} were lost for good; the counts above say where",
+                counted(lost, "message")
+            ));
+        }
+        (!self.is_believable()).then(|| "some books cannot be trusted; the counts above say why".to_owned())
+    }
 }
 
 /// Channels of any protocols, their books, and what they put out.
@@ -224,7 +246,7 @@ impl LiveHandler {
             Ok(LiveCommand::Status(answer)) => {
                 let books = self.listed(&|book| book.health != tickpath_types::BookHealth::Live);
                 // Who asked may have gone.
-                let _ = answer.try_send(LiveStatus { channels: self.reports(), books });
+                let _ = answer.try_send(LiveReport { channels: self.reports(), books });
                 true
             }
             Ok(LiveCommand::Resync(symbol, answer)) => {

@@ -6,13 +6,12 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use tickpath_agent::{Runner, RunnerError, StopSignal, ThreadPlan, TscClock};
-use tickpath_config::counted;
 use tickpath_types::Nanos;
 
 use super::admin::{SocketError, open_socket};
 use super::config::LiveConfig;
 use super::error::LiveError;
-use super::handler::{ChannelReport, LiveHandler, LiveView, NamedBooks};
+use super::handler::{ChannelReport, LiveHandler, LiveReport, LiveView};
 use super::report::{status_line, troubles};
 use super::section::ChannelSection;
 
@@ -46,36 +45,6 @@ pub enum RunError {
     /// It stopped.
     #[error(transparent)]
     Runner(#[from] RunnerError),
-}
-
-/// What a handler leaves behind.
-#[derive(Debug)]
-pub struct LiveReport {
-    /// Its channels.
-    pub channels: Vec<ChannelReport>,
-    /// The books that were asked for, with their channels.
-    pub books: NamedBooks,
-}
-
-impl LiveReport {
-    /// True when every book can be believed.
-    #[must_use]
-    pub fn is_believable(&self) -> bool {
-        self.channels.iter().all(|channel| channel.status.is_believable())
-    }
-
-    /// The reason why the run is incomplete or its books cannot be trusted, in one line; `None` when neither is so.
-    #[must_use]
-    pub fn fault(&self) -> Option<String> {
-        let lost: u64 = self.channels.iter().map(|channel| channel.status.lines.messages_lost).sum();
-        if lost > 0 {
-            return Some(format!(
-                "{} were lost for good; the counts above say where",
-                counted(lost, "message")
-            ));
-        }
-        (!self.is_believable()).then(|| "some books cannot be trusted; the counts above say why".to_owned())
-    }
 }
 
 /// Runs until `stop`, or for `time`. `path` is the file of the configuration, for the secrets that it names.

@@ -254,25 +254,14 @@ impl ChannelSection {
         serde_json::from_value(keys).expect("every other key has a default")
     }
 
-    /// True when there is a server that recovers lost messages.
-    #[must_use]
-    pub const fn has_requests(&self) -> bool {
-        self.retransmission.is_some() || self.request_server.is_some() || self.gap_fill.is_some()
-    }
-
-    /// True when there are snapshots.
-    #[must_use]
-    pub const fn has_snapshots(&self) -> bool {
-        self.glimpse.is_some()
-            || self.snapshots.is_some()
-            || self.refresh_group.is_some()
-            || self.snap.is_some()
-    }
-
     /// Bounds and waiting times of its core.
     #[must_use]
     pub fn core(&self) -> ChannelConfig {
-        let (has_requests, has_snapshots) = (self.has_requests(), self.has_snapshots());
+        let recovers = |wanted| {
+            let mut keys = self.server_keys().into_iter();
+            keys.any(|(_, recovers, is_set)| is_set && recovers == wanted)
+        };
+        let (has_requests, has_snapshots) = (recovers(Recovers::Messages), recovers(Recovers::Books));
         ChannelConfig {
             arbiter: ArbiterConfig {
                 hold_messages: self.hold_messages,
@@ -289,17 +278,28 @@ impl ChannelSection {
     }
 
     /// The keys that only some protocols have, and whether each is set.
-    pub(super) const fn server_keys(&self) -> [(&'static str, bool); 9] {
+    pub(super) const fn server_keys(&self) -> [(&'static str, Recovers, bool); 9] {
         [
-            ("retransmission", self.retransmission.is_some()),
-            ("glimpse", self.glimpse.is_some()),
-            ("snapshots", self.snapshots.is_some()),
-            ("request_server", self.request_server.is_some()),
-            ("retransmission_group", self.retransmission_group.is_some()),
-            ("refresh_group", self.refresh_group.is_some()),
-            ("gap_fill", self.gap_fill.is_some()),
-            ("snap", self.snap.is_some()),
-            ("token", self.token.is_some()),
+            ("retransmission", Recovers::Messages, self.retransmission.is_some()),
+            ("glimpse", Recovers::Books, self.glimpse.is_some()),
+            ("snapshots", Recovers::Books, self.snapshots.is_some()),
+            ("request_server", Recovers::Messages, self.request_server.is_some()),
+            ("retransmission_group", Recovers::Nothing, self.retransmission_group.is_some()),
+            ("refresh_group", Recovers::Books, self.refresh_group.is_some()),
+            ("gap_fill", Recovers::Messages, self.gap_fill.is_some()),
+            ("snap", Recovers::Books, self.snap.is_some()),
+            ("token", Recovers::Nothing, self.token.is_some()),
         ]
     }
+}
+
+/// The losses that a server makes up for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recovers {
+    /// Lost messages, upon a request.
+    Messages,
+    /// Books, by snapshots.
+    Books,
+    /// None by itself.
+    Nothing,
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tickpath_agent::Invoker;
 use tickpath_feedhandler::live::{
-    ChannelSection, ChannelStatus, LiveCommand, LiveConfig, LiveHandler, LiveStatus, LiveView, ProtocolName,
+    ChannelSection, ChannelStatus, LiveCommand, LiveConfig, LiveHandler, LiveReport, LiveView, ProtocolName,
     ResyncOutcome,
 };
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
@@ -94,7 +94,7 @@ impl Rig {
     }
 
     /// Asks by command.
-    pub fn status(&mut self, serve: &mut impl FnMut()) -> LiveStatus {
+    pub fn status(&mut self, serve: &mut impl FnMut()) -> LiveReport {
         let (sender, answer) = sync_channel(1);
         self.commands.try_send(LiveCommand::Status(sender)).unwrap();
         loop {

@@ -108,8 +108,8 @@ impl<B: BooksById> BookBuilder<B> {
         self.instruments.handle_malformed(instrument, out);
     }
 
-    /// The instrument that a damaged message names; 0 for none.
-    fn named_by(&self, message: &[u8]) -> InstrumentId {
+    /// The instrument of an order, a trade or a symbol's state, whatever the rest of the message; 0 for none.
+    pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
         let place = match message.get(2..4) {
             Some([100..=104 | 110..=114, 0]) => SYMBOL_INDEX,
             Some([32 | 34 | 105 | 106, 0]) => SYMBOL_INDEX_FULL_TIME,

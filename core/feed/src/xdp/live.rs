@@ -15,10 +15,6 @@ pub struct LiveBooks<B> {
     channel: Channel,
 }
 
-/// Where messages about a symbol have its index, by their types.
-const ORDERS_AND_TRADES: std::ops::Range<usize> = 8..12;
-const WITH_FULL_TIME: std::ops::Range<usize> = 12..16;
-
 impl<B: BooksById> LiveBooks<B> {
     /// Starts with empty books. `midnight` is that of the exchange's day, since the Unix epoch: updates count from it.
     #[must_use]
@@ -41,15 +37,12 @@ impl<B: BooksById> LiveBooks<B> {
     /// mapped.
     #[must_use]
     pub fn named_by(&self, message: &[u8]) -> InstrumentId {
-        let place = match message.get(2..4) {
-            Some([3, 0]) => 4..8,
-            Some([100..=104 | 110..=114, 0]) => ORDERS_AND_TRADES,
-            Some([32 | 34 | 105 | 106, 0]) => WITH_FULL_TIME,
-            _ => return InstrumentId(0),
-        };
-        let index = message.get(place).and_then(|bytes| bytes.first_chunk());
-        let index = index.map(|bytes| u32::from_le_bytes(*bytes));
-        index.and_then(|index| self.builder.instrument_of(index)).unwrap_or(InstrumentId(0))
+        match message.get(2..8) {
+            Some(&[3, 0, a, b, c, d]) => {
+                self.builder.instrument_of(u32::from_le_bytes([a, b, c, d])).unwrap_or(InstrumentId(0))
+            }
+            _ => self.builder.named_by(message),
+        }
     }
 }
 
