@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use tickpath_matching::{Command, CommandKind, EngineLimits, EventListener};
 use tickpath_types::*;
 
-mod cross;
 mod matching;
 mod requests;
-mod rules;
-mod venue;
+mod state;
+
+pub use self::state::ReferenceOrder;
+use self::state::{Event, Execution, LastNumbers, Listing, Open, Session};
 
 /// Price-time matching of all instruments as a list of orders that is searched from end to end for whatever is asked.
 ///
@@ -27,10 +28,7 @@ pub struct ReferenceEngine {
     is_killed: bool,
     /// By match number less one; `None` for what is no execution, or none any more.
     executions: Vec<Option<Execution>>,
-    last_market: u64,
-    last_order_id: u64,
-    last_entry: u64,
-    last_arrival: u64,
+    last: LastNumbers,
     /// Entries of orders whose stop price was reached.
     triggered: VecDeque<u64>,
     command: Command,
@@ -41,121 +39,6 @@ pub struct ReferenceEngine {
     pub duplicates: u64,
     /// Executions.
     pub executed: u64,
-}
-
-/// An open order, as it is seen from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReferenceOrder {
-    /// Whose.
-    pub session: SessionId,
-    /// The client's number of it.
-    pub user_ref: UserRefNum,
-    /// Of which instrument.
-    pub instrument: InstrumentId,
-    /// Its side.
-    pub side: Side,
-    /// Its limit.
-    pub price: Price,
-    /// What it has executed, with those that it replaced.
-    pub executed: Qty,
-    /// What is left of it.
-    pub leaves: Qty,
-    /// What of that is displayed.
-    pub shown: Qty,
-    /// The reference that it is displayed under.
-    pub order_id: OrderId,
-    /// The time of day at which it expires; `None` when it does not within the day.
-    pub expires_at: Option<Nanos>,
-}
-
-/// What goes to the listener, in order.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    Order(OrderEvent),
-    Market(MarketEvent),
-    NextUserRef(UserRefNum),
-    Stage(SystemEventCode),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Listing {
-    instrument: Instrument,
-    state: TradingState,
-    last_price: Price,
-    band_reference: Price,
-    band_width: Price,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Session {
-    last_user_ref: UserRefNum,
-    max_open_orders: u32,
-    max_qty: Qty,
-    max_notional: u64,
-    prevention: SelfTradePrevention,
-    account: u16,
-    is_killed: bool,
-    is_disabled: bool,
-}
-
-/// An open order.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    order: EnterOrder,
-    session: SessionId,
-    /// Place in the order of entry.
-    entry: u64,
-    executed: u64,
-    /// What is displayed, under which reference, and when it came to its level.
-    shown: u64,
-    id: OrderId,
-    shown_at: u64,
-    /// What is not, and when it came to its level.
-    unseen: u64,
-    unseen_at: u64,
-    /// It has a stop price that no trade has reached, or its turn after that has not come.
-    waits: bool,
-    /// A trade has reached the price that it waits for.
-    is_reached: bool,
-    parts: u64,
-}
-
-impl Open {
-    fn leaves(&self) -> u64 {
-        self.shown + self.unseen
-    }
-
-    fn expires_at(&self) -> Option<Nanos> {
-        let seconds = self.order.special.unwrap_or_default().expire_at;
-        (self.order.time_in_force == TimeInForce::Gtt).then(|| Nanos::from_secs(seconds.into()))
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Execution {
-    orders: [(SessionId, UserRefNum); 2],
-    instrument: InstrumentId,
-}
-
-/// An order that is being matched.
-#[derive(Clone, Copy, Debug)]
-struct Incoming {
-    order: EnterOrder,
-    session: SessionId,
-    id: OrderId,
-    limit: Price,
-    leaves: u64,
-    executed: u64,
-    replaced: Option<OrderId>,
-    /// The entry of one that waited.
-    entry: Option<u64>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum End {
-    Matched,
-    Paused,
-    Prevented,
 }
 
 impl ReferenceEngine {
@@ -182,10 +65,7 @@ impl ReferenceEngine {
             orders: Vec::new(),
             is_killed: false,
             executions: Vec::new(),
-            last_market: 0,
-            last_order_id: 0,
-            last_entry: 0,
-            last_arrival: 0,
+            last: LastNumbers::default(),
             triggered: VecDeque::new(),
             command,
             events: Vec::new(),
@@ -198,7 +78,7 @@ impl ReferenceEngine {
     /// Applies one command; its events go to `out` before this returns.
     pub fn apply(&mut self, command: &Command, out: &mut impl EventListener) {
         self.command = *command;
-        self.obey(command);
+        self.execute_command(command);
         self.work_triggered();
         for event in std::mem::take(&mut self.events) {
             match event {
@@ -210,15 +90,11 @@ impl ReferenceEngine {
         }
     }
 
-    fn obey(&mut self, command: &Command) {
+    fn execute_command(&mut self, command: &Command) {
         let session = command.session;
         match command.kind {
-            CommandKind::Order(OrderRequest::Enter(order)) => self.enter(order),
-            CommandKind::Order(OrderRequest::Replace(request)) => self.replace(request),
-            CommandKind::Order(OrderRequest::Cancel(request)) => self.cancel(request),
-            CommandKind::Order(OrderRequest::Modify(request)) => self.modify(request),
-            CommandKind::Order(OrderRequest::MassCancel(request)) => self.mass_cancel(request),
-            CommandKind::Order(OrderRequest::SetOrderEntry(request)) => self.set_order_entry(request),
+            CommandKind::Order(request) => self.handle_request(request),
+            CommandKind::Force(order) => self.enter(order),
             CommandKind::Refuse { user_ref, reason, client_order_id } => {
                 if self.use_number(user_ref, client_order_id) {
                     self.reject(user_ref, reason, client_order_id);
@@ -233,74 +109,25 @@ impl ReferenceEngine {
                 self.publish(InstrumentId(0), MarketEventKind::System(stage));
                 self.events.push(Event::Stage(stage));
             }
-            CommandKind::OpenInstrument { instrument, state } => {
+            CommandKind::AddInstrument(new) => self.add_instrument(new),
+            CommandKind::OpenInstrument { instrument, .. }
+            | CommandKind::SetTradingState { instrument, .. }
+            | CommandKind::Uncross { instrument, .. }
+            | CommandKind::PublishImbalance { instrument, .. }
+            | CommandKind::SetPriceBand { instrument, .. }
+            | CommandKind::SuspendInstrument { instrument } => {
                 if self.instruments.contains_key(&instrument) {
-                    self.publish(instrument, MarketEventKind::Directory);
-                    self.set_state(instrument, state);
-                }
-            }
-            CommandKind::SetTradingState { instrument, state } => self.set_state(instrument, state),
-            CommandKind::Uncross { instrument, kind, state } => self.uncross(instrument, kind, state),
-            CommandKind::PublishImbalance { instrument, kind } => {
-                if self.instruments.contains_key(&instrument) {
-                    let imbalance = self.imbalance(instrument, kind);
-                    self.publish(instrument, MarketEventKind::Imbalance(imbalance));
-                }
-            }
-            CommandKind::SetPriceBand { instrument, reference, width } => {
-                if let Some(listing) = self.instruments.get_mut(&instrument)
-                    && listing.instrument.is_within_collar(reference)
-                    && width.0 >= 0
-                {
-                    (listing.band_reference, listing.band_width) = (reference, width);
-                    if width.0 > 0 {
-                        self.publish_band(instrument);
-                    }
-                }
-            }
-            CommandKind::AddInstrument(new) => {
-                let is_sound = new.tick_size.0 > 0
-                    && new.lot_size.0 > 0
-                    && new.collar_low.0 > 0
-                    && new.collar_low <= new.collar_high;
-                let EngineLimits { max_open_orders, max_special_orders, .. } = self.limits;
-                let parts = u128::from(max_open_orders) + 2 * u128::from(max_special_orders);
-                let is_countable = u128::from(new.max_qty.0) * parts <= u128::from(u64::MAX);
-                let has_room = (1..=self.max_instrument).contains(&new.id.0);
-                if is_sound && is_countable && has_room {
-                    self.instruments.entry(new.id).or_insert(Listing::new(new));
-                }
-            }
-            CommandKind::SuspendInstrument { instrument } => {
-                if self.instruments.contains_key(&instrument) {
-                    self.change_state(instrument, TradingState::Halted);
-                    self.cancel_everywhere(CancelReason::Supervisory, |open| {
-                        open.order.instrument == instrument
-                    });
+                    self.change_instrument(&command.kind);
                 }
             }
             CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason),
             CommandKind::ExpireOrders => self.expire_orders(),
             CommandKind::EndDay => self.end_day(),
-            CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
-                if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
-                    rules.max_open_orders = open_orders;
-                    rules.max_qty = order_qty;
-                    rules.max_notional = order_notional;
-                }
-            }
-            CommandKind::SetSelfTradePrevention { strategy, account } => {
-                if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
-                    (rules.prevention, rules.account) = (strategy, account.0);
-                }
-            }
-            CommandKind::Force(order) => self.enter(order),
-            CommandKind::KillSession { is_killed } => {
-                if let Some(rules) = self.sessions.get_mut(usize::from(session.0)) {
-                    rules.is_killed = is_killed;
-                    if is_killed {
-                        self.cancel_all(session, true, CancelReason::Supervisory, |_| true);
-                    }
+            CommandKind::SetLimits { .. }
+            | CommandKind::SetSelfTradePrevention { .. }
+            | CommandKind::KillSession { .. } => {
+                if usize::from(session.0) < self.sessions.len() {
+                    self.change_session(&command.kind);
                 }
             }
             CommandKind::KillVenue { is_killed } => {
@@ -309,6 +136,27 @@ impl ReferenceEngine {
                     self.cancel_everywhere(CancelReason::Supervisory, |_| true);
                 }
             }
+        }
+    }
+
+    fn change_session(&mut self, kind: &CommandKind) {
+        let session = self.command.session;
+        let rules = &mut self.sessions[usize::from(session.0)];
+        match *kind {
+            CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
+                (rules.max_open_orders, rules.max_qty, rules.max_notional) =
+                    (open_orders, order_qty, order_notional);
+            }
+            CommandKind::SetSelfTradePrevention { strategy, account } => {
+                (rules.prevention, rules.account) = (strategy, account.0);
+            }
+            CommandKind::KillSession { is_killed } => {
+                rules.is_killed = is_killed;
+                if is_killed {
+                    self.cancel_all(session, true, CancelReason::Supervisory, |_| true);
+                }
+            }
+            _ => unreachable!("no command of a session"),
         }
     }
 
@@ -333,7 +181,7 @@ impl ReferenceEngine {
     /// Number of the last market event.
     #[must_use]
     pub fn last_market(&self) -> Sequence {
-        Sequence(self.last_market)
+        Sequence(self.last.market)
     }
 
     /// Whether an instrument trades; `None` when there is none of this id.
@@ -357,9 +205,9 @@ impl ReferenceEngine {
     }
 
     fn publish(&mut self, instrument: InstrumentId, kind: MarketEventKind) {
-        self.last_market += 1;
+        self.last.market += 1;
         let Command { sequence: command, ts, .. } = self.command;
-        let sequence = Sequence(self.last_market);
+        let sequence = Sequence(self.last.market);
         self.events.push(Event::Market(MarketEvent { sequence, command, ts, instrument, kind }));
     }
 
@@ -369,47 +217,206 @@ impl ReferenceEngine {
     }
 
     fn next_id(&mut self) -> OrderId {
-        self.last_order_id += 1;
-        OrderId(self.last_order_id)
+        self.last.order_id += 1;
+        OrderId(self.last.order_id)
     }
 
     fn find(&self, session: SessionId, user_ref: UserRefNum) -> Option<usize> {
         self.orders.iter().position(|open| (open.session, open.order.user_ref) == (session, user_ref))
     }
-}
 
-impl ReferenceOrder {
-    fn of(open: &Open) -> ReferenceOrder {
-        ReferenceOrder {
-            session: open.session,
-            user_ref: open.order.user_ref,
-            instrument: open.order.instrument,
-            side: open.order.side,
-            price: open.order.price,
-            executed: Qty(open.executed),
-            leaves: Qty(open.leaves()),
-            shown: Qty(open.shown),
-            order_id: open.id,
-            expires_at: open.expires_at(),
+    fn add_instrument(&mut self, new: Instrument) {
+        let is_sound = new.tick_size.0 > 0
+            && new.lot_size.0 > 0
+            && new.collar_low.0 > 0
+            && new.collar_low <= new.collar_high;
+        let EngineLimits { max_open_orders, max_special_orders, .. } = self.limits;
+        let parts = u128::from(max_open_orders) + 2 * u128::from(max_special_orders);
+        let is_countable = u128::from(new.max_qty.0) * parts <= u128::from(u64::MAX);
+        let has_room = (1..=self.max_instrument).contains(&new.id.0);
+        if is_sound && is_countable && has_room {
+            self.instruments.entry(new.id).or_insert(Listing::new(new));
         }
     }
-}
 
-impl Listing {
-    fn new(instrument: Instrument) -> Listing {
-        let (state, zero) = (TradingState::Halted, Price(0));
-        Listing { instrument, state, last_price: zero, band_reference: zero, band_width: zero }
+    /// Executes a command about an instrument that exists.
+    fn change_instrument(&mut self, kind: &CommandKind) {
+        match *kind {
+            CommandKind::OpenInstrument { instrument, state } => {
+                self.publish(instrument, MarketEventKind::Directory);
+                self.set_state(instrument, state);
+            }
+            CommandKind::SetTradingState { instrument, state } => self.set_state(instrument, state),
+            CommandKind::Uncross { instrument, kind, state } => self.uncross(instrument, kind, state),
+            CommandKind::PublishImbalance { instrument, kind } => {
+                let imbalance = self.imbalance(instrument, kind);
+                self.publish(instrument, MarketEventKind::Imbalance(imbalance));
+            }
+            CommandKind::SetPriceBand { instrument, reference, width } => {
+                let listing = self.listing_mut(instrument);
+                if listing.instrument.is_within_collar(reference) && width.0 >= 0 {
+                    (listing.band_reference, listing.band_width) = (reference, width);
+                    if width.0 > 0 {
+                        self.publish_band(instrument);
+                    }
+                }
+            }
+            CommandKind::SuspendInstrument { instrument } => {
+                self.change_state(instrument, TradingState::Halted);
+                self.cancel_everywhere(CancelReason::Supervisory, |open| open.order.instrument == instrument);
+            }
+            _ => unreachable!("no command about an instrument"),
+        }
     }
 
-    fn band(&self) -> (Price, Price) {
-        let Listing { band_reference: Price(middle), band_width: Price(width), .. } = *self;
-        let Instrument { collar_low, collar_high, .. } = self.instrument;
-        match width {
-            0 => (collar_low, collar_high),
-            _ => (
-                collar_low.max(Price(middle.saturating_sub(width))),
-                collar_high.min(Price(middle.saturating_add(width))),
-            ),
+    pub(super) fn set_state(&mut self, instrument: InstrumentId, state: TradingState) {
+        let best = |side| Some(self.orders[self.first(instrument, side)?].order.price);
+        let is_crossed = matches!((best(Side::Buy), best(Side::Sell)), (Some(bid), Some(ask)) if bid >= ask);
+        match state == TradingState::Trading && is_crossed {
+            true => self.uncross(instrument, CrossKind::Halt, state),
+            false => self.change_state(instrument, state),
+        }
+    }
+
+    pub(super) fn change_state(&mut self, instrument: InstrumentId, state: TradingState) {
+        self.listing_mut(instrument).state = state;
+        self.publish(instrument, MarketEventKind::TradingAction(state));
+    }
+
+    pub(super) fn publish_band(&mut self, instrument: InstrumentId) {
+        let listing = self.instruments[&instrument];
+        let (low, high) = listing.band();
+        let reference = listing.band_reference;
+        self.publish(instrument, MarketEventKind::PriceBand { reference, low, high });
+    }
+
+    pub(super) fn break_trade(&mut self, match_id: MatchId, reason: BrokenReason) {
+        let remembered = u64::from(self.limits.max_recent_executions.next_power_of_two());
+        let count = self.executions.len() as u64;
+        if match_id.0 == 0 || match_id.0 > count || match_id.0 + remembered <= count {
+            return;
+        }
+        let Some(Execution { orders, instrument }) = self.executions[match_id.0 as usize - 1].take() else {
+            return;
+        };
+        for (session, user_ref) in orders {
+            self.tell(session, false, OrderEventKind::Broken { user_ref, match_id, reason });
+        }
+        self.publish(instrument, MarketEventKind::TradeBroken { match_id });
+    }
+
+    pub(super) fn expire_orders(&mut self) {
+        let now = self.command.ts;
+        loop {
+            let is_over = |open: &Open| open.expires_at().is_some_and(|at| at <= now);
+            let over = (0..self.orders.len()).filter(|at| is_over(&self.orders[*at]));
+            let Some(at) = over.min_by_key(|at| self.orders[*at].entry) else { return };
+            self.close(at, false, CancelReason::Expired);
+        }
+    }
+
+    pub(super) fn end_day(&mut self) {
+        self.cancel_everywhere(CancelReason::EndOfDay, |open| open.order.time_in_force != TimeInForce::Gtc);
+        for session in &mut self.sessions {
+            session.last_user_ref = UserRefNum(0);
+        }
+        self.executions.clear();
+        self.orders.sort_by_key(|open| open.entry);
+        let before = self.orders.clone();
+        for at in 0..self.orders.len() {
+            let open = &mut self.orders[at];
+            let session = &mut self.sessions[usize::from(open.session.0)];
+            session.last_user_ref.0 += 1;
+            let orig_user_ref = open.order.user_ref;
+            open.order.user_ref = session.last_user_ref;
+            open.id = OrderId(at as u64 + 1);
+            let special = open.order.special.filter(|terms| *terms != SpecialTerms::default());
+            let qty = Qty(open.executed + open.leaves());
+            let order = EnterOrder { special, qty, min_qty: Qty(0), ..open.order };
+            let (session, order_id, state) = (open.session, open.id, OrderState::Live);
+            self.tell(session, false, OrderEventKind::Replaced { order, orig_user_ref, order_id, state });
+        }
+        self.last.order_id = self.orders.len() as u64;
+        let instruments: Vec<InstrumentId> = self.instruments.keys().copied().collect();
+        let sides = instruments.into_iter().flat_map(|id| Side::BOTH.map(|side| (id, side)));
+        let shown: Vec<usize> = sides
+            .flat_map(|(id, side)| self.in_priority(id, side))
+            .filter(|at| self.orders[*at].shown > 0)
+            .collect();
+        for at in &shown {
+            self.delete(&before[*at]);
+        }
+        for at in shown {
+            let Open { order, id: order_id, shown, .. } = self.orders[at];
+            let EnterOrder { instrument, side, price, .. } = order;
+            self.publish(instrument, MarketEventKind::Add { order_id, side, price, qty: Qty(shown) });
+        }
+    }
+
+    /// Every price there is, one after the other.
+    pub(super) fn imbalance(&self, instrument: InstrumentId, kind: CrossKind) -> Imbalance {
+        let listing = self.instruments[&instrument];
+        let Instrument { tick_size, collar_low, collar_high, reference_price, .. } = listing.instrument;
+        let reference = if listing.last_price == Price(0) { reference_price } else { listing.last_price };
+        let willing = |side: Side, price: Price| -> u64 {
+            let rests = self.orders.iter().filter(|open| {
+                let EnterOrder { instrument: of, side: its, price: limit, .. } = open.order;
+                !open.waits && of == instrument && its == side && side.crosses(limit, price)
+            });
+            rests.map(Open::leaves).sum()
+        };
+        let mut best: Option<((u64, u64, u64), Imbalance)> = None;
+        let first = collar_low.0.div_euclid(tick_size.0) * tick_size.0;
+        let prices = (first..=collar_high.0).step_by(tick_size.0 as usize).map(Price);
+        for price in prices.filter(|price| *price >= collar_low) {
+            let (demand, supply) = (willing(Side::Buy, price), willing(Side::Sell, price));
+            let (paired, left) = (demand.min(supply), demand.abs_diff(supply));
+            let key = (u64::MAX - paired, left, price.0.abs_diff(reference.0));
+            if paired > 0 && best.is_none_or(|(best, _)| key < best) {
+                let larger = if demand > supply { Side::Buy } else { Side::Sell };
+                let side = (left > 0).then_some(larger);
+                let (paired, imbalance) = (Qty(paired), Qty(left));
+                best = Some((key, Imbalance { paired, imbalance, side, price, reference, kind }));
+            }
+        }
+        let (paired, imbalance) = (Qty(0), Qty(0));
+        let nothing = Imbalance { paired, imbalance, side: None, price: Price(0), reference, kind };
+        best.map_or(nothing, |(_, imbalance)| imbalance)
+    }
+
+    pub(super) fn uncross(&mut self, instrument: InstrumentId, kind: CrossKind, state: TradingState) {
+        let Imbalance { paired, price, .. } = self.imbalance(instrument, kind);
+        let liquidity =
+            if kind == CrossKind::Closing { Liquidity::ClosingCross } else { Liquidity::OpeningCross };
+        let mut left = paired.0;
+        while left > 0 {
+            let front = |engine: &ReferenceEngine, side| {
+                engine.first(instrument, side).expect("as much as is paired rests on either side")
+            };
+            let turn = |open: &Open| if open.shown > 0 { open.shown } else { open.unseen };
+            let bid = self.orders[front(self, Side::Buy)];
+            let ask = self.orders[front(self, Side::Sell)];
+            let qty = left.min(turn(&bid)).min(turn(&ask));
+            let buyer = (bid.session, bid.order.user_ref, liquidity);
+            let match_id = self.execute(buyer, &ask, liquidity, qty, price);
+            for open in [bid, ask] {
+                if open.shown > 0 {
+                    let (order_id, qty) = (open.id, Qty(qty));
+                    self.publish(instrument, MarketEventKind::ExecutedAt { order_id, qty, price, match_id });
+                }
+                let at =
+                    self.find(open.session, open.order.user_ref).expect("what is about to trade is open");
+                self.fill(at, qty);
+            }
+            left -= qty;
+        }
+        self.executions.push(None);
+        let match_id = MatchId(self.executions.len() as u64);
+        self.publish(instrument, MarketEventKind::Cross { qty: paired, price, match_id, kind });
+        self.change_state(instrument, state);
+        if price != Price(0) {
+            self.listing_mut(instrument).band_reference = price;
+            self.note_trades(instrument, &[price]);
         }
     }
 }

@@ -296,9 +296,7 @@ impl OrderManager {
             }
             OrderEventKind::Executed { qty, price, liquidity, match_id, .. } => {
                 self.execute(user_ref, qty);
-                if let Some(order) = self.table.last_known(user_ref).copied() {
-                    self.fills.record(Fill { match_id, order, qty, price });
-                }
+                self.record_fill(user_ref, match_id, qty, price);
                 OrderChange::Executed { qty, price, liquidity }
             }
             OrderEventKind::Rejected { reason, .. } if was_accepted => {
@@ -430,6 +428,12 @@ impl OrderManager {
         self.counters.overfilled += u64::from(qty > order.leaves_qty());
         order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
         self.close_if_done(user_ref);
+    }
+
+    fn record_fill(&mut self, user_ref: UserRefNum, match_id: MatchId, qty: Qty, price: Price) {
+        if let Some(order) = self.table.last_known(user_ref).copied() {
+            self.fills.record(Fill { match_id, order, qty, price });
+        }
     }
 
     fn cancel(&mut self, user_ref: UserRefNum, decrement: Qty) {

@@ -2,8 +2,9 @@
 
 use tickpath_types::*;
 
-use super::rules::{is_special, may_rest, parts_of};
-use super::{End, Execution, Incoming, Open, ReferenceEngine};
+use super::ReferenceEngine;
+use super::requests::{is_special, may_rest, parts_of};
+use super::state::{End, Execution, Incoming, Open};
 
 /// Why an entry is found.
 const KNOWN: &str = "an order that waited is open";
@@ -208,11 +209,11 @@ impl ReferenceEngine {
 
     pub(super) fn refresh(&mut self, at: usize) {
         let id = self.next_id();
-        self.last_arrival += 1;
+        self.last.arrival += 1;
         let open = &mut self.orders[at];
         open.shown = open.unseen.min(open.order.special.unwrap_or_default().display_qty.0);
         open.unseen -= open.shown;
-        (open.id, open.shown_at) = (id, self.last_arrival);
+        (open.id, open.shown_at) = (id, self.last.arrival);
         let open = *open;
         let EnterOrder { user_ref, instrument, side, price, .. } = open.order;
         let qty = Qty(open.shown);
@@ -244,13 +245,13 @@ impl ReferenceEngine {
     /// Puts an order where it waits, or back where it is known.
     pub(super) fn keep(&mut self, incoming: &Incoming, shown: u64, unseen: u64, waits: bool) {
         let Incoming { order, session, id, executed, entry, .. } = *incoming;
-        let (shown_at, unseen_at) = (self.last_arrival + 1, self.last_arrival + 2);
-        self.last_arrival += 2;
+        let (shown_at, unseen_at) = (self.last.arrival + 1, self.last.arrival + 2);
+        self.last.arrival += 2;
         let known = entry.map(|entry| self.orders.iter().position(|open| open.entry == entry).expect(KNOWN));
         let parts = if is_special(&order) { parts_of(&order) } else { 0 };
         let parts = known.map_or(parts, |at| self.orders[at].parts);
-        self.last_entry += 1;
-        let entry = entry.unwrap_or(self.last_entry);
+        self.last.entry += 1;
+        let entry = entry.unwrap_or(self.last.entry);
         let is_reached = false;
         let open = Open {
             order,

@@ -11,7 +11,7 @@ use super::codes::{
     SideMarking, TimeInForceCode,
 };
 use super::options::{Options, TagValue, encode_with_options};
-use super::outbound::{self, AcceptedOrder, Outbound};
+use super::outbound::{self, AcceptedOrder, MassCancelResponse, Outbound};
 use super::request::{option_values, put, shown, side_option};
 use super::{EncodeError, ParseError};
 use crate::soupbintcp::BufferTooShort;
@@ -346,22 +346,8 @@ fn decode_rare(
             (broken.timestamp, kind, AnswerCode::Broken(code))
         }
         Outbound::MassCancelResponse(response, options) => {
-            let instrument = match response.symbol {
-                Stock::BLANK => InstrumentId(0),
-                symbol => instrument_of(symbol.get()).ok_or(EventError::UnknownSymbol(symbol.get()))?,
-            };
-            let side = options.iter().find_map(|option| match option {
-                TagValue::Side(marking) => SideMarking(marking).side(),
-                _ => None,
-            });
-            let user_ref = response.user_ref.get();
-            let kind = OrderEventKind::MassCanceled(MassCancel {
-                user_ref,
-                instrument,
-                side,
-                firm: response.firm.0,
-            });
-            (response.timestamp, kind, AnswerCode::None)
+            let mass_cancel = mass_cancel(response, options, instrument_of)?;
+            (response.timestamp, OrderEventKind::MassCanceled(mass_cancel), AnswerCode::None)
         }
         Outbound::DisableOrderEntryResponse(response, _) => {
             let (user_ref, firm) = (response.user_ref.get(), response.firm.0);
@@ -376,6 +362,23 @@ fn decode_rare(
         other => return Ok(Answer::Other(other)),
     };
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, code }))
+}
+
+/// The request that a response to a mass cancel repeats.
+fn mass_cancel(
+    response: &MassCancelResponse,
+    options: Options<'_>,
+    instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
+) -> Result<MassCancel, EventError> {
+    let instrument = match response.symbol {
+        Stock::BLANK => InstrumentId(0),
+        symbol => instrument_of(symbol.get()).ok_or(EventError::UnknownSymbol(symbol.get()))?,
+    };
+    let side = options.iter().find_map(|option| match option {
+        TagValue::Side(marking) => SideMarking(marking).side(),
+        _ => None,
+    });
+    Ok(MassCancel { user_ref: response.user_ref.get(), instrument, side, firm: response.firm.0 })
 }
 
 /// The order as it was entered, of the venue's echo. Options of other venues that matching is not told of

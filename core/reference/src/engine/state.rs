@@ -1,0 +1,165 @@
+//! What the reference engine keeps of instruments, sessions and orders.
+
+use tickpath_types::*;
+
+/// The last numbers that were given out, 0 when none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LastNumbers {
+    pub(super) market: u64,
+    pub(super) order_id: u64,
+    /// Place in the order of entry.
+    pub(super) entry: u64,
+    /// Place in the order in which parts of orders came to their levels.
+    pub(super) arrival: u64,
+}
+
+/// An open order, as it is seen from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReferenceOrder {
+    /// Whose.
+    pub session: SessionId,
+    /// The client's number of it.
+    pub user_ref: UserRefNum,
+    /// Of which instrument.
+    pub instrument: InstrumentId,
+    /// Its side.
+    pub side: Side,
+    /// Its limit.
+    pub price: Price,
+    /// What it has executed, with those that it replaced.
+    pub executed: Qty,
+    /// What is left of it.
+    pub leaves: Qty,
+    /// What of that is displayed.
+    pub shown: Qty,
+    /// The reference that it is displayed under.
+    pub order_id: OrderId,
+    /// The time of day at which it expires; `None` when it does not within the day.
+    pub expires_at: Option<Nanos>,
+}
+
+/// What goes to the listener, in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    Order(OrderEvent),
+    Market(MarketEvent),
+    NextUserRef(UserRefNum),
+    Stage(SystemEventCode),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listing {
+    pub(super) instrument: Instrument,
+    pub(super) state: TradingState,
+    pub(super) last_price: Price,
+    pub(super) band_reference: Price,
+    pub(super) band_width: Price,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Session {
+    pub(super) last_user_ref: UserRefNum,
+    pub(super) max_open_orders: u32,
+    pub(super) max_qty: Qty,
+    pub(super) max_notional: u64,
+    pub(super) prevention: SelfTradePrevention,
+    pub(super) account: u16,
+    pub(super) is_killed: bool,
+    pub(super) is_disabled: bool,
+}
+
+/// An open order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    pub(super) order: EnterOrder,
+    pub(super) session: SessionId,
+    /// Place in the order of entry.
+    pub(super) entry: u64,
+    pub(super) executed: u64,
+    /// What is displayed, under which reference, and when it came to its level.
+    pub(super) shown: u64,
+    pub(super) id: OrderId,
+    pub(super) shown_at: u64,
+    /// What is not, and when it came to its level.
+    pub(super) unseen: u64,
+    pub(super) unseen_at: u64,
+    /// It has a stop price that no trade has reached, or its turn after that has not come.
+    pub(super) waits: bool,
+    /// A trade has reached the price that it waits for.
+    pub(super) is_reached: bool,
+    pub(super) parts: u64,
+}
+
+impl Open {
+    pub(super) fn leaves(&self) -> u64 {
+        self.shown + self.unseen
+    }
+
+    pub(super) fn expires_at(&self) -> Option<Nanos> {
+        let seconds = self.order.special.unwrap_or_default().expire_at;
+        (self.order.time_in_force == TimeInForce::Gtt).then(|| Nanos::from_secs(seconds.into()))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Execution {
+    pub(super) orders: [(SessionId, UserRefNum); 2],
+    pub(super) instrument: InstrumentId,
+}
+
+/// An order that is being matched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incoming {
+    pub(super) order: EnterOrder,
+    pub(super) session: SessionId,
+    pub(super) id: OrderId,
+    pub(super) limit: Price,
+    pub(super) leaves: u64,
+    pub(super) executed: u64,
+    pub(super) replaced: Option<OrderId>,
+    /// The entry of one that waited.
+    pub(super) entry: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum End {
+    Matched,
+    Paused,
+    Prevented,
+}
+
+impl ReferenceOrder {
+    pub(super) fn of(open: &Open) -> ReferenceOrder {
+        ReferenceOrder {
+            session: open.session,
+            user_ref: open.order.user_ref,
+            instrument: open.order.instrument,
+            side: open.order.side,
+            price: open.order.price,
+            executed: Qty(open.executed),
+            leaves: Qty(open.leaves()),
+            shown: Qty(open.shown),
+            order_id: open.id,
+            expires_at: open.expires_at(),
+        }
+    }
+}
+
+impl Listing {
+    pub(super) fn new(instrument: Instrument) -> Listing {
+        let (state, zero) = (TradingState::Halted, Price(0));
+        Listing { instrument, state, last_price: zero, band_reference: zero, band_width: zero }
+    }
+
+    pub(super) fn band(&self) -> (Price, Price) {
+        let Listing { band_reference: Price(middle), band_width: Price(width), .. } = *self;
+        let Instrument { collar_low, collar_high, .. } = self.instrument;
+        match width {
+            0 => (collar_low, collar_high),
+            _ => (
+                collar_low.max(Price(middle.saturating_sub(width))),
+                collar_high.min(Price(middle.saturating_add(width))),
+            ),
+        }
+    }
+}
