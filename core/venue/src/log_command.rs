@@ -27,7 +27,7 @@ pub struct VenueCommand {
     pub session: SessionId,
     /// When it was sequenced, since midnight.
     pub ts: Nanos,
-    /// What the venue does.
+    /// The kind.
     pub kind: VenueCommandKind,
 }
 

@@ -13,7 +13,7 @@ use super::{CodecError, Header};
 pub trait Field {
     /// The value that the bytes stand for.
     type Value: Copy;
-    /// How many bytes there are.
+    /// Number of bytes.
     const LEN: usize;
     /// Writes the value.
     fn write(value: Self::Value, out: &mut FieldWriter<'_>);
