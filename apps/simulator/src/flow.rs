@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tickpath_nasdaq::ouch50::{self, Answer, EventCode, MESSAGE_LEN_MAX, Outbound};
 use tickpath_types::{
     CancelOrder, ClientOrderId, Draw, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder,
-    Nanos, OrderAttributes, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder,
-    SetOrderEntry, Side, SpecialTerms, TimeInForce, UserRefNum,
+    Nanos, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder, SetOrderEntry, Side,
+    SpecialTerms, TimeInForce, UserRefNum,
 };
 
 /// Open orders from which on cancels prevail.
@@ -144,18 +144,10 @@ impl Flow {
         let side = Side::BOTH[draw.below(2) as usize];
         let user_ref = self.take_number(draw);
         let price = self.draw_price(draw, instrument);
+        let qty = Qty(1 + draw.below(LOTS_MAX));
         let mut order = EnterOrder {
-            user_ref,
-            instrument,
-            side,
-            qty: Qty(1 + draw.below(LOTS_MAX)),
-            price,
-            time_in_force: TimeInForce::Day,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
             client_order_id: client_order_id(user_ref),
+            ..EnterOrder::limit(user_ref, instrument, side, qty, price)
         };
         let special = SpecialTerms { display_qty: Qty::ZERO, ..SpecialTerms::default() };
         match draw.below(100) {
@@ -213,16 +205,11 @@ impl Flow {
         let qty = Qty(1 + draw.below(LOTS_MAX));
         let display_qty = Qty(1 + draw.below(qty.0));
         OrderRequest::Replace(ReplaceOrder {
-            orig_user_ref,
-            user_ref,
-            qty,
-            price,
             time_in_force: if draw.below(12) == 0 { TimeInForce::Ioc } else { TimeInForce::Day },
             post_only: draw.below(12) == 0,
-            min_qty: Qty::ZERO,
             special: is_reserve.then(|| SpecialTerms { display_qty, ..SpecialTerms::default() }),
-            attributes: OrderAttributes::default(),
             client_order_id: client_order_id(user_ref),
+            ..ReplaceOrder::limit(orig_user_ref, user_ref, qty, price)
         })
     }
 

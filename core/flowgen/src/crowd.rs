@@ -4,9 +4,8 @@ mod config;
 mod market;
 
 use tickpath_types::{
-    CancelOrder, ClientOrderId, Draw, EnterOrder, Instrument, InstrumentId, MassCancel, Nanos,
-    OrderAttributes, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder, Side, TimeInForce,
-    UserRefNum,
+    CancelOrder, Draw, EnterOrder, Instrument, InstrumentId, MassCancel, Nanos, OrderEventKind, OrderRequest,
+    OrderState, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
 };
 
 use crate::live::{LiveOrder, LiveOrders};
@@ -338,19 +337,9 @@ impl Crowd {
         user_ref: UserRefNum,
         time_in_force: TimeInForce,
     ) -> CrowdAction {
-        let request = OrderRequest::Enter(EnterOrder {
-            user_ref,
-            instrument: self.markets[usize::from(instrument)].instrument.id,
-            side,
-            qty,
-            price,
-            time_in_force,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        });
+        let instrument = self.markets[usize::from(instrument)].instrument.id;
+        let order = EnterOrder::limit(user_ref, instrument, side, qty, price);
+        let request = OrderRequest::Enter(EnterOrder { time_in_force, ..order });
         CrowdAction { due, session, request }
     }
 
@@ -378,18 +367,7 @@ impl Crowd {
         self.live.remove(order.session, order.user_ref);
         self.live.insert(LiveOrder { user_ref, price, ..order });
         self.counters.replaces += 1;
-        let request = OrderRequest::Replace(ReplaceOrder {
-            orig_user_ref: order.user_ref,
-            user_ref,
-            qty: order.qty,
-            price,
-            time_in_force: TimeInForce::Day,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        });
+        let request = OrderRequest::Replace(ReplaceOrder::limit(order.user_ref, user_ref, order.qty, price));
         Some(CrowdAction { due, session: order.session, request })
     }
 

@@ -12,14 +12,14 @@
 //! | 16 | 8 | time, nanoseconds since midnight |
 //!
 //! The fields of its kind follow. The tables of [`command_layouts!`](crate::command_layouts) declare tags and fields: that
-//! of [`CommandKind`] stands beside the type. A tag keeps its meaning for as long as logs are kept. Enumerations are kept
+//! of [`CommandKind`] is beside the type. A tag keeps its meaning for as long as logs are kept. Enumerations are kept
 //! as their `code()`. A command has one encoding alone: bytes that are decoded encode to the same bytes.
 
 mod field;
 mod orders;
 
 pub use field::{Field, FieldReader, FieldWriter, Reserved, Spaced};
-pub(crate) use orders::Forced;
+pub(crate) use orders::{Forced, SNAPSHOT_VERSION};
 
 use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Sequence, SessionId};
 

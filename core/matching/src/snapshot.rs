@@ -4,11 +4,10 @@ use tickpath_types::InstrumentId;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::EngineError;
+use crate::codec::SNAPSHOT_VERSION as VERSION;
 
 /// First bytes of a snapshot.
 const MAGIC: [u8; 8] = *b"TPENGINE";
-/// Layout that is written, the only one so far.
-const VERSION: u32 = 1;
 /// Bytes before the fields and after them.
 const HEADER_LEN: usize = MAGIC.len() + 4;
 const DIGEST_LEN: usize = 8;

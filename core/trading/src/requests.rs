@@ -1,8 +1,7 @@
 //! Requests to the venue, as the order manager builds them.
 
 use tickpath_types::{
-    ClientOrderId, EnterOrder, InstrumentId, OrderAttributes, Price, Qty, ReplaceOrder, Side, TimeInForce,
-    UserRefNum,
+    ClientOrderId, EnterOrder, InstrumentId, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
 };
 
 use crate::OwnOrder;
@@ -56,17 +55,11 @@ impl NewOrder {
 
 pub(crate) fn enter(order: &NewOrder, user_ref: UserRefNum, client_order_id: ClientOrderId) -> EnterOrder {
     EnterOrder {
-        user_ref,
-        instrument: order.instrument,
-        side: order.side,
-        qty: order.qty,
-        price: order.price,
         time_in_force: order.time_in_force,
         post_only: order.post_only,
         min_qty: order.min_qty,
-        special: None,
-        attributes: OrderAttributes::default(),
         client_order_id,
+        ..EnterOrder::limit(user_ref, order.instrument, order.side, order.qty, order.price)
     }
 }
 
@@ -78,15 +71,9 @@ pub(crate) fn replace(
     client_order_id: ClientOrderId,
 ) -> ReplaceOrder {
     ReplaceOrder {
-        orig_user_ref: orig.user_ref,
-        user_ref,
-        qty,
-        price,
         time_in_force: orig.time_in_force,
         post_only: orig.post_only,
-        min_qty: Qty::ZERO,
-        special: None,
-        attributes: OrderAttributes::default(),
         client_order_id,
+        ..ReplaceOrder::limit(orig.user_ref, user_ref, qty, price)
     }
 }

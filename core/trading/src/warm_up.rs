@@ -2,8 +2,8 @@
 
 use tickpath_timing::Tracer;
 use tickpath_types::{
-    BookHealth, CancelReason, ClientOrderId, EnterOrder, Instrument, MarketUpdate, Nanos, OrderAttributes,
-    OrderEventKind, OrderId, OrderRequest, OrderState, Qty, Side, TimeInForce, UpdateKind, UserRefNum,
+    BookHealth, CancelReason, EnterOrder, Instrument, MarketUpdate, Nanos, OrderEventKind, OrderId,
+    OrderRequest, OrderState, Qty, Side, TimeInForce, UpdateKind, UserRefNum,
 };
 
 use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
@@ -133,18 +133,17 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
                 }
             }
             OrderRequest::Replace(replace) => {
+                let side = known.map_or(Side::Buy, |order| order.side);
                 let order = EnterOrder {
-                    user_ref: replace.user_ref,
-                    instrument: self.instrument.id,
-                    side: known.map_or(Side::Buy, |order| order.side),
-                    qty: replace.qty,
-                    price: replace.price,
                     time_in_force: replace.time_in_force,
                     post_only: replace.post_only,
-                    min_qty: Qty::ZERO,
-                    special: None,
-                    attributes: OrderAttributes::default(),
-                    client_order_id: ClientOrderId::default(),
+                    ..EnterOrder::limit(
+                        replace.user_ref,
+                        self.instrument.id,
+                        side,
+                        replace.qty,
+                        replace.price,
+                    )
                 };
                 let orig_user_ref = replace.orig_user_ref;
                 let state = OrderState::Live;

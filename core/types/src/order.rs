@@ -128,6 +128,7 @@ impl EnterOrder {
 
     /// The request to put this order in the place of another, whose instrument, side, capacity and cross type it takes
     /// over.
+    #[inline]
     #[must_use]
     pub const fn replacing(self, orig_user_ref: UserRefNum) -> ReplaceOrder {
         ReplaceOrder {
@@ -140,6 +141,41 @@ impl EnterOrder {
             min_qty: self.min_qty,
             special: self.special,
             attributes: self.attributes,
+            client_order_id: self.client_order_id,
+        }
+    }
+}
+
+impl ReplaceOrder {
+    /// The request to put a plain limit order, as [`EnterOrder::limit`], in the place of another.
+    #[must_use]
+    pub fn limit(orig_user_ref: UserRefNum, user_ref: UserRefNum, qty: Qty, price: Price) -> ReplaceOrder {
+        // A replacement has neither instrument nor side.
+        EnterOrder::limit(user_ref, InstrumentId(0), Side::Buy, qty, price).replacing(orig_user_ref)
+    }
+
+    /// The order that comes in the place of one of this instrument, side, capacity and cross type.
+    #[inline]
+    #[must_use]
+    pub const fn entered(
+        self,
+        instrument: InstrumentId,
+        side: Side,
+        capacity: u8,
+        cross_type: u8,
+    ) -> EnterOrder {
+        EnterOrder {
+            user_ref: self.user_ref,
+            instrument,
+            side,
+            qty: self.qty,
+            price: self.price,
+            time_in_force: self.time_in_force,
+            post_only: self.post_only,
+            min_qty: self.min_qty,
+            special: self.special,
+            // A replacement cannot change these two.
+            attributes: OrderAttributes { capacity, cross_type, ..self.attributes },
             client_order_id: self.client_order_id,
         }
     }

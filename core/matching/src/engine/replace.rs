@@ -3,8 +3,8 @@
 use tickpath_book::OrderBooks;
 use tickpath_faults::failpoint;
 use tickpath_types::{
-    CancelReason, EnterOrder, Nanos, OrderAttributes, OrderEventKind, OrderState, Price, Qty, RejectReason,
-    ReplaceOrder, SessionId, TimeInForce,
+    CancelReason, EnterOrder, Nanos, OrderEventKind, OrderState, Price, Qty, RejectReason, ReplaceOrder,
+    SessionId, TimeInForce,
 };
 
 use super::Engine;
@@ -50,24 +50,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) -> Result<(Open, EnterOrder, Price), RejectReason> {
         let old =
             self.resting.open_order(session, request.orig_user_ref).ok_or(RejectReason::UnknownOrder)?;
-        let order = EnterOrder {
-            user_ref: request.user_ref,
-            instrument: old.instrument,
-            side: old.side,
-            qty: request.qty,
-            price: request.price,
-            time_in_force: request.time_in_force,
-            post_only: request.post_only,
-            min_qty: request.min_qty,
-            special: request.special,
-            // A replacement cannot say these two, and stands for whom the old order stood.
-            attributes: OrderAttributes {
-                capacity: old.capacity,
-                cross_type: old.cross_type,
-                ..request.attributes
-            },
-            client_order_id: request.client_order_id,
-        };
+        let order = request.entered(old.instrument, old.side, old.capacity, old.cross_type);
         let leaves = Qty(request.qty.0.saturating_sub(old.executed));
         let limit = self.check_terms(&order, leaves, now)?;
         self.sessions.check(session, &order, limit)?;

@@ -4,7 +4,7 @@ use tickpath_book::OrderBooks;
 use tickpath_faults::failpoint;
 use tickpath_types::{
     ClientOrderId, Instrument, InstrumentId, MatchId, OrderAttributes, Price, Qty, SelfTradePrevention,
-    SessionId, Side, SpecialTerms, TimeInForce, UserRefNum,
+    SessionId, Side, TimeInForce, UserRefNum,
 };
 
 use super::Engine;
@@ -13,7 +13,7 @@ use super::listing::Listing;
 use super::owner::{Owner, order_key};
 use super::sessions::SessionRules;
 use super::snapshot::{put_orders, take_order};
-use super::special::{SpecialOrder, is_special};
+use super::special::{SpecialOrder, TermsBytes, is_special};
 use crate::SnapshotError;
 use crate::codec::{Field, FieldReader, FieldWriter};
 use crate::limits::check_instrument;
@@ -104,7 +104,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 price,
                 time_in_force,
                 post_only,
-                terms: SpecialTerms { stop_price, display_qty, expire_at, is_hidden },
+                terms,
                 attributes: OrderAttributes { display, capacity, intermarket_sweep, cross_type },
                 client_order_id,
                 entry,
@@ -113,20 +113,20 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 hidden: _, // follows from the books
                 stop: _,
             } = order;
+            let terms = TermsBytes::of(terms);
             writer.put(entry.to_le_bytes());
             writer.put(session.0.to_le_bytes());
             writer.put(user_ref.0.to_le_bytes());
             writer.put(instrument.0.to_le_bytes());
             writer.put(price.0.to_le_bytes());
-            writer.put(stop_price.0.to_le_bytes());
-            writer.put(display_qty.0.to_le_bytes());
-            writer.put(expire_at.to_le_bytes());
+            writer.put(terms.ahead);
             writer.put(parts.to_le_bytes());
             writer.put([display, capacity, intermarket_sweep, cross_type]);
             writer.put(client_order_id.0);
             let is_displayed = displayed.is_some();
             writer.put([side.code(), time_in_force.code(), post_only.into()]);
-            writer.put([is_hidden.into(), is_displayed.into()]);
+            writer.put(terms.behind);
+            writer.put([is_displayed.into()]);
         }
     }
 
@@ -235,15 +235,14 @@ fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool), SnapshotE
     let user_ref = UserRefNum(reader.take_u32()?);
     let instrument = InstrumentId(reader.take_u16()?);
     let price = Price(reader.take_u64()?.cast_signed());
-    let stop_price = Price(reader.take_u64()?.cast_signed());
-    let display_qty = Qty(reader.take_u64()?);
-    let expire_at = reader.take_u32()?;
+    let ahead = reader.take()?;
     let parts = reader.take_u32()?;
     let [display, capacity, intermarket_sweep, cross_type] = reader.take()?;
     let client_order_id = ClientOrderId(reader.take()?);
     let [side, time_in_force] = reader.take()?;
     let post_only = take_flag(reader)?;
-    let (is_hidden, is_displayed) = (take_flag(reader)?, take_flag(reader)?);
+    let terms = TermsBytes { ahead, behind: reader.take()? }.terms();
+    let is_displayed = take_flag(reader)?;
     let order = SpecialOrder {
         session,
         user_ref,
@@ -252,7 +251,7 @@ fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool), SnapshotE
         price,
         time_in_force: TimeInForce::from_code(time_in_force).ok_or(wrong("time_in_force"))?,
         post_only,
-        terms: SpecialTerms { stop_price, display_qty, expire_at, is_hidden },
+        terms: terms.map_err(|_| wrong("terms"))?,
         attributes: OrderAttributes { display, capacity, intermarket_sweep, cross_type },
         client_order_id,
         entry,

@@ -7,6 +7,8 @@ use tickpath_types::{
 };
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::codec::{CodecError, Field, FieldReader, FieldWriter};
+
 /// Set in the index's handle of an order that has an entry here.
 const TAG: u32 = 1 << 31;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -80,6 +82,31 @@ pub(super) fn parts_of(order: &EnterOrder) -> u64 {
 /// The time at which an order of these terms expires.
 pub(super) const fn expiry(terms: &SpecialTerms) -> Nanos {
     Nanos(terms.expire_at as u64 * NANOS_PER_SECOND)
+}
+
+/// The bytes of an order's terms, as in the log. Snapshots and the state hash have them in two parts, apart from each other.
+pub(super) struct TermsBytes {
+    pub(super) ahead: [u8; TERMS_AHEAD_LEN],
+    pub(super) behind: [u8; SpecialTerms::LEN - TERMS_AHEAD_LEN],
+}
+
+const TERMS_AHEAD_LEN: usize = 20;
+
+impl TermsBytes {
+    pub(super) fn of(terms: SpecialTerms) -> TermsBytes {
+        let mut bytes = [0; SpecialTerms::LEN];
+        SpecialTerms::write(terms, &mut FieldWriter(&mut bytes));
+        let mut parts = FieldReader(&bytes);
+        TermsBytes { ahead: parts.take(), behind: parts.take() }
+    }
+
+    pub(super) fn terms(&self) -> Result<SpecialTerms, CodecError> {
+        let mut bytes = [0; SpecialTerms::LEN];
+        let mut parts = FieldWriter(&mut bytes);
+        parts.put(self.ahead);
+        parts.put(self.behind);
+        SpecialTerms::read("terms", &mut FieldReader(&bytes))
+    }
 }
 
 /// The entries, in places that do not move.
@@ -174,15 +201,10 @@ impl Specials {
             hasher.update(&order.user_ref.0.to_le_bytes());
             hasher.update(&order.instrument.0.to_le_bytes());
             hasher.update(&order.price.0.to_le_bytes());
-            hasher.update(&[
-                order.side as u8,
-                order.time_in_force as u8,
-                u8::from(order.post_only),
-                order.terms.is_hidden.into(),
-            ]);
-            hasher.update(&order.terms.stop_price.0.to_le_bytes());
-            hasher.update(&order.terms.display_qty.0.to_le_bytes());
-            hasher.update(&order.terms.expire_at.to_le_bytes());
+            hasher.update(&[order.side as u8, order.time_in_force as u8, u8::from(order.post_only)]);
+            let terms = TermsBytes::of(order.terms);
+            hasher.update(&terms.behind);
+            hasher.update(&terms.ahead);
             hasher.update(&order.parts.to_le_bytes());
             hasher.update(&order.client_order_id.0);
             let OrderAttributes { display, capacity, intermarket_sweep, cross_type } = order.attributes;

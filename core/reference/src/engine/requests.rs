@@ -65,23 +65,8 @@ impl ReferenceEngine {
             return self.reject(request.user_ref, reason, request.client_order_id);
         };
         let old = self.orders[at];
-        let order = EnterOrder {
-            user_ref: request.user_ref,
-            instrument: old.order.instrument,
-            side: old.order.side,
-            qty: request.qty,
-            price: request.price,
-            time_in_force: request.time_in_force,
-            post_only: request.post_only,
-            min_qty: request.min_qty,
-            special: request.special,
-            attributes: OrderAttributes {
-                capacity: old.order.attributes.capacity,
-                cross_type: old.order.attributes.cross_type,
-                ..request.attributes
-            },
-            client_order_id: request.client_order_id,
-        };
+        let EnterOrder { instrument, side, attributes, .. } = old.order;
+        let order = request.entered(instrument, side, attributes.capacity, attributes.cross_type);
         let leaves = request.qty.0.saturating_sub(old.executed);
         let limit = match self.check(&order, leaves, Some(&old)) {
             Ok(limit) => limit,

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderAttributes, OrderRequest, Price, Qty,
-    ReplaceOrder, Side, TimeInForce, UserRefNum,
+    CancelOrder, EnterOrder, InstrumentId, OrderRequest, Price, Qty, ReplaceOrder, Side, TimeInForce,
+    UserRefNum,
 };
 
 use super::{Expected, FlowStep, RequestCounts, Role};
@@ -50,17 +50,8 @@ impl Desk {
     pub(crate) fn enter(&mut self, instrument: InstrumentId, level: Level, qty: Qty) -> UserRefNum {
         let user_ref = self.next_maker();
         let order = EnterOrder {
-            user_ref,
-            instrument,
-            side: level.side,
-            qty,
-            price: level.price,
-            time_in_force: TimeInForce::Day,
             post_only: true,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
+            ..EnterOrder::limit(user_ref, instrument, level.side, qty, level.price)
         };
         self.counts.enters += 1;
         self.push(Role::Maker, OrderRequest::Enter(order), None);
@@ -72,17 +63,8 @@ impl Desk {
         let user_ref = UserRefNum(self.next_taker);
         self.next_taker += 1;
         let order = EnterOrder {
-            user_ref,
-            instrument,
-            side,
-            qty: expected.qty,
-            price: expected.price,
             time_in_force: TimeInForce::Ioc,
-            post_only: false,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
+            ..EnterOrder::limit(user_ref, instrument, side, expected.qty, expected.price)
         };
         self.counts.takes += 1;
         self.push(Role::Taker, OrderRequest::Enter(order), Some(expected));
@@ -91,18 +73,8 @@ impl Desk {
     /// Replaces a resting order; `qty` counts what was executed.
     pub(crate) fn replace(&mut self, orig_user_ref: UserRefNum, price: Price, qty: Qty) -> UserRefNum {
         let user_ref = self.next_maker();
-        let order = ReplaceOrder {
-            orig_user_ref,
-            user_ref,
-            qty,
-            price,
-            time_in_force: TimeInForce::Day,
-            post_only: true,
-            min_qty: Qty::ZERO,
-            special: None,
-            attributes: OrderAttributes::default(),
-            client_order_id: ClientOrderId::default(),
-        };
+        let order =
+            ReplaceOrder { post_only: true, ..ReplaceOrder::limit(orig_user_ref, user_ref, qty, price) };
         self.counts.replaces += 1;
         self.push(Role::Maker, OrderRequest::Replace(order), None);
         user_ref

@@ -3,7 +3,7 @@
 use tickpath_types::{
     BrokenReason, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel, Nanos,
     OrderAttributes, OrderEvent, OrderEventKind, OrderId, OrderState, Qty, RejectReason, SelfTradePrevention,
-    SetOrderEntry, SpecialTerms, Symbol, TimeInForce, UserRefNum,
+    SetOrderEntry, Symbol, TimeInForce, UserRefNum,
 };
 
 use super::codes::{
@@ -12,7 +12,7 @@ use super::codes::{
 };
 use super::options::{Options, TagValue, encode_with_options};
 use super::outbound::{self, AcceptedOrder, MassCancelResponse, Outbound};
-use super::request::{option_values, put, shown, side_option};
+use super::request::{Terms, option_values, put, shown, side_option};
 use super::{EncodeError, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock};
@@ -391,16 +391,14 @@ fn entered_order(
     instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
 ) -> Result<EnterOrder, EventError> {
     let symbol = order.symbol.get();
-    let mut entered = EnterOrder {
-        user_ref,
-        instrument: instrument_of(symbol).ok_or(EventError::UnknownSymbol(symbol))?,
-        side: order.side.side().ok_or(EventError::UnknownSide { side: order.side.0 })?,
-        qty: order.quantity.get(),
-        price: order.price.get(),
+    let instrument = instrument_of(symbol).ok_or(EventError::UnknownSymbol(symbol))?;
+    let side = order.side.side().ok_or(EventError::UnknownSide { side: order.side.0 })?;
+    let terms = Terms::echoed(options);
+    Ok(EnterOrder {
         time_in_force: order.time_in_force.time_in_force().unwrap_or(TimeInForce::Day),
-        post_only: false,
-        min_qty: Qty::ZERO,
-        special: None,
+        post_only: terms.post_only,
+        min_qty: terms.min_qty,
+        special: terms.special(order.display),
         attributes: OrderAttributes {
             display: order.display.0,
             capacity: order.capacity.0,
@@ -408,19 +406,6 @@ fn entered_order(
             cross_type: order.cross_type.0,
         },
         client_order_id: ClientOrderId(order.client_order_id.0),
-    };
-    let mut special = SpecialTerms { is_hidden: order.display == Display::HIDDEN, ..SpecialTerms::default() };
-    for option in options.iter() {
-        match option {
-            TagValue::MaxFloor(qty) => special.display_qty = Qty(qty.into()),
-            TagValue::ExpireTime(seconds) => special.expire_at = seconds,
-            TagValue::MinQty(qty) => entered.min_qty = Qty(qty.into()),
-            TagValue::PostOnly(code) => entered.post_only = code == b'P',
-            _ => {}
-        }
-    }
-    if special != SpecialTerms::default() {
-        entered.special = Some(special);
-    }
-    Ok(entered)
+        ..EnterOrder::limit(user_ref, instrument, side, order.quantity.get(), order.price.get())
+    })
 }

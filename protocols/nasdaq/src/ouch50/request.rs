@@ -101,7 +101,7 @@ fn decode_enter(
     let user_ref = order.user_ref.get();
     let client_order_id = ClientOrderId(order.client_order_id.0);
     let decode = || -> Result<EnterOrder, RejectReason> {
-        let offer = offered(options)?;
+        let terms = offered(options)?;
         check_cross(order.cross_type)?;
         check_capacity(order.capacity)?;
         Ok(EnterOrder {
@@ -111,9 +111,9 @@ fn decode_enter(
             qty: order.quantity.get(),
             price: offered_price(order.price)?,
             time_in_force: offered_time_in_force(order.time_in_force)?,
-            post_only: offer.post_only,
-            min_qty: offer.min_qty,
-            special: offer.special(order.display),
+            post_only: terms.post_only,
+            min_qty: terms.min_qty,
+            special: terms.special(order.display),
             attributes: OrderAttributes {
                 display: offered_display(order.display)?,
                 capacity: order.capacity.0,
@@ -135,16 +135,16 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
     let user_ref = order.user_ref.get();
     let client_order_id = ClientOrderId(order.client_order_id.0);
     let decode = || -> Result<ReplaceOrder, RejectReason> {
-        let offer = offered(options)?;
+        let terms = offered(options)?;
         Ok(ReplaceOrder {
             orig_user_ref: order.orig_user_ref.get(),
             user_ref,
             qty: order.quantity.get(),
             price: offered_price(order.price)?,
             time_in_force: offered_time_in_force(order.time_in_force)?,
-            post_only: offer.post_only,
-            min_qty: offer.min_qty,
-            special: offer.special(order.display),
+            post_only: terms.post_only,
+            min_qty: terms.min_qty,
+            special: terms.special(order.display),
             // A replacement carries neither capacity nor cross type: the venue puts the old order's in the
             // place of these.
             attributes: OrderAttributes {
@@ -251,35 +251,55 @@ fn check_capacity(capacity: Capacity) -> Result<(), RejectReason> {
 
 /// The options that change what matching does.
 #[derive(Clone, Copy, Default)]
-struct Offer {
-    min_qty: Qty,
-    post_only: bool,
+pub(super) struct Terms {
+    pub(super) min_qty: Qty,
+    pub(super) post_only: bool,
     display_qty: Qty,
     expire_at: u32,
 }
 
-impl Offer {
+impl Terms {
+    /// The special terms, where there are any.
     #[inline]
-    fn special(&self, display: Display) -> Option<SpecialTerms> {
-        let Offer { display_qty, expire_at, .. } = *self;
+    pub(super) fn special(&self, display: Display) -> Option<SpecialTerms> {
+        let Terms { display_qty, expire_at, .. } = *self;
         let is_hidden = display == Display::HIDDEN;
         let is_special = is_hidden || expire_at != 0 || !display_qty.is_zero();
         is_special.then_some(SpecialTerms { stop_price: Price(0), display_qty, expire_at, is_hidden })
     }
+
+    /// Takes an option over; false when it does not change what matching does.
+    fn take(&mut self, option: TagValue<'_>) -> bool {
+        match option {
+            TagValue::MinQty(qty) => self.min_qty = Qty(qty.into()),
+            TagValue::PostOnly(code) => self.post_only = code == b'P',
+            TagValue::MaxFloor(qty) => self.display_qty = Qty(qty.into()),
+            TagValue::ExpireTime(seconds) => self.expire_at = seconds,
+            _ => return false,
+        }
+        true
+    }
+
+    /// The terms that the options of a venue's echo say. Options that do not concern matching are passed over.
+    #[inline]
+    pub(super) fn echoed(options: Options<'_>) -> Terms {
+        let mut terms = Terms::default();
+        options.iter().for_each(|option| _ = terms.take(option));
+        terms
+    }
 }
 
-fn offered(options: Options<'_>) -> Result<Offer, RejectReason> {
-    let mut offer = Offer::default();
+/// The terms that the options of a request ask for, where all of them are offered.
+fn offered(options: Options<'_>) -> Result<Terms, RejectReason> {
+    let mut terms = Terms::default();
     if options.is_empty() {
-        return Ok(offer);
+        return Ok(terms);
     }
     for option in options.iter() {
         match option {
-            TagValue::MinQty(qty) => offer.min_qty = Qty(qty.into()),
-            TagValue::PostOnly(b'P') => offer.post_only = true,
-            TagValue::PostOnly(b'N') => offer.post_only = false,
-            TagValue::MaxFloor(qty) => offer.display_qty = Qty(qty.into()),
-            TagValue::ExpireTime(seconds) => offer.expire_at = seconds,
+            TagValue::PostOnly(b'P' | b'N') if terms.take(option) => {}
+            TagValue::PostOnly(_) => return Err(RejectReason::OptionNotOffered),
+            _ if terms.take(option) => {}
             TagValue::PriceType(b'L') | TagValue::TradeNow(b'N') | TagValue::UserRefIndex(0) => {}
             TagValue::Firm(_)
             | TagValue::CustomerType(_)
@@ -288,7 +308,7 @@ fn offered(options: Options<'_>) -> Result<Offer, RejectReason> {
             _ => return Err(RejectReason::OptionNotOffered),
         }
     }
-    Ok(offer)
+    Ok(terms)
 }
 
 /// The options that say what matching is to do, or was told.
