@@ -14,20 +14,20 @@ use tickpath_venue::{LogCommand, OverflowQueue, Response, end_ring};
 /// One command in so many has its matching timed.
 const TIMED_EVERY: u64 = 16;
 
-/// What a [`Matcher`] has done, readable from outside while it runs.
-#[derive(Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
-pub struct MatcherCounters {
-    /// Commands applied.
-    pub commands: Counter,
-    /// Answers to users emitted.
-    pub responses: Counter,
-    /// Market events emitted; also the sequence of the last one.
-    pub market_events: Counter,
-    /// Executions.
-    pub executions: Counter,
-    /// Events that waited because the ring to their agent was full.
-    pub delayed_events: Counter,
+tickpath_lockfree::counters! {
+    /// What a [`Matcher`] has done, readable from outside while it runs.
+    pub struct MatcherCounters {
+        /// Commands applied.
+        pub commands,
+        /// Answers to users emitted.
+        pub responses,
+        /// Market events emitted; also the sequence of the last one.
+        pub market_events,
+        /// Executions.
+        pub executions => "executions",
+        /// Events that waited because the ring to their agent was full.
+        pub delayed_events,
+    }
 }
 
 /// The engine as the matcher left it, for comparison once the venue has stopped.

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use tickpath_agent::{Agent, AgentError, Counter, WaitSet, Waker};
+use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
 use tickpath_faults::failpoint;
 use tickpath_journal::DurableView;
 use tickpath_lockfree::spsc;
@@ -30,32 +30,32 @@ const TIMED_EVERY: u32 = 16;
 /// How often the end of the session is said.
 const END_OF_SESSION_PACKETS: usize = 3;
 
-/// What a [`Publisher`] has done, readable from outside while it runs.
-#[derive(Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
-pub struct PublisherCounters {
-    /// Messages published; also the sequence of the last one.
-    pub messages: Counter,
-    /// Packets sent on each line.
-    pub packets: Counter,
-    /// Packets that the kernel did not take, over both lines and in answer to requests.
-    pub unsent: Counter,
-    /// Requests for retransmission.
-    pub requests: Counter,
-    /// Requests that were not well formed, for another session, above the rate of their address, or too many at once.
-    pub requests_dropped: Counter,
-    /// Of these, those that were no requests.
-    pub requests_malformed: Counter,
-    /// Of these, those for another session.
-    pub requests_foreign: Counter,
-    /// Of these, those above the rate of their address.
-    pub requests_limited: Counter,
-    /// Requests for messages that are not published yet, or kept no longer when it is their turn; they have no answer.
-    pub requests_unknown: Counter,
-    /// Requests for messages out of the journal.
-    pub requests_archived: Counter,
-    /// Messages sent again.
-    pub retransmitted: Counter,
+tickpath_lockfree::counters! {
+    /// What a [`Publisher`] has done, readable from outside while it runs.
+    pub struct PublisherCounters {
+        /// Messages published; also the sequence of the last one.
+        pub messages => "market_messages",
+        /// Packets sent on each line.
+        pub packets,
+        /// Packets that the kernel did not take, over both lines and in answer to requests.
+        pub unsent => "market_packets_unsent",
+        /// Requests for retransmission.
+        pub requests => "retransmit_requests",
+        /// Requests that were not well formed, for another session, above the rate of their address, or too many at once.
+        pub requests_dropped => "retransmit_dropped",
+        /// Of these, those that were no requests.
+        pub requests_malformed => "retransmit_malformed",
+        /// Of these, those for another session.
+        pub requests_foreign => "retransmit_foreign",
+        /// Of these, those above the rate of their address.
+        pub requests_limited => "retransmit_limited",
+        /// Requests for messages that are not published yet, or kept no longer when it is their turn; they have no answer.
+        pub requests_unknown => "retransmit_unknown",
+        /// Requests for messages out of the journal.
+        pub requests_archived => "retransmit_archived",
+        /// Messages sent again.
+        pub retransmitted => "retransmitted",
+    }
 }
 
 impl PublisherCounters {

@@ -33,3 +33,42 @@ impl Counter {
         }
     }
 }
+
+/// Declares a struct of [`Counter`](crate::Counter)s, of which each may have a name by which it is shown.
+///
+/// ```
+/// tickpath_lockfree::counters! {
+///     /// Counters of a publisher.
+///     pub struct PublisherCounters {
+///         /// Packets sent.
+///         pub packets => "market_packets",
+///         /// Times that the publisher was woken.
+///         pub wakeups,
+///     }
+/// }
+///
+/// let counters = PublisherCounters::default();
+/// counters.packets.add(2);
+/// let shown: Vec<_> = counters.named().map(|(name, counter)| (name, counter.read())).collect();
+/// assert_eq!(shown, [("market_packets", 2)]);
+/// ```
+#[macro_export]
+macro_rules! counters {
+    ($(#[$about:meta])* pub struct $counters:ident {
+        $($(#[$meaning:meta])* pub $counter:ident $(=> $name:literal)?,)*
+    }) => {
+        $(#[$about])*
+        #[derive(Default)]
+        #[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+        pub struct $counters {
+            $($(#[$meaning])* pub $counter: $crate::Counter,)*
+        }
+
+        impl $counters {
+            /// The counters that have a name, in the order of their declaration.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, &$crate::Counter)> {
+                [$($(($name, &self.$counter),)?)*].into_iter()
+            }
+        }
+    };
+}

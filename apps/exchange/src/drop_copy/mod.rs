@@ -10,11 +10,9 @@ mod logins;
 
 use std::net::SocketAddrV4;
 
-use serde::{Deserialize, Serialize};
-use tickpath_agent::Counter;
-
 pub(crate) use endpoint::{DropCopies, DropCopyEndpoint, DropCopyLinks};
 pub(crate) use logins::ReaderLogins;
+use serde::{Deserialize, Serialize};
 pub use tickpath_nasdaq::drop_copy::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};
 
 /// `[drop_copy]`: copies of the messages to users, for readers that watch them; needs a journal.
@@ -29,36 +27,36 @@ pub struct DropCopySettings {
     pub retained_messages: usize,
 }
 
-/// What became of the drop copies, readable from outside while the venue runs.
-#[derive(Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
-pub struct DropCopyCounters {
-    /// The last command whose messages are copied.
-    pub commands: Counter,
-    /// Messages of users that were read from the log.
-    pub messages: Counter,
-    /// Copies sent, over all readers.
-    pub copies: Counter,
-    /// Connections accepted.
-    pub connections: Counter,
-    /// Connections closed before their login, because others came and there was no capacity, or it did not come in time.
-    pub pre_login_evicted: Counter,
-    /// Connections closed, by whichever side.
-    pub disconnects: Counter,
-    /// Logins accepted.
-    pub logins: Counter,
-    /// Logins refused, for whichever reason.
-    pub logins_refused: Counter,
-    /// Wrong passwords, and names that nobody has.
-    pub wrong_passwords: Counter,
-    /// What was no SoupBinTCP, and messages of readers, who have nothing to say.
-    pub malformed: Counter,
-    /// Readers who began before what is kept in memory, and for whom the log was read again.
-    pub rewinds: Counter,
-    /// Of these, those who were disconnected because the log had gone before they had all of it.
-    pub rewinds_failed: Counter,
-    /// Readers disconnected because they read too slowly for what is kept.
-    pub slow_readers: Counter,
-    /// 1 once the log cannot be followed any more: there are no drop copies until the venue is started again.
-    pub has_failed: Counter,
+tickpath_lockfree::counters! {
+    /// What became of the drop copies, readable from outside while the venue runs.
+    pub struct DropCopyCounters {
+        /// The last command whose messages are copied.
+        pub commands,
+        /// Messages of users that were read from the log.
+        pub messages,
+        /// Copies sent, over all readers.
+        pub copies => "drop_copies",
+        /// Connections accepted.
+        pub connections,
+        /// Connections closed before their login, because others came and there was no capacity, or it did not come in time.
+        pub pre_login_evicted => "drop_copy_evicted",
+        /// Connections closed, by whichever side.
+        pub disconnects,
+        /// Logins accepted.
+        pub logins => "drop_copy_logins",
+        /// Logins refused, for whichever reason.
+        pub logins_refused => "drop_copy_refused",
+        /// Wrong passwords, and names that nobody has.
+        pub wrong_passwords,
+        /// What was no SoupBinTCP, and messages of readers, who have nothing to say.
+        pub malformed => "drop_copy_malformed",
+        /// Readers who began before what is kept in memory, and for whom the log was read again.
+        pub rewinds => "drop_copy_rewinds",
+        /// Of these, those who were disconnected because the log had gone before they had all of it.
+        pub rewinds_failed => "drop_copy_rewinds_cut",
+        /// Readers disconnected because they read too slowly for what is kept.
+        pub slow_readers => "drop_copy_readers_slow",
+        /// 1 once the log cannot be followed any more: there are no drop copies until the venue is started again.
+        pub has_failed,
+    }
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickpath_admin::TrustedLogins;
-use tickpath_agent::{BackgroundThread, Counter, Rest, StopSignal, TscClock};
+use tickpath_agent::{BackgroundThread, Rest, StopSignal, TscClock};
 use tickpath_journal::{DiskWorker, Storage, WorkerThread};
 use tickpath_types::Nanos;
 use tickpath_venue::LogReadError;
@@ -40,26 +40,26 @@ const TRUST_INTERVAL: Duration = Duration::from_secs(1);
 /// How long readers of drop copies have for what there is when the venue stops.
 const COPIES_TIMEOUT: Nanos = Nanos::from_secs(2);
 
-/// How the journal stands, readable from outside while the venue runs.
-#[derive(Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
-pub struct JournalCounters {
-    /// The last command that may be answered.
-    pub durable: Counter,
-    /// Times that a command had to wait because the journal's buffer was full.
-    pub delayed: Counter,
-    /// 1 while there is no room for another segment: new orders are refused.
-    pub is_full: Counter,
-    /// Requests that were refused without a numbered answer, because what room the log had was kept for cancels.
-    pub unlogged_refusals: Counter,
-    /// 1 once nothing more can be written: nothing more is answered.
-    pub has_failed: Counter,
-    /// Snapshots written since the start.
-    pub snapshots: Counter,
-    /// The last command that the newest of them covers.
-    pub snapshot_sequence: Counter,
-    /// Snapshots that could not be written, older files that could not be removed, and reads of the log that failed.
-    pub snapshot_errors: Counter,
+tickpath_lockfree::counters! {
+    /// How the journal stands, readable from outside while the venue runs.
+    pub struct JournalCounters {
+        /// The last command that may be answered.
+        pub durable,
+        /// Times that a command had to wait because the journal's buffer was full.
+        pub delayed,
+        /// 1 while there is no room for another segment: new orders are refused.
+        pub is_full,
+        /// Requests that were refused without a numbered answer, because what room the log had was kept for cancels.
+        pub unlogged_refusals => "unlogged_refusals",
+        /// 1 once nothing more can be written: nothing more is answered.
+        pub has_failed,
+        /// Snapshots written since the start.
+        pub snapshots,
+        /// The last command that the newest of them covers.
+        pub snapshot_sequence,
+        /// Snapshots that could not be written, older files that could not be removed, and reads of the log that failed.
+        pub snapshot_errors,
+    }
 }
 
 /// What a venue with a journal needs beside its agents, off their duty cycles: start its threads, and keep them until
