@@ -7,7 +7,7 @@ use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, LossModel, OtherSymbol,
+    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, LossModel, OtherSymbol,
     RecoveryClient, SnapshotHealer,
 };
 use tickpath_lockfree::broadcast;
@@ -266,14 +266,18 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             return work;
         }
         self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
-        let mut target = Recovered { arbiter: &mut self.arbiter, sink: &mut self.sink };
-        work + self.recovery_sockets.poll_answers(now, 1, &mut self.recovery, &mut target)
+        let (arbiter, sink) = (&mut self.arbiter, &mut self.sink);
+        let answers = self.recovery_sockets.poll_answers(1, |datagram| {
+            sink.start_packet(None, Delivery::All);
+            arbiter.handle_packet(now, Line::Recovery, datagram, sink);
+        });
+        work + answers
     }
 
     /// Continues the recovery of the books by snapshots; returns the amount of work.
     #[cold]
     fn heal(&mut self, now: Nanos) -> usize {
-        let mut target = Recovered { arbiter: &mut self.arbiter, sink: &mut self.sink };
+        let mut target = Recovered { session: self.arbiter.session(), sink: &mut self.sink };
         let work = self.recovery_sockets.poll(now, &mut self.recovery, &mut target);
         self.sink.is_healing = self.sink.healer.as_ref().is_some_and(SnapshotHealer::is_active);
         work
@@ -308,7 +312,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             }
         }
         let sockets = self.recovery_sockets.counters();
-        to.packets[2].set(self.recovery.counters(&sockets).answers);
+        to.packets[2].set(sockets.answers);
         to.foreign_answers.set(sockets.unasked);
         if let Some(healer) = &self.sink.healer {
             to.snapshots.publish(healer, &sockets);

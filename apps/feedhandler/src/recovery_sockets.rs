@@ -4,8 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
 
 use tickpath_feed::{
-    DatagramSource, RECOVERY_GROUPS_MAX, RecoveryClient, RecoveryInput, SocketCounters, SocketNeeds,
-    StreamProgress,
+    RECOVERY_GROUPS_MAX, RecoveryClient, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 use tickpath_net::{
     ClientState, DatagramEndpoint, DatagramReceiver, Fill, NetError, Network, ReconnectConfig,
@@ -80,13 +79,7 @@ impl<N: Network> RecoverySockets<N> {
     }
 
     /// Takes answers of the server of requests, up to `answers_max`; returns the number of datagrams.
-    pub(crate) fn poll_answers<C>(
-        &mut self,
-        now: Nanos,
-        answers_max: usize,
-        client: &mut impl RecoveryInput<C>,
-        target: &mut C,
-    ) -> usize {
+    pub(crate) fn poll_answers(&mut self, answers_max: usize, mut take: impl FnMut(&[u8])) -> usize {
         let (Some(endpoint), Some(server)) = (&mut self.requests, self.servers.requests) else { return 0 };
         let mut count = 0;
         while count < answers_max
@@ -95,8 +88,8 @@ impl<N: Network> RecoverySockets<N> {
             count += 1;
             // Anybody can send to the socket: a message of the session would be applied.
             if received.from == server {
-                let datagram = &self.buffer[..received.len];
-                client.handle_datagram(now, DatagramSource::Requests, datagram, target);
+                self.counters.answers += 1;
+                take(&self.buffer[..received.len]);
             } else {
                 self.counters.unasked += 1;
             }
@@ -169,7 +162,7 @@ impl<N: Network> RecoverySockets<N> {
             count += 1;
             if self.servers.senders.allows(*received.from.ip()) {
                 let datagram = &self.buffer[..received.len];
-                client.handle_datagram(now, DatagramSource::Group(group), datagram, target);
+                client.handle_datagram(now, group, datagram, target);
             } else {
                 self.counters.unauthorised += 1;
             }

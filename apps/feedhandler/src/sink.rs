@@ -3,13 +3,11 @@
 use tickpath_agent::{KernelTime, TscClock};
 use tickpath_book::DirectBooks;
 use tickpath_feed::itch::ItchTarget;
-use tickpath_feed::{
-    Arbiter, BookBuilder, Line, MessageBooks, MessageListener, SnapshotHealer, UpdateListener,
-};
+use tickpath_feed::{BookBuilder, MessageBooks, MessageListener, SnapshotHealer, UpdateListener};
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
-use tickpath_types::{MarketUpdate, Nanos, Sequence, UpdateKind};
+use tickpath_types::{MarketUpdate, Sequence, UpdateKind};
 
 use crate::deferred::Deferred;
 
@@ -179,9 +177,9 @@ impl<T: Tracer> MessageListener for Sink<T> {
     }
 }
 
-/// The arbiter and the books, as the recovery client needs them.
+/// The session and the books, as the recovery client needs them.
 pub(crate) struct Recovered<'a, T> {
-    pub(crate) arbiter: &'a mut Arbiter,
+    pub(crate) session: Option<Session>,
     pub(crate) sink: &'a mut Sink<T>,
 }
 
@@ -190,12 +188,7 @@ impl<T: Tracer> ItchTarget for Recovered<'_, T> {
     type Updates = Updates<T>;
 
     fn session(&self) -> Option<Session> {
-        self.arbiter.session()
-    }
-
-    fn handle_answer(&mut self, now: Nanos, datagram: &[u8]) {
-        self.sink.start_packet(None, Delivery::All);
-        self.arbiter.handle_packet(now, Line::Recovery, datagram, self.sink);
+        self.session
     }
 
     fn healer(&mut self) -> Option<(&mut SnapshotHealer, &mut FeedBooks, &mut Updates<T>)> {
@@ -220,7 +213,7 @@ mod tests {
     use tickpath_book::{BookLimits, BooksById};
     use tickpath_nasdaq::itch50::OrderDelete;
     use tickpath_timing::{StampKind, Trace};
-    use tickpath_types::{InstrumentId, OrderId};
+    use tickpath_types::{InstrumentId, Nanos, OrderId};
     use zerocopy::IntoBytes;
 
     use super::*;

@@ -68,6 +68,6 @@ pub use look_ahead::LOOK_AHEAD_LEN;
 pub use loss::{LossConfig, LossModel};
 pub use message_books::MessageBooks;
 pub use recovery::{
-    DatagramSource, RECOVERY_GROUPS_MAX, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput,
-    SocketCounters, SocketNeeds, StreamCounters, StreamProgress,
+    RECOVERY_GROUPS_MAX, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters,
+    SocketNeeds, StreamCounters, StreamProgress,
 };

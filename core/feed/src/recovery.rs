@@ -34,6 +34,8 @@ pub struct RecoveryCounters {
 /// Counts of the sockets of a recovery client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketCounters {
+    /// Answers of the server to requests by datagrams.
+    pub answers: u64,
     /// Datagrams to the request socket from other addresses than the server's.
     pub unasked: u64,
     /// Datagrams to the groups from addresses that may not send.
@@ -70,15 +72,6 @@ pub struct SocketNeeds {
     pub connection: bool,
     /// Membership of each of its groups.
     pub groups: [bool; RECOVERY_GROUPS_MAX],
-}
-
-/// The socket that a datagram arrived at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DatagramSource {
-    /// The socket of requests: an answer of the server.
-    Requests,
-    /// The group of this number.
-    Group(usize),
 }
 
 /// The effect of the bytes that a server sent.
@@ -122,7 +115,8 @@ pub trait RecoveryClient {
         let _ = now;
     }
 
-    /// Writes the next datagram to the server into `buffer`, which has room for any; returns its length, 0 for none.
+    /// Writes the next datagram to the server into `buffer`, which has room for any; returns its length, 0 for none. The
+    /// answers are packets of the channel.
     fn poll_datagram(&mut self, buffer: &mut [u8]) -> usize {
         let _ = buffer;
         0
@@ -155,8 +149,10 @@ pub trait RecoveryInput<C>: RecoveryClient {
         let _ = (now, target);
     }
 
-    /// Takes a datagram of a sender that may send.
-    fn handle_datagram(&mut self, now: Nanos, source: DatagramSource, datagram: &[u8], target: &mut C);
+    /// Takes a datagram of the group of this number, of a sender that may send.
+    fn handle_datagram(&mut self, now: Nanos, group: usize, datagram: &[u8], target: &mut C) {
+        let _ = (now, group, datagram, target);
+    }
 
     /// The connection is established.
     fn handle_connected(&mut self, now: Nanos, target: &mut C);

@@ -3,7 +3,7 @@
 use tickpath_agent::WaitSet;
 use tickpath_book::BooksById;
 use tickpath_feed::{
-    ArbiterCounters, BuilderCounters, Channel, ChannelCounters, Framing, HealerCounters, Instruments,
+    ArbiterCounters, BuilderCounters, Channel, ChannelCounters, Framing, HealerCounters, Instruments, Line,
     MessageBooks, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SnapshotHealer, TopLevels,
 };
 use tickpath_net::Network;
@@ -178,7 +178,10 @@ where
     fn recover(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
         let LiveChannel { sockets, recovery, channel, output, .. } = self;
         let target = &mut Recovering { channel, out: output.sink(segment) };
-        sockets.poll_answers(now, ANSWERS_PER_CYCLE, recovery, target) + sockets.poll(now, recovery, target)
+        let answers = sockets.poll_answers(ANSWERS_PER_CYCLE, |datagram| {
+            target.channel.handle_packet(now, Line::Recovery, datagram, &mut target.out);
+        });
+        answers + sockets.poll(now, recovery, target)
     }
 }
 

@@ -8,11 +8,9 @@ use tickpath_types::{Nanos, Sequence};
 use crate::framing::{IexRequest, IexTp};
 use crate::heal::SnapshotOutcome;
 use crate::instruments::UpdateListener;
-use crate::line::Line;
 use crate::message_books::MessageBooks;
 use crate::recovery::{
-    DatagramSource, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds,
-    StreamProgress,
+    Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
 /// After this time without a frame the client leaves the server.
@@ -81,8 +79,8 @@ impl RecoveryClient for IexRecovery {
     }
 
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters {
-        let SocketCounters { unasked: strangers, connections, failures, .. } = *sockets;
-        RecoveryCounters { strangers, connections, failures, ..self.counters }
+        let SocketCounters { answers, unasked: strangers, connections, failures, .. } = *sockets;
+        RecoveryCounters { answers, strangers, connections, failures, ..self.counters }
     }
 }
 
@@ -93,17 +91,6 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
             Self::abandon(target);
         }
         self.needs_snapshot = is_possible;
-    }
-
-    fn handle_datagram(
-        &mut self,
-        now: Nanos,
-        _: DatagramSource,
-        datagram: &[u8],
-        target: &mut Target<'_, B, L>,
-    ) {
-        self.counters.answers += 1;
-        target.channel.handle_packet(now, Line::Recovery, datagram, &mut target.out);
     }
 
     fn handle_connected(&mut self, now: Nanos, _: &mut Target<'_, B, L>) {

@@ -7,8 +7,7 @@ use tickpath_types::Nanos;
 use super::snapshots::Snapshots;
 use super::target::ItchTarget;
 use crate::recovery::{
-    DatagramSource, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds,
-    StreamProgress,
+    RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
 /// Recovers an ITCH channel: asks the MoldUDP64 request server for messages, and reads snapshots while books need one.
@@ -16,7 +15,6 @@ pub struct ItchRecovery {
     request: Option<Request>,
     snapshots: Snapshots,
     requests: u64,
-    answers: u64,
     has_healed: bool,
 }
 
@@ -28,7 +26,7 @@ impl ItchRecovery {
     #[must_use]
     pub const fn new(login: ClientConfig, has_glimpse: bool, has_group: bool) -> ItchRecovery {
         let snapshots = Snapshots::new(login, has_glimpse, has_group);
-        ItchRecovery { request: None, snapshots, requests: 0, answers: 0, has_healed: false }
+        ItchRecovery { request: None, snapshots, requests: 0, has_healed: false }
     }
 }
 
@@ -64,7 +62,7 @@ impl RecoveryClient for ItchRecovery {
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters {
         RecoveryCounters {
             requests: self.requests,
-            answers: self.answers,
+            answers: sockets.answers,
             strangers: sockets.unasked,
             connections: sockets.connections,
             failures: sockets.failures,
@@ -85,14 +83,8 @@ impl<C: ItchTarget> RecoveryInput<C> for ItchRecovery {
         self.has_healed |= target.healer().is_some_and(|(healer, ..)| healer.counters().healed > 0);
     }
 
-    fn handle_datagram(&mut self, now: Nanos, source: DatagramSource, datagram: &[u8], target: &mut C) {
-        match source {
-            DatagramSource::Requests => {
-                self.answers += 1;
-                target.handle_answer(now, datagram);
-            }
-            DatagramSource::Group(_) => self.snapshots.handle_packet(datagram, target),
-        }
+    fn handle_datagram(&mut self, _: Nanos, _: usize, datagram: &[u8], target: &mut C) {
+        self.snapshots.handle_packet(datagram, target);
     }
 
     fn handle_connected(&mut self, now: Nanos, target: &mut C) {

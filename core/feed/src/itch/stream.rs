@@ -10,8 +10,8 @@ use crate::framing::MoldUdp64;
 use crate::instruments::UpdateListener;
 use crate::message_books::MessageBooks;
 use crate::recovery::{
-    DatagramSource, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds,
-    StreamCounters, StreamProgress,
+    Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamCounters,
+    StreamProgress,
 };
 
 /// Time from the end of a session to the next login.
@@ -110,8 +110,6 @@ impl RecoveryClient for SoupStream {
 }
 
 impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for SoupStream {
-    fn handle_datagram(&mut self, _: Nanos, _: DatagramSource, _: &[u8], _: &mut Target<'_, B, L>) {}
-
     fn handle_connected(&mut self, now: Nanos, _: &mut Target<'_, B, L>) {
         let mut config = self.login;
         if let Some(session) = self.session.filter(|_| !self.is_session_gone) {

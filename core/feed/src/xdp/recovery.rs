@@ -15,8 +15,7 @@ use crate::framing::Framing;
 use crate::instruments::UpdateListener;
 use crate::line::Line;
 use crate::recovery::{
-    DatagramSource, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds,
-    StreamProgress,
+    Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
 /// The server sends a heartbeat every minute. After this time without a packet it is lost.
@@ -143,11 +142,11 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
     fn handle_datagram(
         &mut self,
         now: Nanos,
-        source: DatagramSource,
+        group: usize,
         datagram: &[u8],
         Recovering { channel, out }: &mut Target<'_, B, L>,
     ) {
-        if source == DatagramSource::Group(Self::REFRESH_GROUP) {
+        if group == Self::REFRESH_GROUP {
             if let Ok(packet) = Packet::parse(datagram) {
                 let is_complete = self.refresh.handle_packet(now, &packet, channel, out);
                 self.counters.snapshots += u64::from(is_complete);
