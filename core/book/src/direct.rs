@@ -1,6 +1,5 @@
 //! Books in which orders and levels lie where their ids and prices say.
 
-mod grid;
 mod levels;
 mod table;
 
@@ -9,21 +8,22 @@ use std::hint::select_unpredictable;
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
+use crate::record::{LevelRecord, NIL, OrderRecord, key, side_index};
 use crate::{AddError, Announced, BookLimits, BooksById, Coming, Level, Order, QueuePosition};
-use levels::{Levels, key, side_index};
-use table::{NIL, OrderRecord, OrderTable};
+use levels::Levels;
+use table::OrderTable;
 
-/// Books for a feed, whose venue names each order by a number of its own: the order is kept in the hash table of these
+/// Books for a feed, whose venue names each order by a number: the order is kept in the hash table of these
 /// numbers itself, and a level at the place that follows from its side and its price.
 ///
 /// So what a message needs is known from what it says, and can be fetched beforehand for many that wait together, see
 /// [`BooksById::announce`]; and no message waits for what an earlier one left in a list of free places.
 ///
 /// The orders of a level are a list linked by index, so an order leaves it from anywhere without a search. Each side has
-/// 256 places for levels, for the prices at one distance from each other, taken in turn like hours by a clock, with one
-/// bit each to say which are open. Prices that are 256 apart share a place: the best of them has it, and the others,
-/// like all prices between the places, are in a sorted array. When enough orders came there to pay for it, the side's
-/// places are laid anew, so that whatever a peer sends, an order pays for the moves of a few at the most. Nothing is
+/// 256 places for levels, a ring for the prices at one distance from each other, with one bit each to say which are open.
+/// Prices that are 256 apart share a place: the best of them has it, and the others, like all prices between the places,
+/// are in a sorted array. When enough orders came there to pay for it, the side's
+/// places are laid out again, so that whatever a peer sends, an order pays for the moves of a few at the most. Nothing is
 /// allocated after creation.
 ///
 /// An order that may rest takes 128 to 256 bytes of the table, an instrument 16 KiB for the places of its levels. Ids are
@@ -36,28 +36,17 @@ pub struct DirectBooks {
 }
 
 impl DirectBooks {
-    fn record(&self, slot: u32) -> &OrderRecord {
-        self.orders.get(slot)
+    /// The order in `slot` and its level.
+    #[inline(always)]
+    fn at(&self, slot: u32) -> (&OrderRecord, &LevelRecord) {
+        let record = self.orders.get(slot);
+        (record, self.levels.get(record.level))
     }
 
     #[inline(always)]
     fn view(&self, slot: u32) -> Order<()> {
-        let record = self.record(slot);
-        let level = self.levels.get(record.level);
-        Order {
-            id: OrderId(record.id),
-            instrument: level.instrument,
-            side: level.side(),
-            price: level.price(),
-            qty: Qty(record.qty),
-            data: (),
-        }
-    }
-
-    /// The orders of a level from `slot` on.
-    fn queue(&self, slot: u32) -> impl Iterator<Item = u32> {
-        let first = Some(slot).filter(|slot| *slot != NIL);
-        std::iter::successors(first, |slot| Some(self.record(*slot).next).filter(|next| *next != NIL))
+        let (record, level) = self.at(slot);
+        record.view(level, ())
     }
 
     /// Adds an order where that takes no more than the ordinary; false where it does, and nothing changed.
@@ -67,24 +56,16 @@ impl DirectBooks {
         let key = key(order.side, order.price);
         let side = side_index(order.instrument, order.side);
         let Some(cell) = self.levels.free_cell(side, key) else { return false };
-        let slot = spot.slot;
+        let slot = self.orders.slot(spot);
         let level = self.levels.get_mut(cell);
         let (qty, overflows) = level.qty.overflowing_add(order.qty.0);
         if overflows | order.qty.is_zero() {
             return false;
         }
         let opens = level.order_count == 0;
-        let tail = level.tail;
         level.key = key;
-        level.qty = qty;
-        level.order_count += 1;
-        level.head = select_unpredictable(opens, slot, level.head);
-        level.tail = slot;
+        level.append(cell, qty, self.orders.records_mut(), slot, order.qty);
         self.levels.note_added(side, cell, key, opens);
-        // An empty level's tail is nobody, to whom the next line writes in vain.
-        self.orders.get_mut(tail).next = slot;
-        let record = self.orders.get_mut(slot);
-        (record.qty, record.level, record.prev, record.next) = (order.qty.0, cell, tail, NIL);
         self.orders.enter_at(spot, order.id.0);
         true
     }
@@ -93,26 +74,20 @@ impl DirectBooks {
     #[inline(always)]
     fn remove_directly(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         let spot = self.orders.spot_of(id.0)?;
-        let slot = spot.slot;
-        let &OrderRecord { qty, level: index, prev, next, .. } = self.orders.get(slot);
-        if !self.levels.is_cell(index) {
+        let slot = self.orders.slot(spot);
+        let record = *self.orders.get(slot);
+        if !self.levels.is_cell(record.level) {
             return None;
         }
-        let level = self.levels.get_mut(index);
+        let level = self.levels.get_mut(record.level);
         if level.instrument != instrument {
             return None;
         }
-        level.qty -= qty;
-        level.order_count -= 1;
-        level.head = select_unpredictable(level.head == slot, next, level.head);
-        level.tail = select_unpredictable(level.tail == slot, prev, level.tail);
-        let (orders_left, key, side, price) = (level.order_count, level.key, level.side(), level.price());
-        // Where there is no neighbour these two write to nobody's record.
-        self.orders.get_mut(prev).next = next;
-        self.orders.get_mut(next).prev = prev;
+        level.unlink(self.orders.records_mut(), slot, &record);
+        let (order, left, key) = (record.view(level, ()), level.order_count, level.key);
         self.orders.take_from(spot);
-        self.levels.note_removed(side_index(instrument, side), index, key, orders_left);
-        Some(Order { id, instrument, side, price, qty: Qty(qty), data: () })
+        self.levels.note_removed(side_index(instrument, order.side), record.level, key, left);
+        Some(order)
     }
 
     /// Adds an order, step by step.
@@ -137,52 +112,39 @@ impl DirectBooks {
         let Some(qty) = qty.checked_add(order.qty.0) else {
             return Err(AddError::QtyOverflow { price: order.price });
         };
-        if self.orders.find(order.id.0).is_some() {
+        if self.orders.slot_of(order.id.0).is_some() {
             return Err(AddError::DuplicateId { id: order.id });
         }
         let index = self.levels.find_or_open(side, key, self.orders.records_mut());
-        let slot = self.orders.enter(order.id.0);
-        let level = self.levels.get_mut(index);
-        level.qty = qty;
-        level.order_count += 1;
-        let tail = std::mem::replace(&mut level.tail, slot);
-        if tail == NIL {
-            level.head = slot;
-        }
-        self.orders.get_mut(tail).next = slot;
-        let record = self.orders.get_mut(slot);
-        (record.qty, record.level, record.prev, record.next) = (order.qty.0, index, tail, NIL);
+        let spot = self.orders.enter(order.id.0);
+        let slot = self.orders.slot(spot);
+        self.levels.get_mut(index).append(index, qty, self.orders.records_mut(), slot, order.qty);
         Ok(())
     }
 
     /// Removes an order, step by step.
     #[inline(never)]
     fn remove_anywhere(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
-        let slot = self.orders.find(id.0)?;
+        let spot = self.orders.find(id.0)?;
+        let slot = self.orders.slot(spot);
         let order = self.view(slot);
         if order.instrument != instrument {
             return None;
         }
-        let OrderRecord { qty, level: index, prev, next, .. } = *self.record(slot);
-        // Where there is no neighbour these two write to nobody's record.
-        self.orders.get_mut(prev).next = next;
-        self.orders.get_mut(next).prev = prev;
-        let level = self.levels.get_mut(index);
-        level.qty -= qty;
-        level.order_count -= 1;
-        level.head = if level.head == slot { next } else { level.head };
-        level.tail = if level.tail == slot { prev } else { level.tail };
+        let record = *self.orders.get(slot);
+        let level = self.levels.get_mut(record.level);
+        level.unlink(self.orders.records_mut(), slot, &record);
         if level.order_count == 0 {
-            self.levels.close(index);
+            self.levels.close(record.level);
         }
-        self.orders.take(slot);
+        self.orders.take(spot);
         Some(order)
     }
 }
 
 impl BooksById for DirectBooks {
     fn new(limits: BookLimits) -> Self {
-        DirectBooks { limits, levels: Levels::new(limits), orders: OrderTable::new(limits.max_orders) }
+        DirectBooks { limits, levels: Levels::new(limits), orders: OrderTable::of_orders(limits.max_orders) }
     }
 
     fn limits(&self) -> BookLimits {
@@ -204,13 +166,13 @@ impl BooksById for DirectBooks {
 
     #[inline(always)]
     fn find(&self, id: OrderId) -> Option<Order<()>> {
-        self.orders.find(id.0).map(|slot| self.view(slot))
+        self.orders.slot_of(id.0).map(|slot| self.view(slot))
     }
 
     #[inline(always)]
     fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
-        let slot = self.orders.find(id.0)?;
-        if self.levels.get(self.record(slot).level).instrument != instrument {
+        let slot = self.orders.slot_of(id.0)?;
+        if self.at(slot).1.instrument != instrument {
             return None;
         }
         let record = self.orders.get_mut(slot);
@@ -226,7 +188,7 @@ impl BooksById for DirectBooks {
     }
 
     fn increase(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
-        let slot = self.orders.find(id.0)?;
+        let slot = self.orders.slot_of(id.0)?;
         let level = self.levels.get_mut(self.orders.get(slot).level);
         if level.instrument != instrument {
             return None;
@@ -272,17 +234,13 @@ impl BooksById for DirectBooks {
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Order<()>> {
         self.levels
             .of_side(side_index(instrument, side))
-            .flat_map(|level| self.queue(self.levels.get(level).head))
+            .flat_map(|level| self.levels.get(level).queue(self.orders.records()))
             .map(|slot| self.view(slot))
     }
 
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
-        let own = self.orders.find(id.0)?;
-        let ahead = self.queue(self.levels.get(self.record(own).level).head).take_while(|slot| *slot != own);
-        Some(ahead.fold(QueuePosition::default(), |position, slot| QueuePosition {
-            orders_ahead: position.orders_ahead + 1,
-            qty_ahead: Qty(position.qty_ahead.0 + self.record(slot).qty),
-        }))
+        let own = self.orders.slot_of(id.0)?;
+        Some(self.at(own).1.queue_position(self.orders.records(), own))
     }
 
     #[inline(always)]
@@ -307,7 +265,7 @@ impl BooksById for DirectBooks {
         // No branch in either loop: new orders and open ones come in no order that a CPU could predict.
         for Announced { id, home, level } in &mut *announced {
             let slot = self.orders.peek(*home, *id);
-            let own = self.record(slot);
+            let own = self.orders.get(slot);
             // An order that leaves is taken out between its neighbours.
             self.orders.prefetch_slot(own.prev);
             self.orders.prefetch_slot(own.next);
@@ -315,8 +273,8 @@ impl BooksById for DirectBooks {
             prefetch_index(self.levels.records(), select_unpredictable(is_new, *level, own.level) as usize);
             *level = select_unpredictable(is_new, *level, NIL);
         }
-        // One that comes is put behind the last of its level: nobody would wait for what is written there, but for how many
-        // such writes a CPU can keep.
+        // A new order is put behind the last of its level. The write there delays nothing, but a CPU holds a limited number
+        // of such writes.
         for Announced { level, .. } in announced {
             self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }

@@ -2,36 +2,27 @@
 
 mod window;
 
-use std::cmp::Reverse;
 use std::hint::select_unpredictable;
 
 use arrayvec::ArrayVec;
 use tickpath_lockfree::cpu::prefetch_index;
-use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+use tickpath_types::{InstrumentId, Price, Qty, Side};
 
+use crate::grid::{CELLS, Grids, LEVELS_LOOKED_AT, distance};
 use crate::ladder::{Ladder, Ladders};
+use crate::record::{LevelRecord, NIL, OrderRecord, key, merged, side_index};
 use crate::{AddError, BookLimits, Hint, Level, Order, OrderBooks, OrderHandle, QueuePosition};
-use window::{Steps, WINDOW_LEN, Window};
+use window::Window;
 
-/// Nobody's order and nobody's level: slot 0 of both pools. Links that lead nowhere lead here, and what
-/// is written here is never read, which spares the hot path the question whether there is a neighbour.
-const NIL: u32 = 0;
-
-/// The side of a level that is not open.
-const NO_SIDE: u32 = u32::MAX;
-
-/// The distance between prices where there is only one: a cent.
-const USUAL_STEP: u64 = 100;
-
-/// Levels from which the distance between neighbouring prices is taken.
-const LEVELS_LOOKED_AT: usize = 16;
+/// A free level.
+const FREE: LevelRecord = LevelRecord::closed(InstrumentId(0), Side::Buy);
 
 /// Books in which an order is one record of 32 bytes; the user's data are beside it, in an array of their own,
 /// so that records share cache lines evenly and the order's neighbours are one line each.
 ///
 /// The orders of a level are a list linked by index, so an order leaves it from anywhere without a
 /// search. The levels of a side that lie within a window of 256 prices near its best are found, opened, closed and
-/// ordered by one bit and one entry of a table each; the others are in sorted arrays. A window is placed anew when
+/// ordered by one bit and one entry of a table each; the others are in sorted arrays. A window is moved when
 /// as many orders came to levels outside as there are levels to move, so that whatever a peer sends, an order pays for
 /// the moves of a few levels at the most. Nothing is allocated after creation.
 #[derive(Clone, Debug)]
@@ -39,13 +30,13 @@ pub struct FastBooks<T = ()> {
     limits: BookLimits,
     sides: Vec<BookSide>,
     /// The levels in the window of each of `sides`.
-    cells: Vec<[u32; WINDOW_LEN]>,
+    cells: Vec<[u32; CELLS]>,
     orders: Vec<OrderRecord>,
     /// What the user keeps with each of `orders`.
     data: Vec<T>,
     levels: Vec<LevelRecord>,
     ladders: Ladders,
-    steps: Steps,
+    grids: Grids,
     /// Free orders, linked by `next`.
     free_order: u32,
     /// Free levels, linked by `head`.
@@ -73,62 +64,6 @@ impl BookSide {
         BookSide { window: Window::NOWHERE, best_key: i64::MIN, best: NIL, ladder: Ladder::EMPTY };
 }
 
-/// An order, or a free slot when its level is nobody's.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-struct OrderRecord {
-    id: OrderId,
-    qty: u64,
-    level: u32,
-    prev: u32,
-    next: u32,
-}
-
-impl OrderRecord {
-    const FREE: OrderRecord = OrderRecord { id: OrderId(0), qty: 0, level: NIL, prev: NIL, next: NIL };
-}
-
-/// A level, or a free slot when its side is nobody's.
-#[derive(Clone, Copy, Debug)]
-struct LevelRecord {
-    key: i64,
-    qty: u64,
-    head: u32,
-    tail: u32,
-    order_count: u32,
-    side: u32,
-}
-
-const _: () = assert!(size_of::<OrderRecord>() == 32 && size_of::<LevelRecord>() == 32);
-
-/// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted,
-/// which reverses the order of integers without overflow. No branch: sides come in no order that a CPU
-/// could predict.
-const fn key(side: Side, price: Price) -> i64 {
-    price.0 ^ -(side as i64)
-}
-
-const fn side_index(instrument: InstrumentId, side: Side) -> u32 {
-    instrument.0 as u32 * 2 + side as u32
-}
-
-/// The distance between prices that puts the most of these levels, the best ones of a side, into a window; the smallest
-/// of several.
-fn step_size(keys: &[i64]) -> u64 {
-    let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
-    let common = gaps().fold(0, gcd);
-    let fitting = |step: u64| {
-        let distances = keys.iter().map(|key| keys[0].abs_diff(*key));
-        distances.filter(|distance| distance % step == 0 && distance / step < WINDOW_LEN as u64).count()
-    };
-    let steps = gaps().chain([common]).filter(|step| *step != 0);
-    steps.max_by_key(|step| (fitting(*step), Reverse(*step))).unwrap_or(USUAL_STEP)
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 /// Records taken into use at a time where memory is touched as it comes into use: one page of memory, or two.
 const EXTENSION: usize = 128;
 
@@ -142,27 +77,6 @@ fn further(len: usize, count: usize, max: u32) -> (u32, u32) {
 /// The free record behind `slot`, of those before `end` and those `behind` them.
 const fn next_free(slot: u32, end: u32, behind: u32) -> u32 {
     if slot + 1 < end { slot + 1 } else { behind }
-}
-
-impl LevelRecord {
-    const FREE: LevelRecord =
-        LevelRecord { key: 0, qty: 0, head: NIL, tail: NIL, order_count: 0, side: NO_SIDE };
-
-    fn side(&self) -> Side {
-        Side::BOTH[(self.side & 1) as usize]
-    }
-
-    fn instrument(&self) -> InstrumentId {
-        InstrumentId((self.side >> 1) as u16)
-    }
-
-    fn price(&self) -> Price {
-        Price(key(self.side(), Price(self.key)))
-    }
-
-    fn view(&self) -> Level {
-        Level { price: self.price(), qty: Qty(self.qty), order_count: self.order_count }
-    }
 }
 
 impl<T: Copy> FastBooks<T> {
@@ -180,38 +94,19 @@ impl<T: Copy> FastBooks<T> {
 
     fn view(&self, slot: u32) -> Order<T> {
         let record = self.record(slot);
-        let level = self.level(record.level);
-        Order {
-            id: record.id,
-            instrument: level.instrument(),
-            side: level.side(),
-            price: level.price(),
-            qty: Qty(record.qty),
-            data: self.data[slot as usize],
-        }
-    }
-
-    /// The orders of a level from `slot` on.
-    fn queue(&self, slot: u32) -> impl Iterator<Item = u32> {
-        let first = Some(slot).filter(|slot| *slot != NIL);
-        std::iter::successors(first, |slot| Some(self.record(*slot).next).filter(|next| *next != NIL))
+        record.view(self.level(record.level), self.data[slot as usize])
     }
 
     /// The levels of a side from the best.
     fn level_indices(&self, side: u32) -> impl Iterator<Item = u32> {
         let book = self.sides.get(side as usize).unwrap_or(&BookSide::EMPTY);
-        let mut inside = book.window.iter().map(move |cell| self.cells[side as usize][cell]).peekable();
-        let mut outside = self.ladders.iter(book.ladder).peekable();
-        std::iter::from_fn(move || match (inside.peek(), outside.peek()) {
-            (Some(near), Some(far)) if self.level(*near).key < self.level(*far).key => outside.next(),
-            (Some(_), _) => inside.next(),
-            (None, _) => outside.next(),
-        })
+        let inside = book.window.iter().map(move |cell| self.cells[side as usize][cell]);
+        merged(&self.levels, inside, self.ladders.iter(book.ladder))
     }
 
     #[inline(always)]
     fn find_or_open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
-        let cell = self.sides[side as usize].window.cell(&self.steps, key);
+        let cell = self.sides[side as usize].window.cell(&self.grids, key);
         match self.cells[side as usize].get(cell as usize) {
             Some(&NIL) => self.open_inside(side, cell as usize, key),
             Some(level) => Ok(*level),
@@ -223,7 +118,7 @@ impl<T: Copy> FastBooks<T> {
     fn open_inside(&mut self, side: u32, cell: usize, key: i64) -> Result<u32, AddError> {
         let level = self.open_level(side, key)?;
         self.cells[side as usize][cell] = level;
-        self.sides[side as usize].window.set(cell);
+        self.sides[side as usize].window.set(cell, true);
         Ok(level)
     }
 
@@ -256,7 +151,7 @@ impl<T: Copy> FastBooks<T> {
             }
         }
         self.free_level = self.level(level).head;
-        self.levels[level as usize] = LevelRecord { key, side, ..LevelRecord::FREE };
+        self.levels[level as usize] = LevelRecord::opened(side, key);
         self.level_count += 1;
         let book = &mut self.sides[side as usize];
         // No branch. Equal keys meet only where there is no best level.
@@ -295,27 +190,28 @@ impl<T: Copy> FastBooks<T> {
     fn take_levels(&mut self, count: usize) {
         let (first, end) = further(self.levels.len(), count, self.limits.max_levels);
         let behind = self.free_level;
-        let free = |slot| LevelRecord { head: next_free(slot, end, behind), ..LevelRecord::FREE };
+        let free = |slot| LevelRecord { head: next_free(slot, end, behind), ..FREE };
         self.levels.extend((first..end).map(free));
         self.free_level = if first < end { first } else { behind };
     }
 
     #[inline(always)]
     fn close_level(&mut self, index: u32) {
-        let LevelRecord { key, side, .. } = *self.level(index);
+        let level = self.level(index);
+        let (key, side) = (level.key, level.side_index());
         let book = &mut self.sides[side as usize];
-        let cell = book.window.cell(&self.steps, key) as usize;
+        let cell = book.window.cell(&self.grids, key) as usize;
         match self.cells[side as usize].get_mut(cell) {
             Some(level) => {
                 *level = NIL;
-                book.window.clear(cell);
+                book.window.set(cell, false);
             }
             None => self.ladders.remove(&mut book.ladder, key),
         }
         if book.best == index {
             self.find_best(side);
         }
-        self.levels[index as usize] = LevelRecord { head: self.free_level, ..LevelRecord::FREE };
+        self.levels[index as usize] = LevelRecord { head: self.free_level, ..FREE };
         self.free_level = index;
         self.level_count -= 1;
     }
@@ -326,7 +222,7 @@ impl<T: Copy> FastBooks<T> {
         match book.window.best() {
             Some(cell) if !book.window.is_led_from_outside() => {
                 book.best = self.cells[side as usize][cell];
-                book.best_key = book.window.key(&self.steps, cell);
+                book.best_key = book.window.key(&self.grids, cell);
             }
             _ => self.find_best_of_all(side),
         }
@@ -360,20 +256,20 @@ impl<T: Copy> FastBooks<T> {
             };
             self.ladders.insert(&mut book.ladder, place, key, level);
         }
-        let mut nearest = ArrayVec::<(i64, u32), { 2 * WINDOW_LEN }>::new();
+        let mut nearest = ArrayVec::<(i64, u32), { 2 * CELLS }>::new();
         let mut outside = self.ladders.iter(self.sides[side as usize].ladder);
-        nearest.extend(outside.by_ref().take(2 * WINDOW_LEN).map(|level| (self.level(level).key, level)));
+        nearest.extend(outside.by_ref().take(2 * CELLS).map(|level| (self.level(level).key, level)));
         // What is not looked at stays outside, so the window must not reach there.
         let bound = outside.next().map_or(i64::MIN, |level| self.level(level).key);
         drop(outside);
         let book = &mut self.sides[side as usize];
-        book.window = Window::around(best, step_size(&top), bound, &mut self.steps);
+        book.window = Window::around(best, distance(&top), bound, &mut self.grids);
         for (key, level) in nearest {
-            let cell = book.window.cell(&self.steps, key) as usize;
-            if cell < WINDOW_LEN {
+            let cell = book.window.cell(&self.grids, key) as usize;
+            if cell < CELLS {
                 self.ladders.remove(&mut book.ladder, key);
                 self.cells[side as usize][cell] = level;
-                book.window.set(cell);
+                book.window.set(cell, true);
             } else {
                 book.window.note_outside_level(key);
             }
@@ -397,12 +293,12 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             limits,
             sides: vec![BookSide::EMPTY; sides],
             // Zeroes would come from the allocator untouched, and page faults with the first orders.
-            cells: (0..sides).map(|_| std::hint::black_box([NIL; WINDOW_LEN])).collect(),
+            cells: (0..sides).map(|_| std::hint::black_box([NIL; CELLS])).collect(),
             orders: Vec::with_capacity(orders + 1),
             data: Vec::with_capacity(orders + 1),
             levels: Vec::with_capacity(levels + 1),
             ladders: Ladders::untouched(sides, levels),
-            steps: Steps::new(),
+            grids: Grids::new(),
             free_order: NIL,
             free_level: NIL,
             order_count: 0,
@@ -411,7 +307,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         // The null records.
         books.orders.push(OrderRecord::FREE);
         books.data.push(T::default());
-        books.levels.push(LevelRecord::FREE);
+        books.levels.push(FREE);
         books
     }
 
@@ -454,18 +350,10 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let Some(qty) = level.qty.checked_add(order.qty.0) else {
             return Err(AddError::QtyOverflow { price: order.price });
         };
-        level.qty = qty;
-        level.order_count += 1;
-        let tail = level.tail;
-        level.tail = slot;
-        // An empty level's tail is nobody, to whom the next line writes in vain.
-        if tail == NIL {
-            level.head = slot;
-        }
-        self.orders[tail as usize].next = slot;
         let record = &mut self.orders[slot as usize];
         self.free_order = record.next;
-        *record = OrderRecord { id: order.id, qty: order.qty.0, level: index, prev: tail, next: NIL };
+        record.id = order.id.0;
+        level.append(index, qty, &mut self.orders, slot, order.qty);
         self.data[slot as usize] = order.data;
         self.order_count += 1;
         Ok(handle)
@@ -502,15 +390,9 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let slot = handle.slot();
         let record = *self.record(slot);
         assert!(record.level != NIL, "the handle names an open order");
-        let order = self.view(slot);
-        // Where there is no neighbour these two write to nobody's record.
-        self.orders[record.prev as usize].next = record.next;
-        self.orders[record.next as usize].prev = record.prev;
         let level = &mut self.levels[record.level as usize];
-        level.qty -= record.qty;
-        level.order_count -= 1;
-        level.head = if level.head == slot { record.next } else { level.head };
-        level.tail = if level.tail == slot { record.prev } else { level.tail };
+        level.unlink(&mut self.orders, slot, &record);
+        let order = record.view(level, self.data[slot as usize]);
         if level.order_count == 0 {
             self.close_level(record.level);
         }
@@ -565,18 +447,14 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
 
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = (OrderHandle, Order<T>)> {
         self.level_indices(side_index(instrument, side))
-            .flat_map(|level| self.queue(self.level(level).head))
+            .flat_map(|level| self.level(level).queue(&self.orders))
             .filter_map(|slot| Some((OrderHandle::new(slot)?, self.view(slot))))
     }
 
     fn queue_position(&self, handle: OrderHandle) -> QueuePosition {
         let record = self.record(handle.slot());
         assert!(record.level != NIL, "the handle names an open order");
-        let ahead = self.queue(self.level(record.level).head).take_while(|slot| *slot != handle.slot());
-        ahead.fold(QueuePosition::default(), |position, slot| QueuePosition {
-            orders_ahead: position.orders_ahead + 1,
-            qty_ahead: Qty(position.qty_ahead.0 + self.record(slot).qty),
-        })
+        self.level(record.level).queue_position(&self.orders, handle.slot())
     }
 
     #[inline]
@@ -600,10 +478,10 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn hint(&self, instrument: InstrumentId, side: Side, price: Price) -> Hint {
         let side_index = side_index(instrument, side);
         let book = self.sides.get(side_index as usize).unwrap_or(&BookSide::EMPTY);
-        let cell = book.window.cell(&self.steps, key(side, price));
-        let place = (side_index * WINDOW_LEN as u32).wrapping_add(cell as u32);
+        let cell = book.window.cell(&self.grids, key(side, price));
+        let place = (side_index * CELLS as u32).wrapping_add(cell as u32);
         // No branch: new orders and open ones come in no order that a CPU could predict.
-        let place = select_unpredictable(cell < WINDOW_LEN as u64, place, 0);
+        let place = select_unpredictable(cell < CELLS as u64, place, 0);
         prefetch_index(self.cells.as_flattened(), place as usize);
         Hint { place, ..Hint::NONE }
     }
@@ -623,7 +501,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             prefetch_index(&self.levels, hint.level as usize);
         }
         for hint in &*hints {
-            let level = self.levels.get(hint.level as usize).unwrap_or(&LevelRecord::FREE);
+            let level = self.levels.get(hint.level as usize).unwrap_or(&FREE);
             prefetch_index(&self.orders, level.tail as usize);
         }
     }

@@ -5,8 +5,9 @@ mod hashed;
 use tickpath_lockfree::cpu::prefetch_read;
 
 use crate::OrderHandle;
+use crate::record::NIL;
 pub use hashed::Entry;
-use hashed::{Hashed, NIL};
+use hashed::Hashed;
 
 /// Bits of an id that choose among the entries of one page.
 const PAGE_BITS: u32 = 10;
@@ -126,7 +127,7 @@ impl OrderIndex {
             pages: vec![NIL; pages * PAGE_LEN],
             free: (1..=limits.max_pages).rev().collect(),
             block_pages: vec![0; limits.blocks as usize],
-            hashed: Hashed::new(limits.max_hashed),
+            hashed: Hashed::of_handles(limits.max_hashed),
         }
     }
 
@@ -148,7 +149,7 @@ impl OrderIndex {
     #[must_use]
     pub fn find(&self, id: u64) -> Option<OrderHandle> {
         if self.root.is_empty() {
-            return self.hashed.get(id);
+            return self.hashed.handle(id);
         }
         let entry = self.path(id).map_or(NIL, |path| self.pages[entry(self.leaf(path), path.leaf)]);
         if self.hashed.is_empty() { OrderHandle::new(entry) } else { self.find_with_hashed(id, entry) }
@@ -156,7 +157,7 @@ impl OrderIndex {
 
     #[cold]
     fn find_with_hashed(&self, id: u64, entry: u32) -> Option<OrderHandle> {
-        OrderHandle::new(entry).or_else(|| self.hashed.get(id))
+        OrderHandle::new(entry).or_else(|| self.hashed.handle(id))
     }
 
     /// Starts to fetch what [`OrderIndex::find`] of this id will read; a hint without effect.
@@ -165,7 +166,7 @@ impl OrderIndex {
         if let Some(path) = self.path(id) {
             prefetch_read(&self.pages[entry(self.leaf(path), path.leaf)]);
         }
-        self.hashed.prefetch(id)
+        self.hashed.entry(id)
     }
 
     /// Looks where [`OrderIndex::prefetch`] pointed: finds most of what is in the hash table, and nothing else.
@@ -187,7 +188,7 @@ impl OrderIndex {
         if !self.has_base {
             (self.base, self.has_base) = (id >> ROOT_SHIFT << ROOT_SHIFT, true);
         }
-        if !self.hashed.is_empty() && self.hashed.get(id).is_some() {
+        if !self.hashed.is_empty() && self.hashed.handle(id).is_some() {
             return Err(InsertError::Duplicate { id });
         }
         let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
@@ -374,12 +375,18 @@ impl OrderIndex {
 
     #[inline(always)]
     fn insert_hashed(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
-        if self.hashed.is_full() {
-            return match self.hashed.get(id) {
-                Some(_) => Err(InsertError::Duplicate { id }),
-                None => Err(InsertError::IndexFull { id }),
-            };
+        if self.hashed.insert_directly(id, handle) { Ok(()) } else { self.insert_displaced(id, handle) }
+    }
+
+    #[cold]
+    fn insert_displaced(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
+        if self.hashed.handle(id).is_some() {
+            return Err(InsertError::Duplicate { id });
         }
-        if self.hashed.insert(id, handle) { Ok(()) } else { Err(InsertError::Duplicate { id }) }
+        if self.hashed.is_full() {
+            return Err(InsertError::IndexFull { id });
+        }
+        self.hashed.insert(id, handle);
+        Ok(())
     }
 }

@@ -42,10 +42,13 @@ mod by_id;
 mod digest;
 mod direct;
 mod fast;
+mod grid;
 mod index;
 mod indexed;
 mod ladder;
 mod order;
+mod record;
+mod table;
 
 pub use books::{OrderBooks, state_hash};
 pub use by_id::{Announced, BooksById, Coming};

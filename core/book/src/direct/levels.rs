@@ -1,21 +1,14 @@
 //! The price levels of all sides.
 
-use std::cmp::Reverse;
 use std::hint::select_unpredictable;
 
 use arrayvec::ArrayVec;
-use tickpath_types::{InstrumentId, Price, Qty, Side};
+use tickpath_types::{InstrumentId, Price, Side};
 
-use super::grid::{CELLS, Grids, OpenCells};
-use super::table::{NIL, OrderRecord};
+use crate::BookLimits;
+use crate::grid::{CELLS, Grids, LEVELS_LOOKED_AT, OpenCells, USUAL_DISTANCE, distance};
 use crate::ladder::{Ladder, Ladders};
-use crate::{BookLimits, Level};
-
-/// The distance between prices where nothing else is known: a cent.
-const USUAL_DISTANCE: u64 = 100;
-
-/// Levels from which the distance between neighbouring prices is taken.
-const LEVELS_LOOKED_AT: usize = 16;
+use crate::record::{LevelRecord, NIL, OrderRecord, Outside, key, merged};
 
 /// Orders that came to levels outside before another grid is thought of.
 const OUTSIDE_ADDS_MIN: u32 = 32;
@@ -25,38 +18,6 @@ const MOVES_MAX: u32 = 4_096;
 
 /// Orders of a level that is given a cell, or has to leave it, at most.
 const ORDERS_MOVED_MAX: u32 = 8;
-
-/// Levels outside of one cell, counted by the lower bits of their laps, two bits for each: three are counted no further
-/// and never thought to be fewer again. So a level may be opened in its cell without a search, whatever lies outside.
-#[derive(Clone, Copy, Debug)]
-struct Outside(u8);
-
-impl Outside {
-    const NONE: Outside = Outside(0);
-    const COUNT_MAX: u8 = 3;
-
-    const fn shift(lap: u32) -> u32 {
-        lap % 4 * 2
-    }
-
-    /// How many there are at least, nought if there are none.
-    #[inline(always)]
-    const fn count(self, lap: u32) -> u8 {
-        self.0 >> Outside::shift(lap) & Outside::COUNT_MAX
-    }
-
-    const fn note(&mut self, lap: u32) {
-        if self.count(lap) < Outside::COUNT_MAX {
-            self.0 += 1 << Outside::shift(lap);
-        }
-    }
-
-    const fn forget(&mut self, lap: u32) {
-        if self.count(lap) < Outside::COUNT_MAX {
-            self.0 -= 1 << Outside::shift(lap);
-        }
-    }
-}
 
 /// One side of one book: what each message needs of it, in one cache line.
 #[derive(Clone, Copy, Debug)]
@@ -87,70 +48,13 @@ impl BookSide {
         outside_adds: 0,
         grid: Grids::NONE,
     };
-}
 
-/// A level, open while it has orders.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-pub(super) struct LevelRecord {
-    pub(super) key: i64,
-    pub(super) qty: u64,
-    pub(super) head: u32,
-    pub(super) tail: u32,
-    pub(super) order_count: u32,
-    pub(super) instrument: InstrumentId,
-    side: Side,
-    /// Of a cell: levels outside whose keys belong to it.
-    outside: Outside,
-}
-
-const _: () = assert!(size_of::<LevelRecord>() == 32);
-
-/// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted,
-/// which reverses the order of integers without overflow. No branch: sides come in no order that a CPU
-/// could predict.
-#[inline(always)]
-pub(super) const fn key(side: Side, price: Price) -> i64 {
-    price.0 ^ -(side as i64)
-}
-
-#[inline(always)]
-pub(super) const fn side_index(instrument: InstrumentId, side: Side) -> u32 {
-    instrument.0 as u32 * 2 + side as u32
-}
-
-impl LevelRecord {
-    const fn closed(instrument: InstrumentId, side: Side) -> LevelRecord {
-        LevelRecord {
-            key: 0,
-            qty: 0,
-            head: NIL,
-            tail: NIL,
-            order_count: 0,
-            instrument,
-            side,
-            outside: Outside::NONE,
-        }
-    }
-
+    /// The level `index` has an order: it is the best if its key is. Equal keys meet only where there is no best level.
     #[inline(always)]
-    pub(super) const fn side(&self) -> Side {
-        self.side
-    }
-
-    #[inline(always)]
-    pub(super) const fn price(&self) -> Price {
-        Price(key(self.side, Price(self.key)))
-    }
-
-    #[inline(always)]
-    const fn side_index(&self) -> u32 {
-        side_index(self.instrument, self.side)
-    }
-
-    #[inline(always)]
-    pub(super) const fn view(&self) -> Level {
-        Level { price: self.price(), qty: Qty(self.qty), order_count: self.order_count }
+    fn offer(&mut self, index: u32, key: i64) {
+        let is_best = key >= self.best_key;
+        self.best_key = select_unpredictable(is_best, key, self.best_key);
+        self.best = select_unpredictable(is_best, index, self.best);
     }
 }
 
@@ -176,7 +80,7 @@ pub(super) struct Levels {
 pub(super) struct Cell {
     /// The record there, of whatever level.
     pub(super) index: u32,
-    lap: u32,
+    wrap: u32,
     is_on_grid: bool,
 }
 
@@ -193,7 +97,7 @@ impl Levels {
             .collect();
         let first_cell = (max_levels + 1).next_multiple_of(CELLS);
         let mut records = Vec::with_capacity(first_cell + sides.len() * CELLS);
-        // Record 0 is nobody's.
+        // Record 0 is that of NIL.
         records.extend((0..first_cell).map(|slot| {
             let next = if (1..max_levels).contains(&slot) { slot as u32 + 1 } else { NIL };
             LevelRecord { head: next, ..LevelRecord::closed(InstrumentId(0), Side::Buy) }
@@ -230,7 +134,7 @@ impl Levels {
         &mut self.records[index as usize]
     }
 
-    /// The last order of a record; nobody where there is none, or no record.
+    /// The last order of a record; NIL where there is none, or no record.
     #[inline(always)]
     pub(super) fn tail_of_any(&self, index: u32) -> u32 {
         self.records.get(index as usize).map_or(NIL, |level| level.tail)
@@ -253,7 +157,7 @@ impl Levels {
     pub(super) fn cell(&self, side: u32, key: i64) -> Cell {
         let place = self.grids.get(self.side(side).grid).place(key);
         let index = self.first_cell + side * CELLS as u32 + place.cell as u32;
-        Cell { index, lap: place.lap, is_on_grid: place.is_on_grid }
+        Cell { index, wrap: place.wrap, is_on_grid: place.is_on_grid }
     }
 
     /// True for a level in a cell, false for one outside.
@@ -284,8 +188,8 @@ impl Levels {
         let place = self.grids.get(book.grid).place(key);
         let index = self.first_cell + side * CELLS as u32 + place.cell as u32;
         let level = self.get(index);
-        // No branch depends on whether the level is open, for nobody could foresee that.
-        let in_the_way = u64::from(level.outside.count(place.lap));
+        // No branch depends on whether the level is open: no CPU could predict that.
+        let in_the_way = u64::from(level.outside.count(place.wrap));
         let other_key = (level.key ^ key).cast_unsigned();
         let obstacle = select_unpredictable(level.order_count == 0, in_the_way, other_key);
         (place.is_on_grid & (obstacle == 0) & (self.count < self.max_levels)).then_some(index)
@@ -297,9 +201,7 @@ impl Levels {
         self.count += u32::from(opens);
         let book = &mut self.sides[side as usize];
         book.open.set(index as usize % CELLS, true);
-        let is_best = key >= book.best_key;
-        book.best_key = select_unpredictable(is_best, key, book.best_key);
-        book.best = select_unpredictable(is_best, index, book.best);
+        book.offer(index, key);
     }
 
     /// An order left a level that has a cell, and so many orders still rest there.
@@ -308,28 +210,10 @@ impl Levels {
         self.count -= u32::from(orders_left == 0);
         let book = &mut self.sides[side as usize];
         book.open.set(index as usize % CELLS, orders_left != 0);
-        // One branch, where a compiler makes two of a condition with `and`: whether a level closes, nobody could foresee.
+        // One branch, where a compiler makes two of a condition with `and`: no CPU could predict whether a level closes.
         if orders_left | (book.best ^ index) == 0 {
             self.find_best(side, key);
         }
-    }
-
-    /// Opens the level of a cell that is empty; it has no order yet.
-    #[inline(always)]
-    fn open_cell(&mut self, side: u32, index: u32, key: i64) {
-        self.get_mut(index).key = key;
-        self.sides[side as usize].open.set(index as usize % CELLS, true);
-        self.note_open(side, index, key);
-    }
-
-    #[inline(always)]
-    fn note_open(&mut self, side: u32, index: u32, key: i64) {
-        self.count += 1;
-        let book = &mut self.sides[side as usize];
-        // No branch. Equal keys meet only where there is no best level.
-        let is_best = key >= book.best_key;
-        book.best_key = if is_best { key } else { book.best_key };
-        book.best = if is_best { index } else { book.best };
     }
 
     /// The level of a key, opened if it is not open; the caller has seen to it that there is room.
@@ -353,13 +237,15 @@ impl Levels {
             }
             Some(level) => level,
             None if may_have_cell => {
-                self.open_cell(side, cell.index, key);
+                self.get_mut(cell.index).key = key;
+                self.note_added(side, cell.index, key, true);
                 cell.index
             }
             None => {
                 let level = self.take_from_pool(side, key);
                 self.put_outside(side, level);
-                self.note_open(side, level, key);
+                self.count += 1;
+                self.sides[side as usize].offer(level, key);
                 level
             }
         }
@@ -399,9 +285,7 @@ impl Levels {
     fn take_from_pool(&mut self, side: u32, key: i64) -> u32 {
         let index = self.free;
         self.free = self.get(index).head;
-        let instrument = InstrumentId((side >> 1) as u16);
-        *self.get_mut(index) =
-            LevelRecord { key, ..LevelRecord::closed(instrument, Side::BOTH[side as usize & 1]) };
+        *self.get_mut(index) = LevelRecord::opened(side, key);
         index
     }
 
@@ -421,7 +305,7 @@ impl Levels {
         book.outside_key = book.outside_key.max(key);
         let cell = self.cell(side, key);
         if cell.is_on_grid {
-            self.get_mut(cell.index).outside.note(cell.lap);
+            self.get_mut(cell.index).outside.note(cell.wrap);
         }
     }
 
@@ -434,7 +318,7 @@ impl Levels {
         book.outside_key = best.map_or(i64::MIN, |best| self.records[best as usize].key);
         let cell = self.cell(side, key);
         if cell.is_on_grid {
-            self.get_mut(cell.index).outside.forget(cell.lap);
+            self.get_mut(cell.index).outside.forget(cell.wrap);
         }
     }
 
@@ -445,12 +329,7 @@ impl Levels {
             return self.close_outside(index);
         }
         let level = *self.get(index);
-        let side = level.side_index();
-        self.count -= 1;
-        self.sides[side as usize].open.set(index as usize % CELLS, false);
-        if self.sides[side as usize].best == index {
-            self.find_best(side, level.key);
-        }
+        self.note_removed(level.side_index(), index, level.key, 0);
     }
 
     #[inline(never)]
@@ -482,7 +361,7 @@ impl Levels {
         }
     }
 
-    /// The same, where a level of another lap stands in the way, or one outside may be the best: looks at each open cell
+    /// The same, where a level of another ring wrap is nearer, or one outside may be the best: looks at each open cell
     /// once.
     #[inline(never)]
     fn find_best_of_all(&mut self, side: u32) {
@@ -513,15 +392,15 @@ impl Levels {
         keys.filter(|(_, key)| *key <= bound).max_by_key(|(_, key)| *key)
     }
 
-    /// The levels of a side in cells, from the best: once around for each lap of the grid that has levels.
+    /// The levels of a side in cells, from the best: once around for each ring wrap that has levels.
     fn in_cells(&self, side: u32) -> impl Iterator<Item = u32> {
         let BookSide { open, grid, .. } = *self.side(side);
         let grid = *self.grids.get(grid);
         let first = self.first_cell + side * CELLS as u32;
-        let laps = std::iter::successors(self.best_cell(side, open, i64::MAX), move |(_, best)| {
-            self.best_cell(side, open, best.checked_sub_unsigned(grid.lap())?)
+        let wraps = std::iter::successors(self.best_cell(side, open, i64::MAX), move |(_, best)| {
+            self.best_cell(side, open, best.checked_sub_unsigned(grid.span())?)
         });
-        laps.flat_map(move |(cell, best)| {
+        wraps.flat_map(move |(cell, best)| {
             // Downwards from behind the best, which so is the first.
             let around = open.down_from((cell + 1) % CELLS);
             let indices = around.map(move |cell| first + cell as u32);
@@ -532,13 +411,8 @@ impl Levels {
     /// The open levels of a side from the best.
     pub(super) fn of_side(&self, side: u32) -> impl Iterator<Item = u32> {
         let known = Some(side).filter(|side| (*side as usize) < self.sides.len());
-        let mut inside = known.into_iter().flat_map(|side| self.in_cells(side)).peekable();
-        let mut outside = self.ladders.iter(self.side(side).ladder).peekable();
-        std::iter::from_fn(move || match (inside.peek(), outside.peek()) {
-            (Some(near), Some(far)) if self.get(*near).key < self.get(*far).key => outside.next(),
-            (Some(_), _) => inside.next(),
-            (None, _) => outside.next(),
-        })
+        let inside = known.into_iter().flat_map(|side| self.in_cells(side));
+        merged(&self.records, inside, self.ladders.iter(self.side(side).ladder))
     }
 
     /// An order comes to a level outside. True when so many did that moving the side to another grid is paid for.
@@ -622,21 +496,4 @@ impl Levels {
             slot = order.next;
         }
     }
-}
-
-/// The distance between keys that puts the most of these, the best ones of a side, into neighbouring cells; the smallest
-/// of several.
-fn distance(keys: &[i64]) -> u64 {
-    let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
-    let common = gaps().fold(0, gcd);
-    let fitting = |size: u64| {
-        let distances = keys.iter().map(|key| keys[0].abs_diff(*key));
-        distances.filter(|distance| distance % size == 0 && distance / size < CELLS as u64).count()
-    };
-    let sizes = gaps().chain([common]).filter(|size| *size != 0);
-    sizes.max_by_key(|size| (fitting(*size), Reverse(*size))).unwrap_or(USUAL_DISTANCE)
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

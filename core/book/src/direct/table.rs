@@ -2,9 +2,8 @@
 
 use tickpath_lockfree::cpu::prefetch_index;
 
-/// The slot of no order and of no level: slot 0 of both. Links that lead nowhere lead here, and what is written here is
-/// never read, which spares the hot path the question whether there is a neighbour.
-pub(super) const NIL: u32 = 0;
+use crate::record::OrderRecord;
+use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
 /// Orders in one bucket: more would take more than one cache line, of which a CPU fetches only so many at a time.
 const BUCKET_LEN: usize = 2;
@@ -12,71 +11,26 @@ const BUCKET_LEN: usize = 2;
 /// A bucket is this long in memory, one cache line.
 const BUCKET_BYTES: usize = BUCKET_LEN * size_of::<OrderRecord>();
 
-/// Buckets for each order that may rest: ids that follow each other have one each, and of those that are scattered over
-/// them hardly three meet.
-const BUCKETS_PER_ORDER: u32 = 2;
+const _: () = assert!(BUCKET_BYTES == 64);
 
-/// Bits of [`OrderRecord::bucket`] that say which places of the bucket have an order.
-const USED: u32 = (1 << BUCKET_LEN) - 1;
-
-/// One order that belongs to the bucket and found no place there, in [`OrderRecord::bucket`].
-const DISPLACED: u32 = 1 << BUCKET_LEN;
+/// Places for each order that may rest: ids that follow each other have a bucket each, and of those that are scattered
+/// over them hardly three meet.
+const PLACES_PER_ORDER: u32 = 2 * BUCKET_LEN as u32;
 
 /// Slots are numbers of 32 bits.
 const ORDERS_MAX: u32 = 1 << 29;
 
-/// An order, or a free place: those that [`OrderRecord::bucket`] does not name.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-pub(super) struct OrderRecord {
-    /// Of a free place: an id that belongs to another bucket, so that it is never found here.
-    pub(super) id: u64,
-    pub(super) qty: u64,
-    pub(super) level: u32,
-    pub(super) prev: u32,
-    pub(super) next: u32,
-    /// In the first record of a bucket: which places have an order, and how many orders belong here and are elsewhere.
-    bucket: u32,
-}
-
-const _: () = assert!(size_of::<OrderRecord>() == 32 && BUCKET_BYTES == 64);
-
-impl OrderRecord {
-    const FREE: OrderRecord = OrderRecord { id: 0, qty: 0, level: NIL, prev: NIL, next: NIL, bucket: 0 };
-}
-
-/// A place of a bucket: that of an order, or a free one for an order that comes.
-#[derive(Clone, Copy)]
-pub(super) struct Spot {
-    pub(super) slot: u32,
-    home: u32,
-    bit: u32,
-}
-
-/// A hash table of open orders, of which at most a quarter is full.
-///
-/// Ids that follow each other are neighbours in the table too: a venue gives numbers in order, so orders that come
-/// together lie together, and those that leave soon are still in the nearest cache. What lies beyond the table's length
-/// is scattered by the upper bits of the id. Nearly every order has a place in its own bucket; the others are in the
-/// next one that has room, and are counted where they belong, so that nothing of them stays when they leave. An order
-/// never moves: its slot is its own until it leaves.
+/// The records of all orders, in buckets of two. The state of a bucket is in its first record.
 #[derive(Clone, Debug)]
-pub(super) struct OrderTable {
-    /// Nobody's, then the buckets.
+pub(super) struct OrderBuckets {
+    /// That of NIL, then the buckets.
     records: Vec<OrderRecord>,
     /// The slot of the first bucket.
     first: u32,
-    mask: u32,
-    shift: u32,
-    len: u32,
-    max: u32,
 }
 
-impl OrderTable {
-    pub(super) fn new(max: u32) -> OrderTable {
-        assert!(max <= ORDERS_MAX, "books have room for {ORDERS_MAX} orders at most");
-        // Two at least, so that each has a neighbour.
-        let count = (max * BUCKETS_PER_ORDER).next_power_of_two().max(2);
+impl OrderBuckets {
+    fn new(count: u32) -> OrderBuckets {
         let bound = count as usize * BUCKET_LEN;
         let mut records = Vec::with_capacity(bound + 2 * BUCKET_LEN);
         // Buckets begin where cache lines do, as far as the allocator has it.
@@ -84,188 +38,127 @@ impl OrderTable {
         let first = (2 * BUCKET_LEN - unaligned) as u32;
         // Zeroes would come from the allocator untouched, and page faults with the first orders.
         records.extend((0..first).map(|_| std::hint::black_box(OrderRecord::FREE)));
-        let mut table = OrderTable { records, first, mask: count - 1, shift: count.ilog2(), len: 0, max };
-        table.records.extend((0..bound).map(|place| {
-            let id = nobody((place / BUCKET_LEN) as u32);
+        records.extend((0..bound).map(|place| {
+            let id = free_id::<[OrderRecord; BUCKET_LEN]>((place / BUCKET_LEN) as u32);
             std::hint::black_box(OrderRecord { id, ..OrderRecord::FREE })
         }));
-        table
-    }
-
-    pub(super) const fn len(&self) -> u32 {
-        self.len
-    }
-
-    pub(super) const fn is_full(&self) -> bool {
-        self.len >= self.max
-    }
-
-    #[inline(always)]
-    pub(super) fn records_mut(&mut self) -> &mut [OrderRecord] {
-        &mut self.records
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self, slot: u32) -> &OrderRecord {
-        &self.records[slot as usize]
-    }
-
-    #[inline(always)]
-    pub(super) fn get_mut(&mut self, slot: u32) -> &mut OrderRecord {
-        &mut self.records[slot as usize]
-    }
-
-    /// The bucket where an id belongs.
-    #[inline(always)]
-    const fn home(&self, id: u64) -> u32 {
-        const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
-        let upper = (id >> self.shift).wrapping_mul(SCATTER) >> (u64::BITS / 2);
-        id.wrapping_add(upper) as u32 & self.mask
+        OrderBuckets { records, first }
     }
 
     /// The slot of the first record of a bucket.
     #[inline(always)]
-    const fn slot_of(&self, bucket: u32) -> u32 {
-        self.first + bucket * BUCKET_LEN as u32
+    const fn slot(&self, bucket: u32) -> usize {
+        (self.first + bucket * BUCKET_LEN as u32) as usize
     }
+}
 
-    /// One bit for each place of the bucket at `slot` that has this id. No branch, for nobody could foresee which.
+impl Bucket for [OrderRecord; BUCKET_LEN] {
+    const LEN: u32 = BUCKET_LEN as u32;
+    const IDS: u64 = 1;
+
     #[inline(always)]
-    fn matches(&self, slot: u32, id: u64) -> u32 {
-        let bucket = &self.records[slot as usize..][..BUCKET_LEN];
-        let is_match = |at: usize| u32::from(bucket[at].id == id) << at;
+    fn matches(&self, id: u64) -> u32 {
+        let is_match = |at: usize| u32::from(self[at].id == id) << at;
         is_match(0) | is_match(1)
     }
 
-    /// Where the order of an id is in its own bucket.
     #[inline(always)]
-    pub(super) fn spot_of(&self, id: u64) -> Option<Spot> {
-        let home = self.slot_of(self.home(id));
-        let own = self.matches(home, id);
-        (own != 0).then(|| self.spot(home, own))
-    }
-
-    /// Where the order of an id may enter its own bucket; `None` where it takes more than one look to know that the id is
-    /// not taken, or that there is room.
-    #[inline(always)]
-    pub(super) fn spot_for(&self, id: u64) -> Option<Spot> {
-        let home = self.slot_of(self.home(id));
-        let own = self.matches(home, id);
-        let bucket = self.get(home).bucket;
-        let free = !bucket & USED;
-        // One branch for all that hardly ever is.
-        let is_ordinary = ((own | (bucket / DISPLACED)) == 0) & (free != 0) & (self.len < self.max);
-        is_ordinary.then(|| self.spot(home, free))
-    }
-
-    /// The place of the lowest bit.
-    #[inline(always)]
-    const fn spot(&self, home: u32, bits: u32) -> Spot {
-        Spot { slot: home + bits.trailing_zeros(), home, bit: bits & bits.wrapping_neg() }
+    fn id(&self, place: u32) -> u64 {
+        self[place as usize % BUCKET_LEN].id
     }
 
     #[inline(always)]
-    pub(super) fn enter_at(&mut self, spot: Spot, id: u64) {
-        self.get_mut(spot.slot).id = id;
-        self.get_mut(spot.home).bucket |= spot.bit;
-        self.len += 1;
+    fn set_id(&mut self, place: u32, id: u64) {
+        self[place as usize % BUCKET_LEN].id = id;
     }
 
     #[inline(always)]
-    pub(super) fn take_from(&mut self, spot: Spot) {
-        self.get_mut(spot.slot).id = nobody((spot.home - self.first) / BUCKET_LEN as u32);
-        self.get_mut(spot.home).bucket &= !spot.bit;
-        self.len -= 1;
+    fn state(&self) -> u32 {
+        self[0].bucket
+    }
+
+    #[inline(always)]
+    fn state_mut(&mut self) -> &mut u32 {
+        &mut self[0].bucket
+    }
+}
+
+impl Buckets for OrderBuckets {
+    type Bucket = [OrderRecord; BUCKET_LEN];
+
+    #[inline(always)]
+    fn bucket(&self, number: u32) -> &Self::Bucket {
+        self.records[self.slot(number)..].first_chunk().expect("the last bucket is whole")
+    }
+
+    #[inline(always)]
+    fn bucket_mut(&mut self, number: u32) -> &mut Self::Bucket {
+        let slot = self.slot(number);
+        self.records[slot..].first_chunk_mut().expect("the last bucket is whole")
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, number: u32) {
+        prefetch_index(&self.records, self.slot(number));
+    }
+}
+
+/// The table of open orders, of which at most a quarter is full. An order's slot is its own until it leaves.
+pub(super) type OrderTable = Table<OrderBuckets>;
+
+impl OrderTable {
+    pub(super) fn of_orders(max: u32) -> OrderTable {
+        assert!(max <= ORDERS_MAX, "books have room for {ORDERS_MAX} orders at most");
+        let count = OrderTable::bucket_count(max, PLACES_PER_ORDER);
+        Table::new(OrderBuckets::new(count), count, max)
+    }
+
+    #[inline(always)]
+    pub(super) fn records(&self) -> &[OrderRecord] {
+        &self.buckets.records
+    }
+
+    #[inline(always)]
+    pub(super) fn records_mut(&mut self) -> &mut [OrderRecord] {
+        &mut self.buckets.records
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, slot: u32) -> &OrderRecord {
+        &self.buckets.records[slot as usize]
+    }
+
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut OrderRecord {
+        &mut self.buckets.records[slot as usize]
+    }
+
+    /// The slot of a place.
+    #[inline(always)]
+    pub(super) const fn slot(&self, spot: Spot) -> u32 {
+        self.buckets.slot(spot.bucket) as u32 + spot.place()
     }
 
     /// The slot of an open order.
     #[inline(always)]
-    pub(super) fn find(&self, id: u64) -> Option<u32> {
-        match self.spot_of(id) {
-            Some(spot) => Some(spot.slot),
-            None => Some(self.find_displaced(id)?.slot),
-        }
-    }
-
-    /// An order that is not where it belongs. Looks at all that was displaced from there.
-    #[inline(never)]
-    fn find_displaced(&self, id: u64) -> Option<Spot> {
-        let home = self.home(id);
-        let mut unseen = self.get(self.slot_of(home)).bucket / DISPLACED;
-        let mut bucket = home;
-        while unseen > 0 {
-            bucket = (bucket + 1) & self.mask;
-            let first = self.slot_of(bucket);
-            let used = self.get(first).bucket & USED;
-            let bits = self.matches(first, id) & used;
-            if bits != 0 {
-                return Some(self.spot(first, bits));
-            }
-            let from_home =
-                |place: &u32| used >> place & 1 == 1 && self.home(self.get(first + place).id) == home;
-            unseen = unseen.saturating_sub((0..BUCKET_LEN as u32).filter(from_home).count() as u32);
-        }
-        None
-    }
-
-    /// Enters an order that is not there, wherever there is room; the caller has seen to it that there is. The record
-    /// has no level yet.
-    pub(super) fn enter(&mut self, id: u64) -> u32 {
-        let home = self.home(id);
-        let mut bucket = home;
-        // Ends, since three quarters of the table are free.
-        while self.get(self.slot_of(bucket)).bucket & USED == USED {
-            bucket = (bucket + 1) & self.mask;
-        }
-        if bucket != home {
-            self.get_mut(self.slot_of(home)).bucket += DISPLACED;
-        }
-        let first = self.slot_of(bucket);
-        let spot = self.spot(first, !self.get(first).bucket & USED);
-        self.enter_at(spot, id);
-        spot.slot
-    }
-
-    /// Takes an open order out.
-    pub(super) fn take(&mut self, slot: u32) {
-        let home = slot - (slot - self.first) % BUCKET_LEN as u32;
-        let own = self.slot_of(self.home(self.get(slot).id));
-        if own != home {
-            self.get_mut(own).bucket -= DISPLACED;
-        }
-        self.take_from(Spot { slot, home, bit: 1 << (slot - home) });
-    }
-
-    /// Starts to fetch where the order of an id is or would enter, and returns the slot of that bucket.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, id: u64) -> u32 {
-        let home = self.slot_of(self.home(id));
-        prefetch_index(&self.records, home as usize);
-        home
+    pub(super) fn slot_of(&self, id: u64) -> Option<u32> {
+        self.find(id).map(|spot| self.slot(spot))
     }
 
     /// Starts to fetch a record.
     #[inline(always)]
     pub(super) fn prefetch_slot(&self, slot: u32) {
-        prefetch_index(&self.records, slot as usize);
+        prefetch_index(&self.buckets.records, slot as usize);
     }
 
-    /// The slot of the order if it is in its own bucket, where nearly all are, and else nobody's. A bucket that is none
-    /// does no harm.
+    /// The slot of the order if it is in the bucket `home`, where nearly all are, and else NIL.
     #[inline(always)]
     pub(super) fn peek(&self, home: u32, id: u64) -> u32 {
-        let home = home.min(self.first + self.mask * BUCKET_LEN as u32);
-        let bits = self.matches(home, id);
+        let spot = self.spot_at(home, id);
         // A mask where a compiler would make a branch of a choice.
-        let mask = u32::from(bits != 0).wrapping_neg();
-        home.wrapping_add(bits.trailing_zeros()) & mask
+        let mask = u32::from(spot.bit != 0).wrapping_neg();
+        (self.buckets.slot(spot.bucket) as u32).wrapping_add(spot.place()) & mask
     }
-}
-
-/// An id that belongs to the neighbour of a bucket.
-#[inline(always)]
-const fn nobody(bucket: u32) -> u64 {
-    (bucket ^ 1) as u64
 }
 
 #[cfg(test)]
@@ -278,35 +171,39 @@ mod tests {
     }
 
     /// Many more than a bucket has places for come and leave in every order of those that are there. Among them is the id
-    /// that stands for a free place of the bucket next to it.
+    /// that a free place of the bucket next to it has.
     #[test]
     fn ids_of_one_bucket_are_found_wherever_they_lie() {
         for home in [4, 5, 127] {
-            let mut table = OrderTable::new(64);
+            let mut table = OrderTable::of_orders(64);
             let mut ids = ids_of(&table, home, 14);
             ids.rotate_left(4);
-            assert!(ids.contains(&nobody(home ^ 1)));
+            assert!(ids.contains(&free_id::<[OrderRecord; BUCKET_LEN]>(home ^ 1)));
             for leaving in 0..ids.len() {
-                let slots: Vec<u32> = ids.iter().map(|id| table.enter(*id)).collect();
+                let spots: Vec<Spot> = ids.iter().map(|id| table.enter(*id)).collect();
+                let slots: Vec<u32> = spots.into_iter().map(|spot| table.slot(spot)).collect();
                 assert!((1..slots.len()).all(|at| !slots[..at].contains(&slots[at])), "{slots:?}");
                 ids.rotate_left(leaving);
                 for at in 0..ids.len() {
-                    let slot = table.find(ids[at]).unwrap();
+                    let spot = table.find(ids[at]).unwrap();
+                    let slot = table.slot(spot);
                     assert!(slots.contains(&slot) && table.get(slot).id == ids[at]);
-                    table.take(slot);
+                    table.take(spot);
                     assert!(ids[..=at].iter().all(|id| table.find(*id).is_none()), "{home} {at}");
                     assert!(ids[at + 1..].iter().all(|id| table.find(*id).is_some()), "{home} {at}");
                 }
                 assert_eq!(table.len(), 0);
-                let bucket = |bucket| table.get(table.slot_of(bucket)).bucket;
-                assert!((0..128).all(|index| bucket(index) == 0), "nothing stays of who left");
+                assert!(
+                    (0..128).all(|bucket| table.buckets.bucket(bucket).state() == 0),
+                    "nothing stays of those that left"
+                );
             }
         }
     }
 
     #[test]
     fn the_spot_for_an_id_needs_room_in_its_own_bucket() {
-        let mut table = OrderTable::new(6);
+        let mut table = OrderTable::of_orders(6);
         let ids = ids_of(&table, 2, 6);
         for (count, id) in ids.iter().enumerate() {
             assert_eq!(table.spot_for(*id).is_some(), count < BUCKET_LEN);

@@ -1,8 +1,12 @@
 //! Where the price levels of a side are, without a search.
 
+use std::cmp::Reverse;
+
+use tickpath_types::ExactDivisor;
+
 /// Levels of a side that have places of their own; a power of two. Enough for what is active in the widest liquid books,
 /// and few enough for one bit each to share the cache line of a side with all else that each message needs of it.
-pub(super) const CELLS: usize = 256;
+pub(crate) const CELLS: usize = 256;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
@@ -12,70 +16,64 @@ const GRIDS_MAX: usize = u8::MAX as usize + 1;
 /// How far from zero the keys of a grid may be, about: further out differences would wrap.
 const KEYS_FROM_ZERO: u64 = 1 << 62;
 
-/// Keys at one distance from each other, each with the number of its cell: like hours on a clock of 256, so that a
-/// side's cells need no move when its prices do.
+/// Keys at one distance from each other, each with the number of its cell: the cells of a side are a ring of 256, so that
+/// they need no move when its prices do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grid {
+pub(crate) struct Grid {
     /// The distance of neighbours.
     size: u64,
+    divisor: ExactDivisor,
     /// The key from which they are counted, below all keys.
     base: i64,
-    /// The inverse of the distance's odd factor, modulo 2^64.
-    inverse: u64,
-    /// How often two divides the distance.
-    twos: u32,
     /// Keys on the grid.
     count: u64,
     /// Keys nearer to each other than this, in keys, have cells of their own.
-    lap: u64,
+    span: u64,
 }
 
 impl Grid {
     /// The grid of nothing: every key is off it.
-    const NONE: Grid = Grid { size: 1, base: 0, inverse: 0, twos: 0, count: 0, lap: 0 };
+    const NONE: Grid = Grid { size: 1, divisor: ExactDivisor::new(1), base: 0, count: 0, span: 0 };
 
     /// The grid that `key` is on, `None` where keys of this size cannot be computed with.
     fn through(key: i64, size: u64) -> Option<Grid> {
         let size_of_keys = i64::try_from(size).ok().filter(|size| *size > 0)?;
         let below = (KEYS_FROM_ZERO / size).checked_mul(size)?;
         let base = key.rem_euclid(size_of_keys).checked_sub_unsigned(below)?;
-        let lap = size.checked_mul(CELLS as u64).filter(|lap| *lap < KEYS_FROM_ZERO)?;
-        let twos = size.trailing_zeros();
-        let odd = size >> twos;
-        // Newton's iteration: each doubles the bits that are right, and an odd number is its own inverse modulo 8.
-        let mut inverse = odd;
-        for _ in 0..5 {
-            inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
-        }
-        Some(Grid { size, base, inverse, twos, count: (2 * KEYS_FROM_ZERO - 1) / size, lap })
+        let span = size.checked_mul(CELLS as u64).filter(|span| *span < KEYS_FROM_ZERO)?;
+        let divisor = ExactDivisor::new(size);
+        Some(Grid { size, divisor, base, count: (2 * KEYS_FROM_ZERO - 1) / size, span })
     }
 
-    /// The number of a key on the grid, counted from its base; a number of at least [`Grid::count`] for one off it.
-    ///
-    /// Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), section 9.
+    /// The distance of neighbours.
     #[inline(always)]
-    const fn number(&self, key: i64) -> u64 {
-        let distance = key.wrapping_sub(self.base).cast_unsigned();
-        distance.wrapping_mul(self.inverse).rotate_right(self.twos)
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Neighbours from `from` up to `key`; a very large number when `key` is below, or at no multiple of the distance.
+    #[inline(always)]
+    pub(crate) const fn steps(&self, from: i64, key: i64) -> u64 {
+        self.divisor.quotient(key.wrapping_sub(from).cast_unsigned())
     }
 
     /// Where a key belongs.
     #[inline(always)]
-    pub(super) const fn place(&self, key: i64) -> Place {
-        let number = self.number(key);
-        let lap = (number / CELLS as u64) as u32;
-        Place { cell: number as usize % CELLS, lap, is_on_grid: number < self.count }
+    pub(crate) const fn place(&self, key: i64) -> Place {
+        let number = self.steps(self.base, key);
+        let wrap = (number / CELLS as u64) as u32;
+        Place { cell: number as usize % CELLS, wrap, is_on_grid: number < self.count }
     }
 
     /// True when two keys on the grid, `worse` not above `better`, cannot have the same cell unless they are the same.
     #[inline(always)]
-    pub(super) const fn is_near(&self, better: i64, worse: i64) -> bool {
-        better.wrapping_sub(worse).cast_unsigned() < self.lap
+    pub(crate) const fn is_near(&self, better: i64, worse: i64) -> bool {
+        better.wrapping_sub(worse).cast_unsigned() < self.span
     }
 
     /// The distance from which on keys share cells.
-    pub(super) const fn lap(&self) -> u64 {
-        self.lap
+    pub(crate) const fn span(&self) -> u64 {
+        self.span
     }
 
     fn is_same(&self, other: &Grid) -> bool {
@@ -85,18 +83,18 @@ impl Grid {
 
 /// Where a key belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The cell.
-    pub(super) cell: usize,
-    /// How often the cells were counted through before; the lower bits of that.
-    pub(super) lap: u32,
+    pub(crate) cell: usize,
+    /// How often the ring wrapped before; the lower bits of that.
+    pub(crate) wrap: u32,
     /// False for a key that is not on the grid and so has no cell.
-    pub(super) is_on_grid: bool,
+    pub(crate) is_on_grid: bool,
 }
 
 /// The grids in use, of any number of sides.
 #[derive(Clone, Debug)]
-pub(super) struct Grids {
+pub(crate) struct Grids {
     /// One for each number that there may be, so that none is out of range.
     all: Box<[Grid; GRIDS_MAX]>,
     len: usize,
@@ -104,14 +102,14 @@ pub(super) struct Grids {
 
 impl Grids {
     /// No grid's number.
-    pub(super) const NONE: u8 = 0;
+    pub(crate) const NONE: u8 = 0;
 
-    pub(super) fn new() -> Grids {
+    pub(crate) fn new() -> Grids {
         Grids { all: Box::new([Grid::NONE; GRIDS_MAX]), len: 1 }
     }
 
     /// The number of the grid that `key` is on, none when there are too many.
-    pub(super) fn through(&mut self, key: i64, size: u64) -> u8 {
+    pub(crate) fn through(&mut self, key: i64, size: u64) -> u8 {
         let Some(grid) = Grid::through(key, size) else { return Grids::NONE };
         let known = self.all[..self.len].iter().position(|other| other.is_same(&grid));
         let Ok(number) = u8::try_from(known.unwrap_or(self.len)) else { return Grids::NONE };
@@ -123,28 +121,28 @@ impl Grids {
     }
 
     #[inline(always)]
-    pub(super) const fn get(&self, number: u8) -> &Grid {
+    pub(crate) const fn get(&self, number: u8) -> &Grid {
         &self.all[number as usize]
     }
 }
 
 /// One bit for each cell of a side: whether its level is open.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OpenCells([u64; CELLS / WORD_BITS]);
+pub(crate) struct OpenCells([u64; CELLS / WORD_BITS]);
 
 impl OpenCells {
-    pub(super) const NONE: OpenCells = OpenCells([0; CELLS / WORD_BITS]);
+    pub(crate) const NONE: OpenCells = OpenCells([0; CELLS / WORD_BITS]);
 
-    /// Opens or closes a cell. No branch, for nobody could foresee which.
+    /// Opens or closes a cell. No branch, since no CPU could predict which.
     #[inline(always)]
-    pub(super) const fn set(&mut self, cell: usize, is_open: bool) {
+    pub(crate) const fn set(&mut self, cell: usize, is_open: bool) {
         let (word, bit) = (&mut self.0[cell / WORD_BITS % (CELLS / WORD_BITS)], cell % WORD_BITS);
         *word = *word & !(1 << bit) | (is_open as u64) << bit;
     }
 
     /// The first open cell after `cell`, counting down and around; `cell` itself is the last to be looked at.
     #[inline(always)]
-    pub(super) fn next_below(&self, cell: usize) -> Option<usize> {
+    pub(crate) fn next_below(&self, cell: usize) -> Option<usize> {
         const WORDS: usize = CELLS / WORD_BITS;
         let (first, bit) = (cell / WORD_BITS, cell % WORD_BITS);
         let below = (1 << bit) - 1;
@@ -161,9 +159,15 @@ impl OpenCells {
         (bits != 0).then(|| first * WORD_BITS + bits.ilog2() as usize)
     }
 
+    /// The last open cell.
+    #[inline(always)]
+    pub(crate) fn last(&self) -> Option<usize> {
+        self.next_below(0)
+    }
+
     /// Calls `f` with each open cell.
     #[inline(always)]
-    pub(super) fn for_each(self, mut f: impl FnMut(usize)) {
+    pub(crate) fn for_each(self, mut f: impl FnMut(usize)) {
         for (word, bits) in self.0.into_iter().enumerate() {
             let mut rest = bits;
             while rest != 0 {
@@ -174,7 +178,7 @@ impl OpenCells {
     }
 
     /// The open cells from the one below `cell`, counting down and around, `cell` itself last.
-    pub(super) fn down_from(self, cell: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn down_from(self, cell: usize) -> impl Iterator<Item = usize> {
         let mut rest = self;
         std::iter::from_fn(move || {
             let next = rest.next_below(cell)?;
@@ -182,6 +186,29 @@ impl OpenCells {
             Some(next)
         })
     }
+}
+
+/// The distance between prices where nothing else is known: a cent.
+pub(crate) const USUAL_DISTANCE: u64 = 100;
+
+/// Levels from which the distance between neighbouring prices is taken.
+pub(crate) const LEVELS_LOOKED_AT: usize = 16;
+
+/// The distance between keys that puts the most of these, the best ones of a side, into neighbouring cells; the smallest
+/// of several.
+pub(crate) fn distance(keys: &[i64]) -> u64 {
+    let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
+    let common = gaps().fold(0, gcd);
+    let fitting = |size: u64| {
+        let distances = keys.iter().map(|key| keys[0].abs_diff(*key));
+        distances.filter(|distance| distance % size == 0 && distance / size < CELLS as u64).count()
+    };
+    let sizes = gaps().chain([common]).filter(|size| *size != 0);
+    sizes.max_by_key(|size| (fitting(*size), Reverse(*size))).unwrap_or(USUAL_DISTANCE)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
@@ -210,6 +237,21 @@ mod tests {
                 assert!(grid.is_near(origin, origin) && grid.is_near(origin, origin - 255 * step));
                 assert!(!grid.is_near(origin, origin - 256 * step) && !grid.is_near(origin, origin + step));
             }
+        }
+    }
+
+    #[test]
+    fn a_distance_is_counted_in_whole_steps_or_not_at_all() {
+        for size in [1, 2, 7, 50, 100, 2_500, 1 << 40, (1 << 47) - 1] {
+            let grid = Grid::through(0, size).unwrap();
+            let steps = |distance: u64| grid.steps(-5, distance.cast_signed().wrapping_sub(5));
+            for count in [0, 1, 63, 255, 256, 70_000] {
+                assert_eq!(steps(size * count), count);
+                for off in (1..size.min(60)).chain([size - 1]).filter(|off| *off != 0) {
+                    assert!(steps(size * count + off) >= CELLS as u64, "{count} x {size} + {off}");
+                }
+            }
+            assert!(steps(0_u64.wrapping_sub(size)) >= CELLS as u64, "behind the base");
         }
     }
 

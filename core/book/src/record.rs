@@ -1,0 +1,196 @@
+//! Orders and levels as they lie in memory: records in flat arrays, linked by index.
+//!
+//! The orders of a level are a list, so an order leaves it from anywhere without a search.
+
+use std::hint::select_unpredictable;
+
+use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+
+use crate::{Level, Order, QueuePosition};
+
+/// The slot of no order and of no level: slot 0 of both arrays. Links that lead nowhere lead here, and what is written
+/// here is never read, which spares the hot path the question whether there is a neighbour.
+pub(crate) const NIL: u32 = 0;
+
+/// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted, which reverses the
+/// order of integers without overflow. No branch: sides come in no order that a CPU could predict.
+#[inline(always)]
+pub(crate) const fn key(side: Side, price: Price) -> i64 {
+    price.0 ^ -(side as i64)
+}
+
+/// The place of a side among those of all instruments.
+#[inline(always)]
+pub(crate) const fn side_index(instrument: InstrumentId, side: Side) -> u32 {
+    instrument.0 as u32 * 2 + side as u32
+}
+
+/// An order, or a free place.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(crate) struct OrderRecord {
+    pub(crate) id: u64,
+    pub(crate) qty: u64,
+    pub(crate) level: u32,
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+    /// Of the first record of a bucket of a hash table: the bucket's state.
+    pub(crate) bucket: u32,
+}
+
+/// A level, open while it has orders.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(crate) struct LevelRecord {
+    pub(crate) key: i64,
+    pub(crate) qty: u64,
+    pub(crate) head: u32,
+    pub(crate) tail: u32,
+    pub(crate) order_count: u32,
+    pub(crate) instrument: InstrumentId,
+    pub(crate) side: Side,
+    /// Of a record in a cell: levels outside whose keys belong to that cell.
+    pub(crate) outside: Outside,
+}
+
+const _: () = assert!(size_of::<OrderRecord>() == 32 && size_of::<LevelRecord>() == 32);
+
+impl OrderRecord {
+    pub(crate) const FREE: OrderRecord =
+        OrderRecord { id: 0, qty: 0, level: NIL, prev: NIL, next: NIL, bucket: 0 };
+
+    /// The order as its user sees it, with the user's `data`; `level` is its level.
+    #[inline(always)]
+    pub(crate) const fn view<T: Copy>(&self, level: &LevelRecord, data: T) -> Order<T> {
+        Order {
+            id: OrderId(self.id),
+            instrument: level.instrument,
+            side: level.side,
+            price: level.price(),
+            qty: Qty(self.qty),
+            data,
+        }
+    }
+}
+
+impl LevelRecord {
+    #[inline(always)]
+    pub(crate) const fn closed(instrument: InstrumentId, side: Side) -> LevelRecord {
+        let (key, qty, order_count, outside) = (0, 0, 0, Outside::NONE);
+        LevelRecord { key, qty, head: NIL, tail: NIL, order_count, instrument, side, outside }
+    }
+
+    /// The level of a key that has no order yet; `side` is the index of its side.
+    #[inline(always)]
+    pub(crate) const fn opened(side: u32, key: i64) -> LevelRecord {
+        let instrument = InstrumentId((side >> 1) as u16);
+        LevelRecord {
+            key,
+            ..LevelRecord::closed(instrument, if side & 1 == 0 { Side::Buy } else { Side::Sell })
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn price(&self) -> Price {
+        Price(key(self.side, Price(self.key)))
+    }
+
+    #[inline(always)]
+    pub(crate) const fn side_index(&self) -> u32 {
+        side_index(self.instrument, self.side)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn view(&self) -> Level {
+        Level { price: self.price(), qty: Qty(self.qty), order_count: self.order_count }
+    }
+
+    /// Puts the order in `slot` behind the others of this level, which has the index `own` and whose quantity becomes `total`.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, own: u32, total: u64, orders: &mut [OrderRecord], slot: u32, qty: Qty) {
+        self.qty = total;
+        self.order_count += 1;
+        let tail = self.tail;
+        self.tail = slot;
+        self.head = select_unpredictable(tail == NIL, slot, self.head);
+        // An empty level has NIL for its tail, whose record is never read.
+        orders[tail as usize].next = slot;
+        let record = &mut orders[slot as usize];
+        (record.qty, record.level, record.prev, record.next) = (qty.0, own, tail, NIL);
+    }
+
+    /// Takes the order in `slot`, which is `record`, out from between its neighbours.
+    #[inline(always)]
+    pub(crate) fn unlink(&mut self, orders: &mut [OrderRecord], slot: u32, record: &OrderRecord) {
+        let OrderRecord { qty, prev, next, .. } = *record;
+        self.qty -= qty;
+        self.order_count -= 1;
+        self.head = select_unpredictable(self.head == slot, next, self.head);
+        self.tail = select_unpredictable(self.tail == slot, prev, self.tail);
+        // Without a neighbour these two write to the record of NIL.
+        orders[prev as usize].next = next;
+        orders[next as usize].prev = prev;
+    }
+
+    /// The slots of its orders in time priority.
+    pub(crate) fn queue(&self, orders: &[OrderRecord]) -> impl Iterator<Item = u32> {
+        let known = |slot: u32| Some(slot).filter(|slot| *slot != NIL);
+        std::iter::successors(known(self.head), move |slot| known(orders[*slot as usize].next))
+    }
+
+    /// The orders of the level that trade before the one in `slot`.
+    pub(crate) fn queue_position(&self, orders: &[OrderRecord], slot: u32) -> QueuePosition {
+        let ahead = self.queue(orders).take_while(|other| *other != slot);
+        ahead.fold(QueuePosition::default(), |position, slot| QueuePosition {
+            orders_ahead: position.orders_ahead + 1,
+            qty_ahead: Qty(position.qty_ahead.0 + orders[slot as usize].qty),
+        })
+    }
+}
+
+/// The levels of a side from the best, of two lists that are in this order.
+pub(crate) fn merged(
+    levels: &[LevelRecord],
+    inside: impl Iterator<Item = u32>,
+    outside: impl Iterator<Item = u32>,
+) -> impl Iterator<Item = u32> {
+    let (mut inside, mut outside) = (inside.peekable(), outside.peekable());
+    let key = |index: u32| levels[index as usize].key;
+    std::iter::from_fn(move || match (inside.peek(), outside.peek()) {
+        (Some(near), Some(far)) if key(*near) < key(*far) => outside.next(),
+        (Some(_), _) => inside.next(),
+        (None, _) => outside.next(),
+    })
+}
+
+/// Levels outside of one cell, counted by the lower bits of their ring wraps, two bits for each: a count that
+/// reaches three stays there. So a level may be opened in its cell without a search, whatever lies outside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outside(u8);
+
+impl Outside {
+    pub(crate) const NONE: Outside = Outside(0);
+    const COUNT_MAX: u8 = 3;
+
+    const fn shift(wrap: u32) -> u32 {
+        wrap % 4 * 2
+    }
+
+    /// A lower bound of their number, 0 if there are none.
+    #[inline(always)]
+    pub(crate) const fn count(self, wrap: u32) -> u8 {
+        self.0 >> Outside::shift(wrap) & Outside::COUNT_MAX
+    }
+
+    pub(crate) const fn note(&mut self, wrap: u32) {
+        if self.count(wrap) < Outside::COUNT_MAX {
+            self.0 += 1 << Outside::shift(wrap);
+        }
+    }
+
+    pub(crate) const fn forget(&mut self, wrap: u32) {
+        if self.count(wrap) < Outside::COUNT_MAX {
+            self.0 -= 1 << Outside::shift(wrap);
+        }
+    }
+}

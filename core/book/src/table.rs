@@ -1,0 +1,235 @@
+//! A hash table of orders by id, in buckets of one cache line each.
+
+/// Some places for orders, in one cache line.
+pub(crate) trait Bucket {
+    /// Places of a bucket.
+    const LEN: u32;
+    /// Ids that follow each other and belong to the same bucket.
+    const IDS: u64;
+
+    /// One bit for each place that has this id. No branch, since no CPU could predict which.
+    fn matches(&self, id: u64) -> u32;
+
+    /// The id at a place.
+    fn id(&self, place: u32) -> u64;
+
+    /// Changes the id at a place.
+    fn set_id(&mut self, place: u32, id: u64);
+
+    /// The state of the bucket: one bit for each place that has an order, and above them how many orders belong to the bucket
+    /// and are in another.
+    fn state(&self) -> u32;
+
+    /// The same, to change it.
+    fn state_mut(&mut self) -> &mut u32;
+}
+
+/// The buckets of a [`Table`].
+pub(crate) trait Buckets {
+    /// One of them.
+    type Bucket: Bucket;
+
+    /// The bucket of a number.
+    fn bucket(&self, number: u32) -> &Self::Bucket;
+
+    /// The same, to change it.
+    fn bucket_mut(&mut self, number: u32) -> &mut Self::Bucket;
+
+    /// Starts to fetch a bucket.
+    fn prefetch(&self, number: u32);
+}
+
+/// A hash table of orders, of which at most half is full.
+///
+/// Ids that follow each other are neighbours in the table too: a venue gives numbers in order, so orders that come
+/// together lie together, and those that leave soon are still in the nearest cache. What lies beyond the table's length
+/// is scattered by the upper bits of the id. Nearly every order has a place in its own bucket; the others are in the
+/// next one that has room, and are counted where they belong, so that nothing of them stays when they leave. An order
+/// never moves. A free place has an id that belongs to another bucket, so that it is never found.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<B> {
+    pub(crate) buckets: B,
+    mask: u32,
+    shift: u32,
+    len: u32,
+    max: u32,
+}
+
+/// A place of a bucket: that of an order, or a free one for an order that comes.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    pub(crate) bucket: u32,
+    /// The bit of the place.
+    pub(crate) bit: u32,
+}
+
+impl Spot {
+    /// The place of the lowest bit.
+    #[inline(always)]
+    const fn lowest(bucket: u32, bits: u32) -> Spot {
+        Spot { bucket, bit: bits & bits.wrapping_neg() }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn place(self) -> u32 {
+        self.bit.trailing_zeros()
+    }
+}
+
+/// The id of a free place: it belongs to the neighbour of its bucket.
+#[inline(always)]
+pub(crate) const fn free_id<B: Bucket>(number: u32) -> u64 {
+    (number ^ 1) as u64 * B::IDS
+}
+
+impl<B: Buckets> Table<B> {
+    const LEN: u32 = <B::Bucket as Bucket>::LEN;
+    const USED: u32 = (1 << Self::LEN) - 1;
+    /// One order that belongs to the bucket and found no place there, in [`Bucket::state`].
+    const DISPLACED: u32 = 1 << Self::LEN;
+
+    /// The number of buckets where each order is to have `places` of them: a power of two, and two at least, so that each
+    /// has a neighbour.
+    pub(crate) fn bucket_count(max: u32, places: u32) -> u32 {
+        u32::try_from(
+            (u64::from(max) * u64::from(places)).div_ceil(Self::LEN.into()).next_power_of_two().max(2),
+        )
+        .expect("a table has fewer than 2^32 buckets")
+    }
+
+    /// A table of `count` empty buckets for at most `max` orders.
+    pub(crate) const fn new(buckets: B, count: u32, max: u32) -> Table<B> {
+        Table { buckets, mask: count - 1, shift: count.ilog2(), len: 0, max }
+    }
+
+    pub(crate) const fn len(&self) -> u32 {
+        self.len
+    }
+
+    #[inline(always)]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.len >= self.max
+    }
+
+    /// The bucket where an id belongs.
+    #[inline(always)]
+    pub(crate) const fn home(&self, id: u64) -> u32 {
+        const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
+        let group = id / <B::Bucket as Bucket>::IDS;
+        let upper = (group >> self.shift).wrapping_mul(SCATTER) >> (u64::BITS / 2);
+        group.wrapping_add(upper) as u32 & self.mask
+    }
+
+    /// The place of an order in its own bucket, where nearly all are.
+    #[inline(always)]
+    pub(crate) fn spot_of(&self, id: u64) -> Option<Spot> {
+        let spot = self.spot_at(self.home(id), id);
+        (spot.bit != 0).then_some(spot)
+    }
+
+    /// The same where the bucket is known, or guessed: any number will do. The spot has no bit if the order is not there.
+    #[inline(always)]
+    pub(crate) fn spot_at(&self, home: u32, id: u64) -> Spot {
+        let bucket = home & self.mask;
+        Spot::lowest(bucket, self.buckets.bucket(bucket).matches(id))
+    }
+
+    /// A free place for the order of an id in its own bucket; `None` where the bucket alone does not say that the id is not
+    /// taken, or has no capacity.
+    #[inline(always)]
+    pub(crate) fn spot_for(&self, id: u64) -> Option<Spot> {
+        let home = self.home(id);
+        let bucket = self.buckets.bucket(home);
+        let (own, state) = (bucket.matches(id), bucket.state());
+        // One branch for all that hardly ever is. A state of at least USED has no free place, or has displaced orders.
+        let is_ordinary = (own == 0) & (state < Self::USED) & (self.len < self.max);
+        is_ordinary.then_some(Spot { bucket: home, bit: !state & (state + 1) })
+    }
+
+    /// The place of an order.
+    #[inline(always)]
+    pub(crate) fn find(&self, id: u64) -> Option<Spot> {
+        match self.spot_of(id) {
+            Some(spot) => Some(spot),
+            None => self.find_displaced(id),
+        }
+    }
+
+    /// An order that is not where it belongs. Looks at all that was displaced from there.
+    #[cold]
+    #[inline(never)]
+    fn find_displaced(&self, id: u64) -> Option<Spot> {
+        let home = self.home(id);
+        let mut unseen = self.buckets.bucket(home).state() / Self::DISPLACED;
+        let mut number = home;
+        while unseen > 0 {
+            number = (number + 1) & self.mask;
+            let bucket = self.buckets.bucket(number);
+            let used = bucket.state() & Self::USED;
+            let bits = bucket.matches(id) & used;
+            if bits != 0 {
+                return Some(Spot::lowest(number, bits));
+            }
+            let from_home = |place: &u32| used >> place & 1 == 1 && self.home(bucket.id(*place)) == home;
+            unseen = unseen.saturating_sub((0..Self::LEN).filter(from_home).count() as u32);
+        }
+        None
+    }
+
+    /// Enters an order at a place that is free; returns its bucket.
+    #[inline(always)]
+    pub(crate) fn enter_at(&mut self, spot: Spot, id: u64) -> &mut B::Bucket {
+        self.len += 1;
+        let bucket = self.buckets.bucket_mut(spot.bucket);
+        bucket.set_id(spot.place(), id);
+        *bucket.state_mut() |= spot.bit;
+        bucket
+    }
+
+    /// Enters an order that is not there, wherever there is room; the caller has made sure that there is.
+    pub(crate) fn enter(&mut self, id: u64) -> Spot {
+        let home = self.home(id);
+        let mut bucket = home;
+        // Ends, since at least half of the table is free.
+        while self.buckets.bucket(bucket).state() & Self::USED == Self::USED {
+            bucket = (bucket + 1) & self.mask;
+        }
+        if bucket != home {
+            *self.buckets.bucket_mut(home).state_mut() += Self::DISPLACED;
+        }
+        let spot = Spot::lowest(bucket, !self.buckets.bucket(bucket).state() & Self::USED);
+        self.enter_at(spot, id);
+        spot
+    }
+
+    /// Takes an order out of the bucket where it belongs; returns that.
+    #[inline(always)]
+    pub(crate) fn take_from(&mut self, spot: Spot) -> &B::Bucket {
+        self.len -= 1;
+        let bucket = self.buckets.bucket_mut(spot.bucket);
+        bucket.set_id(spot.place(), free_id::<B::Bucket>(spot.bucket));
+        *bucket.state_mut() ^= spot.bit;
+        bucket
+    }
+
+    /// Takes an order out, wherever it is.
+    pub(crate) fn take(&mut self, spot: Spot) -> &B::Bucket {
+        let home = self.home(self.buckets.bucket(spot.bucket).id(spot.place()));
+        if home != spot.bucket {
+            *self.buckets.bucket_mut(home).state_mut() -= Self::DISPLACED;
+        }
+        self.take_from(spot)
+    }
+
+    /// Starts to fetch the bucket where an id belongs, and returns it.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, id: u64) -> u32 {
+        let home = self.home(id);
+        self.buckets.prefetch(home);
+        home
+    }
+}
