@@ -23,6 +23,7 @@ mod market_recovery;
 mod matcher;
 mod order_server;
 mod publisher;
+mod resting_thread;
 mod soup_endpoint;
 mod soup_link;
 mod venue;
@@ -51,9 +52,7 @@ pub use journal::{
 };
 pub use log_feed::{LogFeed, LogFeedError, LogListener, VenueEngine};
 pub use login::{PasswordHashError, hash_password, hashed_password};
-pub use market_recovery::{
-    GlimpseServer, MarketRecovery, MarketRecoverySettings, RecoveryThread, SnapshotSettings,
-};
+pub use market_recovery::{GlimpseServer, MarketRecovery, MarketRecoverySettings, SnapshotSettings};
 pub use matcher::{FinalEngine, Matcher, MatcherCounters};
 pub use order_server::{OrderServer, OrderServerCounters};
 pub use publisher::{Publisher, PublisherConfig, PublisherCounters};

@@ -29,7 +29,7 @@ use tickpath_venue::{
 use self::opening::{Opening, users};
 use self::settings::{definition, retained_responses};
 use crate::admin::{self, AdminClient, UserBasis};
-use crate::drop_copy::{DropCopies, DropCopyEndpoint, DropCopyLinks, ReaderLogins};
+use crate::drop_copy::{DropCopyEndpoint, DropCopyLinks, ReaderLogins};
 use crate::front_port::FrontPort;
 use crate::journal::{
     Follower, JournalLog, JournalSettings, Recovered, StoredJournal, VenueJournal, recover, wire_name,
@@ -446,9 +446,10 @@ fn start_from<S: Storage, N: Network>(
     let Recovered { journal: log, worker, replica, session, recovery } =
         recover(storage, journal, new_session, definition(settings))?;
     let (durable, counters) = (log.durable_view(), Arc::clone(&view.journal));
+    let stored = || StoredJournal::new(storage.clone(), session, durable.clone());
     let follower = (journal.snapshot_every > 0).then(|| {
         let bounds = [journal.snapshot_every, journal.keep_snapshots as u64];
-        Follower::new(storage.clone(), session, durable.clone(), bounds, Arc::clone(&counters))
+        Follower::new(stored(), bounds, Arc::clone(&counters))
     });
     let name = wire_name(session, recovery.generation)
         .with_context(|| format!("session {session} has more than 10 characters"))?;
@@ -456,7 +457,6 @@ fn start_from<S: Storage, N: Network>(
         open_trusted_logins(storage.clone(), view.users.clone(), recovery.last > Sequence(0));
     let guard = LoginGuard::with_trusted(settings.login, trusted_logins.known());
     let trusted = trusted_logins.sink();
-    let stored = || StoredJournal::new(storage.clone(), session, durable.clone());
     let mut open_drop_copy = |drop_copy| {
         let links = DropCopyLinks {
             log: Box::new(stored()),
@@ -469,7 +469,7 @@ fn start_from<S: Storage, N: Network>(
     };
     let drop_copy = journal.drop_copy.as_ref().map(&mut open_drop_copy).transpose()?;
     let drop_copy_address = drop_copy.as_ref().map(DropCopyEndpoint::local_address);
-    let drop_copy = drop_copy.map(|endpoint| -> Box<dyn DropCopies> { Box::new(endpoint) });
+    let drop_copy = drop_copy.map(|endpoint| -> Box<dyn Agent> { Box::new(endpoint) });
     let has_front = settings.users.iter().any(|user| user.ports.deribit);
     let feed = has_front.then(|| LogFeed::new(Box::new(stored()), session.to_string(), recovery.generation));
     let stored = Box::new(stored());

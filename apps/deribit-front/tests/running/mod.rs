@@ -8,7 +8,7 @@ use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_deribit_front::{
     DeribitConfig, DeribitServer, DeribitThread, DeribitView, FaultSwitch, LabelStore,
 };
-use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, RecoveryThread, Venue, VenueTracers};
+use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::NoTrace;
 
@@ -17,7 +17,7 @@ pub struct Running {
     stop: StopSignal,
     runner: Runner,
     journal: Option<JournalThreads>,
-    recovery: Option<RecoveryThread>,
+    recovery: Option<tickpath_agent::BackgroundThread>,
     front: DeribitThread,
     /// Where clients connect.
     pub address: SocketAddrV4,

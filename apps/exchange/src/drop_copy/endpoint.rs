@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use tickpath_admission::{PreLogin, PreLoginLimits};
-use tickpath_agent::{WaitSet, Waker};
+use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
 use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, Copy};
 use tickpath_nasdaq::soupbintcp::{
     HEADER_LEN, LoginRejectReason, LoginRequest, SendError, ServerConfig, Session,
@@ -322,24 +322,10 @@ impl<N: Network> SoupEndpoint<N> for DropCopyEndpoint<N> {
     }
 }
 
-/// An endpoint of drop copies on whatever network.
-pub(crate) trait DropCopies: Send {
-    /// Reads on in the log and serves every reader; returns how much there was to do.
-    ///
-    /// # Errors
-    /// [`LogReadError`] when the log cannot be followed any more: every connection is closed.
-    fn run_once(&mut self, now: Nanos) -> Result<usize, LogReadError>;
-    /// True when every reader has what there is.
-    fn is_settled(&self) -> bool;
-    /// Has what becomes durable in the log wake the thread behind `waker`.
-    fn wake_by(&self, waker: &Waker);
-    /// Registers what it waits for: the next reader, and while there is one, a little.
-    fn wait_for(&self, wait: &mut WaitSet);
-}
-
-impl<N: Network> DropCopies for DropCopyEndpoint<N> {
-    fn run_once(&mut self, now: Nanos) -> Result<usize, LogReadError> {
-        let mut work = self.follow()?;
+impl<N: Network> Agent for DropCopyEndpoint<N> {
+    /// Reads on in the log and serves every reader. Where the log cannot be followed any more, every connection is closed.
+    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        let mut work = self.follow().map_err(AgentError::fatal)?;
         self.logins.take_new_users();
         work += self.rewind(now);
         if self.streams.is_ready() {
@@ -354,22 +340,29 @@ impl<N: Network> DropCopies for DropCopyEndpoint<N> {
         Ok(work)
     }
 
-    fn is_settled(&self) -> bool {
-        let is_sent = |connection: &Connection<N>| {
-            connection.link.tcp.pending_len() == 0
-                && connection.reader.is_none_or(|(_, source)| self.streams.is_sent(source))
-        };
-        self.streams.is_caught_up() && self.connections.iter().flatten().all(is_sent)
-    }
-
-    fn wake_by(&self, waker: &Waker) {
+    fn wake_by(&mut self, waker: &Waker) {
         self.streams.wake_by(waker);
     }
 
-    fn wait_for(&self, wait: &mut WaitSet) {
+    /// The next reader, and while there is one, a little.
+    fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         wait.descriptor(self.acceptor.descriptor());
         if self.connections.iter().any(Option::is_some) {
             wait.soon();
         }
+    }
+
+    fn role_name(&self) -> &'static str {
+        "drop-copy"
+    }
+
+    /// Serves on until every reader has what there is.
+    fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
+        self.do_work(now)?;
+        let is_sent = |connection: &Connection<N>| {
+            connection.link.tcp.pending_len() == 0
+                && connection.reader.is_none_or(|(_, source)| self.streams.is_sent(source))
+        };
+        Ok(self.streams.is_caught_up() && self.connections.iter().flatten().all(is_sent))
     }
 }

@@ -10,7 +10,7 @@ mod logins;
 
 use std::net::SocketAddrV4;
 
-pub(crate) use endpoint::{DropCopies, DropCopyEndpoint, DropCopyLinks};
+pub(crate) use endpoint::{DropCopyEndpoint, DropCopyLinks};
 pub(crate) use logins::ReaderLogins;
 use serde::{Deserialize, Serialize};
 pub use tickpath_nasdaq::drop_copy::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};

@@ -24,21 +24,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickpath_admin::TrustedLogins;
-use tickpath_agent::{BackgroundThread, Rest, StopSignal, TscClock};
+use tickpath_agent::{Agent, AgentError, BackgroundThread, TscClock};
 use tickpath_journal::{DiskWorker, Storage, WorkerThread};
 use tickpath_types::Nanos;
-use tickpath_venue::LogReadError;
 
-use crate::drop_copy::DropCopies;
+use crate::resting_thread::start_resting;
 
 /// How long the follower's thread rests when it has read all there is.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
-/// Rest of the drop copies' thread after its latest work.
-const COPY_INTERVAL: Nanos = Nanos::from_millis(1);
 /// How often trusted logins are written, where there are new ones.
 const TRUST_INTERVAL: Duration = Duration::from_secs(1);
-/// How long readers of drop copies have for what there is when the venue stops.
-const COPIES_TIMEOUT: Nanos = Nanos::from_secs(2);
 
 tickpath_lockfree::counters! {
     /// How the journal stands, readable from outside while the venue runs.
@@ -70,7 +65,7 @@ pub struct VenueJournal {
     disk: Box<dyn Disk>,
     follower: Option<RunFollower>,
     trusted: TrustedLogins,
-    drop_copy: Option<Box<dyn DropCopies>>,
+    drop_copy: Option<Box<dyn Agent>>,
     counters: Arc<JournalCounters>,
 }
 
@@ -101,37 +96,13 @@ impl<S: Storage> Disk for DiskWorker<S> {
     }
 }
 
-/// Serves drop copies until told to stop, and then until every reader has what there is.
-fn serve_copies(mut copies: Box<dyn DropCopies>, mut rest: Rest, stop: &StopSignal) {
-    stop.wake(rest.waker());
-    let clock = TscClock::shared();
-    let mut deadline = None;
-    loop {
-        // Noted before the last look at the log.
-        if deadline.is_none() && stop.is_stopped() {
-            deadline = Some(clock.now() + COPIES_TIMEOUT);
-        }
-        match copies.run_once(clock.now()) {
-            // It is in the counters; there are no drop copies any more.
-            Err(_) => return,
-            Ok(_) if deadline.is_some_and(|at| copies.is_settled() || clock.now() >= at) => return,
-            // At the end it is looked again and again until every reader has it.
-            Ok(0) => rest.rest(|now, wait| match deadline {
-                Some(_) => wait.until(now + COPY_INTERVAL),
-                None => copies.wait_for(wait),
-            }),
-            Ok(_) => rest.note_work(),
-        }
-    }
-}
-
 impl VenueJournal {
     pub(crate) fn new<S: Storage>(
         recovery: Recovery,
         worker: DiskWorker<S>,
         follower: Option<Follower<S>>,
         trusted: TrustedLogins,
-        drop_copy: Option<Box<dyn DropCopies>>,
+        drop_copy: Option<Box<dyn Agent>>,
         counters: Arc<JournalCounters>,
     ) -> VenueJournal {
         let follower = follower.map(|mut follower| -> RunFollower { Box::new(move || follower.run_once()) });
@@ -162,11 +133,7 @@ impl VenueJournal {
             trusted.run_once().ok();
             Some(TRUST_INTERVAL)
         })?;
-        let start = |copies: Box<dyn DropCopies>| {
-            let rest = Rest::new(TscClock::shared(), COPY_INTERVAL)?;
-            copies.wake_by(rest.waker());
-            BackgroundThread::start("drop-copy", move |stop| serve_copies(copies, rest, stop))
-        };
+        let start = |agent| start_resting(agent, TscClock::shared());
         let drop_copy = self.drop_copy.map(start).transpose()?;
         Ok(JournalThreads { _drop_copy: drop_copy, _follower: follower, _trusted: trusted, _disk: disk })
     }
@@ -196,8 +163,8 @@ impl VenueJournal {
     /// Does one run of the drop copies' work in the caller's thread; 0 when there is none.
     ///
     /// # Errors
-    /// [`LogReadError`] when the log cannot be followed any more.
-    pub fn copy(&mut self, now: Nanos) -> Result<usize, LogReadError> {
-        self.drop_copy.as_mut().map_or(Ok(0), |copies| copies.run_once(now))
+    /// [`AgentError`] when the log cannot be followed any more.
+    pub fn copy(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        self.drop_copy.as_mut().map_or(Ok(0), |copies| copies.do_work(now))
     }
 }

@@ -18,8 +18,15 @@ impl<S: Storage> StoredJournal<S> {
         StoredJournal { storage, session, durable }
     }
 
-    fn snapshots(&self) -> Snapshots<S> {
+    pub(super) fn snapshot_files(&self) -> Snapshots<S> {
         Snapshots::new(self.storage.clone(), self.session)
+    }
+
+    /// The replica of the newest snapshot that covers at most `limit`.
+    pub(super) fn newest(&self, limit: Sequence) -> Result<Replica, LogReadError> {
+        let newest = self.snapshot_files().newest(limit).map_err(LogReadError::storage)?;
+        let snapshot = newest.snapshot.ok_or(LogReadError::NoSnapshot)?;
+        Replica::decode(&snapshot.payload).map_err(LogReadError::storage)
     }
 }
 
@@ -29,11 +36,11 @@ impl<S: Storage> StoredLog for StoredJournal<S> {
     }
 
     fn snapshots(&self) -> Result<Vec<Sequence>, LogReadError> {
-        self.snapshots().list().map_err(LogReadError::storage)
+        self.snapshot_files().list().map_err(LogReadError::storage)
     }
 
     fn replica(&self, snapshot: Sequence) -> Option<Replica> {
-        let snapshot = self.snapshots().read(snapshot).ok()?.ok()?;
+        let snapshot = self.snapshot_files().read(snapshot).ok()?.ok()?;
         Replica::decode(&snapshot.payload).ok()
     }
 

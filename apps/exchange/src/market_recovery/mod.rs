@@ -8,11 +8,10 @@ mod settings;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
 use tickpath_admission::PreLoginLimits;
-use tickpath_agent::{Agent, AgentError, Rest, StopSignal, TscClock, WaitSet, Waker};
+use tickpath_agent::{Agent, AgentError, BackgroundThread, TscClock, WaitSet, Waker};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_net::Network;
@@ -23,14 +22,13 @@ use tickpath_venue::{MarketImage, MessageCopies, PublishedMessage, Replica, Stor
 pub use glimpse::GlimpseServer;
 pub use settings::{MarketRecoverySettings, SnapshotSettings};
 
+use crate::resting_thread::start_resting;
 use channel::SnapshotChannel;
 
 /// Messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
 /// After the state of the market was made anew, or could not be, for so long it is not again.
 const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
-/// Rest of the thread after its latest work.
-const REST: Nanos = Nanos::from_millis(1);
 /// The most that a published message waits for it in a quiet market.
 const COPIES_WAIT: Nanos = Nanos::from_millis(20);
 
@@ -145,26 +143,12 @@ impl MarketRecovery {
         }
     }
 
-    /// Runs on a thread of its own until the handle is dropped.
+    /// Runs on its own thread until the handle is dropped; clients are told then that their session ends.
     ///
     /// # Errors
     /// The system refused a thread.
-    pub fn start(mut self, clock: TscClock) -> io::Result<RecoveryThread> {
-        let stop = StopSignal::new();
-        let stopped = stop.clone();
-        let mut rest = Rest::new(clock, REST)?;
-        self.wake_by(rest.waker());
-        stop.wake(rest.waker());
-        let handle = thread::Builder::new().name("market-recovery".to_owned()).spawn(move || {
-            while !stopped.is_stopped() {
-                match self.run_once(clock.now()) {
-                    0 => rest.rest(|now, wait| self.wait_for(now, wait)),
-                    _ => rest.note_work(),
-                }
-            }
-            self.on_close();
-        })?;
-        Ok(RecoveryThread { stop, handle: Some(handle) })
+    pub fn start(self, clock: TscClock) -> io::Result<BackgroundThread> {
+        start_resting(Box::new(self), clock)
     }
 }
 
@@ -264,21 +248,6 @@ impl Agent for MarketRecovery {
     fn on_close(&mut self) {
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.close(self.latest);
-        }
-    }
-}
-
-/// The thread of a [`MarketRecovery`]. Dropped, it ends: clients are told that their session does.
-pub struct RecoveryThread {
-    stop: StopSignal,
-    handle: Option<JoinHandle<()>>,
-}
-
-impl Drop for RecoveryThread {
-    fn drop(&mut self) {
-        self.stop.stop();
-        if let Some(handle) = self.handle.take() {
-            handle.join().ok(); // a panic there has been told there
         }
     }
 }

@@ -10,7 +10,7 @@ use tickpath_nasdaq::soupbintcp::ServerEvent;
 use tickpath_net::{Fill, Network, TcpConnection};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, SessionId};
-use tickpath_venue::{Admission, Arrival, FrontAdmission, LogCommandKind};
+use tickpath_venue::{Admission, Arrival, FrontAdmission};
 
 use super::connections::Connection;
 use super::listener::Ready;
@@ -223,7 +223,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                         self.note_refused(request.session);
                     }
                     self.counters.requests.add(1);
-                    failpoint!(RequestDropped => if !matches!(arrival.kind, LogCommandKind::Engine(CommandKind::Force(_))) { continue },
+                    failpoint!(RequestDropped => if !matches!(arrival.kind, tickpath_venue::LogCommandKind::Engine(CommandKind::Force(_))) { continue },
                         for self.counters.requests.read());
                     self.entry.sequencer.add(arrival);
                 }

@@ -9,7 +9,7 @@ use tickpath_types::{
     AddInstrumentError, Instrument, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
 };
 use tickpath_venue::day::Day;
-use tickpath_venue::{Entitlements, LogCommandKind, MAX_LOGGED_MESSAGE, Replica, SessionLog, Stream, Users};
+use tickpath_venue::{Entitlements, LogCommandKind, MAX_LOGGED_MESSAGE, Replica, Stream, Users};
 
 use super::settings::VenueSettings;
 use super::view::VenueView;

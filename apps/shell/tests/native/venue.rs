@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_deribit::session::Key;
-use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, RecoveryThread, Venue, VenueTracers};
+use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, Venue, VenueTracers};
 use tickpath_net::free_multicast_group;
 use tickpath_shell::{Interrupt, Link, Shell, ShellConfig};
 use tickpath_timing::NoTrace;
@@ -36,7 +36,7 @@ pub struct Running {
     stop: StopSignal,
     runner: Runner,
     journal: Option<JournalThreads>,
-    recovery: Option<RecoveryThread>,
+    recovery: Option<tickpath_agent::BackgroundThread>,
     pub endpoints: Endpoints,
     folder: PathBuf,
 }

@@ -1,0 +1,36 @@
+//! A thread of one agent whose work is not urgent.
+
+use std::io;
+use std::thread;
+
+use tickpath_agent::{Agent, BackgroundThread, FINISH_TIMEOUT, Rest, TscClock};
+use tickpath_types::Nanos;
+
+/// Rest of the thread after its latest work.
+const REST: Nanos = Nanos::from_millis(1);
+
+/// Starts a thread with the name of the agent's role, which rests between its duty cycles. When it is to stop, the agent
+/// finishes, within [`FINISH_TIMEOUT`], and is closed. An agent that fails ends the thread; its counters say so.
+///
+/// # Errors
+/// The system refused the thread.
+pub fn start_resting(mut agent: Box<dyn Agent>, clock: TscClock) -> io::Result<BackgroundThread> {
+    let mut rest = Rest::new(clock, REST)?;
+    agent.wake_by(rest.waker());
+    let name = agent.role_name().to_owned();
+    BackgroundThread::start(&name, move |stop| {
+        stop.wake(rest.waker());
+        while !stop.is_stopped() {
+            match agent.do_work(clock.now()) {
+                Ok(0) => rest.rest(|now, wait| agent.wait_for(now, wait)),
+                Ok(_) => rest.note_work(),
+                Err(_) => return,
+            }
+        }
+        let deadline = clock.now() + FINISH_TIMEOUT;
+        while clock.now() < deadline && matches!(agent.finish(clock.now()), Ok(false)) {
+            thread::yield_now();
+        }
+        agent.on_close();
+    })
+}
