@@ -1,40 +1,13 @@
 //! After its creation neither a tracer nor the joiner allocates.
-#![allow(unsafe_code)] // A global allocator that counts cannot be written without.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use tickpath_test_support::allocations::{CountingAllocator, thread_allocations};
 use tickpath_timing::{
     Calibration, CommandId, Function, Hop, Joiner, JoinerConfig, MarketId, Token, Trace, Tracer,
 };
 use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: everything is handed to the system's allocator unchanged; counting does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn allocations() -> u64 {
-    ALLOCATIONS.with(Cell::get)
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 /// One order and what it causes, 1 tick a stamp; more messages than the tables hold.
 fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
@@ -77,7 +50,7 @@ fn joined(capacity: usize) -> Joiner {
     let (mut trace, ring) = Trace::new(1 << 10);
     let mut rings = [ring];
     let mut joiner = Joiner::new(config, Calibration::identity());
-    let before = allocations();
+    let before = thread_allocations();
     let mut tsc = 0;
     for number in 1..=1_000 {
         trade(&mut trace, number, &mut tsc);
@@ -87,15 +60,15 @@ fn joined(capacity: usize) -> Joiner {
         }
     }
     joiner.finish();
-    assert_eq!(allocations() - before, 0);
+    assert_eq!(thread_allocations() - before, 0);
     joiner
 }
 
 #[test]
 fn neither_tracer_nor_joiner_allocates_after_creation() {
-    let before = allocations();
+    let before = thread_allocations();
     let roomy = joined(128);
-    assert!(allocations() > before, "creating one does allocate, and is counted");
+    assert!(thread_allocations() > before, "creating one does allocate, and is counted");
     assert_eq!(roomy.proofs().map(|proof| proof.messages), [1_000; 3]);
     assert!(roomy.proofs().iter().all(|proof| proof.holds()));
     assert_eq!((roomy.counters().tokens.complete, roomy.counters().tokens.displaced), (1_000, 0));

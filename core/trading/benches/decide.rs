@@ -8,15 +8,15 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use tickpath_test_support::quote;
 use tickpath_timing::{NoTrace, Tracer};
 use tickpath_trading::{
     Desk, EngineConfig, Limits, LiquidityTaker, MakerConfig, MarketMaker, QueueFull, RequestSink, Strategy,
     TradeEngine,
 };
 use tickpath_types::{
-    BookHealth, CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos,
-    OrderAttributes, OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, Symbol, TimeInForce,
-    UpdateKind,
+    CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderAttributes,
+    OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, Symbol, TimeInForce, UpdateKind,
 };
 
 const INSTRUMENTS: u16 = 8;
@@ -53,19 +53,9 @@ fn update(step: u64, kind: UpdateKind) -> MarketUpdate {
         sequence: step,
         ts_event: step,
         order_id: step,
-        price: bid,
-        qty: 200,
-        bid_price: bid,
-        bid_qty: 200,
-        ask_price: bid + 2 * TICK,
-        ask_qty: 200,
-        instrument: 1 + (step % u64::from(INSTRUMENTS)) as u16,
         kind: kind as u8,
         side: (step % 2) as u8,
-        health: BookHealth::Live as u8,
-        reason: 0,
-        trading: 0,
-        reserved: 0,
+        ..quote(1 + (step % u64::from(INSTRUMENTS)) as u16, (bid, 200), (bid + 2 * TICK, 200))
     }
 }
 

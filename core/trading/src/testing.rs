@@ -2,10 +2,12 @@
 
 use tickpath_timing::NoTrace;
 use tickpath_types::{
-    BookHealth, CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, Liquidity, MarketUpdate,
-    MatchId, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, RejectReason, Side,
-    Symbol, UpdateKind, UserRefNum,
+    CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, Liquidity, MarketUpdate, MatchId,
+    Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, RejectReason, Side, Symbol,
+    UpdateKind, UserRefNum,
 };
+
+pub use tickpath_test_support::quote;
 
 use crate::{EngineConfig, Limits, Money, Strategy, TradeEngine};
 
@@ -33,27 +35,6 @@ pub const LIMITS: Limits = Limits {
     max_loss: Money(10_000),
     max_open_orders: 8,
 };
-
-pub fn quote(instrument: u16, bid: (i64, u64), ask: (i64, u64)) -> MarketUpdate {
-    MarketUpdate {
-        sequence: 1,
-        ts_event: 1,
-        order_id: 1,
-        price: bid.0,
-        qty: bid.1,
-        bid_price: bid.0,
-        bid_qty: bid.1,
-        ask_price: ask.0,
-        ask_qty: ask.1,
-        instrument,
-        kind: UpdateKind::Add as u8,
-        side: 0,
-        health: BookHealth::Live as u8,
-        reason: 0,
-        trading: 0,
-        reserved: 0,
-    }
-}
 
 /// A trade of an incoming order of side `aggressor`; leaves 100 at 100 and 101.
 pub fn trade(instrument: u16, aggressor: Side, price: i64, qty: u64, ts_event: u64) -> MarketUpdate {

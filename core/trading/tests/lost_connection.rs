@@ -1,15 +1,16 @@
 //! The connection is lost: requests that were not sent, requests in doubt, and a loss for good.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
+use tickpath_test_support::quote;
 use tickpath_timing::NoTrace;
 use tickpath_trading::{
     Context, EngineConfig, Limits, OrderChange, OrderUpdate, OwnState, Refusal, StopReason, Strategy,
     TradeEngine,
 };
 use tickpath_types::{
-    BookHealth, CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos,
-    OrderAttributes, OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, RejectReason, Side,
-    Symbol, TimeInForce, UpdateKind, UserRefNum,
+    CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderAttributes,
+    OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, RejectReason, Side, Symbol, TimeInForce,
+    UserRefNum,
 };
 
 const ONE: InstrumentId = InstrumentId(1);
@@ -78,24 +79,7 @@ impl Rig {
     /// What the step sent.
     fn act(&mut self, step: impl FnOnce(&mut Context<'_>) + 'static) -> Vec<OrderRequest> {
         self.engine.strategy_mut().next = Some(Box::new(step));
-        let update = MarketUpdate {
-            sequence: 1,
-            ts_event: 1,
-            order_id: 1,
-            price: 100,
-            qty: 10,
-            bid_price: 100,
-            bid_qty: 10,
-            ask_price: 110,
-            ask_qty: 10,
-            instrument: 1,
-            kind: UpdateKind::Add as u8,
-            side: 0,
-            health: BookHealth::Live as u8,
-            reason: 0,
-            trading: 0,
-            reserved: 0,
-        };
+        let update = quote(1, (100, 10), (110, 10));
         self.sent.clear();
         self.engine.handle_market(&update, self.now, &mut self.sent);
         self.sent.clone()

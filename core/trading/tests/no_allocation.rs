@@ -1,45 +1,19 @@
 //! After its creation a trade engine does not allocate, whatever its strategy does.
-#![allow(unsafe_code)] // A global allocator that counts cannot be written without.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use tickpath_test_support::allocations::{CountingAllocator, thread_allocations};
+use tickpath_test_support::quote;
 use tickpath_timing::{NoTrace, Tracer};
 use tickpath_trading::{
     EngineConfig, Limits, LiquidityTaker, MakerConfig, MarketMaker, QueueFull, RandomConfig, RandomStrategy,
     RequestSink, StopReason, Strategy, TradeEngine, WarmUp, WarmUpEngine,
 };
 use tickpath_types::{
-    BookHealth, CancelReason, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind,
-    OrderId, OrderRequest, OrderState, Price, Qty, Symbol, TimeInForce, UpdateKind,
+    CancelReason, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind, OrderId,
+    OrderRequest, OrderState, Price, Qty, Symbol, TimeInForce, UpdateKind,
 };
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: everything is handed to the system's allocator unchanged; counting does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn allocations() -> u64 {
-    ALLOCATIONS.with(Cell::get)
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 /// Keeps the latest new order, to be accepted, and the latest order to be cancelled.
 #[derive(Default)]
@@ -79,19 +53,10 @@ fn update(step: u64) -> MarketUpdate {
         sequence: step,
         ts_event: step,
         order_id: step,
-        price: bid,
         qty: 50 + step % 50,
-        bid_price: bid,
-        bid_qty: 100,
-        ask_price: bid + 10,
-        ask_qty: 100,
-        instrument: 1,
         kind: if step.is_multiple_of(3) { UpdateKind::Trade } else { UpdateKind::Add } as u8,
         side: (step % 2) as u8,
-        health: BookHealth::Live as u8,
-        reason: 0,
-        trading: 0,
-        reserved: 0,
+        ..quote(1, (bid, 100), (bid + 10, 100))
     }
 }
 
@@ -135,7 +100,7 @@ fn run(strategy: impl Strategy, limits: Limits) {
     let mut engine = TradeEngine::new(&config, &[instrument()], &[limits], strategy, NoTrace)
         .expect("one instrument with its limits");
     let mut sink = Latest::default();
-    let before = allocations();
+    let before = thread_allocations();
     engine.handle_start(Nanos(1), &mut sink);
     for step in 1..5_000 {
         let now = Nanos::from_millis(step * 20);
@@ -146,7 +111,7 @@ fn run(strategy: impl Strategy, limits: Limits) {
         engine.handle_timer(now, &mut sink);
     }
     engine.stop(StopReason::Shutdown, Nanos::from_secs(1_000), &mut sink);
-    let allocated = allocations() - before;
+    let allocated = thread_allocations() - before;
     assert_eq!(allocated, 0, "{}", engine.strategy().name());
     assert!(sink.count > 100, "{} sent only {} requests", engine.strategy().name(), sink.count);
 }
@@ -159,7 +124,7 @@ fn warm_up<S: Strategy>(warm_up: WarmUp<S>, limits: Limits) {
     let mut warm_up = WarmUpEngine::of(&engine, instance.expect("there is one")).expect("an instrument");
     let mut requests: Vec<OrderRequest> = Vec::with_capacity(64);
     let mut count = 0;
-    let before = allocations();
+    let before = thread_allocations();
     for step in 1..5_000 {
         let now = Nanos::from_millis(step * 20);
         warm_up.decide(now, &mut requests);
@@ -168,7 +133,7 @@ fn warm_up<S: Strategy>(warm_up: WarmUp<S>, limits: Limits) {
             warm_up.answer(&request, now, &mut requests);
         }
     }
-    let allocated = allocations() - before;
+    let allocated = thread_allocations() - before;
     assert_eq!(allocated, 0, "{}", engine.strategy().name());
     assert!(count > 2_000, "{} made only {count} requests", engine.strategy().name());
 }

@@ -1,36 +1,15 @@
 //! A run loop allocates nothing after its start.
-#![allow(unsafe_code)] // a global allocator is an unsafe trait
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use tickpath_agent::{Agent, AgentError, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_agent::{
+    Agent, AgentError, CountingAllocator, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock,
+    thread_allocations,
+};
 use tickpath_types::Nanos;
 
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator unchanged; counting touches a constant-initialised
-// thread-local, which itself does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const CYCLES: usize = 300;
 /// Longer than a thread without work stays awake.
@@ -39,14 +18,14 @@ const QUIET: Duration = Duration::from_millis(2);
 /// Reads its thread's count of allocations in its second call and again in its last.
 struct Auditor {
     calls: usize,
-    allocations_at_start: usize,
+    allocations_at_start: u64,
     stop: StopSignal,
 }
 
 impl Agent for Auditor {
     fn do_work(&mut self, _now: Nanos) -> Result<usize, AgentError> {
         self.calls += 1;
-        let allocations = ALLOCATIONS.with(Cell::get);
+        let allocations = thread_allocations();
         match self.calls {
             2 => self.allocations_at_start = allocations,
             CYCLES => {
@@ -87,5 +66,5 @@ fn the_run_loop_allocates_nothing() {
         let reports = Runner::start(vec![plan], TscClock::shared(), stop).unwrap().join().unwrap();
         assert_eq!(reports[0].counters.sleeps() > 0, idle == IdleStrategy::Park);
     }
-    assert!(ALLOCATIONS.with(Cell::get) > 0, "the allocator above counts");
+    assert!(thread_allocations() > 0, "the allocator above counts");
 }

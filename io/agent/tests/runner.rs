@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use tickpath_agent::{
     Agent, AgentError, IdleStrategy, Runner, RunnerError, StopSignal, ThreadPlan, TscClock, WaitSet, Waker,
 };
 use tickpath_lockfree::spsc;
+use tickpath_test_support::wait_for;
 use tickpath_types::Nanos;
 
 /// What the agents of one system share.
@@ -189,9 +189,6 @@ fn a_core_that_does_not_exist_is_a_warning() {
     assert_eq!(reports[0].pin_warning.as_ref(), warnings.first());
 }
 
-/// Longer than any wake-up takes on any host.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Hands on what comes, one greater, and waits for nothing but its ring.
 struct Relay {
     input: spsc::Consumer<u64>,
@@ -252,11 +249,7 @@ impl Relays {
     }
 
     fn wait_until(&self, what: &str, is_there: impl Fn(&Relays) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !is_there(self) {
-            assert!(Instant::now() < deadline, "{what}");
-            std::thread::yield_now();
-        }
+        wait_for(what, || is_there(self).then_some(()));
     }
 
     fn send(&mut self, value: u64) {

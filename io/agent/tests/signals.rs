@@ -2,20 +2,20 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
 use tickpath_agent::StopSignal;
+use tickpath_test_support::{this_test, wait_until};
 
 /// Set in the process that raises signals against itself.
 const CHILD: &str = "TICKPATH_SIGNALS_CHILD";
 
 /// Runs one of the children below in a process of its own; returns its exit status.
 fn run_alone(test: &str) -> Option<i32> {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env(CHILD, "1").args(["--exact", test]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = this_test(module_path!(), test);
+    command.env(CHILD, "1").stdout(Stdio::null()).stderr(Stdio::null());
     let status = command.status().unwrap();
     assert_eq!(status.signal(), None);
     status.code()
@@ -52,10 +52,5 @@ fn two_signals() {
     raise(SIGINT).unwrap();
     assert!(stop.is_stopped(), "the same key press, delivered twice");
     // The second one is armed a moment later; every one after that ends the process.
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(10));
-        raise(SIGINT).unwrap();
-    }
-    unreachable!("the second signal ends the process");
+    wait_until("the end of the process", || raise(SIGINT).is_err());
 }

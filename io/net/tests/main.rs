@@ -4,6 +4,5 @@
 mod no_allocation;
 mod packet_ring;
 mod reconnect;
-mod support;
 mod tcp;
 mod udp;

@@ -1,59 +1,28 @@
 //! Sending and receiving allocate nothing once the sockets are made.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
-#![allow(unsafe_code)] // a global allocator is an unsafe trait
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use crate::support::until;
 use tickpath_net::{
     BufferSizes, Fill, Interest, MulticastReceiver, MulticastSender, Poller, RecvBatch, SendOutcome,
     SendStatus, TcpAcceptor, TcpConnection, UdpEndpoint, free_multicast_group,
 };
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator unchanged; counting touches a constant-initialised
-// thread-local, which itself does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use tickpath_test_support::allocations::{CountingAllocator, allocations_of};
+use tickpath_test_support::{ANY_PORT, until};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// Allocations of this thread during `work`.
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.with(Cell::get);
-    work();
-    ALLOCATIONS.with(Cell::get) - before
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 #[test]
 fn datagrams_cost_no_allocation() {
     let group = free_multicast_group().unwrap();
     let mut receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST).unwrap();
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
-    let any = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let mut endpoint = UdpEndpoint::bind(any).unwrap();
+    let mut endpoint = UdpEndpoint::bind(ANY_PORT).unwrap();
     let mut batch = RecvBatch::new(8, 64);
     let mut buffer = [0; 64];
-    let count = allocations(|| {
+    let count = allocations_of(|| {
         for _ in 0..20 {
             assert_eq!(sender.send(&[1; 32]).unwrap(), SendStatus::Sent);
             until(|| receiver.recv(&mut buffer).unwrap());
@@ -74,13 +43,13 @@ fn datagrams_cost_no_allocation() {
 #[test]
 fn a_connection_and_its_poller_cost_no_allocation() {
     let buffers = BufferSizes { receive: 64, pending: 64 };
-    let mut acceptor = TcpAcceptor::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), buffers).unwrap();
+    let mut acceptor = TcpAcceptor::bind(ANY_PORT, buffers).unwrap();
     let mut client =
         TcpConnection::connect(acceptor.local_address(), Duration::from_secs(5), buffers).unwrap();
     let mut server = until(|| acceptor.accept().unwrap());
     let mut poller = Poller::new(4).unwrap();
     poller.add(&server, 1, Interest::Read).unwrap();
-    let count = allocations(|| {
+    let count = allocations_of(|| {
         for _ in 0..20 {
             assert_eq!(client.queue(&[1; 24]), SendOutcome::Pending);
             assert_eq!(client.send(&[1; 16]).unwrap(), SendOutcome::Sent);
@@ -96,18 +65,18 @@ fn a_connection_and_its_poller_cost_no_allocation() {
         }
     });
     assert_eq!(count, 0);
-    assert!(allocations(|| drop(vec![1])) > 0, "the allocator above counts");
+    assert!(allocations_of(|| drop(vec![1])) > 0, "the allocator above counts");
 }
 
 #[test]
 fn connections_after_the_first_cost_no_allocation_on_either_side() {
     let buffers = BufferSizes { receive: 64, pending: 64 };
-    let mut acceptor = TcpAcceptor::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), buffers).unwrap();
+    let mut acceptor = TcpAcceptor::bind(ANY_PORT, buffers).unwrap();
     let mut client =
         TcpConnection::connect(acceptor.local_address(), Duration::from_secs(5), buffers).unwrap();
     acceptor.reserve(2);
     let mut server = until(|| acceptor.accept().unwrap());
-    let count = allocations(|| {
+    let count = allocations_of(|| {
         for _ in 0..20 {
             client.close();
             client.start_connecting(acceptor.local_address()).unwrap();
@@ -125,5 +94,5 @@ fn connections_after_the_first_cost_no_allocation_on_either_side() {
     let mut held = vec![until(|| acceptor.accept().unwrap())];
     more.start_connecting(acceptor.local_address()).unwrap();
     until(|| more.poll_connected().unwrap().then_some(()));
-    assert!(allocations(|| held.extend([until(|| acceptor.accept().unwrap())])) > 0);
+    assert!(allocations_of(|| held.extend([until(|| acceptor.accept().unwrap())])) > 0);
 }

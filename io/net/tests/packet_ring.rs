@@ -3,11 +3,11 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
-use crate::support::{realtime_ns, until};
 use tickpath_net::{
     MulticastReceiver, MulticastSender, NetError, PacketRing, PacketRingConfig, SendStatus,
     free_multicast_group,
 };
+use tickpath_test_support::{realtime_ns, until};
 
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const SMALL: PacketRingConfig = PacketRingConfig { packet_len_max: 1_500, packets_max: 32 };

@@ -7,7 +7,7 @@ use tickpath_net::{
 };
 use tickpath_types::Nanos;
 
-use crate::support::until;
+use tickpath_test_support::until;
 
 const CONFIG: ReconnectConfig = ReconnectConfig {
     buffers: BufferSizes { receive: 1_024, pending: 1_024 },

@@ -4,15 +4,15 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use crate::support::{realtime_ns, until};
 use socket2::{Domain, Socket, Type};
 use tickpath_net::{BufferSizes, Fill, Interest, NetError, Poller, SendOutcome, TcpAcceptor, TcpConnection};
+use tickpath_test_support::{ANY_PORT, realtime_ns, until};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 const SMALL: BufferSizes = BufferSizes { receive: 16, pending: 16 };
 
 fn acceptor(buffers: BufferSizes) -> TcpAcceptor {
-    TcpAcceptor::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), buffers).unwrap()
+    TcpAcceptor::bind(ANY_PORT, buffers).unwrap()
 }
 
 fn accept(acceptor: &mut TcpAcceptor) -> TcpConnection {
@@ -278,7 +278,7 @@ struct Jammed {
 impl Jammed {
     fn new() -> Jammed {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        listener.bind(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        listener.bind(&ANY_PORT.into()).unwrap();
         listener.listen(0).unwrap();
         let address = listener.local_addr().unwrap().as_socket_ipv4().unwrap();
         let mut fillers = vec![];

@@ -3,11 +3,11 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use crate::support::{realtime_ns, until};
 use tickpath_net::{
     MulticastReceiver, MulticastSender, NetError, Received, RecvBatch, SendStatus, UdpEndpoint,
     free_multicast_group,
 };
+use tickpath_test_support::{realtime_ns, until};
 
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 

@@ -18,26 +18,38 @@ struct Layer {
     tests_may_use: &'static [&'static str],
 }
 
-const LAYERS: [Layer; 8] = [
-    Layer { folder: "core", may_use: &["core", "protocols"], tests_may_use: &["core", "protocols"] },
-    Layer { folder: "protocols", may_use: &SMALL, tests_may_use: &["core", "protocols"] },
+/// Parts of tests; nothing but tests and benches uses them.
+const TEST_SUPPORT: &str = "test-support/base";
+
+const LAYERS: [Layer; 9] = [
+    Layer {
+        folder: "core",
+        may_use: &["core", "protocols"],
+        tests_may_use: &["core", "protocols", TEST_SUPPORT],
+    },
+    Layer { folder: "protocols", may_use: &SMALL, tests_may_use: &["core", "protocols", TEST_SUPPORT] },
     Layer {
         folder: "io",
         may_use: &["protocols", SMALL[0], SMALL[1], SMALL[2], SMALL[3], SMALL[4]],
-        tests_may_use: &["core", "protocols", "io"],
+        tests_may_use: &["core", "protocols", "io", TEST_SUPPORT],
     },
     Layer {
         folder: "apps",
         may_use: &["core", "protocols", "io", "apps/config"],
-        tests_may_use: &["core", "protocols", "io", "apps"],
+        tests_may_use: &["core", "protocols", "io", "apps", "test-support"],
     },
     Layer {
         folder: "bindings",
         may_use: &["core", "protocols", "io"],
-        tests_may_use: &["core", "protocols", "io"],
+        tests_may_use: &["core", "protocols", "io", TEST_SUPPORT],
     },
-    Layer { folder: "examples", may_use: BELOW_EXAMPLES, tests_may_use: BELOW_EXAMPLES },
+    Layer {
+        folder: "examples",
+        may_use: BELOW_EXAMPLES,
+        tests_may_use: &["core", "protocols", "io", "apps", TEST_SUPPORT],
+    },
     Layer { folder: "fuzz", may_use: BELOW_EXAMPLES, tests_may_use: BELOW_EXAMPLES },
+    Layer { folder: "test-support", may_use: &["core/types"], tests_may_use: &[] },
     Layer { folder: "xtask", may_use: &[], tests_may_use: &[] },
 ];
 
@@ -199,6 +211,15 @@ mod tests {
             );
         }
         assert!(is_refused("protocols/nyse", "protocols/nasdaq", false));
+    }
+
+    #[test]
+    fn parts_of_tests_are_used_by_tests_alone() {
+        for from in ["core/feed", "protocols/nyse", "io/net", "apps/trader", "examples/own", "bindings/c"] {
+            assert!(is_refused(from, TEST_SUPPORT, false) && !is_refused(from, TEST_SUPPORT, true), "{from}");
+        }
+        assert!(is_refused("core/venue", "test-support/venue", true));
+        assert!(!is_refused("apps/trader", "test-support/venue", true));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What Rust sources may use, by their layer: `unsafe` in few crates, the OS and clocks not in the core.
 
 use super::Problem;
-use super::source::{code_only, has_word, lines_with_word, without_tests};
+use super::source::{code_only, lines_with_word, without_tests};
 
-/// Folders whose crates may use `unsafe`.
-const UNSAFE_FOLDERS: [&str; 3] = ["core/lockfree/", "io/", "bindings/"];
+/// Folders whose crates may use `unsafe`, and the counting allocator of tests.
+const UNSAFE_PLACES: [&str; 4] =
+    ["core/lockfree/", "io/", "bindings/", "test-support/base/src/allocations.rs"];
 /// Layers whose sources touch neither the OS nor a clock.
 const PURE_LAYERS: [&str; 2] = ["core/", "protocols/"];
 /// What such sources do not name.
@@ -18,7 +19,7 @@ const CLOCK_STAND_IN: (&str, &str) = ("core/lockfree/src/cpu.rs", "Instant::now"
 pub fn check(path: &str, source: &str) -> Vec<Problem> {
     let code = code_only(source);
     let mut problems = Vec::new();
-    if !may_use_unsafe(path, &code) {
+    if !UNSAFE_PLACES.iter().any(|place| path.starts_with(place)) {
         problems.extend(lines_with_word(&code, "unsafe").into_iter().map(|line| {
             Problem::at(path, line, "unsafe belongs into core/lockfree, io/* and bindings/*: move it there")
         }));
@@ -27,12 +28,6 @@ pub fn check(path: &str, source: &str) -> Vec<Problem> {
         problems.extend(impure(path, &without_tests(&code)));
     }
     problems
-}
-
-fn may_use_unsafe(path: &str, code: &str) -> bool {
-    // A counting allocator, which shows that a duty cycle does not allocate, cannot be written without.
-    let is_counting_allocator = is_test(path) && has_word(code, "GlobalAlloc");
-    UNSAFE_FOLDERS.iter().any(|folder| path.starts_with(folder)) || is_counting_allocator
 }
 
 /// Whether the file is part of a crate's integration tests or benches.
@@ -102,16 +97,11 @@ mod tests {
         assert_eq!(lines("apps/exchange/src/lib.rs", source), [3, 5]);
         assert_eq!(lines("core/book/src/lib.rs", source), [3, 5]);
         assert_eq!(lines("core/book/tests/story.rs", source), [3, 5]);
-        for allowed in ["core/lockfree/src/spsc.rs", "io/net/src/udp.rs", "bindings/c/src/lib.rs"] {
+        assert_eq!(lines("test-support/base/src/wait.rs", source), [3, 5]);
+        for allowed in ["core/lockfree/src/spsc.rs", "io/net/src/udp.rs", UNSAFE_PLACES[2], UNSAFE_PLACES[3]]
+        {
             assert_eq!(lines(allowed, source), [0; 0], "{allowed}");
         }
-    }
-
-    #[test]
-    fn a_counting_allocator_of_a_test_may_be_unsafe() {
-        let source = "unsafe impl GlobalAlloc for Counting {}";
-        assert_eq!(lines("core/timing/tests/allocation.rs", source), [0; 0]);
-        assert_eq!(lines("core/timing/src/lib.rs", source), [1]);
     }
 
     #[test]

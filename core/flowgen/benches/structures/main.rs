@@ -9,8 +9,6 @@
 //! `-- --help` tells the options and how long it takes. In `cargo test --benches`, or with `--test`, it runs tiny days
 //! and one of odd prices, and checks only that all are equal to the plain twin.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench reads the clock and files")]
-// The counting allocator is the only unsafe code.
-#![allow(unsafe_code)]
 
 mod books;
 mod callgrind;
@@ -21,7 +19,6 @@ mod driver;
 mod host;
 mod id_map;
 mod measure;
-mod memory;
 mod odd_day;
 mod options;
 mod ordered_sets;
@@ -32,13 +29,14 @@ mod report;
 use std::process::ExitCode;
 
 use tickpath_flowgen::ItchDayConfig;
+use tickpath_test_support::allocations::{CountingAllocator, HeldBytes};
 
 use day::Day;
 use options::{Command, Options};
 use report::{Conditions, DaySummary, Measured, Table};
 
 #[global_allocator]
-static ALLOCATOR: memory::Counting = memory::Counting;
+static ALLOCATOR: CountingAllocator<HeldBytes> = CountingAllocator::new();
 
 /// Fractions of the standard days that a quick run and a test take.
 const QUICK_DIVISOR: u32 = 10;

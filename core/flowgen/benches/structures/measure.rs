@@ -4,7 +4,7 @@ use crate::catalogue::{self, Entry};
 use crate::day::Day;
 use crate::driver::Digest;
 use crate::host::Stopwatch;
-use crate::memory;
+use tickpath_test_support::allocations::HeldBytes;
 
 /// The structure that the others are compared with: the plainest.
 fn reference() -> &'static Entry {
@@ -13,10 +13,10 @@ fn reference() -> &'static Entry {
 
 /// The digests after each piece of the day.
 pub fn digests(entry: &Entry, day: &Day) -> Vec<Digest> {
-    memory::reset();
-    let mut runner = memory::counted(|| (entry.open)(day.limits));
+    HeldBytes::reset();
+    let mut runner = HeldBytes::counted(|| (entry.open)(day.limits));
     let after = |piece| {
-        memory::counted(|| runner.run(piece));
+        HeldBytes::counted(|| runner.run(piece));
         runner.digest()
     };
     day.pieces().map(after).collect()
@@ -33,14 +33,14 @@ pub fn verify(entry: &Entry, day: &Day, expected: &[Digest]) {
 pub fn verify_all(entries: &[&Entry], day: &Day) -> (Digest, Vec<usize>) {
     eprintln!("structures: {}, the books that all must equal: {}", day.name, reference().name);
     let expected = digests(reference(), day);
-    let of_reference = memory::held_max();
+    let of_reference = HeldBytes::max();
     let verified = |entry: &&Entry| {
         if entry.name == reference().name {
             return of_reference;
         }
         eprintln!("structures: {}, equality and memory: {}", day.name, entry.name);
         verify(entry, day, &expected);
-        memory::held_max()
+        HeldBytes::max()
     };
     let memory = entries.iter().map(verified).collect();
     (expected[expected.len() - 1], memory)

@@ -1,8 +1,6 @@
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
-use tickpath_types::{
-    MarketEvent, MarketEventKind, OrderEvent, RejectReason, SessionId, Symbol, TradingState,
-};
+use tickpath_types::{MarketEvent, MarketEventKind, OrderEvent, RejectReason, SessionId, TradingState};
 
 use super::*;
 use crate::schedule::{Burst, Spacing};
@@ -10,16 +8,7 @@ use crate::schedule::{Burst, Spacing};
 const SECOND: Nanos = Nanos::from_secs(1);
 
 fn instrument(id: u16) -> Instrument {
-    Instrument {
-        id: InstrumentId(id),
-        symbol: Symbol::new("ALPHA").unwrap(),
-        tick_size: Price(100),
-        lot_size: Qty(1),
-        max_qty: Qty(100_000),
-        reference_price: Price(1_000_000),
-        collar_low: Price(900_000),
-        collar_high: Price(1_100_000),
-    }
+    tickpath_test_support::instrument(id, "ALPHA")
 }
 
 fn instruments() -> Vec<Instrument> {

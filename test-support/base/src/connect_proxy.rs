@@ -1,0 +1,91 @@
+//! A proxy as sites have it: HTTP CONNECT.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddrV4, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use crate::ports::listen;
+
+/// A proxy that carries every connection to one address, whatever the CONNECT request names. It runs until it is
+/// dropped, and carries what is open to its end.
+#[derive(Debug)]
+pub struct ConnectProxy {
+    /// Its address.
+    pub address: SocketAddrV4,
+    requests: Arc<Mutex<Vec<String>>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ConnectProxy {
+    /// A proxy in front of `server`.
+    #[must_use]
+    pub fn to(server: SocketAddrV4) -> ConnectProxy {
+        ConnectProxy::start("HTTP/1.1 200 Connection established\r\n\r\n", Some(server))
+    }
+
+    /// A proxy that gives every request the same answer and carries nothing.
+    #[must_use]
+    pub fn answering(answer: &'static str) -> ConnectProxy {
+        ConnectProxy::start(answer, None)
+    }
+
+    fn start(answer: &'static str, server: Option<SocketAddrV4>) -> ConnectProxy {
+        let (listener, address) = listen();
+        let (requests, is_over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let (read, over) = (Arc::clone(&requests), Arc::clone(&is_over));
+        let thread = thread::spawn(move || {
+            let mut carriers = Vec::new();
+            while let Ok((client, _)) = listener.accept() {
+                if over.load(Ordering::Acquire) {
+                    break;
+                }
+                let requests = Arc::clone(&read);
+                carriers.push(thread::spawn(move || serve(client, answer, server, &requests)));
+            }
+            carriers.into_iter().for_each(|carrier| carrier.join().unwrap());
+        });
+        ConnectProxy { address, requests, is_over, thread: Some(thread) }
+    }
+
+    /// The heads of the requests so far, each with its empty line.
+    #[must_use]
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+impl Drop for ConnectProxy {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        // The connection that ends the loop.
+        let _ = TcpStream::connect(self.address);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn serve(mut client: TcpStream, answer: &str, server: Option<SocketAddrV4>, requests: &Mutex<Vec<String>>) {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        let Ok(1) = client.read(&mut byte) else { return };
+        head.push(byte[0]);
+    }
+    requests.lock().unwrap().push(String::from_utf8(head).unwrap());
+    let server = server.map(TcpStream::connect).transpose();
+    if client.write_all(answer.as_bytes()).is_err() {
+        return;
+    }
+    let Ok(Some(server)) = server else { return };
+    thread::scope(|scope| {
+        scope.spawn(|| pass(&server, &client));
+        pass(&client, &server);
+    });
+}
+
+/// Carries one direction to its end; either end may close at any time.
+fn pass(mut from: &TcpStream, mut to: &TcpStream) {
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
+}

@@ -1,0 +1,192 @@
+//! A TCP proxy that loses what a test wants to be lost.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddrV4, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use crate::ports::listen;
+
+/// A direction through a [`FaultProxy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the client.
+    ToServer,
+    /// From the server.
+    ToClient,
+}
+
+/// Whether bytes of one read are the ones that a test means.
+pub type IsIt = fn(&[u8]) -> bool;
+
+#[derive(Debug, Default)]
+struct Faults {
+    drops: AtomicBool,
+    dropped: AtomicUsize,
+    cut_at: Mutex<Option<IsIt>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: Mutex<SocketAddrV4>,
+    /// Both ends of all connections so far.
+    ends: Mutex<Vec<TcpStream>>,
+    to_server: Faults,
+    to_client: Faults,
+    is_over: AtomicBool,
+}
+
+/// A proxy that carries connections to a server until it is dropped.
+#[derive(Debug)]
+pub struct FaultProxy {
+    /// Its address.
+    pub address: SocketAddrV4,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FaultProxy {
+    /// A proxy in front of `server`.
+    #[must_use]
+    pub fn to(server: SocketAddrV4) -> FaultProxy {
+        let (listener, address) = listen();
+        let shared = Arc::new(Shared {
+            server: Mutex::new(server),
+            ends: Mutex::default(),
+            to_server: Faults::default(),
+            to_client: Faults::default(),
+            is_over: AtomicBool::new(false),
+        });
+        let own = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                if own.is_over.load(Ordering::Acquire) {
+                    break;
+                }
+                carry(client, &own);
+            }
+        });
+        FaultProxy { address, shared, thread: Some(thread) }
+    }
+
+    fn faults(&self, direction: Direction) -> &Faults {
+        self.shared.faults(direction)
+    }
+
+    /// Whether the bytes in one direction are dropped from now on.
+    pub fn drop_bytes(&self, direction: Direction, is_on: bool) {
+        self.faults(direction).drops.store(is_on, Ordering::Release);
+    }
+
+    /// Bytes that were dropped so far.
+    #[must_use]
+    pub fn dropped(&self, direction: Direction) -> usize {
+        self.faults(direction).dropped.load(Ordering::Acquire)
+    }
+
+    /// Cuts the connection once, at the next read that `is_it` recognizes, whose bytes are lost.
+    pub fn cut_at(&self, direction: Direction, is_it: IsIt) {
+        *self.faults(direction).cut_at.lock().unwrap() = Some(is_it);
+    }
+
+    /// Cuts all connections; new ones are carried, both ways.
+    pub fn cut(&self) {
+        for end in self.shared.ends.lock().unwrap().drain(..) {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+        self.drop_bytes(Direction::ToServer, false);
+        self.drop_bytes(Direction::ToClient, false);
+    }
+
+    /// Carries new connections to another server, and cuts the old ones.
+    pub fn lead_to(&self, server: SocketAddrV4) {
+        *self.shared.server.lock().unwrap() = server;
+        self.cut();
+    }
+}
+
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        // The connection that ends the loop.
+        let _ = TcpStream::connect(self.address);
+        let _ = self.thread.take().map(JoinHandle::join);
+        self.cut();
+    }
+}
+
+impl Shared {
+    fn faults(&self, direction: Direction) -> &Faults {
+        match direction {
+            Direction::ToServer => &self.to_server,
+            Direction::ToClient => &self.to_client,
+        }
+    }
+}
+
+/// Carries one connection by two threads, which end with it.
+fn carry(client: TcpStream, shared: &Arc<Shared>) {
+    let server = *shared.server.lock().unwrap();
+    let Ok(server) = TcpStream::connect(server) else { return };
+    for end in [&client, &server] {
+        end.set_nodelay(true).unwrap();
+    }
+    for (from, to, direction) in
+        [(&client, &server, Direction::ToServer), (&server, &client, Direction::ToClient)]
+    {
+        let (from, to, shared) = (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(shared));
+        thread::spawn(move || pass(from, to, shared.faults(direction)));
+    }
+    shared.ends.lock().unwrap().extend([client, server]);
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, faults: &Faults) {
+    let mut buffer = [0; 16 << 10];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        let bytes = &buffer[..count];
+        if faults.cut_at.lock().unwrap().take_if(|is_it| is_it(bytes)).is_some() {
+            break;
+        }
+        // Bytes that are sent after the fault began are dropped, however long this thread was paused meanwhile.
+        if faults.drops.load(Ordering::Acquire) {
+            faults.dropped.fetch_add(count, Ordering::AcqRel);
+        } else if to.write_all(bytes).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{connect, wait_until};
+
+    #[test]
+    fn bytes_are_carried_dropped_and_cut() {
+        let (server, address) = listen();
+        let proxy = FaultProxy::to(address);
+        let mut client = connect(proxy.address);
+        let (mut end, _) = server.accept().unwrap();
+        let mut bytes = [0; 3];
+        client.write_all(b"one").unwrap();
+        end.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"one");
+
+        proxy.drop_bytes(Direction::ToServer, true);
+        client.write_all(b"lost").unwrap();
+        wait_until("the loss", || proxy.dropped(Direction::ToServer) == 4);
+        end.write_all(b"two").unwrap();
+        client.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"two");
+        proxy.cut();
+        assert!(!client.read(&mut bytes).is_ok_and(|count| count > 0));
+
+        let mut client = connect(proxy.address);
+        let (mut end, _) = server.accept().unwrap();
+        proxy.cut_at(Direction::ToClient, |bytes| bytes == b"end");
+        end.write_all(b"end").unwrap();
+        assert!(!client.read(&mut bytes).is_ok_and(|count| count > 0));
+    }
+}

@@ -1,0 +1,26 @@
+//! Market updates.
+
+use tickpath_types::{BookHealth, MarketUpdate, UpdateKind};
+
+/// An order that was added to a live book, as the new best bid; price and quantity of the best bid and ask after it.
+#[must_use]
+pub fn quote(instrument: u16, bid: (i64, u64), ask: (i64, u64)) -> MarketUpdate {
+    MarketUpdate {
+        sequence: 1,
+        ts_event: 1,
+        order_id: 1,
+        price: bid.0,
+        qty: bid.1,
+        bid_price: bid.0,
+        bid_qty: bid.1,
+        ask_price: ask.0,
+        ask_qty: ask.1,
+        instrument,
+        kind: UpdateKind::Add as u8,
+        side: 0,
+        health: BookHealth::Live as u8,
+        reason: 0,
+        trading: 0,
+        reserved: 0,
+    }
+}
