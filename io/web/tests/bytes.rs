@@ -2,45 +2,43 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddrV4, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
 
-use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tickpath_net::{Kernel, Poller};
+use tickpath_test_support::{ANY_PORT, Certificates, ConnectProxy, Deadline, listen, until, wait_for};
 use tickpath_types::Nanos;
 use tickpath_web::{ByteAcceptor, ByteClient, ByteConnection, ByteTarget, TlsClient, TlsServer, WebError};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// More than the kernel takes at once.
 const LEN: usize = 3 << 20;
 
 fn bind(tls: Option<TlsServer>) -> ByteAcceptor {
-    ByteAcceptor::bind(&Kernel, SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), tls).unwrap()
+    ByteAcceptor::bind(&Kernel, ANY_PORT, tls).unwrap()
+}
+
+fn tls_server(files: &Certificates) -> TlsServer {
+    TlsServer::from_pem_files(&files.certificate, &files.key).unwrap()
 }
 
 /// Sends back what comes, until the other end leaves; returns how many bytes that were.
 fn echo(mut acceptor: ByteAcceptor) -> usize {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Deadline::start();
     let mut poller = Poller::new(4).unwrap();
     acceptor.watch(&poller, 1).unwrap();
-    let mut connection: ByteConnection = loop {
-        assert!(Instant::now() < deadline, "nobody connects");
-        if poller.poll().unwrap().next().is_some()
-            && let Some(connection) = acceptor.accept().unwrap()
-        {
-            break connection;
-        }
-        thread::yield_now();
-    };
+    let mut connection: ByteConnection = wait_for("a client", || {
+        poller.poll().unwrap().next()?;
+        acceptor.accept().unwrap()
+    });
     connection.watch(&poller, 2).unwrap();
     connection.limit_send_buffer(1 << 16).unwrap();
     let (mut buffer, mut waiting, mut count) = (vec![0; 1 << 15], Vec::new(), 0);
     loop {
-        assert!(Instant::now() < deadline, "the other end does not leave");
+        assert!(!deadline.is_over(), "the other end does not leave");
         match connection.read(&mut buffer) {
             Ok(Some(len)) => {
                 waiting.extend_from_slice(&buffer[..len]);
@@ -86,19 +84,13 @@ fn bytes_come_back_over_tcp() {
 
 #[test]
 fn bytes_come_back_over_tls() {
-    let folder = tempfile::tempdir().unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
-    let (chain, private) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
-    std::fs::write(&chain, certificate.pem()).unwrap();
-    std::fs::write(&private, key.serialize_pem()).unwrap();
-    let acceptor = bind(Some(TlsServer::from_pem_files(&chain, &private).unwrap()));
+    let files = Certificates::new();
+    let acceptor = bind(Some(tls_server(&files)));
     let address = acceptor.local_address();
     let server = thread::spawn(move || echo(acceptor));
 
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(certificate.der().to_vec())).unwrap();
+    roots.add(CertificateDer::from_pem_file(&files.ca).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -122,14 +114,8 @@ fn bytes_come_back_over_tls() {
 
 #[test]
 fn who_speaks_no_tls_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
-    let (chain, private) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
-    std::fs::write(&chain, certificate.pem()).unwrap();
-    std::fs::write(&private, key.serialize_pem()).unwrap();
-    let acceptor = bind(Some(TlsServer::from_pem_files(&chain, &private).unwrap()));
+    let files = Certificates::new();
+    let acceptor = bind(Some(tls_server(&files)));
     let address = acceptor.local_address();
     let server = thread::spawn(move || echo(acceptor));
     let mut stream = TcpStream::connect(address).unwrap();
@@ -139,10 +125,10 @@ fn who_speaks_no_tls_is_an_error() {
 
 /// Connects, in time that does not go on.
 fn connect(target: ByteTarget) -> Result<ByteConnection, WebError> {
-    let start = Instant::now();
+    let deadline = Deadline::start();
     let mut client = ByteClient::start(&Kernel, Nanos::ZERO, target, Nanos::from_secs(1))?;
     loop {
-        assert!(start.elapsed() < PATIENCE, "{}", client.stage());
+        assert!(!deadline.is_over(), "{}", client.stage());
         if let Some(connection) = client.poll_open(Nanos::ZERO)? {
             assert_eq!(client.stage(), "over");
             return Ok(connection);
@@ -151,67 +137,28 @@ fn connect(target: ByteTarget) -> Result<ByteConnection, WebError> {
     }
 }
 
-/// A certificate for `localhost` and its key, as files.
-fn certificate(folder: &std::path::Path) -> (std::path::PathBuf, std::path::PathBuf) {
-    let key = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
-    let files = (folder.join("certificate.pem"), folder.join("key.pem"));
-    std::fs::write(&files.0, certificate.pem()).unwrap();
-    std::fs::write(&files.1, key.serialize_pem()).unwrap();
-    files
-}
-
-/// Takes one connection, asks nothing of it but CONNECT, and carries it on; what it was asked.
-fn proxy(to: SocketAddrV4) -> (SocketAddrV4, thread::JoinHandle<String>) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else { panic!("IPv4") };
-    let thread = thread::spawn(move || {
-        let (mut client, _) = listener.accept().unwrap();
-        let mut request = Vec::new();
-        let mut byte = [0];
-        while !request.ends_with(b"\r\n\r\n") {
-            client.read_exact(&mut byte).unwrap();
-            request.push(byte[0]);
-        }
-        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
-        let server = TcpStream::connect(to).unwrap();
-        let (mut from, mut into) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-        let back = thread::spawn(move || {
-            let _ = std::io::copy(&mut from, &mut into);
-            let _ = into.shutdown(std::net::Shutdown::Both);
-        });
-        let _ = std::io::copy(&mut client, &mut &server);
-        let _ = server.shutdown(std::net::Shutdown::Both);
-        back.join().unwrap();
-        String::from_utf8(request).unwrap()
-    });
-    (address, thread)
-}
-
 #[test]
 fn our_client_connects_by_tcp_by_tls_and_through_a_proxy() {
-    let folder = tempfile::tempdir().unwrap();
-    let (chain, private) = certificate(folder.path());
-    let trust = TlsClient::with_ca_file(&chain).unwrap();
+    let files = Certificates::new();
+    let trust = TlsClient::with_ca_file(&files.ca).unwrap();
     for (is_tls, is_proxy) in [(false, false), (true, false), (false, true), (true, true)] {
-        let tls = is_tls.then(|| TlsServer::from_pem_files(&chain, &private).unwrap());
+        let tls = is_tls.then(|| tls_server(&files));
         let acceptor = bind(tls);
         let address = acceptor.local_address();
         let server = thread::spawn(move || echo(acceptor));
-        let way = is_proxy.then(|| proxy(address));
+        let proxy = is_proxy.then(|| ConnectProxy::to(address));
         let target = ByteTarget {
             host: "localhost".to_owned(),
             port: address.port(),
-            address: way.as_ref().map_or(address, |(proxy, _)| *proxy),
+            address: proxy.as_ref().map_or(address, |proxy| proxy.address),
             is_proxy,
             tls: is_tls.then(|| trust.clone()),
         };
         let mut connection = connect(target).unwrap();
         let (sent, mut received, mut buffer) = (vec![7; 100_000], Vec::new(), vec![0; 1 << 15]);
-        let (mut rest, start) = (&sent[..], Instant::now());
+        let (mut rest, deadline) = (&sent[..], Deadline::start());
         while received.len() < sent.len() {
-            assert!(start.elapsed() < PATIENCE, "{} of {}", received.len(), sent.len());
+            assert!(!deadline.is_over(), "{} of {}", received.len(), sent.len());
             rest = &rest[connection.write(rest).unwrap()..];
             let _ = connection.flush().unwrap();
             match connection.read(&mut buffer).unwrap() {
@@ -223,8 +170,8 @@ fn our_client_connects_by_tcp_by_tls_and_through_a_proxy() {
         connection.close();
         drop(connection);
         assert_eq!(server.join().unwrap(), sent.len());
-        if let Some((_, proxy)) = way {
-            let asked = proxy.join().unwrap();
+        if let Some(proxy) = proxy {
+            let asked = proxy.requests().concat();
             assert!(
                 asked.starts_with(&format!("CONNECT localhost:{} HTTP/1.1\r\n", address.port())),
                 "{asked}"
@@ -235,9 +182,8 @@ fn our_client_connects_by_tcp_by_tls_and_through_a_proxy() {
 
 #[test]
 fn a_connection_of_bytes_that_cannot_be_says_why() {
-    let folder = tempfile::tempdir().unwrap();
-    let (chain, private) = certificate(folder.path());
-    let trust = TlsClient::with_ca_file(&chain).unwrap();
+    let files = Certificates::new();
+    let trust = TlsClient::with_ca_file(&files.ca).unwrap();
     let of = |address: SocketAddrV4, host: &str| ByteTarget {
         host: host.to_owned(),
         port: address.port(),
@@ -246,22 +192,20 @@ fn a_connection_of_bytes_that_cannot_be_says_why() {
         tls: Some(trust.clone()),
     };
     // A certificate for another name.
-    let acceptor = bind(Some(TlsServer::from_pem_files(&chain, &private).unwrap()));
+    let acceptor = bind(Some(tls_server(&files)));
     let address = acceptor.local_address();
     let server = thread::spawn(move || echo(acceptor));
     let error = connect(of(address, "elsewhere.example")).unwrap_err();
     assert!(matches!(&error, WebError::Tls { host, .. } if host == "elsewhere.example"), "{error}");
     assert_eq!(server.join().unwrap(), 0);
     // One that says nothing, and one that does not listen.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let std::net::SocketAddr::V4(address) = silent.local_addr().unwrap() else { panic!("IPv4") };
+    let (silent, address) = listen();
     let mut client =
         ByteClient::start(&Kernel, Nanos::ZERO, of(address, "localhost"), Nanos::from_secs(1)).unwrap();
-    let start = Instant::now();
-    while client.stage() != "TLS handshake" {
-        assert!(start.elapsed() < PATIENCE);
+    until(|| {
         assert!(client.poll_open(Nanos::ZERO).unwrap().is_none());
-    }
+        (client.stage() == "TLS handshake").then_some(())
+    });
     let late = client.poll_open(Nanos::from_secs(1)).unwrap_err();
     assert!(matches!(late, WebError::Timeout { stage: "TLS handshake", .. }), "{late}");
     drop(silent);

@@ -3,17 +3,16 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::net::{SocketAddrV4, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tickpath_net::{Kernel, SendOutcome};
+use tickpath_test_support::{ANY_PORT, Certificates, ConnectProxy, PATIENCE, REFUSING, listen, until};
 use tickpath_types::Nanos;
 use tickpath_web::{
     Closed, EndCause, HttpResponse, ServerEvent, Target, TlsClient, TlsServer, WebAcceptor, WebConnection,
@@ -21,26 +20,11 @@ use tickpath_web::{
 };
 use tungstenite::Message;
 
-/// How long anything may take on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The time that tests without time-outs live in.
 const NOW: Nanos = Nanos::from_secs(1);
-const HOME: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-
-/// Repeats a step until it gives something.
-fn until<T>(mut step: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(result) = step() {
-            return result;
-        }
-        assert!(start.elapsed() < PATIENCE, "nothing happened for too long");
-        thread::yield_now();
-    }
-}
 
 fn acceptor(tls: Option<TlsServer>, limits: WebLimits) -> WebAcceptor {
-    WebAcceptor::bind(Kernel, HOME, tls, limits).unwrap()
+    WebAcceptor::bind(Kernel, ANY_PORT, tls, limits).unwrap()
 }
 
 fn target(scheme: &str, host: &str, address: SocketAddrV4, tls: Option<TlsClient>) -> Target {
@@ -109,38 +93,6 @@ fn end(server: &mut WebConnection, now: Nanos) -> EndCause {
     })
 }
 
-/// A CA and a certificate for `localhost` that it signed, as files.
-struct Certificates {
-    _folder: tempfile::TempDir,
-    ca: PathBuf,
-    certificate: PathBuf,
-    key: PathBuf,
-}
-
-fn certificates() -> Certificates {
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-    let ca_key = KeyPair::generate().unwrap();
-    let mut ca = CertificateParams::new(Vec::new()).unwrap();
-    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
-    let issuer = Issuer::new(ca, ca_key);
-    let key = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: String| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    };
-    Certificates {
-        ca: file("ca.pem", ca_pem),
-        certificate: file("certificate.pem", certificate.pem()),
-        key: file("key.pem", key.serialize_pem()),
-        _folder: folder,
-    }
-}
-
 #[test]
 fn messages_go_both_ways_and_the_close_is_answered() {
     let (mut client, mut server) = plain_pair(WebLimits::server());
@@ -167,7 +119,7 @@ fn messages_go_both_ways_and_the_close_is_answered() {
 
 #[test]
 fn over_tls_long_messages_go_both_ways() {
-    let files = certificates();
+    let files = Certificates::new();
     let tls = TlsServer::from_pem_files(&files.certificate, &files.key).unwrap();
     let mut acceptor = acceptor(Some(tls), WebLimits::server());
     let trust = TlsClient::with_ca_file(&files.ca).unwrap();
@@ -237,9 +189,9 @@ fn a_pem_file_without_an_end_is_refused() {
 
 #[test]
 fn certificates_that_are_not_trusted_or_for_another_name_are_refused() {
-    let files = certificates();
+    let files = Certificates::new();
     let trust = TlsClient::with_ca_file(&files.ca).unwrap();
-    let stranger = TlsClient::with_ca_file(&certificates().ca).unwrap();
+    let stranger = TlsClient::with_ca_file(&Certificates::new().ca).unwrap();
     for (host, trust, word) in
         [("localhost", stranger, "BadSignature"), ("127.0.0.1", trust, "not valid for name")]
     {
@@ -264,7 +216,7 @@ fn certificates_that_are_not_trusted_or_for_another_name_are_refused() {
 
 #[test]
 fn files_that_are_no_certificates_are_named() {
-    let files = certificates();
+    let files = Certificates::new();
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "nothing").unwrap();
@@ -275,15 +227,14 @@ fn files_that_are_no_certificates_are_named() {
         assert!(TlsServer::from_pem_files(path, &files.key).is_err());
         assert!(TlsServer::from_pem_files(&files.certificate, path).is_err());
     }
-    let other = certificates();
+    let other = Certificates::new();
     let error = TlsServer::from_pem_files(&files.certificate, &other.key).unwrap_err().to_string();
     assert!(error.contains("key.pem"), "{error}");
 }
 
 #[test]
 fn a_client_gives_up_in_time() {
-    let silent = TcpListener::bind(HOME).unwrap();
-    let std::net::SocketAddr::V4(address) = silent.local_addr().unwrap() else { unreachable!() };
+    let (_silent, address) = listen();
     let mut client = start(target("ws", "127.0.0.1", address, None));
     until(|| (!client.poll_open(NOW).unwrap() && client.stage() == "upgrade to WebSocket").then_some(()));
     let late = NOW + WebLimits::client().connect_timeout;
@@ -294,8 +245,7 @@ fn a_client_gives_up_in_time() {
 
 #[test]
 fn nobody_there_and_tls_without_trust_are_errors() {
-    // No test listens there, as a port above 1023 that was free a moment ago may be another test's.
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
+    let address = REFUSING;
     let mut client = start(target("ws", "127.0.0.1", address, None));
     let error = until(|| client.poll_open(NOW).err());
     assert!(matches!(error, WebError::Connect(_)), "{error}");
@@ -304,66 +254,36 @@ fn nobody_there_and_tls_without_trust_are_errors() {
     assert!(matches!(error, WebError::TlsMissing { .. }), "{error}");
 }
 
-/// A proxy for one connection, which it sends on or refuses.
-fn proxy(answer: &'static str, to: SocketAddrV4) -> (SocketAddrV4, thread::JoinHandle<String>) {
-    let listener = TcpListener::bind(HOME).unwrap();
-    let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
-    let thread = thread::spawn(move || {
-        let (mut client, _) = listener.accept().unwrap();
-        let mut request = Vec::new();
-        while !request.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            client.read_exact(&mut byte).unwrap();
-            request.push(byte[0]);
-        }
-        client.write_all(answer.as_bytes()).unwrap();
-        if answer.contains("200") {
-            let mut server = TcpStream::connect(to).unwrap();
-            let (mut client_in, mut server_out) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-            let up = thread::spawn(move || {
-                let _ = std::io::copy(&mut client_in, &mut server_out);
-                let _ = server_out.shutdown(std::net::Shutdown::Write);
-            });
-            let _ = std::io::copy(&mut server, &mut client);
-            let _ = client.shutdown(std::net::Shutdown::Both);
-            up.join().unwrap();
-        }
-        String::from_utf8(request).unwrap()
-    });
-    (address, thread)
-}
-
 #[test]
 fn a_proxy_is_asked_for_the_host_by_name() {
-    let files = certificates();
+    let files = Certificates::new();
     let tls = TlsServer::from_pem_files(&files.certificate, &files.key).unwrap();
     let mut acceptor = acceptor(Some(tls), WebLimits::server());
     let port = acceptor.local_address().port();
-    let (address, thread) = proxy("HTTP/1.1 200 Connection established\r\n\r\n", acceptor.local_address());
+    let proxy = ConnectProxy::to(acceptor.local_address());
     let trust = TlsClient::with_ca_file(&files.ca).unwrap();
     let url = format!("wss://localhost:{port}/ws/api/v2").parse().unwrap();
-    let target = Target { url, address, is_proxy: true, tls: Some(trust) };
+    let target = Target { url, address: proxy.address, is_proxy: true, tls: Some(trust) };
     let (mut client, mut server) = pair(&mut acceptor, target);
     let _ = client.send("through the proxy");
     assert_eq!(text_at_server(&mut client, &mut server), "through the proxy");
     drop((client, server));
-    let request = thread.join().unwrap();
-    assert_eq!(request, format!("CONNECT localhost:{port} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n"));
+    let expected = format!("CONNECT localhost:{port} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n");
+    assert_eq!(proxy.requests(), [expected]);
 }
 
 #[test]
 fn a_proxy_that_refuses_says_so() {
     for (answer, status) in [("HTTP/1.1 403 Forbidden\r\n\r\n", 403), ("\0\0\r\n\r\n", 0)] {
-        let (address, thread) = proxy(answer, HOME);
+        let proxy = ConnectProxy::answering(answer);
         let url = "ws://venue.example:80/".parse().unwrap();
-        let mut client = start(Target { url, address, is_proxy: true, tls: None });
+        let mut client = start(Target { url, address: proxy.address, is_proxy: true, tls: None });
         match until(|| client.poll_open(NOW).err()) {
             WebError::Proxy { target, status: got } => {
                 assert_eq!((target.as_str(), got), ("venue.example:80", status));
             }
             other => panic!("{other}"),
         }
-        thread.join().unwrap();
     }
 }
 
@@ -674,8 +594,7 @@ fn a_blocking_client_of_another_kind_is_served() {
 
 #[test]
 fn a_blocking_server_of_another_kind_is_talked_to() {
-    let listener = TcpListener::bind(HOME).unwrap();
-    let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
+    let (listener, address) = listen();
     let server = thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         let mut socket = tungstenite::accept(stream).unwrap();
@@ -716,7 +635,7 @@ fn a_blocking_server_of_another_kind_is_talked_to() {
 
 #[test]
 fn a_server_that_says_goodbye_in_tls_alone_has_left() {
-    let files = certificates();
+    let files = Certificates::new();
     let chain = vec![CertificateDer::from_pem_file(&files.certificate).unwrap()];
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
@@ -724,8 +643,7 @@ fn a_server_that_says_goodbye_in_tls_alone_has_left() {
         .with_no_client_auth()
         .with_single_cert(chain, PrivateKeyDer::from_pem_file(&files.key).unwrap())
         .unwrap();
-    let listener = TcpListener::bind(HOME).unwrap();
-    let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
+    let (listener, address) = listen();
     let (is_heard, heard) = std::sync::mpsc::channel();
     let server = thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
@@ -737,7 +655,7 @@ fn a_server_that_says_goodbye_in_tls_alone_has_left() {
         stream.conn.send_close_notify();
         stream.conn.complete_io(&mut stream.sock).unwrap();
         // The socket stays as it is until the client has understood.
-        heard.recv_timeout(Duration::from_secs(60)).unwrap();
+        heard.recv_timeout(PATIENCE).unwrap();
     });
     let trust = TlsClient::with_ca_file(&files.ca).unwrap();
     let mut client = start(target("wss", "localhost", address, Some(trust)));
