@@ -6,19 +6,19 @@ use std::io::{IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use tickpath_lockfree::{Full, Payload};
 use tickpath_shm::channel::{CHANNEL_CAPACITY_MAX, Caller, Channel, ChannelError, ChannelListener, call};
+use tickpath_test_support::{PATIENCE, this_test, until};
 
 /// Where the client of a child process calls.
 const CHILD_SOCKET: &str = "TICKPATH_CHANNEL_TEST_SOCKET";
-const PATIENCE: Duration = Duration::from_secs(60);
 const COUNT: u64 = 20_000;
 
 type Server = Channel<[u64; 9], u64>;
@@ -35,26 +35,14 @@ fn site() -> Site {
     Site { _place: place, path }
 }
 
-#[track_caller]
-fn wait_for<T>(mut find: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = find() {
-            return found;
-        }
-        assert!(start.elapsed() < PATIENCE, "it never came");
-        thread::yield_now();
-    }
-}
-
 /// A process that another test starts holds what was open here until its program runs: what is closed here may end later.
 #[track_caller]
 fn wait_for_end<S: Payload, R: Payload>(channel: &Channel<S, R>) {
-    wait_for(|| channel.is_peer_gone().then_some(()));
+    until(|| channel.is_peer_gone().then_some(()));
 }
 
 fn accept(listener: &ChannelListener) -> Caller {
-    wait_for(|| listener.try_accept().unwrap())
+    until(|| listener.try_accept().unwrap())
 }
 
 fn pair(site: &Site, capacity: u64) -> (Server, Client) {
@@ -116,7 +104,7 @@ fn one_process_listens_and_what_a_killed_one_left_is_taken_over() {
     // The standard library leaves the file, as a kill does.
     drop(UnixListener::bind(&site.path).unwrap());
     assert!(site.path.exists());
-    drop(wait_for(|| ChannelListener::bind(&site.path).ok()));
+    drop(until(|| ChannelListener::bind(&site.path).ok()));
     assert!(matches!(call(&site.path), Err(ChannelError::System { .. })));
 }
 
@@ -200,7 +188,7 @@ fn whatever_a_bad_server_hands_over_is_closed() {
         assert!(matches!(offer(&greeting, &vec![&file; count]), ChannelError::Greeting), "{count}");
         drop(file);
         let mut polled = [PollFd::new(reader.as_fd(), PollFlags::empty())];
-        wait_for(|| poll(&mut polled, PollTimeout::ZERO).is_ok_and(|ended| ended == 1).then_some(()));
+        until(|| poll(&mut polled, PollTimeout::ZERO).is_ok_and(|ended| ended == 1).then_some(()));
     }
 }
 
@@ -212,7 +200,7 @@ fn child_client() {
     while !client.is_peer_gone() {
         while let Some(item) = client.receiver.try_pop() {
             assert_eq!(item, [item[0]; 9]);
-            wait_for(|| client.sender.try_push(item[0]).ok());
+            until(|| client.sender.try_push(item[0]).ok());
         }
         thread::yield_now();
     }
@@ -222,8 +210,7 @@ fn child_client() {
 fn another_process_answers_everything_and_its_death_is_seen() {
     let site = site();
     let listener = ChannelListener::bind(&site.path).unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "channels::child_client", "--test-threads", "1"])
+    let mut child = this_test(module_path!(), "child_client")
         .env(CHILD_SOCKET, &site.path)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -233,7 +220,7 @@ fn another_process_answers_everything_and_its_death_is_seen() {
     assert_eq!(caller.peer().pid, child.id());
     let mut server: Server = caller.grant(64).unwrap();
     let (mut sent, mut answered) = (0, 0);
-    wait_for(|| {
+    until(|| {
         for _ in 0..64 {
             if sent < COUNT && server.sender.try_push([sent; 9]).is_ok() {
                 sent += 1;

@@ -4,9 +4,8 @@
 use std::fs::{self, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tickpath_lockfree::broadcast::Lagged;
@@ -15,13 +14,12 @@ use tickpath_shm::{
     Damage, Folder, NameError, Reclaimed, SegmentConfig, SegmentName, SegmentReader, SegmentWriter, ShmError,
     WriterState, reclaim, reclaim_unfinished, verify,
 };
+use tickpath_test_support::{Deadline, PATIENCE, this_test, until, wait_until};
 use tickpath_types::{MarketUpdate, Nanos, TopOfBook, UpdateKind};
 use zerocopy::FromZeros;
 
 /// Where the writer of a child process writes.
 const CHILD_FOLDER: &str = "TICKPATH_SHM_TEST_FOLDER";
-/// A condition that does not come true in this time never does.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Site {
     _place: TempDir,
@@ -42,24 +40,15 @@ impl Site {
     /// A writer, once the name is free: a process that another test starts has the files of this one for a moment, and with
     /// them the lock of a writer that is gone.
     fn writer(&self) -> SegmentWriter {
-        let begin = Instant::now();
-        loop {
-            match self.try_writer() {
-                Err(ShmError::InUse { .. }) if begin.elapsed() < PATIENCE => thread::yield_now(),
-                made => return made.unwrap(),
-            }
-        }
+        until(|| match self.try_writer() {
+            Err(ShmError::InUse { .. }) => None,
+            made => Some(made.unwrap()),
+        })
     }
 
     /// Reclaims; a process that another test starts has this one's files, and their locks, for a moment.
     fn reclaim(&self) -> Reclaimed {
-        let begin = Instant::now();
-        loop {
-            match reclaim(&self.folder, &self.name).unwrap() {
-                Reclaimed::Kept if begin.elapsed() < PATIENCE => thread::yield_now(),
-                done => return done,
-            }
-        }
+        until(|| Some(reclaim(&self.folder, &self.name).unwrap()).filter(|it| *it != Reclaimed::Kept))
     }
 
     fn try_writer(&self) -> Result<SegmentWriter, ShmError> {
@@ -101,15 +90,6 @@ fn quote(number: u64) -> TopOfBook {
 
 fn update(sequence: u64) -> MarketUpdate {
     MarketUpdate { sequence, kind: UpdateKind::Trade as u8, ..MarketUpdate::new_zeroed() }
-}
-
-#[track_caller]
-fn wait_for(mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "it never came");
-        thread::yield_now();
-    }
 }
 
 #[test]
@@ -233,12 +213,8 @@ fn of_many_writers_that_start_together_one_wins() {
                 starts.into_iter().map(|start| start.join().unwrap()).collect()
             })
         };
-        let begin = Instant::now();
-        let mut writers = start();
         // As in `Site::writer`.
-        while writers.iter().all(Result::is_err) && begin.elapsed() < PATIENCE {
-            writers = start();
-        }
+        let writers = until(|| Some(start()).filter(|writers| writers.iter().any(Result::is_ok)));
         let winners: Vec<_> = writers.iter().filter_map(|writer| writer.as_ref().ok()).collect();
         assert_eq!(winners.len(), 1, "{writers:?}");
         assert_eq!(site.reader().header().generation, round);
@@ -339,21 +315,20 @@ fn child_writer() {
     let mut writer = SegmentWriter::create(&folder, &name, &SMALL, Nanos(5)).unwrap();
     writer.name(1, "ALPHA").unwrap();
     // Ends by itself if nobody kills it: the test that started it has died.
-    let start = Instant::now();
+    let deadline = Deadline::after(2 * PATIENCE);
     for number in 1.. {
         for row in 0..8 {
             writer.write(row, &quote(number)).unwrap();
         }
         writer.send(&update(number));
-        if number % 1_000 == 0 && start.elapsed() > 2 * PATIENCE {
+        if number % 1_000 == 0 && deadline.is_over() {
             return;
         }
     }
 }
 
 fn start_child(site: &Site) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "segments::child_writer", "--test-threads", "1"])
+    this_test(module_path!(), "child_writer")
         .env(CHILD_FOLDER, site.folder.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -365,13 +340,13 @@ fn start_child(site: &Site) -> Child {
 fn a_writer_that_is_killed_is_seen_to_be_gone_and_what_it_wrote_was_whole() {
     let site = site();
     let mut child = start_child(&site);
-    wait_for(|| site.try_reader().is_ok_and(|reader| reader.find("ALPHA").is_some()));
+    wait_until("the writer", || site.try_reader().is_ok_and(|reader| reader.find("ALPHA").is_some()));
     let reader = site.reader();
     let mut stream = reader.stream().unwrap();
     assert_eq!((reader.writer_state(), reader.header().writer.pid), (WriterState::Alive, child.id()));
     assert!(matches!(site.try_writer(), Err(ShmError::InUse { pid, .. }) if pid == Some(child.id())));
     let (mut reads, mut last, mut sequence) = (0, [0; 8], 0);
-    wait_for(|| {
+    until(|| {
         for (row, last) in last.iter_mut().enumerate() {
             let Ok(read) = reader.try_read(row) else { continue };
             assert!(read == quote(read.ts_event) || read == TopOfBook::default(), "torn: {read:?}");
@@ -382,7 +357,7 @@ fn a_writer_that_is_killed_is_seen_to_be_gone_and_what_it_wrote_was_whole() {
             assert!(read == update(read.sequence) && read.sequence > sequence);
             sequence = read.sequence;
         }
-        reads > 20_000 && sequence > 0
+        (reads > 20_000 && sequence > 0).then_some(())
     });
     child.kill().unwrap();
     child.wait().unwrap();
