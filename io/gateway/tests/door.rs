@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use crate::support::{
-    PATIENCE, Site, connecting, is_quiet, let_in, login, message, next, next_leave, next_request, refuse,
-    said, top, until,
+    Site, connecting, is_quiet, let_in, login, message, next, next_leave, next_request, refuse, said, top,
+    until,
 };
 use tickpath_admission::PreLoginLimits;
 use tickpath_gateway_io::{ConnectError, Door, DoorError, DoorEvent, LeaveReason, SendError, monotonic};
@@ -18,6 +18,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_shm::channel::ChannelError;
 use tickpath_shm::{Reclaimed, SegmentName, ShmError, reclaim};
+use tickpath_test_support::PATIENCE;
 use tickpath_types::Nanos;
 
 #[test]

@@ -2,41 +2,22 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use crate::support::{
     Site, client_config, let_in, login, message, next, next_leave, next_request, said, until,
 };
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use tickpath_gateway_io::{Client, Door, DoorEvent, LeaveReason, SendError, monotonic};
 use tickpath_gateway_protocol::{CustomRequest, EventKind};
 use tickpath_shm::{EventsReader, WriterState, verify_events};
+use tickpath_test_support::{Running, this_test};
 
 /// Says what this program is to be when it is started as a child, and where.
 const PLACE: &str = "TICKPATH_GATEWAY_TEST_PLACE";
 
-/// A child that is killed with its story, however that ends.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.0.id() as i32), Signal::SIGKILL);
-        let _ = self.0.wait();
-    }
-}
-
 fn child(test: &str, place: &Path) -> Running {
-    let program = std::env::current_exe().unwrap();
-    let test = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
-    let args = ["--exact", &test, "--nocapture", "--test-threads=1"];
-    let mut command = Command::new(program);
-    Running(
-        command.args(args).env(PLACE, place).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap(),
-    )
+    Running::spawn(this_test(module_path!(), test).env(PLACE, place))
 }
 
 /// Not a story of its own: the client that the story below starts, and kills.
@@ -62,7 +43,7 @@ fn a_client_that_is_killed_while_it_writes_harms_nobody() {
     for round in 1..=8 {
         let child = child("child_client", site.place.path());
         let login = login(&mut door);
-        assert_eq!(login.peer.pid, child.0.id());
+        assert_eq!(login.peer.pid, child.id());
         let id = door.admit(login.id, 0).unwrap();
         // Killed after another number of requests each time, at whatever place it is.
         let mut taken = 0;
@@ -118,12 +99,7 @@ fn child_gateway() {
 fn what_a_killed_gateway_leaves_is_taken_over_and_its_client_comes_back() {
     let site = Site::new();
     let mut gateway = child("child_gateway", site.place.path());
-    let mut lines = BufReader::new(gateway.0.stdout.take().unwrap());
-    let mut line = String::new();
-    while line.trim_end() != "open" {
-        line.clear();
-        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "the gateway did not start");
-    }
+    gateway.hear("the gateway's start", |line| (line == "open").then_some(()));
     let mut client = Client::connect(site.client("anna")).unwrap();
     let mut kinds = HashMap::new();
     while kinds.get(&EventKind::CUSTOM_MESSAGE).is_none_or(|count| *count < 100) {
@@ -131,7 +107,6 @@ fn what_a_killed_gateway_leaves_is_taken_over_and_its_client_comes_back() {
     }
     let session = client.welcome().unwrap().session;
     drop(gateway);
-    let _ = lines.read_to_end(&mut Vec::new());
     while next(&mut client).header.kind != EventKind::DISCONNECTED {}
 
     // The socket's file and the segment are still there, and nobody owns them.

@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tickpath_gateway_io::{
@@ -12,10 +11,8 @@ use tickpath_gateway_io::{
 use tickpath_gateway_protocol::frame::{Password, RefusalReason, capability};
 use tickpath_gateway_protocol::{CustomMessage, CustomRequest, Event, EventKind, Request, Text, TopOfBook};
 use tickpath_shm::{Folder, SegmentName};
+use tickpath_test_support::{Deadline, PATIENCE, wait_for};
 use tickpath_types::Nanos;
-
-/// How long anything may take under a heavy load.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Site {
     pub place: TempDir,
@@ -44,13 +41,7 @@ impl Site {
     /// The door, once the names are free: a process that another test starts has the files of this one for a moment, and
     /// with them the locks of what is gone.
     pub fn open(&self) -> Door {
-        let start = Instant::now();
-        loop {
-            match Door::open(self.config.clone()) {
-                Err(_) if start.elapsed() < PATIENCE => thread::yield_now(),
-                opened => return opened.unwrap(),
-            }
-        }
+        wait_for("the endpoint", || Door::open(self.config.clone()).ok())
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -74,14 +65,14 @@ pub fn client_config(socket: PathBuf, name: &str) -> ClientConfig {
 
 /// Polls the door until `wanted` gives something.
 pub fn until<T>(door: &mut Door, mut wanted: impl FnMut(&mut Door, Option<DoorEvent>) -> Option<T>) -> T {
-    let start = Instant::now();
+    let deadline = Deadline::start();
     loop {
         let event = door.poll(monotonic());
         let is_idle = event.is_none();
         if let Some(found) = wanted(door, event) {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "nothing happens at the door: {:?}", door.counters());
+        assert!(!deadline.is_over(), "no event at the endpoint: {:?}", door.counters());
         if is_idle {
             thread::yield_now();
         }
@@ -123,17 +114,7 @@ pub fn refuse(door: &mut Door, config: ClientConfig, reason: RefusalReason, afte
 
 /// The next event that is no ping.
 pub fn next(client: &mut Client) -> Event {
-    let start = Instant::now();
-    loop {
-        match client.poll() {
-            Some(event) if event.header.kind != EventKind::PING => return event,
-            Some(_) => {}
-            None => {
-                assert!(start.elapsed() < PATIENCE, "no event comes");
-                thread::yield_now();
-            }
-        }
-    }
+    wait_for("an event", || client.poll().filter(|event| event.header.kind != EventKind::PING))
 }
 
 /// Whether there is no event but pings now.
