@@ -177,26 +177,19 @@ impl Agent for CrowdAgent {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream};
 
     use tickpath_flowgen::CrowdConfig;
     use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session as SessionName};
-    use tickpath_types::{Instrument, InstrumentTable, Price, Qty, Sequence, Symbol};
+    use tickpath_test_support::{instrument, listen};
+    use tickpath_types::{Instrument, InstrumentTable, Price, Sequence};
 
     use super::*;
     use crate::participant::SourceView;
 
     fn instruments() -> InstrumentTable {
-        InstrumentTable::new(&[Instrument {
-            id: InstrumentId(1),
-            symbol: Symbol::new("ONLY").unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(1),
-            max_qty: Qty(100_000),
-            reference_price: Price(1_000_000),
-            collar_low: Price(500_000),
-            collar_high: Price(1_500_000),
-        }])
+        let (collar_low, collar_high) = (Price(500_000), Price(1_500_000));
+        InstrumentTable::new(&[Instrument { collar_low, collar_high, ..instrument(1, "ONLY") }])
     }
 
     /// A venue that lets everybody in, throws away what it is sent, and says what the test writes.
@@ -231,8 +224,7 @@ mod tests {
 
     impl Busy {
         fn start() -> Busy {
-            let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-            let SocketAddr::V4(address) = listener.local_addr().unwrap() else { unreachable!() };
+            let (listener, address) = listen();
             let instruments = instruments();
             let config = CrowdConfig { rate: CrowdConfig::RATE_MAX, sessions: 1, ..CrowdConfig::default() };
             let crowd = Crowd::new(config, instruments.as_slice()).unwrap();

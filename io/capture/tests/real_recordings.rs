@@ -7,10 +7,11 @@ mod common;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use common::ReferenceVenue;
 use common::engine::EngineVenue;
-use common::{ReferenceVenue, shared};
 use tickpath_capture::flow::{Exclusion, FlowCounts, FlowLimits, Mapper, survey};
 use tickpath_capture::{EventKind, Format, RecordedEvent, Recording, decompress};
+use tickpath_test_support::recorded;
 use tickpath_types::{Price, Side};
 
 /// Maps a whole file, has both venues check every request, and compares the books at the end.
@@ -62,7 +63,7 @@ fn replay(path: &Path, limits: FlowLimits, mut observe: impl FnMut(&Mapper, &Rec
 
 #[test]
 fn every_fill_of_continuous_trading_on_cme_is_repeated() {
-    let Some(path) = shared("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
+    let Some(path) = recorded("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
     assert_eq!(Format::detect(&path).unwrap(), Format::Dbn);
     let counts = replay(&path, FlowLimits::default(), |_, _| {});
     let events = counts.events;
@@ -82,7 +83,7 @@ fn every_fill_of_continuous_trading_on_cme_is_repeated() {
 
 #[test]
 fn a_snapshot_file_becomes_a_book() {
-    let Some(path) = shared("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst") else { return };
+    let Some(path) = recorded("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst") else { return };
     let counts = replay(&path, FlowLimits::default(), |_, _| {});
     assert_eq!((counts.events.adds, counts.requests.enters), (8_725, 8_725));
 }
@@ -91,7 +92,7 @@ const AMZN: &str = "lobster/AMZN_2012-06-21_message_level1_part1.csv.gz";
 
 #[test]
 fn executions_at_the_best_level_of_nasdaq_are_repeated() {
-    let Some(path) = shared(AMZN) else { return };
+    let Some(path) = recorded(AMZN) else { return };
     assert_eq!(Format::detect(&path).unwrap(), Format::Lobster);
     let counts = replay(&path, FlowLimits::default(), |_, _| {});
     let events = counts.events;
@@ -111,7 +112,7 @@ fn executions_at_the_best_level_of_nasdaq_are_repeated() {
 
 #[test]
 fn without_reconstruction_a_partial_recording_shows_how_little_it_holds() {
-    let Some(path) = shared(AMZN) else { return };
+    let Some(path) = recorded(AMZN) else { return };
     let limits = FlowLimits { reconstruct: false, ..FlowLimits::default() };
     let counts = replay(&path, limits, |_, _| {});
     assert_eq!((counts.synthesised, counts.evicted_better, counts.evicted_ahead), (0, 0, 0));
@@ -125,8 +126,8 @@ fn without_reconstruction_a_partial_recording_shows_how_little_it_holds() {
 /// the other side is judged. The bound is a little below what this file gives, 90.1 %.
 #[test]
 fn the_side_that_an_event_does_not_touch_has_the_recorded_best_price() {
-    let Some(path) = shared(AMZN) else { return };
-    let Some(book) = shared("lobster/AMZN_2012-06-21_orderbook_level1_part1.csv.gz") else { return };
+    let Some(path) = recorded(AMZN) else { return };
+    let Some(book) = recorded("lobster/AMZN_2012-06-21_orderbook_level1_part1.csv.gz") else { return };
     let input: Box<dyn Read> = decompress(std::fs::File::open(book).unwrap()).unwrap();
     let mut rows = BufReader::new(input).lines().skip(1).map(|line| {
         let line = line.unwrap();
@@ -158,7 +159,7 @@ fn the_side_that_an_event_does_not_touch_has_the_recorded_best_price() {
 
 #[test]
 fn an_inconsistent_sample_is_excluded_and_not_believed() {
-    let Some(path) = shared("nasdaq_itch50/ritch_ex20101224.TEST_ITCH_50.gz") else { return };
+    let Some(path) = recorded("nasdaq_itch50/ritch_ex20101224.TEST_ITCH_50.gz") else { return };
     assert_eq!(Format::detect(&path).unwrap(), Format::Itch);
     let counts = replay(&path, FlowLimits::default(), |_, _| {});
     let events = counts.events;
@@ -169,7 +170,7 @@ fn an_inconsistent_sample_is_excluded_and_not_believed() {
 
 #[test]
 fn the_first_orders_of_a_nasdaq_day_are_entered() {
-    let Some(path) = shared("nasdaq_itch50/itch50_20191230_0400_first500_order_msgs.bin") else { return };
+    let Some(path) = recorded("nasdaq_itch50/itch50_20191230_0400_first500_order_msgs.bin") else { return };
     let counts = replay(&path, FlowLimits::default(), |_, _| {});
     assert_eq!((counts.requests.enters, counts.requests.replaces, counts.requests.cancels), (495, 1, 4));
 }

@@ -4,24 +4,13 @@ use std::path::{Path, PathBuf};
 
 use tickpath_demo::{DemoSettings, Outcome, Speed};
 use tickpath_flowgen::{ItchDay, ItchDayConfig};
+use tickpath_test_support::recorded;
 use tickpath_types::Nanos;
 
 use crate::support::{assert_holds, assert_no_proof_fails, proof, run, settings};
 
 fn in_repository(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../io/capture/tests/data").join(name)
-}
-
-/// A recording that is not part of the repository; a line says so where it is missing.
-fn in_shared_data(name: &str) -> Option<PathBuf> {
-    let folder =
-        std::env::var_os("TICKPATH_DATA").map_or_else(|| PathBuf::from("/work/shared/data"), PathBuf::from);
-    let path = folder.join(name);
-    let is_there = path.exists();
-    if !is_there {
-        println!("skipped: {} is not there", path.display());
-    }
-    is_there.then_some(path)
 }
 
 /// A recording that is played to its end.
@@ -128,7 +117,7 @@ fn a_market_that_ends_before_its_recording_says_so() {
 
 #[test]
 fn a_day_of_databento_trades_again() {
-    let Some(path) = in_shared_data("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
+    let Some(path) = recorded("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
     let outcome = play(&path).unwrap();
     assert_repeats(&outcome);
     assert!(outcome.flow.as_ref().unwrap().confirmed > 6_000);
@@ -136,7 +125,7 @@ fn a_day_of_databento_trades_again() {
 
 #[test]
 fn lobster_trades_again() {
-    let Some(path) = in_shared_data("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz") else { return };
+    let Some(path) = recorded("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz") else { return };
     assert_repeats(&play(&path).unwrap());
 }
 
@@ -151,7 +140,7 @@ fn cut(path: &Path, folder: &Path) -> PathBuf {
 #[test]
 fn a_recording_that_is_cut_off_is_played_to_the_cut_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let shared = in_shared_data("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst");
+    let shared = recorded("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst");
     for whole in [in_repository("ritch_excerpt.itch50.gz")].into_iter().chain(shared) {
         let outcome = play(&cut(&whole, folder.path())).unwrap();
         assert_no_proof_fails(&outcome);

@@ -8,10 +8,11 @@ use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
 use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet};
 use tickpath_nasdaq::wire::Stock;
 use tickpath_replay::{Exports, FileReport, Protocol, Reliability, ReplayOptions, ReplayReport, Speed};
+use tickpath_test_support::recorded;
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::IntoBytes;
 
-use crate::support::{Day, OPEN_NS, checked, file, run, shared, stored, try_run, try_run_all};
+use crate::support::{Day, OPEN_NS, checked, file, run, stored, try_run, try_run_all};
 
 /// 2023-08-22, 13:30 UTC: half past nine in New York.
 const OPENED_NS: u64 = 1_692_711_000_000_000_000;
@@ -720,7 +721,7 @@ fn packets_without_numbers_are_taken_as_they_come() {
     let folder = "nasdaq_itch50/omi_nasdaq_20230822";
     let mut messages = 0;
     for name in ["AddOrderNoMPID", "OrderReplace", "SystemEvent", "CrossTrade", "StockTradingAction"] {
-        let Some(path) = shared(&format!("{folder}/{name}.pcap")) else { return };
+        let Some(path) = recorded(&format!("{folder}/{name}.pcap")) else { return };
         let report = run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() });
         let channel = &report.capture.as_ref().unwrap().channels[0];
         assert_eq!((channel.unnumbered, channel.gaps), (report.messages, 0), "{name}");

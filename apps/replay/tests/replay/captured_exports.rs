@@ -8,11 +8,12 @@ use std::path::Path;
 use tickpath_agent::StopSignal;
 use tickpath_iex::Feed;
 use tickpath_replay::{Exports, FileReport, ReplayOptions, convert};
+use tickpath_test_support::recorded;
 
 use crate::captured::Capture;
 use crate::captured_iex::{GROUP, deep_plus, level, segment};
 use crate::captured_xdp::day;
-use crate::support::{run, shared, stored};
+use crate::support::{run, stored};
 
 const TABLES: [&str; 4] = ["bbo", "trades", "depth", "orders"];
 
@@ -106,7 +107,7 @@ fn orders_of_deep_plus_and_levels_of_deep() {
 fn recorded_levels_and_quotes() {
     export(&stored("deep10_20170425_restart.pcap.gz"), false);
     export(&stored("iex_quote_update.pcap"), false);
-    if let Some(path) = shared("iex/tops16_20170710_part1.pcap.gz") {
+    if let Some(path) = recorded("iex/tops16_20170710_part1.pcap.gz") {
         let (report, [bbo, trades, ..]) = export(&path, false);
         assert!(bbo.lines().count() > 1_000 && trades.lines().count() == 4_075, "{report}");
     }

@@ -7,11 +7,12 @@ use tickpath_iex::{
 };
 use tickpath_nasdaq::wire::Alpha;
 use tickpath_replay::{Exports, FileReport, Protocol, Reliability, ReplayOptions};
+use tickpath_test_support::recorded;
 use tickpath_types::{Nanos, Price, Side};
 use zerocopy::IntoBytes;
 
 use crate::captured::Capture;
-use crate::support::{Day, checked, run, shared, stored};
+use crate::support::{Day, checked, run, stored};
 
 pub const GROUP: &str = "233.215.21.4:10378";
 /// 2023-08-22, 13:30 UTC.
@@ -253,7 +254,7 @@ fn a_recorded_restart_is_found() {
 
 #[test]
 fn the_recorded_deep_has_what_is_known_of_it() {
-    let Some(path) = shared("iex/deep10_20170425_part1.pcap.gz") else { return };
+    let Some(path) = recorded("iex/deep10_20170425_part1.pcap.gz") else { return };
     let report = run(&path, &decode_only());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     let capture = report.capture.as_ref().unwrap();
@@ -266,7 +267,7 @@ fn the_recorded_deep_has_what_is_known_of_it() {
 
 #[test]
 fn books_of_the_recorded_deep_are_crossed_and_the_report_says_so() {
-    let Some(path) = shared("iex/deep10_20170425_part1.pcap.gz") else { return };
+    let Some(path) = recorded("iex/deep10_20170425_part1.pcap.gz") else { return };
     let report = run(&path, &ReplayOptions { check_every: Some(50_000), ..ReplayOptions::default() });
     assert_eq!(report.check.twin.as_ref().unwrap().difference, None);
     let words = report.contradictions.join("\n");
@@ -275,7 +276,7 @@ fn books_of_the_recorded_deep_are_crossed_and_the_report_says_so() {
 
 #[test]
 fn the_recorded_tops_has_what_is_known_of_it() {
-    let Some(path) = shared("iex/tops16_20170710_part1.pcap.gz") else { return };
+    let Some(path) = recorded("iex/tops16_20170710_part1.pcap.gz") else { return };
     let report = run(&path, &ReplayOptions { check_every: Some(50_000), ..ReplayOptions::default() });
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.packets, channel.heartbeats, channel.gaps, channel.restarts), (8_000, 182, 0, 0));

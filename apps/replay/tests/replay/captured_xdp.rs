@@ -2,9 +2,10 @@
 
 use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_replay::{Protocol, ReplayOptions};
+use tickpath_test_support::recorded;
 
 use crate::captured::Capture;
-use crate::support::{checked, run, shared};
+use crate::support::{checked, run};
 
 const A: &str = "224.0.59.76:11076";
 const B: &str = "224.0.59.204:11076";
@@ -123,7 +124,7 @@ fn recorded_packets_are_read() {
         "SourceTimeReferenceMessage",
         "StockSummaryMessage",
     ] {
-        let Some(path) = shared(&format!("{folder}/{name}.pcap")) else { return };
+        let Some(path) = recorded(&format!("{folder}/{name}.pcap")) else { return };
         let report = run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() });
         assert!(report.is_trustworthy(), "{name}: {:?}", report.contradictions);
         assert!(report.span.unwrap().0.to_string().starts_with("2022-02-23 1"), "{name}: {report}");

@@ -10,9 +10,10 @@ use dbn::{
     Schema, UNDEF_PRICE, UNDEF_TIMESTAMP, flags, rtype,
 };
 use tickpath_replay::{Exports, FileReport, Reliability, ReplayOptions};
+use tickpath_test_support::recorded;
 use tickpath_types::Side;
 
-use crate::support::{checked, file, run, shared, stored, try_run};
+use crate::support::{checked, file, run, stored, try_run};
 
 /// 2024-01-02, 14:30 UTC.
 const OPENED_NS: u64 = 1_704_205_800_000_000_000;
@@ -229,7 +230,7 @@ fn best_levels_and_trades_of_mbp_1_are_read() {
 
 #[test]
 fn the_recorded_best_levels_have_their_tick() {
-    let Some(path) = shared("databento/dbn_test_mbp-1.v3.dbn.zst") else { return };
+    let Some(path) = recorded("databento/dbn_test_mbp-1.v3.dbn.zst") else { return };
     let report = run(&path, &checked());
     assert!(report.to_string().contains("1.000 x 0.2500"), "{report}");
 }

@@ -2,8 +2,9 @@
 
 use tickpath_capture::Format;
 use tickpath_replay::{FileReport, ReplayOptions};
+use tickpath_test_support::recorded;
 
-use crate::support::{checked, run, shared, stored};
+use crate::support::{checked, run, stored};
 
 fn count(report: &FileReport, code: char) -> u64 {
     report.by_type.iter().find(|entry| entry.code == code.to_string()).map_or(0, |entry| entry.count)
@@ -31,14 +32,14 @@ fn the_ritch_sample_is_decoded_and_its_books_are_not_believed() {
 
 #[test]
 fn the_nasdaq_samples_are_read() {
-    let Some(path) = shared("nasdaq_itch50/itch50_20191230_0400_first500_order_msgs.bin") else { return };
+    let Some(path) = recorded("nasdaq_itch50/itch50_20191230_0400_first500_order_msgs.bin") else { return };
     let report = run(&path, &checked());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!((report.messages, report.symbol_count), (500, 198));
     assert_eq!((count(&report, 'A'), count(&report, 'D'), count(&report, 'U')), (495, 4, 1));
     assert_eq!(report.integrity.orders_left, 491);
 
-    let Some(path) = shared("nasdaq_itch50/itch50_20191230_2_per_type.bin") else { return };
+    let Some(path) = recorded("nasdaq_itch50/itch50_20191230_2_per_type.bin") else { return };
     let report = run(&path, &checked());
     assert_eq!((report.messages, report.is_trustworthy()), (12, false));
     assert!(report.integrity.unknown_references.count > 0);
@@ -53,7 +54,7 @@ fn two_mbo_records_are_read() {
 
 #[test]
 fn cme_books_hold_together_over_a_day() {
-    let Some(path) = shared("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
+    let Some(path) = recorded("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst") else { return };
     let report = run(&path, &ReplayOptions { check_every: Some(10_000), ..ReplayOptions::default() });
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!(report.messages, 68_792);
@@ -64,7 +65,7 @@ fn cme_books_hold_together_over_a_day() {
     let twin = report.check.twin.unwrap();
     assert_eq!((twin.difference, twin.comparisons), (None, 7));
 
-    let Some(path) = shared("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst") else { return };
+    let Some(path) = recorded("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst") else { return };
     let report = run(&path, &checked());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!((report.messages, report.integrity.orders_left), (8_725, 8_725));
@@ -72,7 +73,7 @@ fn cme_books_hold_together_over_a_day() {
 
 #[test]
 fn every_determined_row_of_lobster_follows_from_its_message() {
-    let Some(path) = shared("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz") else { return };
+    let Some(path) = recorded("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz") else { return };
     let report = run(&path, &ReplayOptions { check_every: Some(5_000), ..ReplayOptions::default() });
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!(report.messages, 26_720);

@@ -21,18 +21,6 @@ pub fn stored(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// A recording that may not be copied, or `None` with a printed line.
-pub fn shared(path: &str) -> Option<PathBuf> {
-    let root =
-        std::env::var_os("TICKPATH_DATA").map_or_else(|| PathBuf::from("/work/shared/data"), PathBuf::from);
-    let file = root.join(path);
-    if file.is_file() {
-        return Some(file);
-    }
-    println!("skipped: {} is not there", file.display());
-    None
-}
-
 /// All that is in a file.
 pub fn try_run_all(path: &Path, options: &ReplayOptions) -> Result<ReplayReport, ReplayError> {
     replay(path, options, &StopSignal::new(), &mut |_| {})

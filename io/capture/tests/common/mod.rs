@@ -1,26 +1,11 @@
-//! A plain reference venue, and where recordings that may not be copied are found.
+//! A plain reference venue.
 
 pub mod engine;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 
 use tickpath_capture::flow::{FlowStep, Role};
 use tickpath_types::{Instrument, OrderRequest, Price, Side, UserRefNum};
-
-/// A file of `shared/data` beside the repository, or `None` with a printed line.
-pub fn shared(path: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("TICKPATH_SHARED_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let file = root.join(path);
-    if file.is_file() {
-        return Some(file);
-    }
-    println!("skipped: {} is not there", file.display());
-    None
-}
 
 /// Sorts a side's orders by priority: price first, then time.
 type Priority = (i64, u64);

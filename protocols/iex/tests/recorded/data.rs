@@ -10,19 +10,6 @@ pub fn committed(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
 }
 
-/// A file of recorded market data that is not part of the repository: below `TICKPATH_DATA`, or in `shared/data`
-/// beside the workspace. `None`, said once, when it is absent.
-pub fn recorded(path: &str) -> Option<PathBuf> {
-    let root = std::env::var("TICKPATH_DATA")
-        .map_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let found = root.join(path);
-    if found.exists() {
-        return Some(found);
-    }
-    eprintln!("skipped: no recorded data at {}", found.display());
-    None
-}
-
 /// The UDP payloads of a little-endian pcap of Ethernet frames, gzipped or not.
 pub fn payloads(file: &Path) -> Vec<Vec<u8>> {
     let mut data = std::fs::read(file).unwrap();

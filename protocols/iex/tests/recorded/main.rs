@@ -8,8 +8,9 @@ mod data;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use data::{committed, payloads, recorded};
+use data::{committed, payloads};
 use tickpath_iex::{Feed, Message, Segment, SegmentBuilder};
+use tickpath_test_support::recorded;
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 

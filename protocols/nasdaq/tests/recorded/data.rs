@@ -2,19 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// A folder or file of recorded market data, which is not part of the repository: below
-/// `TICKPATH_DATA`, or in `shared/data` beside the workspace. `None`, said once, when it is absent.
-pub fn recorded(path: &str) -> Option<PathBuf> {
-    let root = std::env::var("TICKPATH_DATA")
-        .map_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let found = root.join(path);
-    if found.exists() {
-        return Some(found);
-    }
-    eprintln!("skipped: no recorded data at {}", found.display());
-    None
-}
-
 /// The capture files in a folder of recorded data, by name.
 pub fn captures(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder)

@@ -7,11 +7,12 @@ mod data;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use data::{captures, payloads, recorded};
+use data::{captures, payloads};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::itch50::*;
 use tickpath_nasdaq::wire::{ShortPrice, Stock};
 use tickpath_nasdaq::{itch50, moldudp64, ouch50, soupbintcp};
+use tickpath_test_support::recorded;
 use tickpath_types::{Nanos, Sequence};
 
 /// Counts messages by type, and checks of each what a wrong offset would break.
