@@ -1,7 +1,6 @@
 //! IEX: gap fill over UDP and TCP, and SNAP.
 
 use std::io::Write;
-use std::net::UdpSocket;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::BooksAlone;
@@ -11,10 +10,11 @@ use tickpath_iex::snap::{ErrorCode, Frame, SnapshotRequest, encode, next_frame};
 use tickpath_iex::wire::Alpha;
 use tickpath_iex::{Feed, Header, Segment, SegmentBuilder};
 use tickpath_publisher::PublishOptions;
+use tickpath_test_support::{connect, udp_socket, wait_for};
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side, Symbol};
 
 use super::recordings::{SESSION, START_NS, append_udp, iex_day, iex_messages, write};
-use super::{PATIENCE, Publisher, connect, is_closed, read_bytes, until};
+use super::{Publisher, is_closed, read_bytes};
 
 const COUNT: usize = 3_000;
 
@@ -32,7 +32,7 @@ fn published(
     let file = iex_day(folder.path(), feed, COUNT);
     let publisher = Publisher::start(options(super::options(&file)));
     // A snapshot that covers the last message shows that it was published.
-    until("the end of the recording", || {
+    wait_for("the end of the recording", || {
         let mut snap = connect(publisher.address("snap"));
         ask_snapshot(&mut snap, SESSION, COUNT as u64).ok()
     });
@@ -75,8 +75,7 @@ fn ask_snapshot(
 #[test]
 fn messages_are_given_again_by_udp_up_to_a_thousand() {
     let (publisher, messages) = published(Feed::Deep10, |options| options);
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let socket = udp_socket();
     let server = publisher.address("gap_fill");
     let ask = |bytes: &[u8]| _ = socket.send_to(bytes, server).unwrap();
     let mut buffer = [0; 2_000];
@@ -121,7 +120,7 @@ fn messages_are_given_again_by_udp_up_to_a_thousand() {
 fn messages_are_given_again_by_tcp_until_the_present() {
     let (publisher, messages) = published(Feed::Deep10, |options| options);
     let server = publisher.text.lines().find_map(|line| line.strip_prefix("# the same over TCP: ")).unwrap();
-    let mut stream = connect(server.parse().unwrap());
+    let mut stream = connect(server);
     // The last lies in the future.
     stream.write_all(&request(SESSION, &[Range::new(3, 4), Range::new(10, 1 << 40)])).unwrap();
     let mut given = Vec::new();
@@ -138,7 +137,7 @@ fn messages_are_given_again_by_tcp_until_the_present() {
     assert!(is_closed(&mut stream), "with the last message the connection ends");
     // Another session, and bytes that are no request, end it at once.
     for bytes in [request(SESSION + 1, &[Range::new(3, 4)]), vec![9; 16]] {
-        let mut stream = connect(server.parse().unwrap());
+        let mut stream = connect(server);
         stream.write_all(&bytes).unwrap();
         assert!(is_closed(&mut stream));
     }
@@ -148,8 +147,7 @@ fn messages_are_given_again_by_tcp_until_the_present() {
 #[test]
 fn what_is_too_old_is_not_given() {
     let (publisher, _) = published(Feed::Deep10, |options| PublishOptions { store_bytes: 1, ..options });
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let socket = udp_socket();
     let kept = (1 << 16) / 32;
     let oldest = (COUNT - kept + 1) as u64;
     socket
@@ -192,9 +190,8 @@ fn what_a_recording_lacks_is_stepped_over() {
         append_udp(START_NS, to, builder.finish(Nanos(START_NS)), &mut bytes);
     }
     let publisher = Publisher::start(super::options(&write(folder.path(), "hole.pcap", &bytes)));
-    until("the end of the recording", || publisher.has_published().then_some(()));
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    wait_for("the end of the recording", || publisher.has_published().then_some(()));
+    let socket = udp_socket();
     socket.send_to(&request(SESSION, &[Range::new(1, 8)]), publisher.address("gap_fill")).unwrap();
     let (mut buffer, mut came) = ([0; 2_000], Vec::new());
     while came.len() < 6 {

@@ -8,11 +8,12 @@ use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::moldudp64::{Packet, Request, Session};
+use tickpath_test_support::{PATIENCE, connect, soup, udp_socket, wait_for};
 use tickpath_types::{InstrumentId, Sequence};
 use zerocopy::FromBytes;
 
 use super::recordings::itch_day;
-use super::{PATIENCE, Publisher, connect, options, read_bytes, until};
+use super::{Publisher, options, read_bytes};
 
 fn session() -> Session {
     Session::new("TICKPATH").unwrap()
@@ -28,7 +29,7 @@ fn published() -> (Publisher, Vec<Vec<u8>>) {
     let publisher = Publisher::start(options(&file));
     let socket = client();
     let last = messages.len() as u64;
-    until("the last message", || {
+    wait_for("the last message", || {
         ask(&socket, &publisher, last, 1).or_else(|| {
             std::thread::yield_now();
             None
@@ -38,7 +39,7 @@ fn published() -> (Publisher, Vec<Vec<u8>>) {
 }
 
 fn client() -> UdpSocket {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let socket = udp_socket();
     socket.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
     socket
 }
@@ -85,9 +86,7 @@ fn a_snapshot_by_glimpse_leads_to_the_books_of_all_messages() {
     }
 
     let mut stream = connect(publisher.address("glimpse"));
-    let login = format!("L{:<6}{:<10}{:<10}{:>20}", "", "", "", 1);
-    stream.write_all(&(login.len() as u16).to_be_bytes()).unwrap();
-    stream.write_all(login.as_bytes()).unwrap();
+    stream.write_all(&soup::login("", "", "", 1)).unwrap();
     let mut end = None;
     while end.is_none() {
         let len = u16::from_be_bytes(read_bytes(&mut stream, 2).try_into().unwrap());

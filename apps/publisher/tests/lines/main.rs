@@ -11,21 +11,18 @@ mod xdp;
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddrV4, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use tickpath_agent::{StopSignal, TscClock};
 use tickpath_config::Speed;
 use tickpath_net::{MulticastReceiver, free_multicast_group};
 use tickpath_publisher::{Publication, PublishOptions, PublishProgress, PublishReport};
+use tickpath_test_support::{ANY_PORT, wait_for};
 use tickpath_types::Nanos;
-
-/// How long anything may take on a machine that is busy with other things.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A publication on a thread of its own; dropped, it is stopped.
 pub(crate) struct Publisher {
@@ -42,7 +39,7 @@ pub(crate) fn options(file: &Path) -> PublishOptions {
     PublishOptions {
         line_b: Some(free_multicast_group().unwrap()),
         speed: Speed::Max,
-        recovery: Some(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)),
+        recovery: Some(ANY_PORT),
         start_after: Nanos::from_millis(1),
         linger: Nanos::from_secs(600),
         max_orders: 1 << 14,
@@ -112,27 +109,8 @@ fn values(config: &str) -> HashMap<String, String> {
 /// The next datagram of a line.
 pub(crate) fn receive(receiver: &mut MulticastReceiver) -> Vec<u8> {
     let mut buffer = [0; 65_536];
-    let received = until("a datagram", || receiver.recv(&mut buffer).unwrap());
+    let received = wait_for("a datagram", || receiver.recv(&mut buffer).unwrap());
     buffer[..received.len].to_vec()
-}
-
-/// Asks until there is an answer.
-pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(Instant::now() < deadline, "no {what}");
-        thread::yield_now();
-    }
-}
-
-/// A client that waits for what it reads.
-pub(crate) fn connect(address: SocketAddrV4) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
 }
 
 /// Reads exactly so many bytes.

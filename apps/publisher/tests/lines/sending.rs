@@ -7,6 +7,7 @@ use tickpath_feed::{Arbiter, ArbiterConfig, IexStream, IexTp, Line, MessageListe
 use tickpath_iex::{Feed, Segment, SegmentBuilder};
 use tickpath_net::MulticastReceiver;
 use tickpath_publisher::{Publication, PublishOptions};
+use tickpath_test_support::listen;
 use tickpath_types::{Nanos, Sequence};
 
 use super::recordings::{START_NS, append_udp, iex_day, iex_messages, write, xdp_day};
@@ -153,8 +154,7 @@ fn a_port_that_is_taken_and_locates_without_a_directory_are_told() {
     let file = write(folder.path(), "day.itch", &bytes);
     let text = Publication::open(options(&file)).unwrap().feed_config();
     assert!(text.contains("\nmax_instruments = 2500\n"), "{text}");
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let std::net::SocketAddr::V4(address) = taken.local_addr().unwrap() else { panic!("IPv4") };
+    let (_taken, address) = listen();
     // The services of IEX at and after it are UDP, TCP, TCP.
     let first = std::net::SocketAddrV4::new(*address.ip(), address.port() - 1);
     let file = iex_day(folder.path(), Feed::Deep10, 100);

@@ -12,10 +12,11 @@ use tickpath_iex::{Feed, Segment};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nyse::Packet;
 use tickpath_publisher::{Publication, PublishOptions, PublishReport};
+use tickpath_test_support::wait_for;
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side, Symbol};
 
 use super::recordings::{iex_day, iex_messages, itch_day, xdp_day};
-use super::{Publisher, options, until};
+use super::{Publisher, options};
 
 const LIMITS: BookLimits = BookLimits::new(InstrumentId(64), 1 << 14);
 
@@ -48,13 +49,13 @@ fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> H
     let open = |receiver| LiveHandler::open(&config, None, clock.now(), receiver).unwrap();
     let (publisher, (mut handler, mut view)) = if comes_late {
         let publisher = Publisher::begin(publication);
-        until("the end of the recording", || publisher.has_published().then_some(()));
+        wait_for("the end of the recording", || publisher.has_published().then_some(()));
         (publisher, open(receiver))
     } else {
         let handler = open(receiver);
         (Publisher::begin(publication), handler)
     };
-    until("whole books", || {
+    wait_for("whole books", || {
         for _ in 0..1_000 {
             handler.do_work(clock.now()).unwrap();
         }

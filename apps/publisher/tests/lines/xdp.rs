@@ -13,11 +13,12 @@ use tickpath_nyse::{
     RequestStatus, RetransmissionRequest, SendTime, SourceId, SymbolIndexMappingRequest,
 };
 use tickpath_publisher::PublishOptions;
+use tickpath_test_support::{connect, wait_for};
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::recordings::xdp_day;
-use super::{Publisher, connect, is_closed, options, read_bytes, receive, until};
+use super::{Publisher, is_closed, options, read_bytes, receive};
 
 struct Feed {
     publisher: Publisher,
@@ -46,7 +47,7 @@ impl Feed {
         let (retransmission, refresh) = (join("retransmission_group"), join("refresh_group"));
         // The heartbeat after the last message.
         let end = messages.len() as u32 + 1;
-        until("the end of the recording", || {
+        wait_for("the end of the recording", || {
             let bytes = receive(&mut line);
             let packet = Packet::parse(&bytes).unwrap();
             (packet.delivery_flag() == DeliveryFlag::HEARTBEAT && packet.sequence() == end).then_some(())
