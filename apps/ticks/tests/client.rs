@@ -5,6 +5,7 @@ mod support;
 
 use support::*;
 use tickpath_shm::{Folder, SegmentName, SegmentReader};
+use tickpath_test_support::wait_until;
 use tickpath_ticks::message::{EndOfStream, EndReason, Refused, RefusedReason, Skipped};
 use tickpath_ticks::parser::StreamError;
 use tickpath_ticks::seal::seal;
@@ -100,7 +101,7 @@ fn a_lost_connection_is_made_again_and_what_was_missed_meanwhile_is_counted() {
     assert_eq!((counts.of(Count::Missed), counts.of(Count::Gaps), counts.reconnects()), (3, 0, 1));
     assert_eq!(rows(&client)[0].top.health(), BookHealth::Live);
     peer.send(&end_of_stream(6));
-    wait_for("the trouble", || {
+    wait_until("the trouble", || {
         client.shared().trouble().is_some_and(|text| text.ends_with("the server stopped"))
     });
     drop(peer);
@@ -156,7 +157,7 @@ fn without_reconnecting_the_first_trouble_is_the_last() {
     let config = tickpath_ticks_app::client::ClientConfig { reconnects: false, ..config(server.address()) };
     let client = Client::start(config, None).unwrap();
     drop(server.accept_subscribed(1, 1));
-    wait_for("the end", || client.has_ended());
+    wait_until("the end", || client.has_ended());
     assert!(matches!(client.finish(), Err(ClientError::Gone(_))));
 }
 
@@ -179,7 +180,7 @@ fn who_speaks_something_else_is_told_of_at_once() {
     let server = Server::start();
     let client = client(&server);
     server.accept().send(b"SSH-2.0-OpenSSH_9.6 and more than a header\r\n");
-    wait_for("the end", || client.has_ended());
+    wait_until("the end", || client.has_ended());
     let error = client.finish().unwrap_err();
     assert!(matches!(error, ClientError::Stream { error: StreamError::NotTicks, .. }), "{error}");
     assert_eq!(error.to_string().lines().count(), 1);
@@ -212,7 +213,7 @@ fn refusals_that_stay_end_the_client_and_others_are_tried_again() {
         peer.hello(1, 1);
         peer.read_until(|said| said.requests > 0);
         peer.send(&refused(reason, if reason == RefusedReason::TooManySymbols { 1000 } else { 0 }));
-        wait_for("the end", || client.has_ended());
+        wait_until("the end", || client.has_ended());
         let error = client.finish().unwrap_err().to_string();
         assert_eq!(error, format!("{} refuses: {words}", server.address()));
     }
@@ -250,12 +251,12 @@ fn a_silent_server_is_given_up_and_a_client_shows_that_it_lives() {
     let client = client(&server);
     let mut peer = server.accept_subscribed(9, 1);
     peer.read_until(|said| said.heartbeats >= 2);
-    wait_for("the trouble", || {
+    wait_until("the trouble", || {
         client.shared().trouble().is_some_and(|text| text.contains("nothing came for"))
     });
     let mut peer = server.accept_subscribed(9, 1);
     peer.send(seal(EndOfStream::new(1, EndReason::TooSlow, now())).as_bytes());
-    wait_for("the reason", || {
+    wait_until("the reason", || {
         client.shared().trouble().is_some_and(|text| text.contains("reads too slowly"))
     });
     client.finish().unwrap();
@@ -290,7 +291,7 @@ fn the_cache_is_shared_and_says_when_its_writer_is_gone() {
         peer.hello(9, 1);
         peer
     };
-    wait_for("the end", || second.has_ended());
+    wait_until("the end", || second.has_ended());
     assert!(matches!(second.finish(), Err(ClientError::Own(_))));
     client.finish().unwrap();
     assert_eq!(reader.writer_state(), tickpath_shm::WriterState::Closed);
@@ -324,7 +325,7 @@ fn a_full_disk_is_told_in_one_line() {
     let client = Client::start(config(server.address()), Some(&mut csv)).unwrap();
     let mut peer = server.accept_subscribed(9, 1);
     peer.send(&quote(1, 2));
-    wait_for("the end of the writer", || csv.has_ended());
+    wait_until("the end of the writer", || csv.has_ended());
     client.finish().unwrap();
     let error = format!("{:#}", csv.finish().unwrap_err());
     assert!(error.starts_with("cannot write /dev/full: ") && error.lines().count() == 1, "{error}");

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tickpath_agent::{Agent, StopSignal, TscClock};
 use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
+use tickpath_test_support::{Deadline, PATIENCE};
 use tickpath_ticks::message::{
     EndOfStream, EndReason, Hello, Refused, RefusedReason, Skipped, Subscribed, SymbolDefinition, Tick,
 };
@@ -16,9 +17,6 @@ use tickpath_ticks::seal::seal;
 use tickpath_ticks_app::server::{ServeSettings, ServerCounters, SlowClient, TickRate, TicksServer};
 use tickpath_types::{Nanos, Symbol};
 use zerocopy::IntoBytes;
-
-/// What has not happened by then does not happen.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A market of ten symbols, 20,000 ticks a second.
 pub fn settings() -> ServeSettings {
@@ -201,9 +199,9 @@ impl Client {
 
     /// Reads until something is so.
     pub fn listen_until(&mut self, what: &str, mut is_so: impl FnMut(&Client) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         while !is_so(self) {
-            assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+            assert!(!deadline.is_over(), "{what}: not within {PATIENCE:?}");
             assert!(!self.is_closed || is_so(self), "{what}: the connection was closed before");
             self.listen_once();
         }

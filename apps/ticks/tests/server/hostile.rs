@@ -189,7 +189,7 @@ fn a_client_that_asks_and_asks_and_never_reads_is_disconnected() {
     let server = Server::start(&settings);
     let mut client = Client::connect(&server);
     client.stream.set_nonblocking(false).unwrap();
-    client.stream.set_write_timeout(Some(super::harness::PATIENCE)).unwrap();
+    client.stream.set_write_timeout(Some(tickpath_test_support::PATIENCE)).unwrap();
     client.say(seal(Hello::client(0, Nanos(1))).as_bytes());
     let mut requests = Vec::new();
     (1..2_000).for_each(|request| encode_subscribe(request, &[], &mut requests));

@@ -1,17 +1,18 @@
 //! Clients that read more slowly than ticks come, under each policy.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tickpath_test_support::Deadline;
 use tickpath_ticks::message::EndReason;
 use tickpath_ticks_app::server::SlowClient;
 
-use super::harness::{Client, PATIENCE, Server, slow};
+use super::harness::{Client, Server, slow};
 
 /// Reads nothing until the server has made many more ticks than it keeps, as another client can tell.
 fn fall_behind(server: &Server, client: &mut Client) {
     client.listen_until("its first ticks", |client| client.heard.ticks.len() > 10);
     let behind = client.heard.ticks.last().unwrap().header.sequence.get() + 400_000;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Deadline::start();
     loop {
         // A new one each time: the next number of the session is in its hello.
         let mut witness = Client::connect(server);
@@ -19,7 +20,7 @@ fn fall_behind(server: &Server, client: &mut Client) {
         if witness.heard.hello.unwrap().header.sequence.get() > behind {
             return;
         }
-        assert!(Instant::now() < deadline, "the server does not go on");
+        assert!(!deadline.is_over(), "the server does not go on");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -109,9 +110,9 @@ fn a_slow_client_is_disconnected_with_the_reason() {
     // It reads on, but too late: the server closes two seconds after it has said so.
     client.listen_until("its first ticks", |client| client.heard.ticks.len() > 10);
     let mut other = Client::subscribe(&server, &[]);
-    let start = Instant::now();
+    let deadline = Deadline::start();
     while !client.is_closed && client.heard.ends.is_empty() {
-        assert!(start.elapsed() < PATIENCE, "it was not disconnected");
+        assert!(!deadline.is_over(), "it was not disconnected");
         // So slowly that no test's machine could keep it up with a million ticks a second.
         std::thread::sleep(Duration::from_millis(20));
         client.listen_once();

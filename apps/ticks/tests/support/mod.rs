@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use tickpath_test_support::{PATIENCE, listen, realtime_ns, wait_until};
 use tickpath_ticks::message::*;
 use tickpath_ticks::request::{RequestListener, RequestParser, SubscribePart};
 use tickpath_ticks::seal::seal;
@@ -11,21 +11,8 @@ use tickpath_ticks_app::client::{Client, ClientConfig, Counts, LinkState, Shared
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol};
 use zerocopy::IntoBytes;
 
-/// Long enough for a machine that does much else.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits until something is so.
-#[track_caller]
-pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain for: {what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 pub fn now() -> Nanos {
-    Nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64)
+    Nanos(realtime_ns())
 }
 
 pub struct Server {
@@ -36,7 +23,7 @@ pub struct Server {
 impl Server {
     /// One whose clients are as patient as the tests.
     pub fn start() -> Server {
-        Server { listener: TcpListener::bind("127.0.0.1:0").unwrap(), heartbeat_ms: 60_000 }
+        Server { listener: listen().0, heartbeat_ms: 60_000 }
     }
 
     /// One whose clients give it up after half a second.
@@ -188,11 +175,11 @@ pub fn client(server: &Server) -> Client {
 /// Waits until the client's counters are as they ought to be.
 #[track_caller]
 pub fn wait_for_counts(shared: &Shared, is_so: impl Fn(&Counts) -> bool) -> Counts {
-    wait_for("the counters", || is_so(&shared.counts()));
+    wait_until("the counters", || is_so(&shared.counts()));
     shared.counts()
 }
 
 #[track_caller]
 pub fn wait_for_state(shared: &Shared, state: LinkState) {
-    wait_for(state.word(), || shared.state() == state);
+    wait_until(state.word(), || shared.state() == state);
 }
