@@ -237,16 +237,7 @@ mod tests {
 
     use super::*;
 
-    const ALPHA: Instrument = Instrument {
-        id: InstrumentId(1),
-        symbol: Symbol(*b"ALPHA   "),
-        tick_size: Price(100),
-        lot_size: Qty(1),
-        max_qty: Qty(1_000),
-        reference_price: Price(1_000_000),
-        collar_low: Price(900_000),
-        collar_high: Price(1_100_000),
-    };
+    const ALPHA: Instrument = Instrument::in_cents(InstrumentId(1), Symbol(*b"ALPHA   "), Price(1_000_000));
 
     struct Market {
         image: MarketImage,

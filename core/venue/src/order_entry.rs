@@ -207,10 +207,11 @@ mod tests {
     use tickpath_admission::{LoginGuard, LoginPolicy, PreLoginLimits};
     use tickpath_lockfree::{Counter, spsc};
     use tickpath_nasdaq::soupbintcp::Session;
+    use tickpath_test_support::instrument;
     use tickpath_timing::NoTrace;
     use tickpath_types::{
-        BrokenReason, EnterOrder, Instrument, InstrumentId, InstrumentTable, MatchId, Price, Qty, Sequence,
-        Side, Symbol, TradingState, UserName,
+        BrokenReason, EnterOrder, InstrumentId, InstrumentTable, MatchId, Price, Qty, Sequence, Side,
+        TradingState, UserName,
     };
 
     use super::*;
@@ -234,17 +235,7 @@ mod tests {
     }
 
     fn table() -> InstrumentTable {
-        let instrument = Instrument {
-            id: ALPHA,
-            symbol: Symbol::new("ALPHA").unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(1),
-            max_qty: Qty(1_000),
-            reference_price: Price(1_000_000),
-            collar_low: Price(900_000),
-            collar_high: Price(1_100_000),
-        };
-        InstrumentTable::with_room(&[instrument], InstrumentId(2))
+        InstrumentTable::with_room(&[instrument(1, "ALPHA")], InstrumentId(2))
     }
 
     impl Rig {
