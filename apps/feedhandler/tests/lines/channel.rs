@@ -1,7 +1,6 @@
 //! A recorded session, its lines and retransmission server, and a feed handler that listens.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::time::{Duration, Instant};
 
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_book::{BooksById, FastBooks, OrderBooks};
@@ -13,13 +12,13 @@ use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
 use tickpath_net::{MulticastSender, NetError, SendStatus, UdpEndpoint, free_multicast_group};
+use tickpath_test_support::{ANY_PORT, Deadline};
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentId, InstrumentTable, MarketEvent, MarketUpdate, Nanos, Sequence, UpdateKind};
 use zerocopy::IntoBytes;
 
 use crate::READER;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Simulated time of one turn.
 const TURN: Nanos = Nanos::from_micros(10);
 const INSTRUMENTS: u16 = 3;
@@ -93,7 +92,7 @@ impl Channel {
 
     pub fn with(change: impl FnOnce(&mut FeedSettings)) -> Option<Channel> {
         let groups = [free_multicast_group().unwrap(), free_multicast_group().unwrap()];
-        let server = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let server = UdpEndpoint::bind(ANY_PORT).unwrap();
         let mut settings = FeedSettings {
             feed: 0,
             line_a: groups[0],
@@ -185,9 +184,9 @@ impl Channel {
     }
 
     pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&Channel) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         while !is_so(self) {
-            assert!(Instant::now() < deadline, "{what} did not happen");
+            assert!(!deadline.is_over(), "{what} did not happen");
             self.turn();
         }
     }
@@ -218,7 +217,7 @@ impl Channel {
     /// Somebody else than the server sends something to where its latest request came from.
     pub fn intrude(&mut self, datagram: &[u8]) {
         let to = self.asked_from.unwrap();
-        let mut stranger = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut stranger = UdpEndpoint::bind(ANY_PORT).unwrap();
         assert_eq!(stranger.send_to(datagram, to).unwrap(), SendStatus::Sent);
     }
 

@@ -12,6 +12,8 @@ use tickpath_nasdaq::moldudp64::PacketBuilder;
 use tickpath_nasdaq::wire::{Shares, ShortPrice};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
 use tickpath_reference::ReferenceBooks;
+use tickpath_test_support::soup::{login_accepted, packet};
+use tickpath_test_support::{REFUSING, listen_nonblocking};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side};
 use zerocopy::IntoBytes;
 
@@ -51,6 +53,7 @@ fn end(next: u64) -> Vec<u8> {
 /// A snapshot server that serves what it is told.
 struct Glimpse {
     listener: TcpListener,
+    address: SocketAddrV4,
     clients: Vec<(TcpStream, bool)>,
     /// Messages of the snapshot.
     snapshot: Vec<Vec<u8>>,
@@ -63,16 +66,9 @@ struct Glimpse {
 
 impl Glimpse {
     fn open() -> Glimpse {
-        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        Glimpse { listener, clients: vec![], snapshot: vec![], cut_after: None, is_idle: false, logins: 0 }
-    }
-
-    fn address(&self) -> SocketAddrV4 {
-        match self.listener.local_addr().unwrap() {
-            std::net::SocketAddr::V4(address) => address,
-            std::net::SocketAddr::V6(_) => unreachable!("it was bound to an IPv4 address"),
-        }
+        let (listener, address) = listen_nonblocking();
+        let (clients, snapshot) = (vec![], vec![]);
+        Glimpse { listener, address, clients, snapshot, cut_after: None, is_idle: false, logins: 0 }
     }
 
     fn poll(&mut self) {
@@ -87,7 +83,7 @@ impl Glimpse {
                     assert_eq!(bytes[19..29].trim_ascii(), b"TODAY");
                     *has_login = true;
                     self.logins += 1;
-                    let mut answer = packet(b'A', format!("{:>10}{:>20}", "TODAY", 1).as_bytes());
+                    let mut answer = login_accepted("TODAY", 1);
                     for message in &self.snapshot {
                         answer.extend(packet(b'S', message));
                     }
@@ -111,10 +107,6 @@ impl Glimpse {
             }
         }
     }
-}
-
-fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
-    [&(payload.len() as u16 + 1).to_be_bytes()[..], &[packet_type], payload].concat()
 }
 
 /// A channel on which nothing is sent again, and that has lost the packets from `lost` on, `count` of them.
@@ -153,7 +145,7 @@ fn first_of(channel: &Channel, packet: usize) -> u64 {
 fn a_snapshot_over_tcp_heals_a_gap_and_a_late_start() {
     for lost in [40, 0] {
         let mut glimpse = Glimpse::open();
-        let sources = SnapshotSources { glimpse: Some(glimpse.address()), ..SnapshotSources::none() };
+        let sources = SnapshotSources { glimpse: Some(glimpse.address), ..SnapshotSources::none() };
         let Some((mut channel, sent)) = that_lost(sources, lost, 60) else { return };
         assert_eq!(channel.view.counters.snapshots.waiting.read(), 3);
         let next = first_of(&channel, lost + 70);
@@ -171,7 +163,7 @@ fn a_snapshot_over_tcp_heals_a_gap_and_a_late_start() {
 #[test]
 fn a_server_that_cuts_off_and_one_that_is_too_old_are_asked_again() {
     let mut glimpse = Glimpse::open();
-    let sources = SnapshotSources { glimpse: Some(glimpse.address()), ..SnapshotSources::none() };
+    let sources = SnapshotSources { glimpse: Some(glimpse.address), ..SnapshotSources::none() };
     let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
     let (old, new) = (first_of(&channel, 50), first_of(&channel, 110));
     glimpse.snapshot = states(&channel.recording, old).concat();
@@ -202,7 +194,7 @@ fn a_server_that_cuts_off_and_one_that_is_too_old_are_asked_again() {
 #[test]
 fn a_server_that_says_no_more_than_that_it_is_alive_is_given_up() {
     let mut glimpse = Glimpse { is_idle: true, ..Glimpse::open() };
-    let sources = SnapshotSources { glimpse: Some(glimpse.address()), ..SnapshotSources::none() };
+    let sources = SnapshotSources { glimpse: Some(glimpse.address), ..SnapshotSources::none() };
     let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
     let mut turns = 0;
     while channel.view.counters.snapshots.failures.read() == 0 {
@@ -236,7 +228,7 @@ fn where_the_server_fails_the_channel_heals_one_instrument_after_another() {
     let group = free_multicast_group().unwrap();
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     // Nobody listens there.
-    let closed = Glimpse::open().address();
+    let closed = REFUSING;
     let sources = SnapshotSources { glimpse: Some(closed), channel: Some(group), ..SnapshotSources::none() };
     let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };
     channel.until("the channel", |channel| channel.view.counters.snapshots.channel_joins.read() == 1);

@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tickpath_agent::StopSignal;
@@ -12,6 +11,7 @@ use tickpath_feedhandler::live::{
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
+use tickpath_test_support::{wait_for, wait_until};
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketEventKind, Nanos, OrderId, Price, Qty, Sequence, Side,
     Symbol, SystemEventCode,
@@ -53,18 +53,13 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     });
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     let packet = one_packet();
-    let start = Instant::now();
-    let status = loop {
-        assert!(start.elapsed() < Duration::from_secs(60), "the handler answers");
+    let status = wait_for("an answer of the handler", || {
         // Copies of what came do no harm, nor does what is no packet.
         for datagram in [&packet[..], b"hello", &packet[..packet.len() - 1]] {
             assert_eq!(sender.send(datagram).unwrap(), SendStatus::Sent);
         }
-        match ask(&socket, "status") {
-            Ok(status) if status["channels"][0]["messages"] == 2 => break status,
-            _ => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
+        ask(&socket, "status").ok().filter(|status| status["channels"][0]["messages"] == 2)
+    });
     assert_eq!(status["ok"], true);
     assert_eq!(
         status["channels"][0]["health"],
@@ -107,15 +102,12 @@ fn messages_that_were_lost_for_good_are_a_fault_whatever_the_books_say() {
         (report.unwrap(), troubles)
     });
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
-    let start = Instant::now();
-    let lost = || ask(&socket, "status").map_or(0, |status| as_count(&status));
-    while lost() == 0 {
-        assert!(start.elapsed() < Duration::from_secs(60), "the loss is counted");
+    wait_until("the loss", || {
         for sequence in [1, 1_001] {
             assert_eq!(sender.send(&system_event(sequence)).unwrap(), SendStatus::Sent);
         }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        ask(&socket, "status").is_ok_and(|status| as_count(&status) > 0)
+    });
     stopper.stop();
     let (report, troubles) = handler.join().unwrap();
     assert!(is_of_unnamed_senders(&troubles[0]), "an empty list of senders names none: {troubles:?}");

@@ -1,7 +1,7 @@
 //! IEX: lines that cut segments differently, gap fill, SNAP, a session that begins again.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 
 use tickpath_config::Secret;
 use tickpath_feedhandler::live::ProtocolName;
@@ -10,6 +10,7 @@ use tickpath_iex::snap::{self, Frame};
 use tickpath_iex::wire::Ticker;
 use tickpath_iex::{Feed, Header, PriceLevelUpdate, SegmentBuilder};
 use tickpath_net::{SendStatus, UdpEndpoint};
+use tickpath_test_support::{ANY_PORT, listen_nonblocking};
 use tickpath_types::{Nanos, Price, Sequence, Side, Symbol};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -76,7 +77,7 @@ impl GapFill {
 #[test]
 fn lines_that_cut_differently_are_one_and_what_both_lose_is_filled() {
     let messages = messages(600);
-    let endpoint = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let endpoint = UdpEndpoint::bind(ANY_PORT).unwrap();
     let mut server = GapFill { endpoint, messages: messages.clone(), asked: 0 };
     let address = server.endpoint.local_address();
     let mut rig = Rig::open(ProtocolName::IexDeep, |section| section.gap_fill = Some(address));
@@ -178,9 +179,7 @@ impl Snap {
 #[test]
 fn a_late_start_is_healed_by_a_snapshot_that_the_live_messages_are_joined_to() {
     let messages = messages(400);
-    let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port());
+    let (listener, address) = listen_nonblocking();
     let mut server = Snap { listener, clients: vec![], messages: vec![], served: 0 };
     let mut late = Rig::open(ProtocolName::IexDeep, |section| {
         section.snap = Some(address);

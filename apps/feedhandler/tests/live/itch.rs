@@ -15,6 +15,7 @@ use tickpath_nasdaq::wire::{Shares, ShortPrice};
 use tickpath_net::{SendStatus, UdpEndpoint};
 use tickpath_reference::ReferenceBooks;
 use tickpath_shm::{Folder, SegmentName, SegmentReader};
+use tickpath_test_support::{ANY_PORT, listen_nonblocking, soup};
 use tickpath_types::{BookHealth, InstrumentId, InstrumentTable, Nanos, OrderId, Sequence, Side};
 use zerocopy::IntoBytes;
 
@@ -65,7 +66,7 @@ struct RequestServer {
 
 impl RequestServer {
     fn new(messages: &[Vec<u8>]) -> RequestServer {
-        let endpoint = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let endpoint = UdpEndpoint::bind(ANY_PORT).unwrap();
         RequestServer { endpoint, messages: messages.to_vec(), asked: 0 }
     }
 
@@ -185,6 +186,7 @@ fn another_session_is_followed_and_a_stranger_is_not() {
 /// A snapshot server that serves the books of a recording up to a message.
 struct Glimpse {
     listener: TcpListener,
+    address: SocketAddrV4,
     clients: Vec<TcpStream>,
     snapshot: Vec<Vec<u8>>,
     served: usize,
@@ -192,13 +194,8 @@ struct Glimpse {
 
 impl Glimpse {
     fn open() -> Glimpse {
-        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        Glimpse { listener, clients: vec![], snapshot: vec![], served: 0 }
-    }
-
-    fn address(&self) -> SocketAddrV4 {
-        SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.listener.local_addr().unwrap().port())
+        let (listener, address) = listen_nonblocking();
+        Glimpse { listener, address, clients: vec![], snapshot: vec![], served: 0 }
     }
 
     /// The books after so many messages.
@@ -229,12 +226,6 @@ impl Glimpse {
     }
 
     fn serve(&mut self) {
-        let soup = |kind: u8, body: &[u8]| {
-            let mut packet = (body.len() as u16 + 1).to_be_bytes().to_vec();
-            packet.push(kind);
-            packet.extend(body);
-            packet
-        };
         if let Ok((client, _)) = self.listener.accept() {
             client.set_nonblocking(true).unwrap();
             self.clients.push(client);
@@ -243,9 +234,9 @@ impl Glimpse {
         for mut client in std::mem::take(&mut self.clients) {
             match client.read(&mut bytes) {
                 Ok(count) if count >= 49 && bytes[2] == b'L' => {
-                    let mut answer = soup(b'A', format!("{:>10}{:>20}", "DAY", 1).as_bytes());
-                    self.snapshot.iter().for_each(|message| answer.extend(soup(b'S', message)));
-                    answer.extend(soup(b'Z', b""));
+                    let mut answer = soup::login_accepted("DAY", 1);
+                    self.snapshot.iter().for_each(|message| answer.extend(soup::packet(b'S', message)));
+                    answer.extend(soup::packet(b'Z', b""));
                     client.set_nonblocking(false).unwrap();
                     client.write_all(&answer).unwrap();
                     self.served += 1;
@@ -261,7 +252,7 @@ impl Glimpse {
 fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
     let recording = recording();
     let mut glimpse = Glimpse::open();
-    let address = glimpse.address();
+    let address = glimpse.address;
     let folder = tempfile::tempdir().unwrap();
     let mut config = LiveConfig::default();
     config.outputs.segment = Some("test".to_owned());

@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::time::{Duration, Instant};
 
 use tickpath_agent::Invoker;
 use tickpath_feedhandler::live::{
@@ -10,10 +9,9 @@ use tickpath_feedhandler::live::{
     ResyncOutcome,
 };
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
+use tickpath_test_support::Deadline;
 use tickpath_types::{BookHealth, Nanos, Symbol};
 
-/// How long anything may take on a host that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Simulated time of one turn.
 const TURN: Nanos = Nanos::from_micros(20);
 
@@ -83,13 +81,13 @@ impl Rig {
         mut serve: impl FnMut(),
         wanted: impl Fn(&ChannelStatus) -> bool,
     ) -> ChannelStatus {
-        let start = Instant::now();
+        let deadline = Deadline::start();
         loop {
             let status = self.status(&mut serve).channels[0].status;
             if wanted(&status) {
                 return status;
             }
-            assert!(start.elapsed() < PATIENCE, "{what}: {status:#?}");
+            assert!(!deadline.is_over(), "{what}: {status:#?}");
         }
     }
 
@@ -108,7 +106,7 @@ impl Rig {
 
     /// What is to be told, once there is something.
     pub fn told(&mut self) -> Vec<String> {
-        let start = Instant::now();
+        let deadline = Deadline::start();
         loop {
             self.turn();
             let (lines, more) = self.view.take_told();
@@ -116,7 +114,7 @@ impl Rig {
                 assert_eq!(more, 0);
                 return lines;
             }
-            assert!(start.elapsed() < PATIENCE, "nothing is told");
+            assert!(!deadline.is_over(), "no line comes");
         }
     }
 

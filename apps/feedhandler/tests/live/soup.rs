@@ -1,13 +1,14 @@
 //! ITCH over SoupBinTCP: a stream that breaks off and goes on, another session, numbers that go back.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_reference::ReferenceBooks;
+use tickpath_test_support::{listen_nonblocking, soup};
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketEvent, MarketEventKind, Nanos, OrderId, Price, Qty, Sequence,
     Side, Symbol,
@@ -18,6 +19,7 @@ use crate::rig::{Rig, all_live};
 /// A server of one session that serves one client at a time.
 struct Server {
     listener: TcpListener,
+    address: SocketAddrV4,
     client: Option<TcpStream>,
     session: &'static str,
     messages: Vec<Vec<u8>>,
@@ -28,23 +30,11 @@ struct Server {
     logins: Vec<(String, usize)>,
 }
 
-fn soup(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut packet = (body.len() as u16 + 1).to_be_bytes().to_vec();
-    packet.push(kind);
-    packet.extend(body);
-    packet
-}
-
 impl Server {
     fn open(messages: Vec<Vec<u8>>) -> Server {
-        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
+        let (listener, address) = listen_nonblocking();
         let (client, session, first) = (None, "MONDAY", 1);
-        Server { listener, client, session, messages, first, breaks_after: None, logins: vec![] }
-    }
-
-    fn address(&self) -> SocketAddrV4 {
-        SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.listener.local_addr().unwrap().port())
+        Server { listener, address, client, session, messages, first, breaks_after: None, logins: vec![] }
     }
 
     /// Answers a login, if one waits: the messages from the wanted one on.
@@ -64,14 +54,14 @@ impl Server {
         let (session, wanted): (_, usize) = (field(19..29), field(29..49).parse().unwrap());
         self.logins.push((session.clone(), wanted));
         if !session.is_empty() && session != self.session {
-            client.write_all(&soup(b'J', b"S")).unwrap();
+            client.write_all(&soup::packet(b'J', b"S")).unwrap();
             self.client = None;
             return;
         }
         let next = wanted.clamp(self.first, self.messages.len() + 1);
-        let mut answer = soup(b'A', format!("{:>10}{next:>20}", self.session).as_bytes());
+        let mut answer = soup::login_accepted(self.session, next as u64);
         let end = self.breaks_after.take().map_or(self.messages.len(), |count| next - 1 + count);
-        self.messages[next - 1..end].iter().for_each(|message| answer.extend(soup(b'S', message)));
+        self.messages[next - 1..end].iter().for_each(|message| answer.extend(soup::packet(b'S', message)));
         client.write_all(&answer).unwrap();
         if end < self.messages.len() {
             self.client = None;
@@ -79,7 +69,7 @@ impl Server {
     }
 
     fn end_session(&mut self) {
-        self.client.as_mut().unwrap().write_all(&soup(b'Z', b"")).unwrap();
+        self.client.as_mut().unwrap().write_all(&soup::packet(b'Z', b"")).unwrap();
         self.client = None;
     }
 }
@@ -110,7 +100,7 @@ fn state_hash(messages: &[Vec<u8>]) -> u64 {
 }
 
 fn rig(server: &Server) -> Rig {
-    let address = server.address();
+    let address = server.address;
     Rig::open(ProtocolName::ItchSoup, |section| {
         (section.line_a, section.line_b, section.server) = (None, None, Some(address));
     })

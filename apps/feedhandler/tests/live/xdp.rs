@@ -14,6 +14,7 @@ use tickpath_nyse::{
     RequestResponse, RequestStatus, RetransmissionRequest, SendTime, Side as WireSide, SourceId,
 };
 use tickpath_reference::ReferenceBooks;
+use tickpath_test_support::listen_nonblocking;
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
 
 use crate::rig::{Rig, all_live};
@@ -66,9 +67,7 @@ struct Server {
 
 impl Server {
     fn open(messages: &[Vec<u8>]) -> (Server, SocketAddrV4, [SocketAddrV4; 2]) {
-        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port());
+        let (listener, address) = listen_nonblocking();
         let groups = [free_multicast_group().unwrap(), free_multicast_group().unwrap()];
         let [retransmissions, refreshes] =
             groups.map(|group| MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap());
