@@ -79,6 +79,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("apps/simulator", &["apps/exchange", "apps/feedhandler", "apps/trader"]),
     ("apps/ticks", &["apps/monitor"]),
     ("apps/trader", &["apps/feedhandler"]),
+    ("test-support/venue", &["core", "protocols", "io", "apps/exchange", TEST_SUPPORT]),
 ];
 
 /// A dependency between two crates of the project, by their folders.

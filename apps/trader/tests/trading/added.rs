@@ -7,6 +7,8 @@ use tickpath_agent::TscClock;
 use tickpath_book::OrderBooks;
 use tickpath_exchange::{AdminCommand, AdminOutcome, Phase, VenueSettings};
 use tickpath_matching::EngineLimits;
+use tickpath_test_support::{wait_for, wait_until};
+use tickpath_test_venue::{PASSWORD, RunningVenue};
 use tickpath_trader::{OrderEntry, Trader, TraderSnapshot};
 use tickpath_trading::RandomStrategy;
 use tickpath_types::{
@@ -14,8 +16,8 @@ use tickpath_types::{
     Symbol, UserRefNum,
 };
 
-use crate::site::{ALPHA, PASSWORD, instruments, venue_settings};
-use crate::threads::{RunningVenue, until};
+use crate::site::{ALPHA, instruments, venue_settings};
+use crate::threads::trader_of;
 
 /// Session of the second user.
 const RIVAL: u16 = 2;
@@ -24,7 +26,7 @@ const SPARE: InstrumentId = InstrumentId(2);
 const BEYOND: InstrumentId = InstrumentId(3);
 
 fn added(id: InstrumentId, symbol: &str) -> Instrument {
-    Instrument { id, symbol: Symbol::new(symbol).unwrap(), ..*instruments().get(ALPHA).unwrap() }
+    tickpath_test_support::instrument(id.0, symbol)
 }
 
 /// Somebody who knows all instruments.
@@ -41,7 +43,7 @@ impl Rival {
         let now = TscClock::system().now();
         let entry = OrderEntry::connect(address, "RIVAL", PASSWORD, all, now).unwrap();
         let mut rival = Rival { entry, answers: 0, user_ref: 0 };
-        until("the rival's login", || {
+        wait_until("the rival's login", || {
             rival.poll();
             rival.entry.is_active()
         });
@@ -60,7 +62,7 @@ impl Rival {
         let heard = self.answers;
         self.entry.queue(&OrderRequest::Enter(order)).unwrap();
         self.entry.flush(TscClock::system().now()).unwrap();
-        until("the rival's answer", || {
+        wait_until("the rival's answer", || {
             self.poll();
             self.answers > heard
         });
@@ -68,25 +70,20 @@ impl Rival {
 }
 
 fn snapshot(trader: &Trader) -> TraderSnapshot {
-    let mut snapshot = None;
     // An engine that is just writing its snapshot is asked again.
-    until("a snapshot", || {
-        snapshot = trader.view().snapshot().ok();
-        snapshot.is_some()
-    });
-    snapshot.unwrap()
+    wait_for("a snapshot", || trader.view().snapshot().ok())
 }
 
 #[test]
 fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
     let limits = EngineLimits { max_instruments: BEYOND.0, ..venue_settings().limits };
-    let mut venue = RunningVenue::with(&VenueSettings { limits, ..venue_settings() });
-    let mut trader = venue.trader("TRADER", 1);
+    let mut venue = RunningVenue::start(&VenueSettings { limits, ..venue_settings() });
+    let mut trader = trader_of(&venue, "TRADER", 1);
     trader.config.market_data.spare_instruments = 1;
     let trader =
         Trader::start(&trader, RandomStrategy::new(1, Default::default()).into(), TscClock::system())
             .unwrap();
-    until("orders", || snapshot(&trader).counters.enters > 0);
+    wait_until("orders", || snapshot(&trader).counters.enters > 0);
 
     let mut rival = Rival::new(&venue);
     for (id, symbol) in [(SPARE, "SPARE"), (BEYOND, "BEYOND")] {
@@ -98,17 +95,17 @@ fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
         rival.enter(id, Side::Sell, 10);
     }
     let heard = snapshot(&trader).counters;
-    until("more orders, and the news of what was added", || {
+    wait_until("more orders, and the news of what was added", || {
         let now = snapshot(&trader).counters;
         now.enters > heard.enters + 5 && now.unknown_instruments > 0
     });
     trader.stop_trading();
-    until("the cancels", || {
+    wait_until("the cancels", || {
         let now = snapshot(&trader);
         now.stopped.is_some() && now.open_orders == 0
     });
     let (feed, view) = (trader.feed().clone(), trader.view().clone());
-    until("the latest message", || {
+    wait_until("the latest message", || {
         let published = venue.view.publisher.messages.read();
         feed.counters.messages.read() == published
     });
@@ -129,7 +126,7 @@ fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
     assert_eq!(symbol, Some(Symbol::new("SPARE").unwrap()));
 
     drop(rival);
-    venue.close();
+    venue.stop();
     let engine = venue.view.engine.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();
     let owners = |id| -> BTreeSet<u16> {
         Side::BOTH

@@ -1,19 +1,26 @@
 //! A trader that is started again at a venue whose session goes on.
 
 use tickpath_agent::TscClock;
+use tickpath_exchange::VenueSettings;
+use tickpath_test_support::wait_until;
+use tickpath_test_venue::RunningVenue;
 use tickpath_trader::{Trader, TraderSnapshot};
 use tickpath_trading::RandomStrategy;
 
-use crate::threads::{RunningVenue, until};
+use crate::site::venue_settings;
+use crate::threads::trader_of;
 
 /// A run of a trader until it has traded; how it stood, and the number of its first order.
 fn a_run(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
     let strategy = RandomStrategy::new(seed, Default::default());
-    let trader = Trader::start(&venue.trader("TRADER", seed), strategy.into(), TscClock::system()).unwrap();
+    let trader =
+        Trader::start(&trader_of(venue, "TRADER", seed), strategy.into(), TscClock::system()).unwrap();
     let view = trader.view().clone();
-    until("fills", || view.snapshot().is_ok_and(|now| now.counters.fills > 0));
+    wait_until("fills", || view.snapshot().is_ok_and(|now| now.counters.fills > 0));
     trader.stop_trading();
-    until("the cancels", || view.snapshot().is_ok_and(|now| now.stopped.is_some() && now.open_orders == 0));
+    wait_until("the cancels", || {
+        view.snapshot().is_ok_and(|now| now.stopped.is_some() && now.open_orders == 0)
+    });
     trader.join().unwrap();
     (view.snapshot().unwrap(), view.gateway.first_user_ref.read())
 }
@@ -21,7 +28,7 @@ fn a_run(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
 #[test]
 fn a_trader_that_comes_again_trades_behind_the_numbers_it_has_used() {
     // Fewer messages are kept than a run causes: what was told before is not asked for.
-    let mut venue = RunningVenue::keeping(64);
+    let venue = RunningVenue::start(&VenueSettings { retained_responses: 64, ..venue_settings() });
     let mut first = 1;
     for seed in 1..=3 {
         let (snapshot, first_user_ref) = a_run(&venue, seed);
@@ -32,5 +39,4 @@ fn a_trader_that_comes_again_trades_behind_the_numbers_it_has_used() {
         assert_eq!(snapshot.positions[0].net_qty(), 0, "run {seed}");
         assert!(snapshot.positions[0].volume().0 > 0, "run {seed}");
     }
-    venue.close();
 }

@@ -1,9 +1,10 @@
 //! Connections that are lost, and venues that do not let in.
 
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::SocketAddrV4;
 
 use tickpath_agent::TscClock;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, PEER_TIMEOUT};
+use tickpath_test_support::{REFUSING, listen};
 use tickpath_trader::{OrderEntry, OrderEntryError};
 use tickpath_types::{Nanos, Side, TimeInForce};
 
@@ -77,12 +78,11 @@ fn connect(address: SocketAddrV4, user: &str, password: &str) -> Result<OrderEnt
 
 #[test]
 fn names_and_passwords_that_cannot_be_sent_are_refused_before() {
-    let nobody = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
     for (user, password) in [("TOOLONG", "x"), ("A", "elevenchars"), ("\u{e4}", "x")] {
-        let error = connect(nobody, user, password).err().unwrap();
+        let error = connect(REFUSING, user, password).err().unwrap();
         assert!(matches!(error, OrderEntryError::Credentials { .. }), "{error}");
     }
-    let error = connect(nobody, "A", "x").err().unwrap();
+    let error = connect(REFUSING, "A", "x").err().unwrap();
     assert!(matches!(error, OrderEntryError::Connect(_)), "{error}");
 }
 
@@ -103,8 +103,7 @@ fn a_wrong_password_is_told() {
 #[test]
 fn a_venue_that_falls_silent_is_given_up() {
     // It accepts the connection and never says a word.
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port());
+    let (_listener, address) = listen();
     let now = TscClock::system().now();
     let mut entry = OrderEntry::connect(address, "A", "x", instruments(), now).unwrap();
     let mut poll = |now| entry.poll(now, &mut (), |_| {}, |_, _| {});

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use tickpath_agent::{Invoker, TscClock, counts_allocations, thread_allocations};
 use tickpath_exchange::VenueView;
 use tickpath_lockfree::spsc;
+use tickpath_test_support::Deadline;
+use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, SETTLE_AFTER};
 use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, SessionId, Side, UserRefNum};
 
-use crate::site::{ALPHA, Cable, PASSWORD, QUERY, build_venue, instruments, venue_settings};
+use crate::site::{ALPHA, Cable, QUERY, instruments, venue_settings};
 
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Room for what the gateway tells.
 const EVENTS: usize = 8;
 
@@ -34,14 +35,14 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let clock = TscClock::system();
-        let venue = build_venue(&venue_settings());
+        let venue = build(&venue_settings()).unwrap();
         let cable = Cable::to(venue.endpoints.order_entry);
         let (requests, requests_out) = spsc::channel(64);
         let (events_in, events) = spsc::channel(EVENTS);
         let counters = Arc::<GatewayCounters>::default();
         let settings = GatewaySettings {
             role: "order-gateway",
-            address: cable.address(),
+            address: cable.address,
             user: "TRADER".to_owned(),
             password: PASSWORD.to_owned(),
             session: SessionId(1),
@@ -86,9 +87,9 @@ impl Bench {
     }
 
     fn until(&mut self, mut is_so: impl FnMut(&mut Bench) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         while !is_so(self) {
-            assert!(Instant::now() < deadline, "it did not happen: {:?}", self.counters);
+            assert!(!deadline.is_over(), "it did not happen: {:?}", self.counters);
             self.turn();
         }
     }

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_nasdaq::ouch50::{AnswerCode, OrderAnswer};
+use tickpath_test_support::quote;
 use tickpath_timing::{MarketId, Stamp, StampKind, Token, Trace};
 use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewayEvent, KillSwitch, LimitsConfig};
 use tickpath_trading::{Context, EngineConfig, Strategy, TradeEngine};
 use tickpath_types::{
     BookHealth, EnterOrder, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Sequence,
-    SessionId, UpdateKind, UserRefNum,
+    SessionId, UserRefNum,
 };
 
 use crate::site::{ALPHA, buy, instruments};
@@ -20,24 +21,8 @@ const SESSION: SessionId = SessionId(1);
 const CAPACITY: usize = 4;
 
 fn update(sequence: u64) -> MarketUpdate {
-    MarketUpdate {
-        sequence,
-        ts_event: 0,
-        order_id: sequence,
-        price: 999_000,
-        qty: 10,
-        bid_price: 999_000,
-        bid_qty: 10,
-        ask_price: 1_001_000,
-        ask_qty: 10,
-        instrument: ALPHA.0,
-        kind: UpdateKind::Add as u8,
-        side: 0,
-        health: BookHealth::Live as u8,
-        reason: 0,
-        trading: 0,
-        reserved: 0,
-    }
+    let quote = quote(ALPHA.0, (999_000, 10), (1_001_000, 10));
+    MarketUpdate { sequence, ts_event: 0, order_id: sequence, ..quote }
 }
 
 /// Enters an order at the first update, is too slow at the second, and cancels when its book is stale.

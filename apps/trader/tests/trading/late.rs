@@ -1,8 +1,6 @@
 //! A feed handler that starts when the venue has long been open, and one that nothing is sent again to: both get the
 //! venue's books by its snapshots.
 
-use std::time::{Duration, Instant};
-
 use tickpath_agent::{Agent, Invoker, TscClock};
 use tickpath_book::{BooksById, OrderBooks};
 use tickpath_exchange::{MarketRecoverySettings, SnapshotSettings, VenueSettings};
@@ -10,15 +8,16 @@ use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::broadcast;
 use tickpath_net::free_multicast_group;
+use tickpath_test_support::Deadline;
+use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
 use tickpath_trader::OrderEntry;
 use tickpath_types::{
     BookHealth, CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, Side, UserRefNum,
 };
 
-use crate::site::{ALPHA, PASSWORD, build_venue, instruments, venue_settings};
+use crate::site::{ALPHA, instruments, venue_settings};
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const TURN: Nanos = Nanos::from_micros(50);
 
 /// An open venue with a client, and feed handlers that come when they are called.
@@ -40,7 +39,7 @@ impl Market {
         let market_recovery =
             MarketRecoverySettings { snapshots: Some(snapshots), ..MarketRecoverySettings::default() };
         let settings = VenueSettings { market_recovery, ..venue_settings() };
-        let venue = build_venue(&settings);
+        let venue = build(&settings).unwrap();
         let recovery: Box<dyn Agent> = Box::new(venue.market_recovery.unwrap());
         let agents = vec![started("venue", venue.agents), started("market-recovery", vec![recovery])];
         let now = TscClock::system().now();
@@ -85,9 +84,9 @@ impl Market {
     }
 
     fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Market) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         while !is_so(self) {
-            assert!(Instant::now() < deadline, "{what} did not happen");
+            assert!(!deadline.is_over(), "{what} did not happen");
             self.turn();
         }
     }

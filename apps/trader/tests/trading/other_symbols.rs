@@ -2,60 +2,56 @@
 
 use tickpath_agent::TscClock;
 use tickpath_exchange::VenueSettings;
+use tickpath_test_support::wait_until;
+use tickpath_test_venue::RunningVenue;
 use tickpath_trader::Trader;
 use tickpath_trading::{NewOrder, Refusal, RiskResult};
-use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Price, Qty, Side, Symbol};
+use tickpath_types::{Instrument, InstrumentId, Price, Qty, Side};
 
-use crate::site::{ALPHA, instruments, venue_settings};
+use crate::site::{ALPHA, venue_settings};
 use crate::strategy::{Action, Script};
-use crate::threads::{RunningVenue, until};
+use crate::threads::trader_of;
 
 const SECOND: InstrumentId = InstrumentId(2);
 
 fn table(symbols: &[&str]) -> Vec<Instrument> {
-    let alpha = *instruments().get(ALPHA).unwrap();
-    let instrument = |(place, symbol): (usize, &&str)| Instrument {
-        id: InstrumentId(place as u16 + 1),
-        symbol: Symbol::new(symbol).unwrap(),
-        ..alpha
-    };
-    symbols.iter().enumerate().map(instrument).collect()
+    tickpath_test_support::instruments(symbols).as_slice().to_vec()
 }
 
 /// What comes of an order.
 fn enter(script: &Script, instrument: InstrumentId) -> Result<(), Refusal> {
     let count = script.log().sent.len();
     script.tell(Action::Enter(NewOrder::limit(instrument, Side::Buy, Qty(10), Price(999_000))));
-    until("the request", || script.log().sent.len() > count);
+    wait_until("the request", || script.log().sent.len() > count);
     script.log().sent[count].map(|_| ())
 }
 
 #[test]
 fn an_instrument_that_the_venue_names_otherwise_is_not_traded_and_is_told_of() {
     // The venue has BRAVO, too, so that it would take the orders.
-    let venue_table = InstrumentTable::new(&table(&["ALPHA", "GAMMA", "BRAVO"]));
-    let venue = RunningVenue::with(&VenueSettings { instruments: venue_table, ..venue_settings() });
+    let instruments = tickpath_test_support::instruments(&["ALPHA", "GAMMA", "BRAVO"]);
+    let venue = RunningVenue::start(&VenueSettings { instruments, ..venue_settings() });
     for (user, symbols, others) in [
         ("TRADER", &["ALPHA", "BRAVO"][..], 1),
         ("RIVAL", &["ALPHA", "BRAVO", "GAMMA"], 2),
         ("TRADER", &["ALPHA", "GAMMA"], 0),
     ] {
-        let mut settings = venue.trader(user, 1);
+        let mut settings = trader_of(&venue, user, 1);
         settings.instruments = table(symbols);
         settings.limits = vec![settings.limits[0]; symbols.len()];
         let script = Script::default();
         let trader = Trader::start(&settings, script.clone().into(), TscClock::system()).unwrap();
-        until("an order for ALPHA", || enter(&script, ALPHA).is_ok());
-        until("all that was published", || {
+        wait_until("an order for ALPHA", || enter(&script, ALPHA).is_ok());
+        wait_until("all that was published", || {
             trader.feed().counters.messages.read() >= venue.view.publisher.messages.read()
         });
-        until("the count", || trader.feed().counters.other_symbols.read() == others);
+        wait_until("the count", || trader.feed().counters.other_symbols.read() == others);
         if others == 0 {
-            until("an order", || enter(&script, SECOND).is_ok());
+            wait_until("an order", || enter(&script, SECOND).is_ok());
             // BRAVO has a spare book, of which nothing is expected.
             assert_eq!(trader.other_symbols(), None);
         } else {
-            until("the warning", || trader.other_symbols().is_some());
+            wait_until("the warning", || trader.other_symbols().is_some());
             let warning = trader.other_symbols().unwrap();
             for words in ["number 2 is GAMMA", "BRAVO in the instrument file", "not traded", "venue's order"]
             {

@@ -1,22 +1,17 @@
 //! A venue, a trader and a rival in one thread, and a cable between them that can be cut.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockRef, Socket, Type};
 use tickpath_agent::{Invoker, TscClock};
-use tickpath_exchange::{
-    Endpoints, LoginPolicy, MarketRecoverySettings, Password, PreLoginLimits, UserSettings, Venue,
-    VenueSettings, VenueTracers, VenueView,
-};
+use tickpath_exchange::{Endpoints, VenueSettings, VenueView};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::{broadcast, spsc};
-use tickpath_matching::EngineLimits;
-use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
-use tickpath_net::free_multicast_group;
+use tickpath_test_support::{Deadline, listen_nonblocking};
+use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{
     EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
@@ -24,71 +19,25 @@ use tickpath_trader::{
 };
 use tickpath_trading::{EngineConfig, NewOrder, Refusal, TradeEngine};
 use tickpath_types::{
-    EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderEventKind, OrderRequest, Price, Qty,
-    SessionId, Side, Symbol, TimeInForce, UserRefNum,
+    EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEventKind, OrderRequest, Price, Qty, SessionId,
+    Side, TimeInForce, UserRefNum,
 };
 
 use crate::strategy::{Action, Script};
 
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Simulated time of one turn: the engine looks at its timer every 5 ms, at its view every 100 ms.
 const TURN: Nanos = Nanos::from_micros(500);
 pub const ALPHA: InstrumentId = InstrumentId(1);
-pub const PASSWORD: &str = "secret";
 /// Before anything else a gateway asks which number is the first.
 pub const QUERY: u64 = 1;
 
 pub fn instruments() -> InstrumentTable {
-    InstrumentTable::new(&[Instrument {
-        id: ALPHA,
-        symbol: Symbol::new("ALPHA").unwrap(),
-        tick_size: Price(100),
-        lot_size: Qty(1),
-        max_qty: Qty(100_000),
-        reference_price: Price(1_000_000),
-        collar_low: Price(900_000),
-        collar_high: Price(1_100_000),
-    }])
+    tickpath_test_support::instruments(&["ALPHA"])
 }
 
 pub fn venue_settings() -> VenueSettings {
-    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let user = |name: &str| UserSettings::new(name, Password::plain(PASSWORD));
-    VenueSettings {
-        session: Session::new("TODAY").unwrap(),
-        instruments: instruments(),
-        order_entry: any_port,
-        max_connections: 4,
-        retained_responses: 1_024,
-        users: ["TRADER", "RIVAL"].map(user).to_vec(),
-        login: LoginPolicy::default(),
-        pre_login: PreLoginLimits::default(),
-        cancel_at_shutdown: false,
-        line_a: free_multicast_group().unwrap(),
-        line_b: free_multicast_group().unwrap(),
-        interface: Ipv4Addr::LOCALHOST,
-        retransmission: any_port,
-        packet_bytes: DATAGRAM_LEN_MAX,
-        heartbeat: Nanos::from_millis(100),
-        retained_messages: 1_024,
-        market_recovery: MarketRecoverySettings::default(),
-        limits: EngineLimits {
-            max_open_orders: 1_024,
-            max_open_orders_per_session: 512,
-            max_sessions: 3,
-            max_index_pages: 16,
-            max_index_pages_per_session: 8,
-            ..EngineLimits::default()
-        },
-        day: tickpath_exchange::DaySettings::default(),
-        journal: None,
-        prefault: false,
-    }
-}
-
-pub fn build_venue(settings: &VenueSettings) -> Venue {
-    let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-    Venue::build(settings, TscClock::system(), tracers).unwrap()
+    let settings = tickpath_test_venue::venue_settings(&["ALPHA"], &["TRADER", "RIVAL"]);
+    VenueSettings { heartbeat: Nanos::from_millis(100), ..settings }
 }
 
 /// A venue and a trader with a scripted strategy, connected by a cable.
@@ -119,7 +68,7 @@ impl Site {
     pub fn with(config: &EngineConfig) -> Site {
         let settings = venue_settings();
         let clock = TscClock::system();
-        let venue = build_venue(&settings);
+        let venue = build(&settings).unwrap();
         let endpoints = venue.endpoints;
         let cable = Cable::to(endpoints.order_entry);
 
@@ -157,7 +106,7 @@ impl Site {
         let gateway = OrderGateway::new(
             GatewaySettings {
                 role: "order-gateway",
-                address: cable.address(),
+                address: cable.address,
                 user: "TRADER".to_owned(),
                 password: PASSWORD.to_owned(),
                 session,
@@ -214,9 +163,9 @@ impl Site {
     }
 
     pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Site) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         while !is_so(self) {
-            assert!(Instant::now() < deadline, "{what} did not happen: {:?}", self.script.log());
+            assert!(!deadline.is_over(), "{what} did not happen: {:?}", self.script.log());
             self.turn();
         }
     }
@@ -300,6 +249,7 @@ impl Site {
 /// Carries bytes between whoever connects here and the venue.
 pub struct Cable {
     listener: TcpListener,
+    pub address: SocketAddrV4,
     venue: SocketAddrV4,
     ends: Option<[TcpStream; 2]>,
     /// The venue's end of a cable that was cut without its noticing.
@@ -316,10 +266,10 @@ pub struct Cable {
 
 impl Cable {
     pub fn to(venue: SocketAddrV4) -> Cable {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
+        let (listener, address) = listen_nonblocking();
         Cable {
             listener,
+            address,
             venue,
             ends: None,
             dangling: None,
@@ -337,7 +287,7 @@ impl Cable {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
             socket.set_nonblocking(true).unwrap();
             // On loopback a connection stands when `connect` returns, if it ever will.
-            let _ = socket.connect(&self.address().into());
+            let _ = socket.connect(&self.address.into());
             let is_stuck = socket.peer_addr().is_err();
             self.jam.push(socket);
             if is_stuck {
@@ -351,13 +301,6 @@ impl Cable {
         self.jam.clear();
         (0..count).for_each(|_| drop(self.listener.accept().unwrap()));
         SockRef::from(&self.listener).listen(16).unwrap();
-    }
-
-    pub fn address(&self) -> SocketAddrV4 {
-        match self.listener.local_addr().unwrap() {
-            SocketAddr::V4(address) => address,
-            SocketAddr::V6(address) => panic!("bound to {address}"),
-        }
     }
 
     /// Whatever does not get through just now is lost; the next connection is whole.

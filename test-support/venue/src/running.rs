@@ -1,0 +1,106 @@
+//! A venue on threads.
+
+use std::path::Path;
+
+use tickpath_agent::{Agent, Host, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_exchange::{
+    AdminClient, AdminCommand, AdminOutcome, Endpoints, ExchangeConfig, JournalThreads, RecoveryThread,
+    Venue, VenueSettings, VenueView,
+};
+use tickpath_test_support::wait_for;
+
+use crate::settings::build;
+
+/// A venue that runs until it is stopped or dropped.
+pub struct RunningVenue {
+    stop: StopSignal,
+    runner: Option<Runner>,
+    threads: (Option<JournalThreads>, Option<RecoveryThread>),
+    admin: AdminClient,
+    /// Its addresses.
+    pub endpoints: Endpoints,
+    /// Its counters and its final state.
+    pub view: VenueView,
+}
+
+impl RunningVenue {
+    /// A venue on one thread.
+    #[must_use]
+    pub fn start(settings: &VenueSettings) -> RunningVenue {
+        RunningVenue::of(build(settings).unwrap(), on_one_thread)
+    }
+
+    /// A venue as its configuration file describes it.
+    #[must_use]
+    pub fn from_file(path: &Path) -> RunningVenue {
+        let (config, settings) = ExchangeConfig::load(path).unwrap();
+        let placement = config.placement(&Host::describe().cores_allowed);
+        RunningVenue::of(build(&settings).unwrap(), |agents| placement.plan(agents).unwrap())
+    }
+
+    /// A venue with its agents on the threads that `plan` makes.
+    #[must_use]
+    pub fn of(venue: Venue, plan: impl FnOnce(Vec<Box<dyn Agent>>) -> Vec<ThreadPlan>) -> RunningVenue {
+        let Venue { agents, endpoints, view, admin, journal, market_recovery, .. } = venue;
+        let clock = TscClock::system();
+        let journal = journal.map(|journal| journal.start().unwrap());
+        let recovery = market_recovery.map(|recovery| recovery.start(clock).unwrap());
+        let stop = StopSignal::new();
+        let runner = Some(Runner::start(plan(agents), clock, stop.clone()).unwrap());
+        RunningVenue { stop, runner, threads: (journal, recovery), admin, endpoints, view }
+    }
+
+    /// A command to the venue, and its outcome.
+    pub fn command(&mut self, command: AdminCommand) -> AdminOutcome {
+        let id = self.admin.submit(command).unwrap();
+        let answer = wait_for("an answer to the administrator", || self.admin.poll());
+        assert_eq!(answer.id, id);
+        answer.outcome
+    }
+
+    /// How often each thread has slept.
+    #[must_use]
+    pub fn sleeps(&self) -> Vec<u64> {
+        self.runner.iter().flat_map(Runner::counters).map(|thread| thread.sleeps()).collect()
+    }
+
+    /// Asks it to stop, while its clients read on.
+    pub fn begin_to_stop(&self) {
+        self.stop.stop();
+    }
+
+    /// Ends it.
+    pub fn stop(&mut self) {
+        self.stop.stop();
+        if let Some(runner) = self.runner.take() {
+            runner.join().unwrap();
+        }
+        self.threads = (None, None);
+    }
+}
+
+impl Drop for RunningVenue {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.stop.stop();
+        } else {
+            self.stop();
+        }
+    }
+}
+
+/// All agents on one thread, which sleeps while there is nothing to do.
+#[must_use]
+pub fn on_one_thread(agents: Vec<Box<dyn Agent>>) -> Vec<ThreadPlan> {
+    vec![plan("venue", IdleStrategy::Park, agents)]
+}
+
+/// Each agent on a separate thread.
+#[must_use]
+pub fn on_own_threads(agents: Vec<Box<dyn Agent>>, idle: IdleStrategy) -> Vec<ThreadPlan> {
+    agents.into_iter().map(|agent| plan(agent.role_name(), idle, vec![agent])).collect()
+}
+
+fn plan(name: &str, idle: IdleStrategy, agents: Vec<Box<dyn Agent>>) -> ThreadPlan {
+    ThreadPlan { name: name.to_owned(), core: None, idle, rehearse_interval: None, agents, cycle: vec![] }
+}
