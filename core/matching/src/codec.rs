@@ -12,22 +12,16 @@
 //! | 16 | 8 | time, nanoseconds since midnight |
 //!
 //! The fields of its kind follow. The tables of [`command_layouts!`](crate::command_layouts) declare tags and fields: that
-//! of [`CommandKind`] is beside the type. A tag keeps its meaning for as long as logs are kept. Enumerations are kept
+//! of [`CommandKind`](crate::CommandKind) is beside the type. A tag keeps its meaning for as long as logs are kept. Enumerations are kept
 //! as their `code()`. A command has one encoding alone: bytes that are decoded encode to the same bytes.
 
 mod field;
-mod orders;
+pub(crate) mod orders;
 
 pub use field::{Field, FieldReader, FieldWriter, Reserved, Spaced};
-pub(crate) use orders::{Forced, SNAPSHOT_VERSION};
 
-use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Sequence, SessionId};
+use tickpath_types::{Nanos, Sequence, SessionId};
 
-use self::orders::{CANCEL, ENTER};
-use crate::{Command, CommandKind};
-
-/// The longest encoding of a command of the engine, in bytes.
-pub const COMMAND_LEN_MAX: usize = Header::LEN + CommandKind::LEN_MAX;
 /// Version of every kind's layout that is written.
 pub const VERSION: u8 = 1;
 
@@ -209,46 +203,4 @@ macro_rules! command_layouts {
             }
         }
     };
-}
-
-impl Command {
-    /// Writes the command to the start of `out` and returns its length, at most [`COMMAND_LEN_MAX`].
-    ///
-    /// # Panics
-    /// When `out` is shorter than the encoding; with [`COMMAND_LEN_MAX`] bytes it never is.
-    #[inline]
-    pub fn encode(&self, out: &mut [u8]) -> usize {
-        let Command { sequence, session, ts, ref kind } = *self;
-        let header = Header { sequence, session, ts };
-        // Nearly all commands of a log are one of these two: they are written in line.
-        match *kind {
-            CommandKind::Order(OrderRequest::Enter(order)) if order.special.is_none() => {
-                header.write(out, ENTER, EnterOrder::LEN, |out| EnterOrder::write(order, out))
-            }
-            CommandKind::Order(OrderRequest::Cancel(request)) => {
-                header.write(out, CANCEL, CancelOrder::LEN, |out| CancelOrder::write(request, out))
-            }
-            ref kind => kind.encode(header, out),
-        }
-    }
-
-    /// Reads a command that fills `bytes`.
-    ///
-    /// # Errors
-    /// [`CodecError`] when the bytes are no command that this version knows; there is no other effect.
-    #[inline]
-    pub fn decode(bytes: &[u8]) -> Result<Command, CodecError> {
-        let (Header { sequence, session, ts }, tag, fields) = Header::read(bytes)?;
-        // Nearly all commands of a log are one of these two: they are made where they will be, and without a jump.
-        if tag == ENTER {
-            let order = EnterOrder::read("order", &mut FieldReader::new(tag, fields, EnterOrder::LEN)?)?;
-            Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Enter(order)) })
-        } else if tag == CANCEL {
-            let request =
-                CancelOrder::read("request", &mut FieldReader::new(tag, fields, CancelOrder::LEN)?)?;
-            Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Cancel(request)) })
-        } else {
-            Ok(Command { sequence, session, ts, kind: CommandKind::decode(tag, fields)? })
-        }
-    }
 }

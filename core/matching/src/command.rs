@@ -3,12 +3,13 @@
 //! The log has other commands too, which only the venue interprets: their tags are not used here.
 
 use tickpath_types::{
-    BrokenReason, CancelReason, ClientOrderId, CrossKind, EnterOrder, Instrument, InstrumentId, MatchId,
-    Nanos, OrderRequest, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId, SystemEventCode,
-    TradingState, UserRefNum,
+    BrokenReason, CancelOrder, CancelReason, ClientOrderId, CrossKind, EnterOrder, Instrument, InstrumentId,
+    MatchId, Nanos, OrderRequest, Price, Qty, RejectReason, SelfTradePrevention, Sequence, SessionId,
+    SystemEventCode, TradingState, UserRefNum,
 };
 
-use crate::codec::{Forced, Spaced};
+use crate::codec::orders::{CANCEL, ENTER, Forced};
+use crate::codec::{CodecError, CommandLayouts, Field, FieldReader, Header, Spaced};
 use crate::command_layouts;
 
 /// One command of the log that the engine executes: plain data of fixed size, so that it crosses a ring as it is.
@@ -169,3 +170,48 @@ command_layouts! {
 
 // A ring slot of two cache lines has 120 bytes beside its sequence number.
 const _: () = assert!(size_of::<Command>() <= 120);
+
+/// The longest encoding of a command of the engine, in bytes.
+pub const COMMAND_LEN_MAX: usize = Header::LEN + CommandKind::LEN_MAX;
+
+impl Command {
+    /// Writes the command to the start of `out` and returns its length, at most [`COMMAND_LEN_MAX`].
+    ///
+    /// # Panics
+    /// When `out` is shorter than the encoding; with [`COMMAND_LEN_MAX`] bytes it never is.
+    #[inline]
+    pub fn encode(&self, out: &mut [u8]) -> usize {
+        let Command { sequence, session, ts, ref kind } = *self;
+        let header = Header { sequence, session, ts };
+        // Nearly all commands of a log are one of these two: they are written in line.
+        match *kind {
+            CommandKind::Order(OrderRequest::Enter(order)) if order.special.is_none() => {
+                header.write(out, ENTER, EnterOrder::LEN, |out| EnterOrder::write(order, out))
+            }
+            CommandKind::Order(OrderRequest::Cancel(request)) => {
+                header.write(out, CANCEL, CancelOrder::LEN, |out| CancelOrder::write(request, out))
+            }
+            ref kind => kind.encode(header, out),
+        }
+    }
+
+    /// Reads a command that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`CodecError`] when the bytes are no command that this version knows; there is no other effect.
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Result<Command, CodecError> {
+        let (Header { sequence, session, ts }, tag, fields) = Header::read(bytes)?;
+        // Nearly all commands of a log are one of these two: they are made where they will be, and without a jump.
+        if tag == ENTER {
+            let order = EnterOrder::read("order", &mut FieldReader::new(tag, fields, EnterOrder::LEN)?)?;
+            Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Enter(order)) })
+        } else if tag == CANCEL {
+            let request =
+                CancelOrder::read("request", &mut FieldReader::new(tag, fields, CancelOrder::LEN)?)?;
+            Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Cancel(request)) })
+        } else {
+            Ok(Command { sequence, session, ts, kind: CommandKind::decode(tag, fields)? })
+        }
+    }
+}

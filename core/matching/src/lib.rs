@@ -77,8 +77,8 @@ mod listener;
 mod snapshot;
 pub mod workload;
 
-pub use codec::{COMMAND_LEN_MAX, CodecError};
-pub use command::{Command, CommandKind};
+pub use codec::CodecError;
+pub use command::{COMMAND_LEN_MAX, Command, CommandKind};
 pub use engine::{Engine, LOOK_AHEAD_LEN, Owner};
 pub use limits::{EngineCounters, EngineError, EngineLimits};
 pub use listener::EventListener;

@@ -4,7 +4,7 @@ use tickpath_types::InstrumentId;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::EngineError;
-use crate::codec::SNAPSHOT_VERSION as VERSION;
+use crate::codec::orders::SNAPSHOT_VERSION as VERSION;
 
 /// First bytes of a snapshot.
 const MAGIC: [u8; 8] = *b"TPENGINE";

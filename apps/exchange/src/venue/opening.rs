@@ -64,7 +64,7 @@ pub(super) fn users(
     max: usize,
 ) -> Users {
     let logs = streams.into_iter().map(|user| {
-        failpoint!(UserLogForgottenAtStart => return SessionLog::new(user.messages.capacity()));
+        failpoint!(UserLogForgottenAtStart => return tickpath_venue::SessionLog::new(user.messages.capacity()));
         user.messages
     });
     Users::new(&settings.users, entitlements, logs, instruments, max)

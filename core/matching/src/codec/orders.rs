@@ -13,8 +13,8 @@ use super::field::{Field, FieldReader, FieldWriter, Spaced};
 use crate::command_layouts;
 
 /// Tags of the most frequent commands.
-pub(super) const ENTER: u8 = 1;
-pub(super) const CANCEL: u8 = 3;
+pub(crate) const ENTER: u8 = 1;
+pub(crate) const CANCEL: u8 = 3;
 
 command_layouts! {
     OrderRequest {
