@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use tickpath_agent::{Agent, Host, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_agent::{Agent, BackgroundThread, Host, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_exchange::{
-    AdminClient, AdminCommand, AdminOutcome, Endpoints, ExchangeConfig, JournalThreads, RecoveryThread,
-    Venue, VenueSettings, VenueView,
+    AdminClient, AdminCommand, AdminOutcome, Endpoints, ExchangeConfig, JournalThreads, Venue, VenueSettings,
+    VenueView,
 };
 use tickpath_test_support::wait_for;
 
@@ -15,7 +15,7 @@ use crate::settings::build;
 pub struct RunningVenue {
     stop: StopSignal,
     runner: Option<Runner>,
-    threads: (Option<JournalThreads>, Option<RecoveryThread>),
+    threads: (Option<JournalThreads>, Option<BackgroundThread>),
     admin: AdminClient,
     /// Its addresses.
     pub endpoints: Endpoints,
