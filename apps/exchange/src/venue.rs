@@ -274,9 +274,8 @@ impl Venue {
         let order_server =
             wiring.order_server(entry, (checker, rings), opening, clock, tracers.order_server)?;
         let matcher = wiring.matcher(*engine, commands_out, responses_in, market_in, tracers.matcher);
-        let store = streams.market.messages;
         let publisher = wiring
-            .publisher((market_out, durable), store, tracers.publisher)?
+            .publisher((market_out, durable), streams.market.messages, tracers.publisher)?
             .with_recovery(&settings.market_recovery, publisher_links);
         let glimpse = market_recovery.as_ref().and_then(MarketRecovery::glimpse_address);
         let endpoints = Endpoints {

@@ -6,6 +6,7 @@ use tickpath_journal::{OpenError, Storage};
 use tickpath_types::Sequence;
 use tickpath_venue::{LogReadError, Replica, StoredCommands, StoredLog};
 
+use super::recovery::write_snapshot;
 use super::{JournalCounters, StoredJournal};
 
 /// Commands taken at a time.
@@ -102,11 +103,8 @@ impl<S: Storage> Follower<S> {
     fn write_snapshot(&mut self) -> Result<(), FollowerError> {
         let Some((replica, _)) = &self.state else { return Ok(()) };
         let sequence = replica.last_command();
-        self.payload.clear();
-        replica.encode(&mut self.payload);
         let snapshots = self.log.snapshot_files();
-        snapshots
-            .write(sequence, replica.state_hash(), &self.payload)
+        write_snapshot(&snapshots, replica, replica.state_hash(), &mut self.payload)
             .map_err(|source| FollowerError::Snapshot { sequence, source })?;
         self.counters.snapshots.add(1);
         self.counters.snapshot_sequence.set(sequence.0);

@@ -279,15 +279,14 @@ pub(crate) fn recover<S: Storage>(
     }
     let skipped: Vec<String> =
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
-    let first = found.first_sequence();
     // Without the content of a lost snapshot the users and bounds that decided the first commands are unknown.
     let is_unknown = last > Sequence(0) && !skipped.is_empty() && !settings.accept_loss;
-    let mut replica = match newest.snapshot {
-        Some(snapshot) => restore(&snapshot)?,
-        None if first > Sequence(1) || is_unknown => {
+    let mut replica = match (newest.snapshot, found.first_sequence()) {
+        (Some(snapshot), _) => restore(&snapshot)?,
+        (None, first) if first > Sequence(1) || is_unknown => {
             return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") });
         }
-        None => Replica::new(wanted.clone())?,
+        (None, _) => Replica::new(wanted.clone())?,
     };
     let from = replica.last_command();
     // A snapshot that covers more than the log is of no consequence for it.
@@ -300,9 +299,7 @@ pub(crate) fn recover<S: Storage>(
     }
     let state_hash = replica.state_hash();
     if is_changed || snapshot.is_none() || !skipped.is_empty() {
-        let mut payload = Vec::new();
-        replica.encode(&mut payload);
-        snapshots.write(last, state_hash, &payload)?;
+        write_snapshot(&snapshots, &replica, state_hash, &mut Vec::new())?;
     }
     let recovery = Recovery {
         session,
@@ -378,6 +375,18 @@ fn advance<S: Storage>(
         }
     }
     Ok(replay(&mut reader, last, replica, |_| ())?)
+}
+
+/// Writes the snapshot of a replica; `payload` is a buffer for its bytes.
+pub(super) fn write_snapshot<S: Storage>(
+    snapshots: &Snapshots<S>,
+    replica: &Replica,
+    state_hash: u64,
+    payload: &mut Vec<u8>,
+) -> Result<(), OpenError> {
+    payload.clear();
+    replica.encode(payload);
+    snapshots.write(replica.last_command(), state_hash, payload)
 }
 
 /// The replica of a snapshot, if it is the one that was saved.

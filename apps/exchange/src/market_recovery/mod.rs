@@ -143,7 +143,7 @@ impl MarketRecovery {
         }
     }
 
-    /// Runs on its own thread until the handle is dropped; clients are told then that their session ends.
+    /// Runs on a separate thread until the handle is dropped; then every client's session ends.
     ///
     /// # Errors
     /// The system refused a thread.
