@@ -12,8 +12,9 @@
 //! | 16 | 8 | time, nanoseconds since midnight |
 //!
 //! The fields of its kind follow. The tables of [`command_layouts!`](crate::command_layouts) declare tags and fields: that
-//! of [`CommandKind`](crate::CommandKind) is beside the type. A tag keeps its meaning for as long as logs are kept. Enumerations are kept
-//! as their `code()`. A command has one encoding alone: bytes that are decoded encode to the same bytes.
+//! of [`CommandKind`](crate::CommandKind) is beside the type. A tag keeps its meaning for as long as logs are kept.
+//! Enumerations are kept as their `code()`. A command has one encoding alone: bytes that are decoded encode to the same
+//! bytes.
 
 mod field;
 pub(crate) mod orders;
@@ -162,7 +163,7 @@ macro_rules! command_layouts {
 
             #[inline]
             fn has_tag(tag: u8) -> bool {
-                matches!(tag, $($tag)|*) $(|| <$Request as $crate::codec::CommandLayouts>::has_tag(tag))?
+                $(tag == $tag)||* $(|| <$Request as $crate::codec::CommandLayouts>::has_tag(tag))?
             }
 
             fn encode(&self, header: $crate::codec::Header, out: &mut [u8]) -> usize {
