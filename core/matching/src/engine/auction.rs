@@ -197,9 +197,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context.tell(session, false, executed(user_ref, liquidity));
         let Owner { session: other, user_ref: other_ref, .. } = resting.data;
         let execution = Execution::new((session, user_ref), (other, other_ref), resting.instrument);
-        self.executions.record(match_id, execution);
-        failpoint!(TradeUntold => return match_id);
+        failpoint!(TradeUntold => { self.executions.record(match_id, execution); return match_id });
         context.tell(other, false, executed(other_ref, rested));
+        self.executions.record(match_id, execution);
         match_id
     }
 }
