@@ -1,25 +1,24 @@
 //! The end of a venue under load: what was read is answered and published, and the end is said last.
 
 use std::net::Ipv4Addr;
-use std::time::{Duration, Instant};
 
-use tickpath_agent::{FINISH_TIMEOUT, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_agent::{FINISH_TIMEOUT, IdleStrategy};
 use tickpath_nasdaq::moldudp64::{Kind, Packet};
 use tickpath_net::MulticastReceiver;
+use tickpath_test_support::{Deadline, wait_for};
+use tickpath_test_venue::{RunningVenue, on_own_threads};
 use tickpath_types::{OrderEventKind, Side};
 
 use crate::support::{
     Client, Heard, PASSWORD, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
 /// What a client hears until the connection is over, without heartbeats.
 fn hear_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Heard> {
     let mut heard = vec![];
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Deadline::start();
     while heard.last() != Some(&Heard::Closed) {
-        assert!(Instant::now() < deadline, "no end after {} messages", heard.len());
+        assert!(!deadline.is_over(), "no end after {} messages", heard.len());
         match client.try_hear() {
             Some(Heard::Heartbeat) => {}
             Some(more) => heard.push(more),
@@ -52,9 +51,9 @@ fn orders(count: u32) -> Vec<u8> {
 fn read_line(line: &mut MulticastReceiver) -> (u64, u64) {
     let mut bytes = [0; 2_048];
     let mut messages = 0;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Deadline::start();
     loop {
-        assert!(Instant::now() < deadline, "no end of the session after {messages} messages");
+        assert!(!deadline.is_over(), "no end of the session after {messages} messages");
         let Some(received) = line.recv(&mut bytes).unwrap() else { continue };
         let packet = Packet::parse(&bytes[..received.len]).unwrap();
         for (sequence, _) in packet.messages() {
@@ -157,36 +156,20 @@ fn agents_on_threads_of_their_own_end_in_order() {
     let settings = settings();
     let mut line = MulticastReceiver::join(settings.line_a, Ipv4Addr::LOCALHOST).unwrap();
     for round in 0..5 {
-        let venue = build(&settings).unwrap();
-        let (view, endpoints) = (venue.view, venue.endpoints);
-        let plans = venue.agents.into_iter().map(|agent| ThreadPlan {
-            name: agent.role_name().to_owned(),
-            core: None,
-            idle: if round % 2 == 0 { IdleStrategy::Yield } else { IdleStrategy::Park },
-            rehearse_interval: None,
-            agents: vec![agent],
-            cycle: vec![],
-        });
-        let stop = StopSignal::new();
-        let runner = Runner::start(plans.collect(), TscClock::system(), stop.clone()).unwrap();
-        let mut anna = Client::connect(endpoints.order_entry);
+        let idle = if round % 2 == 0 { IdleStrategy::Yield } else { IdleStrategy::Park };
+        let mut venue = RunningVenue::of(build(&settings).unwrap(), |agents| on_own_threads(agents, idle));
+        let mut anna = Client::connect(venue.endpoints.order_entry);
         anna.send(&login("ANNA", PASSWORD, "", 1));
-        let deadline = Instant::now() + PATIENCE;
-        while view.order_server.logins.read() == 0 {
-            assert!(Instant::now() < deadline, "no login");
-            std::thread::yield_now();
-        }
+        let view = venue.view.clone();
+        wait_for("the login", || (view.order_server.logins.read() > 0).then_some(()));
         anna.send(&orders(500));
-        while view.order_server.requests.read() <= round * 100 {
-            assert!(Instant::now() < deadline, "nothing is read");
-            std::thread::yield_now();
-        }
-        stop.stop();
+        wait_for("the requests", || (view.order_server.requests.read() > round * 100).then_some(()));
+        venue.begin_to_stop();
         let heard = hear_all(&mut anna, std::thread::yield_now);
         assert!(matches!(heard[0], Heard::LoginAccepted { .. }));
         let answered = accepted(&heard[1..]);
         drop(anna);
-        runner.join().unwrap();
+        venue.stop();
         let read = view.order_server.requests.read();
         assert_eq!(answered, (1..=read as u32).collect::<Vec<_>>());
         let (messages, next) = read_line(&mut line);

@@ -6,6 +6,7 @@ use tickpath_exchange::VenueSettings;
 use tickpath_nasdaq::itch50::Message;
 use tickpath_nasdaq::moldudp64::{Kind, Packet, Request, Session};
 use tickpath_net::{MulticastReceiver, SendStatus, UdpEndpoint};
+use tickpath_test_support::{ANY_PORT, wait_for};
 use tickpath_types::{Nanos, Sequence, Side};
 
 use crate::support::{Rig, build, cancel, enter, instruments, ioc, replace, request_packet, settings};
@@ -210,7 +211,7 @@ pub struct Asker {
 
 impl Asker {
     pub fn new(rig: &Rig) -> Asker {
-        let endpoint = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let endpoint = UdpEndpoint::bind(ANY_PORT).unwrap();
         Asker { endpoint, server: rig.endpoints.retransmission }
     }
 
@@ -382,10 +383,10 @@ fn a_line_is_alive_however_much_is_asked_for() {
     rig.pass(Nanos::from_secs(1));
     assert!((1..8).contains(&rig.view.publisher.retransmitted.read()), "others wait for the next cycle");
     // Not another turn: the heartbeat is on its way.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while a.datagrams.len() == packets && std::time::Instant::now() < deadline {
+    wait_for("the heartbeat", || {
         a.read();
-    }
+        (a.datagrams.len() > packets).then_some(())
+    });
     assert_eq!(a.kinds()[packets..], [Kind::Heartbeat]);
 }
 

@@ -2,91 +2,42 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
-use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 use tickpath_agent::{AgentFailure, FINISH_TIMEOUT, Invoker, TscClock, thread_allocations};
 use tickpath_exchange::{
-    AdminClient, AdminCommand, AdminOutcome, Endpoints, JournalSettings, LoginPolicy, MarketRecovery,
-    MarketRecoverySettings, Password, PreLoginLimits, UserSettings, Venue, VenueJournal, VenueSettings,
-    VenueTracers, VenueView,
+    AdminClient, AdminCommand, AdminOutcome, Endpoints, JournalSettings, MarketRecovery, Venue, VenueJournal,
+    VenueSettings, VenueTracers, VenueView,
 };
 use tickpath_journal::{FaultyDisk, Policy};
-use tickpath_matching::EngineLimits;
-use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_nasdaq::ouch50::{self, Answer};
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, Packet, next_packet};
-use tickpath_net::free_multicast_group;
+use tickpath_test_support::Deadline;
+use tickpath_test_venue::venue_settings;
 use tickpath_timing::NoTrace;
 use tickpath_types::{
-    CancelOrder, ClientOrderId, EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderEventKind,
-    OrderRequest, Price, Qty, Side, Symbol, TimeInForce, UserRefNum,
+    CancelOrder, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEventKind,
+    OrderRequest, Price, Qty, Side, TimeInForce, UserRefNum,
 };
 
-/// How long the kernel may take for what it does at once.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub use tickpath_test_support::soup::{login, packet};
+pub use tickpath_test_venue::{PASSWORD, build};
+
 /// Simulated time of one turn of the venue's agents.
 const TURN: Nanos = Nanos::from_micros(1);
 /// The same on the way to the end.
 const FINISH_TURN: Nanos = Nanos::from_micros(100);
 /// Messages that every user's stream begins with; those that tests count come behind them.
 pub const START_OF_DAY: u64 = 1;
-pub const PASSWORD: &str = "secret";
 pub const USERS: [&str; 3] = ["ANNA", "BERT", "CLEO"];
 pub const ALPHA: InstrumentId = InstrumentId(1);
 
 pub fn instruments() -> InstrumentTable {
-    let instrument = |id, symbol| Instrument {
-        id: InstrumentId(id),
-        symbol: Symbol::new(symbol).unwrap(),
-        tick_size: Price(100),
-        lot_size: Qty(1),
-        max_qty: Qty(100_000),
-        reference_price: Price(1_000_000),
-        collar_low: Price(900_000),
-        collar_high: Price(1_100_000),
-    };
-    InstrumentTable::new(&[instrument(1, "ALPHA"), instrument(2, "BRAVO")])
+    tickpath_test_support::instruments(&["ALPHA", "BRAVO"])
 }
 
 pub fn settings() -> VenueSettings {
-    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let user = |name: &str| UserSettings::new(name, Password::plain(PASSWORD));
-    VenueSettings {
-        session: Session::new("TODAY").unwrap(),
-        instruments: instruments(),
-        order_entry: any_port,
-        max_connections: 8,
-        retained_responses: 1_024,
-        users: USERS.map(user).to_vec(),
-        login: LoginPolicy::default(),
-        pre_login: PreLoginLimits::default(),
-        cancel_at_shutdown: false,
-        line_a: free_multicast_group().unwrap(),
-        line_b: free_multicast_group().unwrap(),
-        interface: Ipv4Addr::LOCALHOST,
-        retransmission: any_port,
-        packet_bytes: DATAGRAM_LEN_MAX,
-        heartbeat: Nanos::from_secs(1),
-        retained_messages: 1_024,
-        market_recovery: MarketRecoverySettings::default(),
-        limits: EngineLimits {
-            max_open_orders: 1_024,
-            max_open_orders_per_session: 512,
-            max_sessions: 4,
-            max_index_pages: 16,
-            max_index_pages_per_session: 8,
-            ..EngineLimits::default()
-        },
-        day: tickpath_exchange::DaySettings::default(),
-        journal: None,
-        prefault: false,
-    }
-}
-
-pub fn build(settings: &VenueSettings) -> anyhow::Result<Venue> {
-    let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-    Venue::build(settings, TscClock::system(), tracers)
+    venue_settings(&["ALPHA", "BRAVO"], &USERS)
 }
 
 /// A venue whose agents run in the test's thread, one turn after another, at the test's time.
@@ -188,12 +139,12 @@ impl Rig {
 
     /// Turns until `look` finds what is waited for.
     pub fn until<R>(&mut self, what: &str, mut look: impl FnMut(&mut Rig) -> Option<R>) -> R {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         loop {
             if let Some(found) = look(self) {
                 return found;
             }
-            assert!(Instant::now() < deadline, "{what} did not happen");
+            assert!(!deadline.is_over(), "{what} did not happen");
             self.turn();
         }
     }
@@ -420,19 +371,6 @@ impl Client {
             heard => Some(heard),
         }
     }
-}
-
-/// A packet with its length and type.
-pub fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = (payload.len() as u16 + 1).to_be_bytes().to_vec();
-    bytes.push(packet_type);
-    bytes.extend_from_slice(payload);
-    bytes
-}
-
-/// A login, laid out as SoupBinTCP 3.00 says.
-pub fn login(user: &str, password: &str, session: &str, sequence: u64) -> Vec<u8> {
-    packet(b'L', format!("{user:<6}{password:<10}{session:>10}{sequence:>20}").as_bytes())
 }
 
 pub fn request_packet(request: &OrderRequest) -> Vec<u8> {

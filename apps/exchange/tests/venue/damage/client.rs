@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket};
+use std::net::{SocketAddrV4, TcpStream, UdpSocket};
 
 use tickpath_net::MulticastReceiver;
+use tickpath_test_support::ANY_PORT;
 
 use crate::support::{PASSWORD, login};
 
@@ -121,7 +122,7 @@ pub struct Asker {
 
 impl Asker {
     pub fn ask(server: SocketAddrV4, session: &str, number: u64, count: u16) -> Asker {
-        let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let socket = UdpSocket::bind(ANY_PORT).unwrap();
         socket.set_nonblocking(true).unwrap();
         let mut request = format!("{session:<10}").into_bytes();
         request.extend(number.to_be_bytes());
