@@ -4,9 +4,9 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use crate::client::{Client, PATIENCE, PERPETUAL, now, start, start_with, start_with_tls};
+use crate::client::{Client, PERPETUAL, now, start, start_with, start_with_tls};
 use crate::running::Running;
 use serde_json::Value;
 use tickpath_deribit::codes::{OrderType, Trigger};
@@ -24,6 +24,7 @@ use tickpath_fix::session::{
     Header, Listener, NoStore, Refusal, Session as FixSession, SessionConfig as FixConfig,
 };
 use tickpath_fix::{Body, Decimal, Message};
+use tickpath_test_support::{Deadline, PATIENCE, realtime_ns, wait_for};
 use tickpath_web::Target;
 
 const BOOK: &str = "book.BTC-PERPETUAL.raw";
@@ -256,15 +257,11 @@ fn the_same_is_asked_over_http() {
     let get = |target: &str, header: &str| {
         http(venue.address, &format!("GET {target} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n"))
     };
-    let deadline = Instant::now() + PATIENCE;
-    let instruments = loop {
+    let instruments = wait_for("open instruments", || {
         let (status, reply) = get("/api/v2/public/get_instruments?currency=BTC&kind=future", "");
         assert_eq!(status, 200, "{reply}");
-        if reply["result"][0]["state"] == "open" {
-            break reply;
-        }
-        assert!(Instant::now() < deadline, "the instruments open");
-    };
+        (reply["result"][0]["state"] == "open").then_some(reply)
+    });
     assert_eq!(instruments["result"][0]["instrument_name"], PERPETUAL);
     let (status, auth) =
         get("/api/v2/public/auth?grant_type=client_credentials&client_id=anna&client_secret=test", "");
@@ -277,7 +274,7 @@ fn the_same_is_asked_over_http() {
         (&"open".into(), &"7".into())
     );
     let target = "/api/v2/private/get_open_orders_by_currency?currency=BTC";
-    let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    let timestamp = realtime_ns() / 1_000_000;
     let request = HttpRequest { method: "GET", uri: target, body: b"" };
     let mut header = b"Authorization: ".to_vec();
     write_authorization(
@@ -367,9 +364,9 @@ impl FixClient {
 
     /// False where the venue closes the connection before.
     pub(crate) fn is_open_until(&mut self, what: &str, is_so: impl Fn(&Got) -> bool) -> bool {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         while !is_so(&self.got) {
-            assert!(Instant::now() < deadline, "{what} does not come");
+            assert!(!deadline.is_over(), "{what} does not come");
             if let Ok(count) = self.stream.write(self.session.output()) {
                 self.session.handle_sent(now(), count);
             }
@@ -486,7 +483,7 @@ fn clients_by_fix_that_are_cut_that_flood_and_that_are_early_are_closed() {
         format!("{start}10={sum:03}\u{1}").into_bytes()
     };
     let many = |from: u64| (from..from + 1_000).flat_map(heartbeat).collect::<Vec<u8>>();
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let is_over = |from| (&flood.stream).write_all(&many(from)).is_err() || start.elapsed() > 4 * PATIENCE;
     assert!(
         (2..).step_by(1_000).any(is_over) && start.elapsed() <= 4 * PATIENCE,

@@ -5,9 +5,9 @@ use crate::client;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use crate::client::{Client, PATIENCE, PERPETUAL, now, start, start_with, start_with_tls};
+use crate::client::{Client, PERPETUAL, now, start, start_with, start_with_tls};
 use crate::loopback::FixClient;
 use crate::running::Running;
 use serde_json::Value;
@@ -15,6 +15,7 @@ use tickpath_deribit::messages::CancelAll;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::sign::{HttpRequest, http_signature, write_authorization};
 use tickpath_net::Kernel;
+use tickpath_test_support::{realtime_ns, wait_until};
 use tickpath_types::Nanos;
 use tickpath_web::{
     ByteClient, ByteConnection, ByteTarget, Target, TlsClient, WebEvent, WebLimits, WebSocketClient,
@@ -45,7 +46,7 @@ impl Door {
     fn opened(self) -> Door {
         let target = format!("/api/v2/public/get_instrument?instrument_name={PERPETUAL}");
         let request = format!("GET {target} HTTP/1.1\r\nConnection: close\r\n\r\n");
-        wait("the market", || {
+        wait_until("the market", || {
             let is_open = self.ask(&request).1["result"]["state"] == "open";
             if !is_open {
                 std::thread::sleep(client::BETWEEN);
@@ -69,7 +70,7 @@ impl Door {
     /// A WebSocket whose client says what it likes.
     fn web(&self) -> WebSocketClient {
         let mut web = WebSocketClient::start(&Kernel, now(), self.target(), WebLimits::client()).unwrap();
-        wait("connection", || web.poll_open(now()).unwrap());
+        wait_until("connection", || web.poll_open(now()).unwrap());
         web
     }
 
@@ -85,7 +86,7 @@ impl Door {
         };
         let mut client = ByteClient::start(&Kernel, now(), target, Nanos::from_secs(60)).unwrap();
         let mut connection = None;
-        wait("connection", || {
+        wait_until("connection", || {
             connection = client.poll_open(now()).unwrap();
             connection.is_some()
         });
@@ -111,7 +112,7 @@ struct Peer {
 
 impl Peer {
     fn send(&mut self, mut bytes: &[u8]) {
-        wait("room", || {
+        wait_until("room", || {
             let count = self.connection.write(bytes).unwrap();
             bytes = &bytes[count..];
             self.connection.flush().unwrap() && bytes.is_empty()
@@ -138,7 +139,7 @@ impl Peer {
     /// The next answer: status, and what it holds where that is JSON.
     fn answer(&mut self) -> (u16, Value) {
         let mut answer = None;
-        wait("an answer", || {
+        wait_until("an answer", || {
             let is_open = self.read();
             answer = self.take_answer();
             assert!(answer.is_some() || is_open, "closed without an answer");
@@ -161,16 +162,8 @@ impl Peer {
 
     /// The venue closes it and has said nothing more.
     fn ends(mut self) {
-        wait("the end", || !self.read());
+        wait_until("the end", || !self.read());
         assert_eq!(String::from_utf8(self.received).unwrap(), "");
-    }
-}
-
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what} does not come");
-        std::thread::yield_now();
     }
 }
 
@@ -187,7 +180,7 @@ fn by_both(test: impl Fn(&Door)) {
 /// The code of the next refusal, or of the close.
 fn code_of_next(web: &mut WebSocketClient) -> i64 {
     let mut code = None;
-    wait("a word", || {
+    wait_until("a word", || {
         code = match web.receive().unwrap() {
             Some(WebEvent::Text(text)) => {
                 let reply: Value = serde_json::from_str(text).unwrap();
@@ -230,7 +223,7 @@ fn frames_that_are_long_or_deep_are_refused_and_huge_ones_end_the_connection() {
         }
         let _ = web.send(&request((64 << 10) + 1 - around));
         assert_eq!(code_of_next(&mut web), 1009);
-        wait("the count", || door.venue.view.door.broken.read() == 1);
+        wait_until("the count", || door.venue.view.door.broken.read() == 1);
         // The others go on.
         assert_eq!(door.client("anna").order(Method::Buy, 10, "59000")["order"]["order_state"], "open");
     });
@@ -268,7 +261,7 @@ fn a_client_that_never_reads_is_dropped_and_the_others_go_on() {
         for _ in 0..400 {
             let _ = flooding.web.send(ask);
         }
-        wait("the end of who floods", || view.door.broken.read() == 1);
+        wait_until("the end of who floods", || view.door.broken.read() == 1);
         assert_eq!((view.front.over_rate.read(), view.front.slow_clients.read()), (1, 0));
         // One question after the other, each answer a third of a megabyte.
         rest(288);
@@ -279,15 +272,19 @@ fn a_client_that_never_reads_is_dropped_and_the_others_go_on() {
         while view.front.slow_clients.read() == 0 {
             let before = view.front.requests.read();
             let _ = deaf.web.send(ask);
-            wait("the answer", || view.front.requests.read() > before || view.front.slow_clients.read() == 1);
+            wait_until("the answer", || {
+                view.front.requests.read() > before || view.front.slow_clients.read() == 1
+            });
             answered += 1;
             assert!(answered < 80, "the venue keeps {answered} answers for who does not read");
             assert_eq!(buy(&mut bert, berts).0, 200);
         }
-        wait("the end of the deaf", || view.door.broken.read() == 2);
+        wait_until("the end of the deaf", || view.door.broken.read() == 2);
         assert_eq!(view.front.over_rate.read(), 1);
         for client in [&mut flooding, &mut deaf] {
-            wait("the close", || matches!(client.web.receive(), Err(_) | Ok(Some(WebEvent::Closed(_)))));
+            wait_until("the close", || {
+                matches!(client.web.receive(), Err(_) | Ok(Some(WebEvent::Closed(_))))
+            });
         }
         assert_eq!(door.client("anna").call(Method::CancelAll, &CancelAll::default()).unwrap(), 300);
     });
@@ -328,7 +325,7 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     let door = Door { venue: start_with(folder.path(), few), trust: None };
     // Without a login the oldest is closed for a new connection, which may log in.
     let (mut oldest, mut first, mut second) = (door.web(), door.web(), door.web());
-    wait("the end of the oldest", || !matches!(oldest.receive(), Ok(None)));
+    wait_until("the end of the oldest", || !matches!(oldest.receive(), Ok(None)));
     for web in [&mut first, &mut second] {
         let _ = web.send(LOGIN);
         assert_eq!(code_of_next(web), 0);
@@ -337,13 +334,13 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     assert_eq!((status, &reply["error"]["code"]), (429, &10_028.into()));
     assert_eq!(reply["error"]["data"]["reason"], "the address has as many connections as it may");
     assert_eq!(door.ask(UPGRADE).0, 429);
-    wait("the count", || door.venue.view.door.refused.read() == 2);
+    wait_until("the count", || door.venue.view.door.refused.read() == 2);
     let _ = first.send("[]");
     assert_eq!(code_of_next(&mut first), -32600, "a logged-in client continues");
     // Those that say nothing take no client's place.
     let _silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(door.venue.address).unwrap()).collect();
     drop(second);
-    wait("room", || door.ask("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n").0 == 200);
+    wait_until("room", || door.ask("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n").0 == 200);
     door.venue.stop();
     // Where the file does not say, this machine's clients are not told apart: more than another machine may have.
     let folder = tempfile::tempdir().unwrap();
@@ -367,7 +364,7 @@ fn a_login_right_behind_the_upgrade_ends_the_time_for_it() {
     bytes.extend(masked(LOGIN));
     peer.send(&bytes);
     let heard = |peer: &mut Peer, text: &str| {
-        wait(text, || {
+        wait_until(text, || {
             assert!(peer.read(), "closed");
             String::from_utf8_lossy(&peer.received).contains(text)
         });
@@ -375,7 +372,7 @@ fn a_login_right_behind_the_upgrade_ends_the_time_for_it() {
     heard(&mut peer, "access_token");
     // A silent one that came later is closed when its time is over: then that of the login would be over too.
     let _silent = TcpStream::connect(door.venue.address).unwrap();
-    wait("the end of a silent one", || door.venue.view.door.evicted.read() > 0);
+    wait_until("the end of a silent one", || door.venue.view.door.evicted.read() > 0);
     assert_eq!(door.venue.view.door.evicted.read(), 1);
     peer.send(&masked(r#"{"jsonrpc":"2.0","id":2,"method":"public/get_time","params":{}}"#));
     heard(&mut peer, "\"id\":2");
@@ -429,7 +426,7 @@ fn bad_requests_over_http_are_answered_with_their_status() {
             assert_eq!(peer.ask(request), (*status, Value::Null), "{request:.80}");
             peer.ends();
         }
-        wait("the counts", || door.venue.view.door.broken.read() == broken.len() as u64);
+        wait_until("the counts", || door.venue.view.door.broken.read() == broken.len() as u64);
         // Requests that are refused: the connection goes on.
         let long =
             format!(r#"{{"id":1,"method":"public/test","params":{{"a":"{}"}}}}"#, "x".repeat(40 << 10));
@@ -466,7 +463,7 @@ fn bad_requests_over_http_are_answered_with_their_status() {
             peer.send(half.as_bytes());
             peer.connection.close();
         }
-        wait("the counts", || door.venue.view.door.broken.read() == broken.len() as u64 + 3);
+        wait_until("the counts", || door.venue.view.door.broken.read() == broken.len() as u64 + 3);
     });
 }
 
@@ -478,7 +475,7 @@ fn who_sends_a_request_drop_by_drop_is_closed() {
         body.send(b"POST /api/v2 HTTP/1.1\r\nContent-Length: 60000\r\n\r\n");
         let mut next = Instant::now();
         let mut are_open = [true; 2];
-        wait("the end", || {
+        wait_until("the end", || {
             if Instant::now() >= next {
                 next += std::time::Duration::from_millis(100);
                 for peer in [&mut head, &mut body] {
@@ -490,7 +487,7 @@ fn who_sends_a_request_drop_by_drop_is_closed() {
         });
         // The deadline of a first request may come before that of a request's end.
         let counters = &door.venue.view.door;
-        wait("the counts", || counters.broken.read() + counters.evicted.read() == 2);
+        wait_until("the counts", || counters.broken.read() + counters.evicted.read() == 2);
         assert!(head.received.is_empty() && body.received.is_empty());
     });
 }
@@ -499,7 +496,7 @@ fn who_sends_a_request_drop_by_drop_is_closed() {
 fn wrong_authorizations_are_refused_and_a_signature_is_good_on_one_connection() {
     by_both(|door| {
         let target = "/api/v2/private/get_open_orders_by_currency?currency=BTC";
-        let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+        let timestamp = realtime_ns() / 1_000_000;
         let signed = |secret: &str, timestamp: u64, nonce: &str, uri: &str| {
             let request = HttpRequest { method: "GET", uri, body: b"" };
             let signature = http_signature(secret.as_bytes(), timestamp, nonce, request);

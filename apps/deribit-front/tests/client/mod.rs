@@ -3,7 +3,7 @@
 
 use std::net::SocketAddrV4;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tickpath_agent::TscClock;
@@ -14,13 +14,12 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{Key, Session, SessionConfig, SessionEvent};
 use tickpath_deribit::text::Text;
 use tickpath_net::Kernel;
+use tickpath_test_support::{Certificates, Deadline, realtime_ns, wait_for};
 use tickpath_types::Nanos;
 use tickpath_web::{Target, TlsClient, WebEvent, WebLimits, WebSocketClient};
 
 use crate::running::Running;
 
-/// How long a machine under load may take for what it does at once.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two questions, so that their rate is no reason to be sent away.
 pub const BETWEEN: Duration = Duration::from_millis(60);
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
@@ -37,21 +36,10 @@ pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
 
 /// The same where clients speak TLS, and what they are to trust: it is for `localhost`.
 pub fn start_with_tls(folder: &Path) -> (Running, TlsClient) {
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-
-    let (ca_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
-    let mut ca = CertificateParams::new(Vec::new()).unwrap();
-    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
-    let of_venue = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    let certificate = of_venue.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
-    let file = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
-    file("ca.pem", ca_pem);
-    file("certificate.pem", certificate.pem());
-    file("key.pem", key.serialize_pem());
+    let files = Certificates::write(folder);
     let tls = "[deribit]\ntls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
     let venue = start_with(folder, |text| text.replace("[deribit]\n", tls));
-    (venue, TlsClient::with_ca_file(&folder.join("ca.pem")).unwrap())
+    (venue, TlsClient::with_ca_file(&files.ca).unwrap())
 }
 
 /// A client: the protocol's own session over a WebSocket.
@@ -79,8 +67,8 @@ impl Client {
         channels.iter().for_each(|channel| session.subscribe(channel).unwrap());
         let mut client = Client { web, session, replies: Vec::new(), told: Vec::new() };
         client.wait("connection", |client| client.web.poll_open(now()).unwrap());
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        client.session.start(now(), unix.as_millis() as u64, &format!("{id}{}", unix.as_nanos()));
+        let unix_ns = realtime_ns();
+        client.session.start(now(), unix_ns / 1_000_000, &format!("{id}{unix_ns}"));
         client.wait("login", |client| {
             client.session.is_ready() && client.session.active_channels() == channels.len()
         });
@@ -90,10 +78,10 @@ impl Client {
 
     /// The instruments open a moment after the start.
     fn wait_for_market(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         let asked = GetInstrument { instrument_name: Text::new(PERPETUAL) };
         while self.call(Method::GetInstrument, &asked).unwrap()["state"] != "open" {
-            assert!(Instant::now() < deadline, "the market does not open");
+            assert!(!deadline.is_over(), "the market does not open");
             let next = Instant::now() + BETWEEN;
             self.wait("the next question", |_| Instant::now() >= next);
         }
@@ -101,12 +89,13 @@ impl Client {
 
     /// Does what is to be done until something is so.
     pub fn wait(&mut self, what: &str, is_so: impl Fn(&mut Client) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !is_so(self) {
-            assert!(Instant::now() < deadline, "{what} does not come");
-            self.turn();
-            std::thread::yield_now();
-        }
+        wait_for(what, || {
+            let found = is_so(self);
+            if !found {
+                self.turn();
+            }
+            found.then_some(())
+        });
     }
 
     pub fn turn(&mut self) {

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 use tickpath_net::{Interest, Poller, raise_open_files};
+use tickpath_test_support::{PATIENCE, soup, wait_until};
 
-use crate::client::{PATIENCE, start_with};
+use crate::client::start_with;
 use crate::loopback::FixClient;
 use crate::running::Running;
 
@@ -107,10 +108,8 @@ fn hears(stream: &mut TcpStream, is_so: impl Fn(&[u8]) -> bool) -> bool {
 /// SoupBinTCP: true when the login is accepted.
 fn soup_login(from: Ipv4Addr, address: SocketAddrV4, user: &str) -> bool {
     let Some(mut stream) = connect(from, address) else { return false };
-    let login = format!("L{user:<6}{:<10}{:<10}{:>20}", "test", "", 0);
-    let mut packet = (login.len() as u16).to_be_bytes().to_vec();
-    packet.extend(login.as_bytes());
-    let is_in = stream.write_all(&packet).is_ok() && hears(&mut stream, |bytes| bytes.get(2) == Some(&b'A'));
+    let login = soup::login(user, "test", "", 0);
+    let is_in = stream.write_all(&login).is_ok() && hears(&mut stream, |bytes| bytes.get(2) == Some(&b'A'));
     // The endpoint has let go of the user when it closes.
     let _ = stream.write_all(&[0, 1, b'O']);
     hears(&mut stream, |_| false);
@@ -141,11 +140,8 @@ fn attack(name: &str, address: SocketAddrV4, venue: &Running, mut login: impl Fn
     let (seconds, least) = (given("FLOOD_SECONDS", 0), 20);
     let flood = Flood::start(address, connections);
     // Before anybody is let in there are more of them than may be.
-    let start = Instant::now();
-    while flood.made() < connections as u64 + 200 {
-        assert!(start.elapsed() < PATIENCE, "{name}: the endpoint closes none of {}", flood.made());
-        std::thread::yield_now();
-    }
+    let what = format!("{name}: the end of connections");
+    wait_until(&what, || flood.made() >= connections as u64 + 200);
     let mut times = Vec::new();
     let (mut tried_beside, mut beside) = (0, 0);
     let start = Instant::now();

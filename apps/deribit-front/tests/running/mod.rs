@@ -9,7 +9,7 @@ use tickpath_deribit_front::{
     DeribitConfig, DeribitServer, DeribitThread, DeribitView, FaultSwitch, LabelStore,
 };
 use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, Venue, VenueTracers};
-use tickpath_net::free_multicast_group;
+use tickpath_test_venue::sample;
 use tickpath_timing::NoTrace;
 
 /// A venue that runs; ended by [`stop`](Running::stop).
@@ -34,21 +34,9 @@ pub struct Running {
 impl Running {
     /// A venue as the sample's file describes it, in a folder; `change` may change the file's text.
     pub fn start(folder: &Path, change: impl Fn(String) -> String) -> Running {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let path = folder.join("venue.toml");
         if !path.exists() {
-            let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
-            let instruments = configs.join("deribit-instruments.toml");
-            let text = sample
-                .replace("deribit-instruments.toml", &instruments.display().to_string())
-                .replace("127.0.0.1:26430", "127.0.0.1:0")
-                .replace("127.0.0.1:26433", "127.0.0.1:0")
-                .replace("127.0.0.1:26420", "127.0.0.1:0")
-                .replace("127.0.0.1:26435", "127.0.0.1:0")
-                .replace("239.255.26.13:26436", &free_multicast_group().unwrap().to_string())
-                .replace("239.255.26.11:26431", &free_multicast_group().unwrap().to_string())
-                .replace("239.255.26.12:26432", &free_multicast_group().unwrap().to_string());
-            std::fs::write(&path, change(text)).unwrap();
+            std::fs::write(&path, change(sample("deribit.toml"))).unwrap();
         }
         Running::start_again(folder, false)
     }

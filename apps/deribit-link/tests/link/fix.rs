@@ -1,6 +1,6 @@
 //! A FIX session that is kept, at the venue's own FIX door.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickpath_agent::TscClock;
 use tickpath_deribit::credits::CreditPlan;
@@ -8,11 +8,10 @@ use tickpath_deribit::session::{Key, RequestError};
 use tickpath_deribit_link::{FixChange, FixLink, FixLinkConfig, FixListener, FixRoute, Loss, Standing};
 use tickpath_fix::deribit::{ExecutionReport, NewOrderSingle, OrdStatus, OrderCancelRequest, SideCode};
 use tickpath_fix::{Body, Decimal, Message, MsgType};
+use tickpath_test_support::Deadline;
 use tickpath_types::Nanos;
 
 use crate::running::Running;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Writes down what it hears.
 #[derive(Default)]
@@ -76,15 +75,9 @@ fn link(venue: &Running, secret: &str) -> FixLink {
 }
 
 fn until(link: &mut FixLink, heard: &mut Heard, what: &str, is_so: impl Fn(&FixLink, &Heard) -> bool) {
-    let start = Instant::now();
+    let deadline = Deadline::start();
     while !is_so(link, heard) {
-        assert!(
-            start.elapsed() < PATIENCE,
-            "{what}: {} {:?} {:?}",
-            link.stage(),
-            heard.changes,
-            heard.losses
-        );
+        assert!(!deadline.is_over(), "{what}: {} {:?} {:?}", link.stage(), heard.changes, heard.losses);
         link.do_work(TscClock::shared().now(), heard);
         std::thread::sleep(Duration::from_micros(100));
     }

@@ -1,16 +1,15 @@
 //! Names are looked up beside the duty cycle.
 
 use std::io::{Error, Read, Write};
-use std::net::{SocketAddrV4, TcpListener};
+use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickpath_deribit::session::{SessionConfig, SessionEvent};
 use tickpath_deribit_link::{Change, Link, LinkConfig, Listener, Received, Resolver, Route, Standing};
+use tickpath_test_support::{Deadline, listen};
 use tickpath_types::Nanos;
 use tickpath_web::WebError;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 struct Losses(Vec<String>);
@@ -37,9 +36,9 @@ fn link(url: &str, proxy: Option<&str>, resolver: Resolver) -> Link {
 
 /// Works until something is so, with a client's time that stands at `now`.
 fn work(link: &mut Link, losses: &mut Losses, now: Nanos, is_so: impl Fn(&Link, &Losses) -> bool) {
-    let start = Instant::now();
+    let deadline = Deadline::start();
     while !is_so(link, losses) {
-        assert!(start.elapsed() < PATIENCE, "{} {:?}", link.stage(), losses.0);
+        assert!(!deadline.is_over(), "{} {:?}", link.stage(), losses.0);
         link.do_work(now, losses);
         std::thread::sleep(Duration::from_micros(100));
     }
@@ -57,8 +56,8 @@ fn a_name_service_that_stands_still_holds_nothing_up() {
         Ok(SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, PORT.load(Ordering::Acquire)))
     }
 
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    PORT.store(listener.local_addr().unwrap().port(), Ordering::Release);
+    let (listener, address) = listen();
+    PORT.store(address.port(), Ordering::Release);
     let mut losses = Losses::default();
     let mut link = link("ws://venue.example:443/ws/api/v2", None, stands_still);
     // While the service stands still, the duty cycle does not.
@@ -97,8 +96,8 @@ fn a_host_is_found_again_where_the_service_fails() {
         Err(WebError::Resolve { host: host.to_owned(), source: Error::other("the service is away") })
     }
 
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    PORT.store(listener.local_addr().unwrap().port(), Ordering::Release);
+    let (listener, address) = listen();
+    PORT.store(address.port(), Ordering::Release);
     let mut losses = Losses::default();
     // By a proxy: its name is what is looked up.
     let mut link = link("ws://venue.example/ws", Some("proxy.example:3128"), once);
@@ -125,9 +124,9 @@ fn an_address_needs_no_service() {
     fn never(_host: &str, _port: u16) -> Result<SocketAddrV4, WebError> {
         panic!("nobody is asked for a number");
     }
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (_listener, address) = listen();
     let mut losses = Losses::default();
-    let mut link = link(&format!("ws://{}/ws", listener.local_addr().unwrap()), None, never);
+    let mut link = link(&format!("ws://{address}/ws"), None, never);
     work(&mut link, &mut losses, Nanos(1), |link, _| link.stage().contains("upgrade"));
     link.disconnect(Nanos(2), &mut losses);
     assert_eq!((link.standing(), link.stage(), losses.0.len()), (Standing::Off, "off", 0));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddrV4;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use tickpath_deribit::continuity::{BookStep, Continuity};
 use tickpath_deribit::credits::CreditPlan;
@@ -18,13 +18,12 @@ use tickpath_deribit::text::Text;
 use tickpath_deribit_link::{
     Change, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
 };
+use tickpath_test_support::{Deadline, PATIENCE, realtime_ns};
 use tickpath_types::Nanos;
 
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 pub const BOOK: &str = "book.BTC-PERPETUAL.raw";
 pub const ORDERS: &str = "user.orders.any.any.raw";
-/// How long a machine under load may take for what it does at once.
-pub const PATIENCE: Duration = Duration::from_secs(120);
 /// A request that is not found so long after it was sent, each time that it was asked for, was never done.
 const NEVER_AFTER: Duration = Duration::from_secs(3);
 /// So often a request has to be looked for in vain.
@@ -281,7 +280,7 @@ impl Listener for Mind {
 }
 
 pub fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
+    realtime_ns() / 1_000_000
 }
 
 /// An edit that changes nothing.
@@ -430,9 +429,9 @@ impl Trader {
 
     /// Works until something is so.
     pub fn wait(&mut self, what: &str, is_so: impl Fn(&mut Trader) -> bool) {
-        let start = Instant::now();
+        let deadline = Deadline::after(2 * PATIENCE);
         while !is_so(self) {
-            assert!(start.elapsed() < PATIENCE, "{what} does not come: {}", self.told());
+            assert!(!deadline.is_over(), "{what} does not come: {}", self.told());
             self.turn();
             std::thread::sleep(Duration::from_micros(200));
         }
