@@ -5,7 +5,7 @@ mod one;
 mod story;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::running::Running;
 use crate::support::{PERPETUAL, TestClient, TestGateway, fixed};
@@ -19,9 +19,7 @@ use tickpath_deribit_link::{Link, LinkConfig, Listener, Received, Route, Standin
 use tickpath_gateway_protocol::{
     AckStatus, ConnectionStatus, Fixed, ModifyOrder, OrderStatus, OrderUpdate, Side, StreamStatus,
 };
-
-/// How long a machine under load may take for what it does at once.
-const PATIENCE: Duration = Duration::from_secs(120);
+use tickpath_test_support::{Deadline, PATIENCE};
 
 /// A venue that can make things go wrong, a gateway, and a client with the account of `anna`.
 struct Place {
@@ -64,9 +62,9 @@ impl Place {
 
     /// Takes what comes until something is so.
     fn wait(&mut self, what: &str, is_so: impl Fn(&Place) -> bool) {
-        let start = Instant::now();
+        let deadline = Deadline::after(2 * PATIENCE);
         while !is_so(self) {
-            assert!(start.elapsed() < PATIENCE, "{what} does not come; heard\n{}", self.trader.story());
+            assert!(!deadline.is_over(), "{what} does not come; heard\n{}", self.trader.story());
             self.drain();
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -131,7 +129,7 @@ impl Place {
     fn end(mut self) {
         self.venue.faults.stop();
         let mut look = Look::start(self.venue.address);
-        let start = Instant::now();
+        let deadline = Deadline::after(2 * PATIENCE);
         loop {
             self.drain();
             let is_settled = self
@@ -142,7 +140,7 @@ impl Place {
                 break;
             }
             assert!(
-                start.elapsed() < PATIENCE,
+                !deadline.is_over(),
                 "the venue has {:?}\nthe client believes in {:?}\nand heard\n{}",
                 look.open(),
                 self.believed_open(),
@@ -200,21 +198,21 @@ impl Look {
     }
 
     fn work(&mut self, what: &str, is_so: impl Fn(&Look) -> bool) {
-        let start = Instant::now();
+        let deadline = Deadline::after(2 * PATIENCE);
         while !is_so(self) {
-            assert!(start.elapsed() < PATIENCE, "{what} does not come: {}", self.link.stage());
+            assert!(!deadline.is_over(), "{what} does not come: {}", self.link.stage());
             self.link.do_work(self.clock.now(), &mut self.ear);
             std::thread::sleep(Duration::from_micros(200));
         }
     }
 
     fn ask(&mut self, method: Method, params: &str) -> serde_json::Value {
-        let start = Instant::now();
+        let deadline = Deadline::start();
         let id = loop {
             let params = check(params.as_bytes()).unwrap();
             match self.link.request(self.clock.now(), method, &params) {
                 Ok(id) => break id,
-                Err(error) => assert!(start.elapsed() < PATIENCE, "{error}"),
+                Err(error) => assert!(!deadline.is_over(), "{error}"),
             }
             self.work("a login", |look| look.link.standing() == Standing::Ready);
             std::thread::sleep(Duration::from_millis(20));

@@ -10,8 +10,8 @@ use tickpath_gateway_protocol::{
     ModifyOrder, OrderAck, OrderStatus, OrderType, Origin, Ready, ReadyScope, Side, StreamStatus,
     TimeInForce, TradeUpdate, Transport, Trigger,
 };
+use tickpath_test_support::{Direction, FaultProxy};
 
-use crate::story::relay::Relay;
 use crate::support::{Killable, PERPETUAL, TestClient, TestGateway, TestVenue, fixed};
 
 /// Keys of the table `[venue]` with which orders go by FIX through this door.
@@ -230,9 +230,9 @@ fn the_kill_switch_cancels_by_fix() {
 fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doubled() {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
-    let relay = Relay::to(venue.fix);
+    let proxy = FaultProxy::to(venue.fix);
     // Long enough that no answer is given up before the session is cut.
-    let more = by_fix(relay.address) + "cancel_on_disconnect = false\nrequest_timeout = '30s'\n";
+    let more = by_fix(proxy.address) + "cancel_on_disconnect = false\nrequest_timeout = '30s'\n";
     let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
     let mut trader = gateway.client("trader");
     let (account, symbol) = trader.ready(PERPETUAL);
@@ -241,11 +241,11 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     trader.wait_acks(stays, 2);
 
     // The order reaches the venue, its answer is lost.
-    relay.drop_answers(true);
+    proxy.drop_bytes(Direction::ToClient, true);
     let lives = trader.create(account, symbol, Side::BUY, "100", "59001");
     trader.wait_order(lives, OrderStatus::WORKING);
     assert_eq!(trader.acks(lives), [AckStatus::RECEIVED], "the WebSocket told of it, FIX has not answered");
-    relay.cut();
+    proxy.cut();
     trader.wait_lost_fix(1);
     assert_eq!(trader.wait_acks(lives, 2).error, ErrorCode::CONNECTION_LOST);
     trader.wait_ready(account, 2);
@@ -253,13 +253,13 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     assert_eq!(trader.order(stays).unwrap().status, OrderStatus::WORKING);
 
     // An order, and a cancellation, that never arrive.
-    relay.drop_requests(true);
+    proxy.drop_bytes(Direction::ToServer, true);
     let never = trader.create(account, symbol, Side::BUY, "100", "59002");
     trader.cancel(account, symbol, stays);
     trader.wait_acks(never, 1);
     trader.wait_acks(stays, 3);
-    trader.wait("lost bytes", |_| (relay.dropped() > 0).then_some(()));
-    relay.cut();
+    trader.wait("lost bytes", |_| (proxy.dropped(Direction::ToServer) > 0).then_some(()));
+    proxy.cut();
     let unknown = trader.wait_acks(never, 2);
     assert_eq!((unknown.origin, unknown.status), (Origin::GATEWAY, AckStatus::TIMEOUT));
     // It is certain only when its request can no longer arrive; the cancellation is asked for again.
@@ -279,21 +279,21 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
 fn a_silent_session_is_left_and_orders_go_with_it_where_that_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
-    let relay = Relay::to(venue.fix);
-    let gateway = TestGateway::start_with(folder.path(), venue.address, &by_fix(relay.address));
+    let proxy = FaultProxy::to(venue.fix);
+    let gateway = TestGateway::start_with(folder.path(), venue.address, &by_fix(proxy.address));
     let mut trader = gateway.client("trader");
     let (account, symbol) = trader.ready(PERPETUAL);
     let id = trader.create(account, symbol, Side::BUY, "100", "59000");
     trader.wait_order(id, OrderStatus::WORKING);
     // Neither end hears the other: both notice by their heartbeats, and the venue cancels.
-    relay.drop_requests(true);
-    relay.drop_answers(true);
+    proxy.drop_bytes(Direction::ToServer, true);
+    proxy.drop_bytes(Direction::ToClient, true);
     trader.wait_lost_fix(1);
     let refused = trader.create(account, symbol, Side::BUY, "100", "59000");
     assert_eq!(trader.wait_acks(refused, 1).error, ErrorCode::NOT_READY);
     let canceled = trader.wait_order(id, OrderStatus::CANCELED);
     assert_eq!(canceled.error, ErrorCode::CONNECTION_LOST);
-    relay.cut();
+    proxy.cut();
     trader.wait_ready(account, 2);
     // The way back was told step by step.
     let mut steps: BTreeMap<_, Vec<ConnectionStatus>> = BTreeMap::new();
@@ -320,8 +320,8 @@ fn a_silent_session_is_left_and_orders_go_with_it_where_that_is_wanted() {
 fn a_client_that_goes_while_the_session_is_down_has_its_orders_cancelled_by_the_other_connection() {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
-    let relay = Relay::to(venue.fix);
-    let more = by_fix(relay.address) + "cancel_on_disconnect = false\n";
+    let proxy = FaultProxy::to(venue.fix);
+    let more = by_fix(proxy.address) + "cancel_on_disconnect = false\n";
     let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
     let (mut trader, mut watcher) = (gateway.client("trader"), gateway.client("trader"));
     let (account, symbol) = trader.ready(PERPETUAL);
@@ -329,14 +329,14 @@ fn a_client_that_goes_while_the_session_is_down_has_its_orders_cancelled_by_the_
     let id = trader.create(account, symbol, Side::BUY, "100", "59000");
     trader.wait_order(id, OrderStatus::WORKING);
     watcher.wait_order(id, OrderStatus::WORKING);
-    relay.drop_requests(true);
-    relay.drop_answers(true);
+    proxy.drop_bytes(Direction::ToServer, true);
+    proxy.drop_bytes(Direction::ToClient, true);
     watcher.wait_lost_fix(1);
     drop(trader);
     watcher.wait_order(id, OrderStatus::CANCELED);
     assert_eq!(watcher.ready_count(account), 1);
     gateway.stop();
-    drop(relay);
+    drop(proxy);
     venue.stop();
 }
 
@@ -374,9 +374,9 @@ fn the_venue_and_the_gateway_may_go_and_come_back_with_orders_by_fix() {
 fn a_run_with_orders_by_fix_is_logged_and_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
-    let relay = Relay::to(venue.fix);
+    let proxy = FaultProxy::to(venue.fix);
     let logs = folder.path().join("logs");
-    let more = format!("{}[event_log]\nfolder = '{}'\n", by_fix(relay.address), logs.display());
+    let more = format!("{}[event_log]\nfolder = '{}'\n", by_fix(proxy.address), logs.display());
     let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
     let (mut trader, mut maker) = (gateway.client("trader"), gateway.client("maker"));
     let (of_maker, symbol) = maker.ready(PERPETUAL);
@@ -385,13 +385,13 @@ fn a_run_with_orders_by_fix_is_logged_and_replayed() {
     maker.wait_order(resting, OrderStatus::WORKING);
     let taking = trader.create(account, symbol, Side::BUY, "400", "60010");
     trader.wait_order(taking, OrderStatus::COMPLETED);
-    relay.drop_answers(true);
+    proxy.drop_bytes(Direction::ToClient, true);
     let id = trader.create(account, symbol, Side::BUY, "100", "59000");
     trader.wait_acks(id, 1);
-    relay.cut();
+    proxy.cut();
     trader.wait_ready(account, 2);
     gateway.stop();
-    drop(relay);
+    drop(proxy);
     venue.stop();
     let found = crate::story::log::files(&logs);
     let count =

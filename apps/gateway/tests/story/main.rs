@@ -6,7 +6,6 @@ mod fix;
 mod limits;
 mod log;
 mod quotes;
-mod relay;
 mod slow;
 mod standing;
 mod stop;
@@ -14,9 +13,10 @@ mod tls;
 mod ways;
 
 use crate::support;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickpath_agent::{Agent, TscClock, thread_allocations};
+use tickpath_test_support::{Deadline, wait_until};
 
 use crate::support::{Killable, PERPETUAL, TestGateway, TestVenue, fixed};
 use tickpath_gateway_protocol::{
@@ -201,11 +201,11 @@ fn duty_cycles_do_not_allocate(keys: impl Fn(&TestVenue) -> String) {
         cycle(&mut gateway.agent);
     }
     let mut trader = connecting.join().unwrap();
-    let deadline = Instant::now() + support::PATIENCE;
+    let deadline = Deadline::start();
     let mut until = |trader: &mut support::TestClient, is_so: &dyn Fn(&support::TestClient) -> bool| {
         let mut sum = 0;
         while !is_so(trader) {
-            assert!(Instant::now() < deadline, "{}", trader.story());
+            assert!(!deadline.is_over(), "{}", trader.story());
             sum += cycle(&mut gateway.agent);
             while let Some(event) = trader.client.poll() {
                 trader.events.push(event);
@@ -225,10 +225,7 @@ fn duty_cycles_do_not_allocate(keys: impl Fn(&TestVenue) -> String) {
     // The codec's buffer of a connection grows until what comes at once has room in it: that is so when much has waited.
     let ids: Vec<u64> = (0..BURST).map(|_| trader.create(1, symbol, Side::BUY, "100", "59000")).collect();
     until(&mut trader, &|own| own.acks(ids[BURST - 1]).contains(&AckStatus::RECEIVED));
-    while waiting_bytes(venue.address.port()) < BURST_LEN_MIN {
-        assert!(Instant::now() < deadline, "the venue's answers do not come");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("the venue's answers", || waiting_bytes(venue.address.port()) >= BURST_LEN_MIN);
     until(&mut trader, &|own| own.order(ids[BURST - 1]).is_some_and(|it| it.status == OrderStatus::WORKING));
     let mut sums = Vec::new();
     for _ in 0..20 {

@@ -1,19 +1,19 @@
 //! A market maker's day: both sides quoted, moved, hit, cancelled, and gone with their client.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddrV4, TcpStream};
+use std::net::SocketAddrV4;
 
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelQuotes, ErrorCode, Event, ExecutionFlags, MassQuote, OrderStatus, OrderUpdate,
     Origin, QuoteAck, Side, TopOfBook, TradeUpdate,
 };
+use tickpath_test_support::connect;
 
-use crate::support::{PATIENCE, PERPETUAL, TestClient, TestGateway, TestVenue, config_text, fixed};
+use crate::support::{PERPETUAL, TestClient, TestGateway, TestVenue, config_text, fixed};
 
 /// Has the venue watch a group of the account `anna`.
 fn watch_group(venue: SocketAddrV4, group: &str) {
-    let mut stream = TcpStream::connect(venue).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = connect(venue);
     let params = format!(
         "index_name=btc_usd&mmp_group={group}&interval=10&frozen_time=1&max_quote_quantity=5&quantity_limit=5"
     );

@@ -4,6 +4,7 @@ use tickpath_gateway::admin::call;
 use tickpath_gateway_protocol::{
     CancelAll, ErrorCode, Event, GatewayStatus, MassQuote, OrderAck, OrderStatus, RiskLimits, Side,
 };
+use tickpath_test_support::Deadline;
 
 use crate::support::{PERPETUAL, TestGateway, TestVenue, fixed};
 
@@ -107,13 +108,13 @@ fn refusals_of_every_kind_and_clients_of_one_name_are_measured() {
     let mut wrong = gateway.client_with("trader", "guess");
     wrong.wait("its refusal", |own| own.client.failure().map(|_| ()));
     // The page of a gateway says what was so some milliseconds ago.
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    let deadline = Deadline::start();
     let page = loop {
         let page = gateway.metrics.render();
         if sample(&page, "door_total", "what=\"refused\"") == Some(1) {
             break page;
         }
-        assert!(std::time::Instant::now() < deadline, "{page}");
+        assert!(!deadline.is_over(), "{page}");
         std::thread::sleep(std::time::Duration::from_millis(5));
     };
     assert_eq!(sample(&page, "exceptions_total", "exception=\"login_refused\""), Some(1), "{page}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickpath_admin::AdminThread;
 use tickpath_agent::{Agent, Runner, StopSignal, TscClock};
@@ -19,11 +19,10 @@ use tickpath_gateway_protocol::{
     AckStatus, Body, CancelOrder, CreateOrder, Event, EventKind, Fixed, OrderAck, OrderStatus, OrderType,
     OrderUpdate, Ready, ReadyScope, ReferenceData, Side, Text, TimeInForce,
 };
+use tickpath_test_support::Deadline;
 
 use crate::running::Running;
 
-/// How long a machine under load may take for what it does at once.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 
 /// A venue that runs on threads of its own, with limits that no test meets and a FIX door.
@@ -44,7 +43,7 @@ impl TestVenue {
     pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> TestVenue {
         let running = Running::start(folder, |text| {
             change(text)
-                .replace("# fix_address = \"127.0.0.1:26421\"", "fix_address = \"127.0.0.1:0\"")
+                .replace("# fix_address", "fix_address")
                 .replace("[deribit]\n", "[deribit]\nmatching_rate = 1000\nmatching_burst = 1000\n")
         });
         let (address, fix) = (running.address, running.fix_address.unwrap());
@@ -215,7 +214,7 @@ pub struct TestClient {
 impl TestClient {
     /// Does what is to be done until something is so.
     pub fn wait<T>(&mut self, what: &str, is_so: impl Fn(&TestClient) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Deadline::start();
         loop {
             while let Some(event) = self.client.poll() {
                 self.events.push(event);
@@ -223,7 +222,7 @@ impl TestClient {
             if let Some(found) = is_so(self) {
                 return found;
             }
-            if Instant::now() >= deadline {
+            if deadline.is_over() {
                 panic!(
                     "{what} does not come; the client is {:?} and heard\n{}",
                     self.client.failure(),

@@ -7,6 +7,7 @@ use tickpath_gateway_protocol::{
     AckStatus, ErrorCode, Event, GatewayStatus, OrderAck, OrderStatus, RateLimitKind, RateLimitReason,
     RateLimitTrigger, Ready, ReadyScope, ReferenceData, Side, StreamStatus,
 };
+use tickpath_test_support::{Deadline, PATIENCE};
 
 use crate::support::{PERPETUAL, TestClient, TestGateway, TestVenue};
 
@@ -141,7 +142,7 @@ fn a_login_that_may_not_trade_says_so() {
         let text = |(_, status): (Event, GatewayStatus)| (status.accounts_ready == 2).then_some(status.text);
         own.all().filter_map(text).find(|text| text.as_str() == "A1 is ready, and its login may not trade")
     });
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    let deadline = Deadline::start();
     loop {
         let answer = tickpath_gateway::admin::call(&gateway.admin_socket(), "status").unwrap();
         let account = &answer["accounts"][0];
@@ -149,7 +150,7 @@ fn a_login_that_may_not_trade_says_so() {
             assert_eq!((&account["may_trade"], &answer["is_trading"]), (&false.into(), &true.into()));
             break;
         }
-        assert!(std::time::Instant::now() < deadline, "{answer:#}");
+        assert!(!deadline.is_over(), "{answer:#}");
         std::thread::sleep(Duration::from_millis(5));
     }
     gateway.stop();
@@ -168,7 +169,7 @@ fn an_account_whose_orders_the_venue_does_not_tell_of_cannot_be_traded_with() {
     let words = "the venue refuses user.changes.any.any.raw: the account cannot be traded with";
     let mut lines = Vec::new();
     loop {
-        let line = gateway.notes.recv_timeout(crate::support::PATIENCE);
+        let line = gateway.notes.recv_timeout(PATIENCE);
         lines.push(line.unwrap_or_else(|_| panic!("{lines:#?}")));
         if lines.iter().any(|line| line.starts_with("connection A1:") && line.contains(words)) {
             break;
