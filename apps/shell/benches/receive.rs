@@ -12,10 +12,10 @@ mod venue;
 
 use std::time::{Duration, Instant};
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tickpath_deribit::session::Key;
 use tickpath_net::{Kernel, SendOutcome};
 use tickpath_shell::{Interrupt, Link, Shell, ShellConfig, Span, Standing, Way};
+use tickpath_test_support::{Certificates, Deadline};
 use tickpath_types::Nanos;
 use tickpath_web::{Target, TlsClient, WebLimits, WebSocketClient};
 use venue::{CLIENT_ID, SECRET, Venue};
@@ -38,7 +38,7 @@ fn main() {
         return;
     }
     if has("venue") {
-        println!("{} {}", place.venue.url, place.folder.path().join("ca.pem").display());
+        println!("{} {}", place.venue.url, place.files.ca.display());
         let _ = std::io::stdin().lines().count();
         return;
     }
@@ -59,35 +59,24 @@ fn median(times: &mut [u64]) -> u64 {
 
 struct Place {
     venue: Venue,
-    folder: tempfile::TempDir,
+    files: Certificates,
 }
 
 impl Place {
     fn new() -> Place {
-        let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: String| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        };
-        let ca_key = KeyPair::generate().unwrap();
-        let mut ca = CertificateParams::new(Vec::new()).unwrap();
-        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        file("ca.pem", ca.self_signed(&ca_key).unwrap().pem());
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        let certificate = params.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
-        let venue =
-            Venue::start_tls(&file("cert.pem", certificate.pem()), &file("key.pem", key.serialize_pem()));
+        let files = Certificates::new();
+        let venue = Venue::start_tls(&files.certificate, &files.key);
         venue.send_on_subscription(CHANGE, ROUND);
-        Place { venue, folder }
+        Place { venue, files }
     }
 
     fn link(&self) -> Link {
-        let ca = self.folder.path().join("ca.pem");
         // A long round in the debug build of a loaded machine.
-        let text =
-            format!("url = '{}'\nca_file = '{}'\nrequest_timeout = '60s'", self.venue.url, ca.display());
+        let text = format!(
+            "url = '{}'\nca_file = '{}'\nrequest_timeout = '60s'",
+            self.venue.url,
+            self.files.ca.display()
+        );
         let config: ShellConfig = tickpath_config::parse("shell.toml", &text).unwrap();
         let url = config.checked_url().unwrap();
         Link::new(config, url, Some(Key::new(CLIENT_ID, SECRET)))
@@ -162,7 +151,7 @@ impl Place {
     /// A WebSocket without a session.
     fn bare(&self) -> WebSocketClient {
         let url: tickpath_web::WebUrl = self.venue.url.parse().unwrap();
-        let tls = TlsClient::with_ca_file(&self.folder.path().join("ca.pem")).unwrap();
+        let tls = TlsClient::with_ca_file(&self.files.ca).unwrap();
         let target = Target { address: url.resolve().unwrap(), url, is_proxy: false, tls: Some(tls) };
         let mut client = WebSocketClient::start(&Kernel, Nanos(1), target, WebLimits::client()).unwrap();
         while !client.poll_open(Nanos(1)).unwrap() {
@@ -174,9 +163,9 @@ impl Place {
 
 /// Takes in until it is so.
 fn pump(link: &mut Link, mut is_so: impl FnMut(&Link) -> bool) {
-    let start = Instant::now();
+    let deadline = Deadline::start();
     while !is_so(link) {
-        assert!(start.elapsed() < Duration::from_secs(60), "nothing came for too long");
+        assert!(!deadline.is_over(), "nothing came for too long");
         link.wait(Duration::from_millis(10));
         link.poll();
     }

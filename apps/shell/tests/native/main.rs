@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod proxy;
 mod venue;
-
-use std::time::{Duration, Instant};
 
 use tickpath_deribit::session::Key;
 use tickpath_shell::{Ended, Failure, Interrupt, RunOptions, Shell, Source, run};
+use tickpath_test_support::{Deadline, Direction, FaultProxy};
 
-use crate::native::proxy::{Fault, Proxy};
 use crate::native::venue::Running;
 
 /// What a command says.
@@ -43,13 +40,13 @@ fn held(shell: &mut Shell, instrument: &str) -> i64 {
 
 /// Says a command until its answer is as it is to be.
 fn until(shell: &mut Shell, command: &str, is_right: impl Fn(&str) -> bool) -> String {
-    let start = Instant::now();
+    let deadline = Deadline::start();
     loop {
         let text = said(shell, command);
         if is_right(&text) {
             return text;
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "{command}: {text}");
+        assert!(!deadline.is_over(), "{command}: {text}");
         std::thread::yield_now();
     }
 }
@@ -138,42 +135,45 @@ fn orders_are_cancelled_one_by_one_by_text_and_all_together() {
 fn an_order_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_entered() {
     let folder = tempfile::tempdir().unwrap();
     let venue = Running::start(folder.path());
-    let proxy = Proxy::start(venue.endpoints.order_entry);
-    let mut anna = venue.shell_by(proxy.address(), "ANNA", "");
+    let proxy = FaultProxy::to(venue.endpoints.order_entry);
+    // SoupBinTCP's packets of data, by their type behind the length.
+    let lose_request = || proxy.cut_at(Direction::ToServer, |bytes| bytes.get(2) == Some(&b'U'));
+    let lose_answer = || proxy.cut_at(Direction::ToClient, |bytes| bytes.get(2) == Some(&b'S'));
+    let mut anna = venue.shell_by(proxy.address, "ANNA", "");
     said(&mut anna, "connect");
 
-    proxy.fail_once(Fault::LoseAnswer);
+    lose_answer();
     let text = said(&mut anna, "buy ALPHA 100 99.50");
     assert!(text.contains("open: buy 100 ALPHA at 99.5"), "{text}");
     assert_eq!(said(&mut anna, "orders").lines().count(), 2);
     let id = id_of(&text);
 
-    proxy.fail_once(Fault::LoseRequest);
+    lose_request();
     let why = failure(&mut anna, "buy ALPHA 100 99.25").to_string();
     assert!(why.contains("not entered"), "{why}");
     assert_eq!(said(&mut anna, "orders").lines().count(), 2);
 
-    proxy.fail_once(Fault::LoseAnswer);
+    lose_answer();
     assert!(said(&mut anna, &format!("edit {id} price=99.40")).contains("at 99.4"));
-    proxy.fail_once(Fault::LoseRequest);
+    lose_request();
     assert!(failure(&mut anna, &format!("edit {id} price=99.30")).to_string().contains("not entered"));
     // A reduction that was done is not asked for once more: the order stays before those that came after it.
     let mut bert = venue.shell("BERT");
     said(&mut bert, "buy ALPHA 10 99.40");
-    proxy.fail_once(Fault::LoseAnswer);
+    lose_answer();
     assert!(said(&mut anna, &format!("edit {id} amount=60")).contains("60 ALPHA at 99.4"));
     let text = said(&mut bert, "sell ALPHA 10 99.40 tif=ioc");
     assert!(text.contains("filled"), "{text}");
     assert!(said(&mut anna, &format!("order {id}")).contains("10 done"));
     drop(bert);
-    for fault in [Fault::LoseRequest, Fault::LoseAnswer] {
+    for lose in [&lose_request as &dyn Fn(), &lose_answer] {
         let id = id_of(&said(&mut anna, "buy ALPHA 1 98"));
-        proxy.fail_once(fault);
+        lose();
         assert!(said(&mut anna, &format!("cancel {id}")).contains("cancelled"));
     }
     let text = said(&mut anna, "orders");
     assert!(text.lines().count() == 2 && text.contains("99.4"), "{text}");
-    proxy.fail_once(Fault::LoseRequest);
+    lose_request();
     assert_eq!(said(&mut anna, "cancel_all"), "1 order cancelled");
     // Numbers go on behind those that were used up.
     assert!(said(&mut anna, "buy ALPHA 5 99.10").contains("open"));
@@ -186,9 +186,9 @@ fn an_order_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_entered(
 fn the_venue_may_end_and_come_back_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let venue = Running::start(folder.path());
-    let orders = Proxy::start(venue.endpoints.order_entry);
-    let copies = Proxy::start(venue.endpoints.drop_copy.unwrap());
-    let mut anna = venue.shell_by(orders.address(), "ANNA", &format!("drop_copy = '{}'", copies.address()));
+    let orders = FaultProxy::to(venue.endpoints.order_entry);
+    let copies = FaultProxy::to(venue.endpoints.drop_copy.unwrap());
+    let mut anna = venue.shell_by(orders.address, "ANNA", &format!("drop_copy = '{}'", copies.address));
     let id = id_of(&said(&mut anna, "buy ALPHA 100 99.50"));
     venue.stop();
     let venue = Running::start(folder.path());

@@ -4,12 +4,11 @@ use std::net::SocketAddrV4;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tickpath_agent::{Host, Runner, StopSignal, TscClock};
 use tickpath_deribit::session::Key;
-use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, Venue, VenueTracers};
+use tickpath_exchange::Endpoints;
 use tickpath_net::free_multicast_group;
 use tickpath_shell::{Interrupt, Link, Shell, ShellConfig};
-use tickpath_timing::NoTrace;
+use tickpath_test_venue::{RunningVenue, configs};
 
 /// Users who trade, one of them without a way to drop copies, and one who reads everybody's.
 const USERS: &str = "
@@ -33,16 +32,9 @@ ports = ['drop_copy']
 
 /// A venue that runs.
 pub struct Running {
-    stop: StopSignal,
-    runner: Runner,
-    journal: Option<JournalThreads>,
-    recovery: Option<tickpath_agent::BackgroundThread>,
+    venue: RunningVenue,
     pub endpoints: Endpoints,
     folder: PathBuf,
-}
-
-fn configs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs")
 }
 
 impl Running {
@@ -62,22 +54,12 @@ impl Running {
         std::fs::write(&path, text).unwrap();
         // Passwords stand in it.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let (config, settings) = ExchangeConfig::load(&path).unwrap();
-        let clock = TscClock::shared();
-        let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-        let venue = Venue::build(&settings, clock, tracers).unwrap();
-        let journal = venue.journal.map(|journal| journal.start().unwrap());
-        let recovery = venue.market_recovery.map(|recovery| recovery.start(clock).unwrap());
-        let stop = StopSignal::new();
-        let plan = config.placement(&Host::describe().cores_allowed).plan(venue.agents).unwrap();
-        let runner = Runner::start(plan, clock, stop.clone()).unwrap();
-        Running { stop, runner, journal, recovery, endpoints: venue.endpoints, folder: folder.to_owned() }
+        let venue = RunningVenue::from_file(&path);
+        Running { endpoints: venue.endpoints, venue, folder: folder.to_owned() }
     }
 
-    pub fn stop(self) {
-        self.stop.stop();
-        self.runner.join().unwrap();
-        drop((self.journal, self.recovery));
+    pub fn stop(mut self) {
+        self.venue.stop();
     }
 
     /// A shell's configuration by an order entry of one's own; `native` may say more or otherwise.

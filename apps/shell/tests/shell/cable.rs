@@ -1,7 +1,7 @@
 //! A way to the venue that breaks as lines do: with a reset, and not with the end of a connection.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use nix::libc::linger;
 use nix::sys::socket::{setsockopt, sockopt};
+use tickpath_test_support::listen_nonblocking;
 
 /// It carries one connection.
 pub struct Cable {
-    pub address: SocketAddr,
+    pub address: SocketAddrV4,
     breaks: Arc<AtomicBool>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -22,9 +23,7 @@ impl Cable {
     /// A way to what an address of a WebSocket names.
     pub fn to(url: &str) -> Cable {
         let venue = url.trim_start_matches("ws://").split('/').next().unwrap().to_owned();
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
+        let (listener, address) = listen_nonblocking();
         let (breaks, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let flags = (Arc::clone(&breaks), Arc::clone(&is_over));
         let thread = thread::spawn(move || carry(&listener, &venue, &flags.0, &flags.1));

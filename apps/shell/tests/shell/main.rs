@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::Key;
 use tickpath_shell::{Ended, Failure, Interrupt, Link, RunOptions, Shell, ShellConfig, Source, run};
+use tickpath_test_support::{Certificates, realtime_ns};
 use venue::{CLIENT_ID, Fault, OPTION, SECRET, Venue};
 
 fn key() -> Option<Key> {
@@ -307,8 +308,7 @@ fn a_line_that_breaks_is_no_answer_to_a_logout() {
 
 /// The time in milliseconds since 1970.
 fn unix_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    u64::try_from(since.as_millis()).unwrap()
+    realtime_ns() / 1_000_000
 }
 
 #[test]
@@ -653,23 +653,9 @@ fn the_history_shows_messages_without_secrets() {
 
 #[test]
 fn over_tls_with_a_ca_of_ones_own() {
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: String| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    };
-    let ca_key = KeyPair::generate().unwrap();
-    let mut ca = CertificateParams::new(Vec::new()).unwrap();
-    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca_file = file("ca.pem", ca.self_signed(&ca_key).unwrap().pem());
-    let key_pair = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    let certificate = params.signed_by(&key_pair, &Issuer::new(ca, ca_key)).unwrap();
-    let venue =
-        Venue::start_tls(&file("cert.pem", certificate.pem()), &file("key.pem", key_pair.serialize_pem()));
-    let mut shell = shell_with(&venue, &format!("ca_file = '{}'", ca_file.display()), key(), false);
+    let files = Certificates::new();
+    let venue = Venue::start_tls(&files.certificate, &files.key);
+    let mut shell = shell_with(&venue, &format!("ca_file = '{}'", files.ca.display()), key(), false);
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
 }
 

@@ -3,25 +3,24 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tickpath_deribit::method::Method;
 use tickpath_shell::{Interrupt, RunOptions, Source, run};
+use tickpath_test_support::{Deadline, this_test, wait_until};
 
 use crate::shell::venue::{CLIENT_ID, SECRET, Venue};
 
-/// How long anything may take on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The variable that names the venue to the shell.
 const URL: &str = "TICKPATH_SHELL_TEST_URL";
 /// This test's name.
-const SELF: &str = "shell::terminal::a_person_at_a_terminal_trades";
+const SELF: &str = "a_person_at_a_terminal_trades";
 
 /// A terminal with a shell on it.
 struct Terminal {
@@ -36,8 +35,7 @@ impl Terminal {
         let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).unwrap();
         let end = |fd: &OwnedFd| fd.try_clone().unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", SELF, "--nocapture"])
+        let child = this_test(module_path!(), SELF)
             .env(URL, url)
             .env("HOME", home)
             .env("TERM", "xterm")
@@ -76,10 +74,10 @@ impl Terminal {
     /// Ctrl-C, as the signal that the shell's own terminal would make of it, until a text comes: one that comes before the
     /// command runs is of no command.
     fn interrupt_until(&mut self, text: &str) {
-        let start = Instant::now();
+        let deadline = Deadline::start();
         let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
         while !self.seen.contains(text) {
-            assert!(start.elapsed() < PATIENCE, "{text:?} does not come: {:?}", self.seen);
+            assert!(!deadline.is_over(), "{text:?} does not come: {:?}", self.seen);
             kill(id, Signal::SIGINT).unwrap();
             if let Ok(bytes) = self.bytes.recv_timeout(Duration::from_millis(200)) {
                 self.seen.push_str(&String::from_utf8_lossy(&bytes));
@@ -90,9 +88,9 @@ impl Terminal {
 
     /// Ends the input, again and again: an end that comes before the prompt is for nobody.
     fn end_input(&mut self) {
-        let start = Instant::now();
+        let deadline = Deadline::start();
         while !self.seen.contains("the shell is over: ") {
-            assert!(start.elapsed() < PATIENCE, "the shell does not end: {:?}", self.seen);
+            assert!(!deadline.is_over(), "the shell does not end: {:?}", self.seen);
             // It may be gone by now.
             let _ = self.keys.write_all(b"\x04");
             if let Ok(bytes) = self.bytes.recv_timeout(Duration::from_millis(200)) {
@@ -103,7 +101,7 @@ impl Terminal {
 
     /// Waits for several texts, in whatever order.
     fn wait_for_all(&mut self, texts: &[&str]) {
-        let start = Instant::now();
+        let deadline = Deadline::start();
         loop {
             let ends = texts.iter().map(|text| Some(self.seen.find(text)? + text.len()));
             if let Some(ends) = ends.collect::<Option<Vec<usize>>>() {
@@ -112,7 +110,7 @@ impl Terminal {
             }
             match self.bytes.recv_timeout(Duration::from_millis(100)) {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(_) => assert!(start.elapsed() < PATIENCE, "{texts:?} do not come: {:?}", self.seen),
+                Err(_) => assert!(!deadline.is_over(), "{texts:?} do not come: {:?}", self.seen),
             }
         }
     }
@@ -279,13 +277,11 @@ fn a_terminal_that_stands_still_does_not_keep_the_connection_from_going_on() {
     terminal.type_in("subscribe platform_state\r");
     terminal.wait_for("subscribed: 1 channel");
     terminal.type_in("wait 10m\r");
-    let start = Instant::now();
     for count in 2..6 {
         venue.drop_all();
-        while venue.seen(Method::PrivateSubscribe) + venue.seen(Method::PublicSubscribe) < count {
-            assert!(start.elapsed() < 3 * PATIENCE, "the connection is not made again");
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("the next connection", || {
+            venue.seen(Method::PrivateSubscribe) + venue.seen(Method::PublicSubscribe) >= count
+        });
     }
     // Once somebody looks again the shell is as it was.
     terminal.interrupt_until("wait 10m: interrupted");
@@ -297,8 +293,7 @@ fn a_terminal_that_stands_still_does_not_keep_the_connection_from_going_on() {
 fn another_program_talks_to_the_shell_line_by_line() {
     use std::io::{BufRead, BufReader};
     let venue = Venue::start();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", SELF, "--nocapture"])
+    let mut child = this_test(module_path!(), SELF)
         .env(URL, &venue.url)
         .env("TICKPATH_CLIENT_ID", CLIENT_ID)
         .env("TICKPATH_CLIENT_SECRET", SECRET)

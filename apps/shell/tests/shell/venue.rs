@@ -1,11 +1,10 @@
 //! A venue of a few lines: logins, orders that rest or trade at once, a ticker, and faults on demand.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use tickpath_deribit::codes::{GrantType, TimeInForce};
 use tickpath_deribit::envelope::ServerTime;
@@ -19,6 +18,7 @@ use tickpath_deribit::request::{Refusal, Request, write_notification, write_refu
 use tickpath_deribit::scan::{Value, check};
 use tickpath_deribit::sign::verify_client_signature;
 use tickpath_net::Kernel;
+use tickpath_test_support::{ANY_PORT, realtime_ns};
 use tickpath_types::Nanos;
 use tickpath_web::{ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent, WebLimits};
 
@@ -106,8 +106,7 @@ impl Venue {
     }
 
     fn start_with(tls: Option<TlsServer>, scheme: &str, host: &str) -> Venue {
-        let home = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-        let acceptor = WebAcceptor::bind(Kernel, home, tls, WebLimits::server()).unwrap();
+        let acceptor = WebAcceptor::bind(Kernel, ANY_PORT, tls, WebLimits::server()).unwrap();
         let url = format!("{scheme}://{host}:{}/ws/api/v2", acceptor.local_address().port());
         let book = Arc::new(Mutex::new(Book { data: ticker(), data_count: 3, ..Book::default() }));
         let is_stopped = Arc::new(AtomicBool::new(false));
@@ -536,5 +535,5 @@ fn name(text: tickpath_deribit::text::Text<'_>) -> String {
 }
 
 fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
+    realtime_ns() / 1_000_000
 }
