@@ -6,7 +6,7 @@ use serde::Serialize;
 use tickpath_book::{BooksById, Level};
 use tickpath_capture::PRICE_DECIMALS;
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
-use tickpath_types::{InstrumentId, MarketUpdate, Price, ScaledPrice, Side, UpdateKind};
+use tickpath_types::{Decimal, InstrumentId, MarketUpdate, Price, Side, UpdateKind};
 
 use crate::moment::Calendar;
 use crate::options::Exports;
@@ -334,7 +334,7 @@ impl Exporter {
 
 /// Cells of prices in units of 10^-`decimals`.
 fn prices(decimals: u8) -> impl Fn(Price) -> Cell<'static> {
-    move |price| Cell::price(ScaledPrice { units: price.0, decimals })
+    move |price| Cell::price(Decimal { units: price.0, decimals })
 }
 
 /// What a message did to an order.

@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 use serde_json::{Map, Value, json};
 use tickpath_book::Level;
 use tickpath_capture::{DbnDefinition, DbnSchema};
-use tickpath_types::{Price, ScaledPrice, Side};
+use tickpath_types::{Decimal, Price, Side};
 
 use crate::captures::{CaptureReport, ChannelReport};
 use crate::check::TwinReport;
@@ -187,7 +187,7 @@ fn check(check: &CheckReport) -> Value {
 }
 
 fn top(book: &SymbolBook, decimals: u8) -> Value {
-    let price = |price: Price| ScaledPrice { units: price.0, decimals }.to_string();
+    let price = |price: Price| Decimal { units: price.0, decimals }.to_string();
     let level = |level: &Level| json!({ "price": price(level.price), "qty": level.qty.0, "orders": level.order_count });
     let mut map = Map::new();
     map.insert("symbol".to_owned(), json!(book.symbol));
@@ -198,7 +198,7 @@ fn top(book: &SymbolBook, decimals: u8) -> Value {
 }
 
 fn symbol_json(symbol: &str, statistics: &SymbolStatistics, decimals: u8) -> Value {
-    let scaled = |units| ScaledPrice { units, decimals }.to_string();
+    let scaled = |units| Decimal { units, decimals }.to_string();
     let price = |price: Option<Price>| price.map(|price| scaled(price.0));
     json!({
         "symbol": symbol,
@@ -220,6 +220,6 @@ fn symbol_json(symbol: &str, statistics: &SymbolStatistics, decimals: u8) -> Val
 fn spread_sum(units: u128, decimals: u8) -> String {
     let scale = 10_u128.pow(u32::from(decimals));
     let whole = units / scale;
-    let fraction = ScaledPrice { units: (units % scale) as i64, decimals }.to_string();
+    let fraction = Decimal { units: (units % scale) as i64, decimals }.to_string();
     format!("{whole}{}", fraction.trim_start_matches('0'))
 }

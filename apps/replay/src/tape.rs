@@ -1,7 +1,7 @@
 //! What the messages say, message by message: counts, statistics, contradictions, exports.
 
 use tickpath_capture::PRICE_DECIMALS;
-use tickpath_types::{MarketUpdate, Price, ScaledPrice, SystemEventCode, TradingState, UpdateKind};
+use tickpath_types::{Decimal, MarketUpdate, Price, SystemEventCode, TradingState, UpdateKind};
 
 use crate::cost::CostMeter;
 use crate::error::{ReplayError, Result};
@@ -203,7 +203,7 @@ impl<'a> Tape<'a> {
         let bbo = update.map(Bbo::of);
         if let Some(bbo) = bbo.filter(|bbo| bbo.has_both() && bbo.bid.0 >= bbo.ask.0) {
             let state = MarketState { stage, trading: instrument.trading };
-            let price = |units| ScaledPrice { units, decimals: self.price_decimals };
+            let price = |units| Decimal { units, decimals: self.price_decimals };
             let words = || format!("{} (bid {} at ask {})", place(), price(bbo.bid.0), price(bbo.ask.0));
             self.state.integrity.crossed.add(state, words);
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use tickpath_book::Level;
 use tickpath_capture::DbnSchema;
 use tickpath_config::Zone;
-use tickpath_types::{Price, ScaledPrice, Side};
+use tickpath_types::{Decimal, Price, Side};
 
 use crate::captures::{CaptureReport, ChannelReport};
 use crate::cost::Cost;
@@ -324,7 +324,7 @@ fn write_symbol(
     decimals: u8,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    let scaled = |units| ScaledPrice { units, decimals }.to_string();
+    let scaled = |units| Decimal { units, decimals }.to_string();
     let price = |price: Option<Price>| price.map_or("-".to_owned(), |price| scaled(price.0));
     let tick = scaled(i64::try_from(statistics.tick).unwrap_or(i64::MAX));
     let spread = statistics
@@ -357,7 +357,7 @@ fn write_tops(tops: &[SymbolBook], decimals: u8, f: &mut fmt::Formatter<'_>) -> 
         for rank in 0..bids.len().max(asks.len()) {
             let (bid, ask) = (bids.get(rank), asks.get(rank));
             let cell = |text: Option<String>| text.unwrap_or_default();
-            let price = |level: &Level| ScaledPrice { units: level.price.0, decimals }.to_string();
+            let price = |level: &Level| Decimal { units: level.price.0, decimals }.to_string();
             write!(
                 f,
                 "\n{:>18} {:>12} {:>12}   {:<12} {:>12} {:>7}",
@@ -383,7 +383,7 @@ fn write_definitions(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
         "Definition", "class", "exchange", "currency", "tick", "strike"
     )?;
     for definition in report.definitions.iter().take(SYMBOLS_SHOWN) {
-        let price = |price: Option<ScaledPrice>| price.map_or("-".to_owned(), |price| price.to_string());
+        let price = |price: Option<Decimal>| price.map_or("-".to_owned(), |price| price.to_string());
         let expires = definition.expiration_ns.map_or("-".to_owned(), |ns| Zone::UTC.date_at(ns).to_string());
         write!(
             f,

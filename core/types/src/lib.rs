@@ -23,6 +23,7 @@
 //! ```
 
 mod codes;
+mod decimal;
 mod divisor;
 mod draw;
 mod ids;
@@ -33,6 +34,7 @@ mod price;
 mod time;
 mod top_of_book;
 
+pub use decimal::Decimal;
 pub use divisor::ExactDivisor;
 pub use draw::Draw;
 pub use ids::{
@@ -49,6 +51,6 @@ pub use order::{
     OrderEvent, OrderEventKind, OrderRequest, OrderState, RejectReason, ReplaceOrder, SelfTradePrevention,
     SetOrderEntry, SpecialTerms, TimeInForce,
 };
-pub use price::{ParsePriceError, Price, Qty, ScaledPrice, Side};
+pub use price::{ParsePriceError, Price, Qty, Side};
 pub use time::Nanos;
 pub use top_of_book::TopOfBook;

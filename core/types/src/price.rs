@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Decimal;
+
 /// A price in units of 10^-4 of the instrument's currency.
 ///
 /// The scale is that of ITCH and OUCH prices: `Price(1_002_500)` is 100.2500. Ordinary arithmetic is
@@ -23,32 +25,11 @@ impl Price {
     /// # Errors
     /// [`ParsePriceError`] when the text is not a decimal of at most 4 places, or is out of range.
     pub fn parse(text: &str) -> Result<Price, ParsePriceError> {
-        let error = || ParsePriceError { text: text.to_owned() };
-        let (negative, digits) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty()
-            || digits.ends_with('.')
-            || fraction.len() > Self::DECIMALS
-            || !is_number(whole)
-            || !is_number(fraction)
-        {
-            return Err(error());
-        }
-        let whole: i64 = whole.parse().map_err(|_| error())?;
-        let mut units = 0_i64;
-        for place in 0..Self::DECIMALS {
-            units = units * 10 + fraction.as_bytes().get(place).map_or(0, |digit| i64::from(digit - b'0'));
-        }
-        let value = whole
-            .checked_mul(Self::SCALE)
-            .and_then(|scaled| scaled.checked_add(units))
-            .filter(|value| *value < i64::MAX)
-            .ok_or_else(error)?;
-        Ok(Price(if negative { -value } else { value }))
+        // A zero behind the fourth place is refused as well.
+        let places = text.split_once('.').map_or(0, |(_, places)| places.len());
+        let price = Decimal::parse(text, Self::DECIMALS as u8).filter(|_| places <= Self::DECIMALS);
+        let price = price.filter(|price| price.units.unsigned_abs() < Price::MARKET.0.unsigned_abs());
+        price.map(|price| Price(price.units)).ok_or_else(|| ParsePriceError { text: text.to_owned() })
     }
 }
 
@@ -57,82 +38,7 @@ impl fmt::Display for Price {
         if *self == Price::MARKET {
             return f.pad("market");
         }
-        let magnitude = self.0.unsigned_abs();
-        let scale = Self::SCALE.unsigned_abs();
-        let sign = if self.0 < 0 { "-" } else { "" };
-        f.pad(&format!("{sign}{}.{:04}", magnitude / scale, magnitude % scale))
-    }
-}
-
-/// A price in units of 10^-`decimals`.
-///
-/// It is written exactly, with four decimals or as many more as it needs.
-///
-/// ```
-/// use tickpath_types::{Price, ScaledPrice};
-///
-/// let euro = ScaledPrice { units: 1_084_550_000, decimals: 9 };
-/// assert_eq!(euro.to_string(), "1.08455");
-/// assert_eq!(euro.at(4), None);
-/// assert_eq!(ScaledPrice::from(Price(1_002_500)).to_string(), "100.2500");
-/// assert_eq!(ScaledPrice::parse("1.08455", 9), Some(euro));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScaledPrice {
-    /// The price in these units.
-    pub units: i64,
-    /// Digits of the units behind the decimal point, at most 18: a unit of currency is then still within 64 bits.
-    pub decimals: u8,
-}
-
-impl ScaledPrice {
-    /// Reads a decimal with at most `decimals` decimals; `None` when it is none or out of range.
-    #[must_use]
-    pub fn parse(text: &str, decimals: u8) -> Option<ScaledPrice> {
-        let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-        let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        // Zeros at the end say nothing.
-        let fraction_len = fraction.trim_end_matches('0').len();
-        if !are_digits(whole) || !are_digits(fraction) || fraction_len > usize::from(decimals) {
-            return None;
-        }
-        let fraction = fraction.get(..fraction_len)?;
-        let scale = 10_i128.pow(u32::from(decimals));
-        let rest = 10_i128.pow(u32::from(decimals) - fraction_len as u32);
-        let fraction = fraction.parse::<i128>().unwrap_or(0) * rest;
-        let units = i128::from(whole.parse::<i64>().ok()?) * scale + fraction;
-        let units = i64::try_from(if is_negative { -units } else { units }).ok()?;
-        Some(ScaledPrice { units, decimals })
-    }
-
-    /// The same price in units of 10^-`decimals`, where that is exact and in range.
-    #[must_use]
-    pub const fn at(self, decimals: u8) -> Option<i64> {
-        if self.decimals > decimals {
-            let divisor = 10_i64.pow((self.decimals - decimals) as u32);
-            return if self.units % divisor == 0 { Some(self.units / divisor) } else { None };
-        }
-        self.units.checked_mul(10_i64.pow((decimals - self.decimals) as u32))
-    }
-}
-
-impl From<Price> for ScaledPrice {
-    fn from(price: Price) -> ScaledPrice {
-        ScaledPrice { units: price.0, decimals: Price::DECIMALS as u8 }
-    }
-}
-
-impl fmt::Display for ScaledPrice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decimals = usize::from(self.decimals);
-        let digits = format!("{:0width$}", self.units.unsigned_abs(), width = decimals + 1);
-        let (whole, fraction) = digits.split_at(digits.len() - decimals);
-        let sign = if self.units < 0 { "-" } else { "" };
-        let needed = fraction.trim_end_matches('0').len().max(Price::DECIMALS);
-        // Fewer decimals are filled up with zeros.
-        let fraction = fraction.get(..needed.min(decimals)).unwrap_or_default();
-        f.pad(&format!("{sign}{whole}.{fraction:0<4}"))
+        Decimal::from(*self).fmt(f)
     }
 }
 
@@ -242,42 +148,14 @@ mod tests {
         {
             assert_eq!(Price::parse(text), Ok(Price(value)), "{text}");
         }
-        for text in ["", ".", "1.", ".5", "1.00001", "1e3", "x", "--1", "+1", " 1", "922337203685478"] {
+        for text in
+            ["", ".", "1.", ".5", "1.00001", "1.00000", "1e3", "x", "--1", "+1", " 1", "922337203685478"]
+        {
             let error = Price::parse(text).expect_err(text);
             assert!(error.to_string().contains("is not a price"));
         }
         assert_eq!(Price(-5_000).to_string(), "-0.5000");
         assert_eq!(format!("{:>10}", Price(10_000)), "    1.0000");
-    }
-
-    #[test]
-    fn scaled_prices_are_read_and_written_exactly() {
-        for (text, units, decimals) in [
-            ("1.08455", 1_084_550_000, 9),
-            ("110.0078125", 110_007_812_500, 9),
-            ("-0.00390625", -3_906_250, 9),
-            ("4799.2500", 4_799_250_000_000, 9),
-            ("0.000000001", 1, 9),
-            ("9223372036.854775807", i64::MAX, 9),
-            ("-9223372036.854775808", i64::MIN, 9),
-            ("100.2500", 1_002_500, 4),
-            ("7.0000", 7, 0),
-            ("0.0000", 0, 18),
-        ] {
-            let price = ScaledPrice { units, decimals };
-            assert_eq!(price.to_string(), text);
-            assert_eq!(ScaledPrice::parse(text, decimals), Some(price), "{text}");
-        }
-        assert_eq!(format!("{:>9}", ScaledPrice { units: 15, decimals: 1 }), "   1.5000");
-        for text in ["", "1.", ".5", "1e3", "+1", "--1", "1.0000000001", "9223372036.854775808"] {
-            assert_eq!(ScaledPrice::parse(text, 9), None, "{text}");
-        }
-        let price = ScaledPrice { units: 1_084_550_000, decimals: 9 };
-        assert_eq!(
-            (price.at(5), price.at(4), price.at(18)),
-            (Some(108_455), None, Some(1_084_550_000_000_000_000))
-        );
-        assert_eq!(ScaledPrice { units: 1 << 40, decimals: 4 }.at(18), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use dbn::{
     FlagSet, InstrumentDefMsg, Mbp1Msg, Mbp10Msg, Record, RecordHeader, RecordRef, Schema, TradeMsg,
     UNDEF_PRICE, UNDEF_TIMESTAMP, VersionUpgradePolicy,
 };
-use tickpath_types::{Price, Qty, ScaledPrice, Side};
+use tickpath_types::{Decimal, Price, Qty, Side};
 
 use crate::input::Input;
 use crate::mbo::{DBN_PRICE_DECIMALS, Instruments, price, read_metadata};
@@ -109,11 +109,11 @@ pub struct DbnDefinition {
     /// The currency of its prices.
     pub currency: String,
     /// Its tick, where it has one of a size.
-    pub tick: Option<ScaledPrice>,
+    pub tick: Option<Decimal>,
     /// When it can last be traded, in nanoseconds since 1970-01-01 UTC, where that is given.
     pub expiration_ns: Option<u64>,
     /// Its strike price, of an option.
-    pub strike: Option<ScaledPrice>,
+    pub strike: Option<Decimal>,
 }
 
 /// Reads a DBN file without orders.
@@ -321,7 +321,7 @@ impl<'a> Event<'a> {
 }
 
 fn definition_of(record: &InstrumentDefMsg) -> DbnDefinition {
-    let scaled = |units: i64| ScaledPrice { units, decimals: DBN_PRICE_DECIMALS };
+    let scaled = |units: i64| Decimal { units, decimals: DBN_PRICE_DECIMALS };
     let given = |units: i64| (units != UNDEF_PRICE && units != 0).then(|| scaled(units));
     let text = |text: dbn::Result<&str>| text.unwrap_or_default().to_owned();
     let class = char::from(record.instrument_class as u8);

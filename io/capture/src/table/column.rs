@@ -1,6 +1,6 @@
 //! Columns of tables, the values in them, and the columns of the tables that are exported.
 
-use tickpath_types::ScaledPrice;
+use tickpath_types::Decimal;
 
 /// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +44,14 @@ pub enum Cell<'a> {
     /// A whole number.
     Integer(u64),
     /// A price.
-    Price(ScaledPrice),
+    Price(Decimal),
     /// Text.
     Text(&'a str),
 }
 
 impl Cell<'_> {
     /// A price of any scale.
-    pub fn price(price: impl Into<ScaledPrice>) -> Cell<'static> {
+    pub fn price(price: impl Into<Decimal>) -> Cell<'static> {
         Cell::Price(price.into())
     }
 }

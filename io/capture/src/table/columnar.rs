@@ -16,7 +16,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::{ColumnPath, Type};
-use tickpath_types::ScaledPrice;
+use tickpath_types::Decimal;
 
 use super::column::{Cell, Column, ColumnKind, known};
 
@@ -147,7 +147,7 @@ impl Buffer {
 }
 
 /// A price as the column has it.
-fn decimal(price: ScaledPrice) -> io::Result<i64> {
+fn decimal(price: Decimal) -> io::Result<i64> {
     let units = price.at(DECIMAL_SCALE).filter(|units| units.unsigned_abs() <= DECIMAL_MAX);
     units.ok_or_else(|| {
         let words =
@@ -253,7 +253,7 @@ impl ParquetRows {
                 }
                 (Field::Decimal(decimal), ColumnKind::Price) => {
                     let bytes = decimal.data().try_into().map_err(|_| "a price is too long".to_owned())?;
-                    cell(Cell::price(ScaledPrice { units: i64::from_be_bytes(bytes), decimals: *scale }));
+                    cell(Cell::price(Decimal { units: i64::from_be_bytes(bytes), decimals: *scale }));
                 }
                 (Field::Str(text), ColumnKind::Text) => cell(Cell::Text(text)),
                 _ => return Err(format!("column {} has a value out of range", column.name)),
@@ -367,9 +367,9 @@ mod tests {
                 [Column::new("ts_ns", ColumnKind::Time { is_utc }), Column::new("price", ColumnKind::Price)];
             let file = tempfile::NamedTempFile::new().unwrap();
             let mut sink = ParquetSink::new(file.reopen().unwrap(), &columns).unwrap();
-            let price = ScaledPrice { units: 1_084_550_000, decimals: 9 };
+            let price = Decimal { units: 1_084_550_000, decimals: 9 };
             sink.row(&[Cell::Integer(1_703_422_805_243_925_307), Cell::price(price)]).unwrap();
-            let beyond = ScaledPrice { units: 1_000_000_000_000_000_000, decimals: 9 };
+            let beyond = Decimal { units: 1_000_000_000_000_000_000, decimals: 9 };
             let error = sink.row(&[Cell::Integer(1), Cell::price(beyond)]).unwrap_err().to_string();
             assert!(error.contains("the price 1000000000.0000 has more digits"), "{error}");
             let mut sink = ParquetSink::new(file.reopen().unwrap(), &columns).unwrap();

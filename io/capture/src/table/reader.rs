@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use tickpath_agent::StopSignal;
-use tickpath_types::{Price, ScaledPrice};
+use tickpath_types::{Decimal, Price};
 
 use super::column::{Cell, Column, ColumnKind, known};
 use super::{TableError, TableWriter};
@@ -44,7 +44,7 @@ pub enum ConvertError {
 enum Value {
     Empty,
     Integer(u64),
-    Price(ScaledPrice),
+    Price(Decimal),
     Text(String),
 }
 
@@ -280,10 +280,10 @@ fn value(column: &Column, field: String) -> Result<Value, String> {
 }
 
 /// A decimal with at most nine decimals, exactly.
-fn price(text: &str) -> Option<ScaledPrice> {
+fn price(text: &str) -> Option<Decimal> {
     let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.trim_end_matches('0').len());
     let decimals = u8::try_from(decimals.max(Price::DECIMALS)).ok().filter(|decimals| *decimals <= 9)?;
-    ScaledPrice::parse(text, decimals)
+    Decimal::parse(text, decimals)
 }
 
 #[cfg(feature = "parquet")]
