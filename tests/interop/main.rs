@@ -15,8 +15,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Printed, Running, run};
+use support::{run, spawn};
 use tickpath_net::free_multicast_group;
+use tickpath_test_support::{Printed, Running};
+use tickpath_test_venue::sample;
 
 /// Longest time for the minute of `cryptofeed_client.py` and its end.
 const CRYPTOFEED_PATIENCE: Duration = Duration::from_secs(150);
@@ -158,21 +160,9 @@ fn start_deribit(folder: &Path) -> Running {
 
 /// The sample's venue with its Deribit front at free addresses, with further settings of it, its journal in a folder.
 fn start_deribit_with(folder: &Path, settings: &str) -> Running {
-    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let sample = std::fs::read_to_string(configs.join("deribit.toml")).unwrap();
-    let mut config = sample
-        .replace("deribit-instruments.toml", &configs.join("deribit-instruments.toml").display().to_string())
-        .replace("# fix_address", "fix_address")
-        .replace(
-            "[deribit]\n",
-            &format!("[deribit]\n{settings}matching_rate = 1000\nmatching_burst = 1000\n"),
-        );
-    for port in [26430, 26433, 26435, 26420, 26421] {
-        config = config.replace(&format!("127.0.0.1:{port}"), "127.0.0.1:0");
-    }
-    for line in ["239.255.26.11:26431", "239.255.26.12:26432", "239.255.26.13:26436"] {
-        config = config.replace(line, &free_multicast_group().unwrap().to_string());
-    }
+    let front = format!("[deribit]\n{settings}matching_rate = 1000\nmatching_burst = 1000\n");
+    let config =
+        sample("deribit.toml").replace("# fix_address", "fix_address").replace("[deribit]\n", &front);
     std::fs::write(folder.join("deribit.toml"), config).unwrap();
     // By its bare name, as a user starts it in the folder of the file.
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
@@ -230,7 +220,7 @@ impl Site {
         );
         let path = self.folder.path().join("exchange.toml");
         std::fs::write(&path, config).unwrap();
-        let mut process = Running::start(&["exchange", "--config", path.to_str().unwrap()]);
+        let mut process = spawn(&["exchange", "--config", path.to_str().unwrap()]);
         let mut address = |name: &str| {
             process.hear(name, |line| {
                 line.trim_start().strip_prefix(name)?.split_whitespace().next().map(str::to_owned)

@@ -2,18 +2,17 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_nasdaq::ouch50;
+use tickpath_test_support::{Deadline, soup};
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, Symbol,
     TimeInForce, UserRefNum,
 };
 
-/// How long a venue that runs may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// How long one look at the socket waits.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -73,14 +72,14 @@ impl Client {
             OrderRequest::Enter(EnterOrder { qty: Qty::ZERO, ..order(self.last_ref, Side::Buy, 1, 0) });
         connection.stream.write_all(&packet(&last)).map_err(|_| failed("gone"))?;
         let mut again: Vec<Vec<u8>> = Vec::new();
-        let started = Instant::now();
+        let deadline = Deadline::start();
         loop {
             let before = again.len();
             connection.read(&mut again).map_err(|Gone| failed("gone while it was read again"))?;
             if again[before..].iter().any(|message| is_rejection_of(message, self.last_ref)) {
                 break;
             }
-            if started.elapsed() > PATIENCE {
+            if deadline.is_over() {
                 return Err(failed("no answer to the last request"));
             }
         }
@@ -94,10 +93,9 @@ impl Client {
         stream.set_nodelay(true).map_err(|_| Gone)?;
         stream.set_read_timeout(Some(LOOK)).map_err(|_| Gone)?;
         let mut connection = Connection { stream, received: Vec::new() };
-        let login = format!("{:<6}{:<10}{:>10}{next:>20}", self.user, "test", "");
-        connection.stream.write_all(&framed(b'L', login.as_bytes())).map_err(|_| Gone)?;
-        let started = Instant::now();
-        while started.elapsed() < PATIENCE {
+        connection.stream.write_all(&soup::login(&self.user, "test", "", next)).map_err(|_| Gone)?;
+        let deadline = Deadline::start();
+        while !deadline.is_over() {
             match connection.take().map_err(|_| Gone)? {
                 Some(Heard::Accepted(first)) if first == next => return Ok(connection),
                 // The connection before is not gone yet for the venue.
@@ -255,12 +253,5 @@ pub fn order(user_ref: u32, side: Side, qty: u64, price: i64) -> EnterOrder {
 fn packet(request: &OrderRequest) -> Vec<u8> {
     let mut bytes = [0; ouch50::MESSAGE_LEN_MAX];
     let len = ouch50::encode_request(request, |_| Some(symbol()), &mut bytes).unwrap();
-    framed(b'U', &bytes[..len])
-}
-
-fn framed(packet_type: u8, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = (payload.len() as u16 + 1).to_be_bytes().to_vec();
-    bytes.push(packet_type);
-    bytes.extend_from_slice(payload);
-    bytes
+    soup::packet(b'U', &bytes[..len])
 }

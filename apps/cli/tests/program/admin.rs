@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::support::{Running, Site, assert_refused, run, tickpath};
+use tickpath_test_support::Running;
+
+use crate::support::{Site, assert_refused, run, tickpath};
 
 /// A venue with an admin socket, and the socket.
 fn start(site: &Site) -> (Running, String) {

@@ -1,10 +1,10 @@
 //! `tickpath demo` as a process.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::support::{Running, Site, assert_refused, repository, run};
+use crate::support::{Site, assert_refused, end_of, repository, run, spawn, spawn_unread};
 
 #[test]
 fn json_on_standard_output_is_alone_there() {
@@ -87,21 +87,13 @@ fn a_result_that_cannot_be_written_is_an_error_at_once() {
 fn a_reader_that_goes_away_is_no_reason_to_panic() {
     let site = Site::new();
     let file = site.path("result.json");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
-        .args(["demo", "--plain", "--seconds", "1", "--rate", "1000", "--json", &file])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let (child, mut out) =
+        spawn_unread(&["demo", "--plain", "--seconds", "1", "--rate", "1000", "--json", &file]);
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
     assert!(line.starts_with("00:00"), "{line}");
     drop(out);
-    let mut err = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    let status = child.wait().unwrap();
-    assert_eq!((status.code(), err.as_str()), (Some(0), ""));
+    assert_eq!(end_of(child), (Some(0), String::new()));
     assert!(
         std::fs::read_to_string(&file).unwrap().contains("\"proofs\""),
         "the results are written all the same"
@@ -110,7 +102,7 @@ fn a_reader_that_goes_away_is_no_reason_to_panic() {
 
 #[test]
 fn ctrl_c_ends_a_market_with_its_report() {
-    let mut demo = Running::start(&["demo", "--forever", "--plain", "--rate", "1000"]);
+    let mut demo = spawn(&["demo", "--forever", "--plain", "--rate", "1000"]);
     demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
     demo.interrupt();
     let printed = demo.join();
@@ -157,7 +149,7 @@ fn guests_join_a_market_that_is_commanded() {
          [admin]\nsocket = 'demo.sock'\ndrain = '100ms'\n",
     );
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let mut demo = Running::start(&["demo", "--forever", "--plain", "--config", &file]);
+    let mut demo = spawn(&["demo", "--forever", "--plain", "--config", &file]);
     let mut note = |what: &str| {
         let begin = format!("note: join: {what}");
         let note = demo.hear(what, |line| line.starts_with(&begin).then(|| line.to_owned()));

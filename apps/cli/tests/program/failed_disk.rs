@@ -1,36 +1,25 @@
 //! A venue whose disk fails: one line that says so, and no success.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
-use crate::support::{Running, Site, run};
+use tickpath_test_support::{Deadline, PATIENCE, connect, soup, wait_until};
 
-/// How long anything may take that the venue does.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A packet with its length and type.
-fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
-    [&(payload.len() as u16 + 1).to_be_bytes(), &[packet_type][..], payload].concat()
-}
+use crate::support::{Site, run};
 
 /// An account query, which takes the fewest bytes to ask and a record as the others do.
 fn ask_until_the_end(address: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    let mut stream = TcpStream::connect(address).unwrap();
+    let deadline = Deadline::start();
+    let mut stream = connect(address);
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-        .write_all(&packet(b'L', format!("{:<6}{:<10}{:>10}{:>20}", "TEST01", "test", "", 0).as_bytes()))
-        .unwrap();
-    let queries: Vec<u8> = (0..512).flat_map(|_| packet(b'U', b"Q")).collect();
+    stream.write_all(&soup::login("TEST01", "test", "", 0)).unwrap();
+    let queries: Vec<u8> = (0..512).flat_map(|_| soup::packet(b'U', b"Q")).collect();
     let mut answers = stream.try_clone().unwrap();
     let reading = std::thread::spawn(move || {
         let mut bytes = [0; 1 << 16];
         while answers.read(&mut bytes).is_ok_and(|count| count > 0) {}
     });
     while stream.write_all(&queries).is_ok() {
-        assert!(Instant::now() < deadline, "the venue goes on without a journal");
+        assert!(!deadline.is_over(), "the venue continues without a journal");
     }
     reading.join().unwrap();
 }
@@ -42,14 +31,9 @@ fn a_venue_whose_journal_cannot_go_on_ends_with_one_line_and_no_success() {
         let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
         site.write("exchange.toml", &format!("{config}\n[journal]\nsegment = '4MiB'\npolicy = '{policy}'\n"));
         let (venue, order_entry, _) = site.start_venue();
-        let venue: Running = venue;
         // The next segment is ready, and cannot get its name.
         let prepared = site.path("journal/prepared.segment");
-        let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = std::fs::rename(&prepared, site.path("elsewhere")) {
-            assert!(Instant::now() < deadline, "{policy}: no segment is prepared: {error}");
-            std::thread::yield_now();
-        }
+        wait_until("a prepared segment", || std::fs::rename(&prepared, site.path("elsewhere")).is_ok());
         ask_until_the_end(&order_entry);
         let printed = venue.join();
         assert_eq!((printed.code, printed.err.lines().count()), (Some(1), 1), "{policy}: {}", printed.err);

@@ -6,7 +6,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::support::{Running, Site, interrupt, repository};
+use tickpath_test_support::{Running, Signal};
+
+use crate::support::{Site, repository};
 
 /// The program, whose standard output takes nothing.
 fn tickpath() -> Command {
@@ -90,7 +92,7 @@ fn a_venue_that_cannot_warn_opens_all_the_same() {
     let mut venue = untold().args(["exchange", "--config", &site.path("exchange.toml")]).spawn().unwrap();
     let mut out = BufReader::new(venue.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(out.any(|line| line.contains("is open")));
-    interrupt(&venue);
+    Signal::Interrupt.send_to(&venue);
     assert!(out.any(|line| line.contains("logins")));
     assert_eq!(venue.wait().unwrap().code(), Some(0));
 }
@@ -128,7 +130,7 @@ fn a_venue_stays_open_until_it_is_stopped() {
     let mut told = || err.by_ref().map(Result::unwrap).find(|line| line.contains("standard output")).unwrap();
     assert!(told().starts_with("warning: cannot write to standard output: No space left"));
     assert_eq!(venue.try_wait().unwrap(), None, "it is open");
-    interrupt(&venue);
+    Signal::Interrupt.send_to(&venue);
     assert!(told().starts_with("tickpath: cannot write to standard output"));
     assert_eq!(venue.wait().unwrap().code(), Some(1));
 }

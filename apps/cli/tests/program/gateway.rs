@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::support::{Running, Site, assert_refused, run};
+use crate::support::{Site, assert_refused, run, spawn};
 
 /// A gateway whose venue is not there: it goes on calling it.
 pub fn config(site: &Site, name: &str) -> String {
@@ -48,7 +48,7 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     // Its last gateway is gone before: what is named later is dropped first.
     let _segment = Removed(name.clone());
     let file = config(&site, &name);
-    let mut gateway = Running::start(&["gateway", "--config_file", &file, "--loop_timer_freq", "1us"]);
+    let mut gateway = spawn(&["gateway", "--config_file", &file, "--loop_timer_freq", "1us"]);
     let metrics = gateway.hear("an address of metrics", |line| {
         line.split_once("http://").map(|(_, rest)| rest.trim_end_matches("/metrics").to_owned())
     });
@@ -115,7 +115,7 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     assert!(again.out.contains("the same, byte for byte"), "{}", again.out);
 
     // The next life is killed as this one was, until it is released.
-    let mut gateway = Running::start(&["gateway", "--config", &file]);
+    let mut gateway = spawn(&["gateway", "--config", &file]);
     gateway.hear("its endpoints", |line| line.contains("metrics").then_some(()));
     let said = run(&["gateway", "status", "--config", &file]);
     assert!(said.out.contains("the kill switch is on"), "{}", said.out);

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Running, assert_refused, run, tickpath};
+use tickpath_test_support::{Printed, wait_until};
+
+use crate::support::{assert_refused, end_of, run, spawn, spawn_unread, tickpath};
 
 /// A small day; the settings of the library's own tests do not matter here.
 const SMALL: [&str; 8] = ["--messages", "20000", "--symbols", "25", "--live", "1000", "--seed", "1"];
@@ -16,7 +16,7 @@ fn generate(more: &[&str]) -> Vec<String> {
     ["generate", "itch"].iter().chain(&SMALL).chain(more).map(|arg| (*arg).to_owned()).collect()
 }
 
-fn run_generate(more: &[&str]) -> crate::support::Printed {
+fn run_generate(more: &[&str]) -> Printed {
     let args = generate(more);
     run(&args.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -124,19 +124,10 @@ fn a_reader_that_has_what_it_wanted_is_no_failure() {
     for messages in ["20000", "200000"] {
         let args =
             ["generate", "itch", "--messages", messages, "--symbols", "10", "--live", "200", "-o", "-"];
-        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tickpath"))
-            .args(args)
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = child.stdout.take().unwrap();
+        let (child, mut out) = spawn_unread(&args);
         out.read_exact(&mut [0; 10]).unwrap();
         drop(out);
-        let output = child.wait_with_output().unwrap();
-        let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(0), "{messages}: {err}");
-        assert_eq!(err, "", "{messages}");
+        assert_eq!(end_of(child), (Some(0), String::new()), "{messages}");
     }
 }
 
@@ -171,13 +162,9 @@ fn an_interrupted_day_leaves_nothing() {
     let file = folder.path().join("day.itch");
     fs::write(&file, "the day before").unwrap();
     let args = ["generate", "itch", "--messages", "10000000000", "--symbols", "10", "--live", "1000", "-o"];
-    let writer = Running::start(&[&args[..], &[file.to_str().unwrap()]].concat());
+    let writer = spawn(&[&args[..], &[file.to_str().unwrap()]].concat());
     let part = folder.path().join("day.itch.part");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !part.exists() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
-    assert!(part.exists());
+    wait_until("the unfinished file", || part.exists());
     writer.interrupt();
     let printed = writer.join();
     assert_eq!(printed.code, Some(130), "{}", printed.err);

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use tickpath_net::free_multicast_group;
+use tickpath_test_support::{Printed, Running};
 
 use crate::help::commands;
-use crate::support::{Printed, Running, Site, repository};
+use crate::support::{Site, repository, spawn};
 
 /// How a command ends after Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +54,7 @@ fn the_page_has_every_command_and_no_other() {
 
 /// The command as it is after Ctrl-C, once it has begun.
 fn interrupted(running: Running) -> Printed {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !running.catches_interrupt() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
+    running.wait_for_interrupt_handler();
     running.interrupt();
     running.join()
 }
@@ -75,13 +71,13 @@ fn check(command: &str, printed: &Printed) {
 #[test]
 fn what_runs_until_it_is_stopped_ends_with_its_result() {
     let site = Site::new();
-    let mut demo = Running::start(&["demo", "--forever", "--plain", "--rate", "1000"]);
+    let mut demo = spawn(&["demo", "--forever", "--plain", "--rate", "1000"]);
     demo.hear("progress", |line| line.starts_with("00:01").then_some(()));
     check("demo", &interrupted(demo));
 
     let (venue, order_entry, retransmission) = site.start_venue();
     let file = site.trader("TEST01", 1, &order_entry, &retransmission);
-    let mut trader = Running::start(&["trader", "--config", &file]);
+    let mut trader = spawn(&["trader", "--config", &file]);
     trader.hear("the login", |line| line.starts_with("logged in").then_some(()));
     let printed = interrupted(trader);
     check("trader", &printed);
@@ -94,15 +90,15 @@ fn what_runs_until_it_is_stopped_ends_with_its_result() {
         "feed.toml",
         &format!("[outputs]\nsegment = 'feed'\nfolder = '{folder}'\n[[channel]]\nprotocol = 'itch'\nline_a = '{group}'\n"),
     );
-    let mut feed = Running::start(&["feed", "--config", &file]);
+    let mut feed = spawn(&["feed", "--config", &file]);
     feed.hear("the segment", |line| line.contains("feed").then_some(()));
-    let mut watch = Running::start(&["shm", "watch", "feed", "--folder", &folder]);
+    let mut watch = spawn(&["shm", "watch", "feed", "--folder", &folder]);
     watch.hear("the first look", |_| Some(()));
     check("shm watch", &interrupted(watch));
     check("feed", &interrupted(feed));
 
     let (server, address) = crate::ticks::serve();
-    let mut watch = Running::start(&["ticks", "watch", &address, "--no-tui"]);
+    let mut watch = spawn(&["ticks", "watch", &address, "--no-tui"]);
     watch.hear("ticks", crate::ticks::is_live);
     check("ticks watch", &interrupted(watch));
     check("ticks serve", &interrupted(server));
@@ -110,7 +106,7 @@ fn what_runs_until_it_is_stopped_ends_with_its_result() {
     let name = format!("interrupts-{}", std::process::id());
     let _segment = crate::gateway::Removed(name.clone());
     let file = crate::gateway::config(&site, &name);
-    let mut gateway = Running::start(&["gateway", "--config", &file]);
+    let mut gateway = spawn(&["gateway", "--config", &file]);
     gateway.hear("its endpoints", |line| line.contains("kill switch").then_some(()));
     check("gateway", &interrupted(gateway));
 }
@@ -142,7 +138,7 @@ fn what_ends_with_its_work_is_interrupted() {
         ("generate xdp", &["generate", "xdp", "--messages", "1000000000", "-o", capture]),
         ("shell", &["shell", "--url", "ws://127.0.0.1:9/", "-c", "wait 10m"]),
     ] {
-        check(command, &interrupted(Running::start(args)));
+        check(command, &interrupted(spawn(args)));
     }
     for (command, args) in [
         ("admin hash-password", ["admin", "hash-password"]),

@@ -1,20 +1,20 @@
 //! A venue's journal from outside, and a venue that is started again.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, Read};
 use std::time::Duration;
 
 use serde_json::Value;
 use tickpath_journal::{Folder, JournalConfig, Opened, Policy, SessionName, open};
 use tickpath_matching::{COMMAND_LEN_MAX, CommandKind};
+use tickpath_test_support::Signal;
 use tickpath_types::{Nanos, Sequence, SessionId, SystemEventCode};
 
-use crate::support::{Running, Site, assert_refused, interrupt, run};
+use crate::support::{Site, assert_refused, end_of, run, spawn, spawn_unread};
 
 /// A venue that was started and stopped; its session's name.
 fn session_of_a_life(site: &Site, options: &[&str]) -> String {
     let config = site.path("exchange.toml");
-    let mut venue = Running::start(&[&["exchange", "--config", &config], options].concat());
+    let mut venue = spawn(&[&["exchange", "--config", &config], options].concat());
     let name = venue
         .hear("the venue's name", |line| Some(line.strip_prefix("venue '")?.split('\'').next()?.to_owned()));
     venue.hear("retransmission", |line| line.trim_start().starts_with("retransmission").then_some(()));
@@ -141,14 +141,10 @@ fn the_opening_is_in_the_journal_and_can_be_replayed() {
     assert_eq!((&replayed["commands"], &replayed["snapshots_checked"]), (&Value::from(4), &Value::from(1)));
     assert_eq!(report(&["replay", "--limit", "2"])["last"], 2);
 
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
-        .args(["journal", "dump", &folder])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(child.wait().unwrap().success(), "a reader that goes away is no failure");
+    let (child, mut out) = spawn_unread(&["journal", "dump", &folder]);
+    out.read_line(&mut String::new()).unwrap();
+    drop(out);
+    assert_eq!(end_of(child).0, Some(0), "a reader that goes away is no failure");
 }
 
 #[test]
@@ -208,23 +204,15 @@ fn an_interrupted_dump_ends_with_a_whole_line_and_says_so() {
     let folder = site.path("log");
     write_log(&folder, COMMANDS);
     assert_eq!(run(&["journal", "dump", &folder]).out.lines().count() as u64, COMMANDS);
-    let mut dump = Command::new(env!("CARGO_BIN_EXE_tickpath"))
-        .args(["journal", "dump", &folder])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut out = BufReader::new(dump.stdout.take().unwrap());
+    let (dump, mut out) = spawn_unread(&["journal", "dump", &folder]);
     let mut text = String::new();
     out.read_line(&mut text).unwrap();
     // It waits for its reader, for the pipe is full.
-    interrupt(&dump);
+    Signal::Interrupt.send_to(&dump);
     std::thread::sleep(Duration::from_millis(100));
     out.read_to_string(&mut text).unwrap();
-    let mut err = String::new();
-    dump.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert_eq!(dump.wait().unwrap().code(), Some(130), "{err}");
-    assert_eq!(err, "tickpath: interrupted: the journal was not read to its end\n");
+    let expected = "tickpath: interrupted: the journal was not read to its end\n";
+    assert_eq!(end_of(dump), (Some(130), expected.to_owned()));
     let lines = text.lines().count() as u64;
     assert!(text.ends_with('\n') && lines < COMMANDS, "{lines}");
     assert!(text.lines().all(|line| line.ends_with("System(StartOfMessages)")));

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::{Running, Site, assert_refused, repository, run, tickpath};
+use crate::support::{Site, assert_refused, repository, run, spawn, tickpath};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -79,11 +79,8 @@ fn without_recordings_or_valgrind_rows_say_what_is_missing() {
 
 #[test]
 fn an_interrupted_run_ends_with_a_line_of_its_own() {
-    let lab = Running::start(&["lab", "bench", "--quick", "--rounds", "100000", "--filter", "stamp"]);
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !lab.catches_interrupt() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
+    let lab = spawn(&["lab", "bench", "--quick", "--rounds", "100000", "--filter", "stamp"]);
+    lab.wait_for_interrupt_handler();
     // In the middle of a round, if it can be.
     thread::sleep(Duration::from_millis(200));
     lab.interrupt();

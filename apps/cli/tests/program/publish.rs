@@ -2,7 +2,7 @@
 
 use tickpath_net::free_multicast_group;
 
-use crate::support::{Running, assert_refused, repository, run};
+use crate::support::{assert_refused, repository, run, spawn};
 
 fn recording() -> String {
     let path = repository().join("protocols/iex/tests/data/deep10_20170425_restart.pcap.gz");
@@ -36,7 +36,7 @@ fn a_capture_is_published_whole_and_the_handler_is_told_where() {
 #[test]
 fn an_interrupt_ends_it_with_a_report_of_what_was_published() {
     let (file, lines) = (recording(), lines());
-    let mut running = Running::start(&["replay", &file, "--publish", &lines, "--linger", "1h"]);
+    let mut running = spawn(&["replay", &file, "--publish", &lines, "--linger", "1h"]);
     running.hear("configuration", |line| line.contains("[[channel]]").then_some(()));
     running.interrupt();
     let printed = running.join();

@@ -1,10 +1,10 @@
 //! `tickpath replay` as a process.
 
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use crate::support::{Running, assert_refused, repository, run};
+use tickpath_test_support::wait_until;
+
+use crate::support::{assert_refused, repository, run, spawn};
 
 fn stored(name: &str) -> String {
     let path: PathBuf = repository().join("apps/replay/tests/data").join(name);
@@ -175,13 +175,9 @@ fn an_interrupted_replay_reports_what_it_read_and_exports_nothing() {
     std::fs::write(&day, "34200.5,1,11,100,2238100,1\n37800.5,4,11,40,2238100,1\n").unwrap();
     let bbo = folder.path().join("b.csv");
     let args = ["replay", day.to_str().unwrap(), "--speed", "1x", "--bbo", bbo.to_str().unwrap()];
-    let replay = Running::start(&args);
+    let replay = spawn(&args);
     let part = folder.path().join("b.csv.part");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !part.exists() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
-    assert!(part.exists());
+    wait_until("the unfinished file", || part.exists());
     replay.interrupt();
     let printed = replay.join();
     assert_eq!(printed.code, Some(130), "{}", printed.err);

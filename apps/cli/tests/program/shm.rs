@@ -3,16 +3,15 @@
 use std::fs;
 use std::io::Read;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, ShmError, TimeBase};
+use tickpath_test_support::wait_for;
 use tickpath_types::{MarketUpdate, Nanos, TopOfBook, TradingState, UpdateKind};
 use zerocopy::FromZeros;
 
-use crate::support::{Running, assert_refused, run};
+use crate::support::{assert_refused, run, spawn};
 
 const CONFIG: SegmentConfig = SegmentConfig { rows: 8, stream_capacity: 16, time_base: TimeBase::Midnight };
 
@@ -50,17 +49,14 @@ impl Site {
         let folder = Folder::create(&place.path().join("shm")).unwrap();
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
         let now = Nanos(now.as_nanos() as u64);
-        let start = Instant::now();
-        loop {
+        wait_for("the name of the segment", || {
             match SegmentWriter::create(&folder, &SegmentName::new(name).unwrap(), &CONFIG, now) {
                 // A process that another test starts has the files of this one for a moment, and with them the lock of a
                 // writer that is gone.
-                Err(ShmError::InUse { .. }) if start.elapsed() < Duration::from_secs(30) => {
-                    thread::sleep(Duration::from_millis(1));
-                }
-                made => return made.unwrap(),
+                Err(ShmError::InUse { .. }) => None,
+                made => Some(made.unwrap()),
             }
-        }
+        })
     }
 
     fn folder(&self) -> String {
@@ -166,7 +162,7 @@ fn quotes_are_shown_once() {
 fn changes_are_shown_until_ctrl_c_and_a_new_writer_is_followed() {
     let mut site = Site::new();
     let folder = site.folder();
-    let mut watching = Running::start(&["shm", "watch", "feed", "--folder", &folder]);
+    let mut watching = spawn(&["shm", "watch", "feed", "--folder", &folder]);
     watching.hear("the first look", |line| line.starts_with("BETA").then_some(()));
     site.writer.write(5, &quote()).unwrap();
     watching.hear("a change", |line| (line.starts_with("BETA") && line.contains("100.0100")).then_some(()));
@@ -198,15 +194,6 @@ fn a_watch_of_what_changes_no_more_ends_when_its_reader_goes_away() {
         .unwrap();
     reader.read_exact(&mut [0]).unwrap();
     drop(reader);
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if start.elapsed() > Duration::from_secs(60) {
-            child.kill().unwrap();
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
+    let status = wait_for("its end", || child.try_wait().unwrap());
     assert!(status.success(), "{status}");
 }

@@ -1,11 +1,8 @@
 //! `tickpath sim`: what it makes of its options, and of Ctrl-C.
 
-use std::thread;
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
-use crate::support::{Running, assert_refused, run};
+use crate::support::{assert_refused, run, spawn};
 
 #[test]
 fn what_cannot_be_run_or_written_is_refused_at_once() {
@@ -42,11 +39,8 @@ fn a_seed_is_repeated_bit_for_bit() {
 
 #[test]
 fn an_interrupted_run_reports_the_seeds_that_were_run() {
-    let runs = Running::start(&["sim", "--minutes", "60"]);
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !runs.catches_interrupt() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
+    let runs = spawn(&["sim", "--minutes", "60"]);
+    runs.wait_for_interrupt_handler();
     runs.interrupt();
     let printed = runs.join();
     assert_eq!(printed.code, Some(130), "{}", printed.err);

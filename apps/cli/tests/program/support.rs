@@ -1,18 +1,11 @@
 //! The program as a process.
 
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::ExitStatusExt;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use tickpath_net::free_multicast_group;
-
-/// How long a process may take for anything.
-const PATIENCE: Duration = Duration::from_secs(30);
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+use tickpath_test_support::{PATIENCE, Printed, Running};
 
 pub fn tickpath() -> assert_cmd::Command {
     let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_tickpath"));
@@ -22,13 +15,6 @@ pub fn tickpath() -> assert_cmd::Command {
 
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// What a finished run printed.
-pub struct Printed {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
 }
 
 pub fn run(args: &[&str]) -> Printed {
@@ -49,125 +35,28 @@ pub fn assert_refused(args: &[&str], words: &[&str]) {
     assert_eq!(printed.out, "", "{args:?}");
 }
 
-/// Ctrl-C.
-pub fn interrupt(child: &Child) {
-    let kill = format!("kill -INT {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
+    command.args(args).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    command
 }
 
-/// A process that runs until it is told to stop; dropped, it is killed.
-pub struct Running {
-    child: Child,
-    lines: Receiver<String>,
-    heard: Vec<String>,
-    errors: Option<JoinHandle<String>>,
+/// The program, running.
+pub fn spawn(args: &[&str]) -> Running {
+    Running::spawn(program(args))
 }
 
-impl Running {
-    pub fn start(args: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
-        command.args(args).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
-        Running::spawn(command)
-    }
-
-    pub fn spawn(mut command: Command) -> Running {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, lines) = channel();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let mut err = child.stderr.take().unwrap();
-        thread::spawn(move || {
-            for line in out.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        let errors = thread::spawn(move || {
-            let mut text = String::new();
-            let _ = err.read_to_string(&mut text);
-            text
-        });
-        Running { child, lines, heard: Vec::new(), errors: Some(errors) }
-    }
-
-    /// The next line that `find` finds something in.
-    pub fn hear<R>(&mut self, what: &str, mut find: impl FnMut(&str) -> Option<R>) -> R {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let Ok(line) = self.lines.recv_timeout(left) else {
-                let printed = self.end();
-                panic!("no {what} in\n{}\n{}", printed.out, printed.err);
-            };
-            let found = find(&line);
-            self.heard.push(line);
-            if let Some(found) = found {
-                return found;
-            }
-        }
-    }
-
-    /// True once Ctrl-C does not merely kill it.
-    pub fn catches_interrupt(&self) -> bool {
-        self.has_interrupt_in("SigCgt:")
-    }
-
-    /// True where Ctrl-C has no effect because whatever started the tests ignores it, as shells do in the background.
-    pub fn ignores_interrupt(&self) -> bool {
-        self.has_interrupt_in("SigIgn:")
-    }
-
-    fn has_interrupt_in(&self, signals: &str) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let set = status.lines().find_map(|line| line.strip_prefix(signals)).unwrap();
-        // SIGINT is the second signal.
-        u64::from_str_radix(set.trim(), 16).unwrap() & 1 << 1 != 0
-    }
-
-    /// Ctrl-C.
-    pub fn interrupt(&self) {
-        interrupt(&self.child);
-    }
-
-    /// Waits for the end that is near, and gives everything that was printed.
-    pub fn join(self) -> Printed {
-        self.join_within(PATIENCE)
-    }
-
-    /// The same of a process that may take so long.
-    pub fn join_within(mut self, patience: Duration) -> Printed {
-        let deadline = Instant::now() + patience;
-        while self.status().is_none() && Instant::now() < deadline {
-            thread::sleep(POLL_INTERVAL);
-        }
-        let is_over = self.status().is_some();
-        let printed = self.end();
-        assert!(is_over, "the process does not end:\n{}\n{}", printed.out, printed.err);
-        printed
-    }
-
-    fn status(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().unwrap()
-    }
-
-    fn end(&mut self) -> Printed {
-        if self.status().is_none() {
-            let _ = self.child.kill();
-        }
-        let status = self.child.wait().unwrap();
-        // As shells have it, also of a process that does not catch Ctrl-C.
-        let code = status.code().or(status.signal().map(|signal| 128 + signal));
-        self.heard.extend(self.lines.iter());
-        let err = self.errors.take().map(|errors| errors.join().unwrap()).unwrap_or_default();
-        Printed { code, out: self.heard.join("\n"), err }
-    }
+/// The program, whose standard output waits for the test to read it.
+pub fn spawn_unread(args: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    let mut child = program(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    (child, out)
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The exit code and the standard error of [such a program](spawn_unread), at its end.
+pub fn end_of(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
 /// A folder with the configuration of a venue on free ports and groups, and of its traders.
@@ -215,7 +104,7 @@ impl Site {
 
     /// Starts the venue; returns it with the addresses of order entry and retransmission.
     pub fn start_venue(&self) -> (Running, String, String) {
-        let mut venue = Running::start(&["exchange", "--config", &self.path("exchange.toml")]);
+        let mut venue = spawn(&["exchange", "--config", &self.path("exchange.toml")]);
         let mut address = |name: &str| {
             venue.hear(name, |line| {
                 line.trim_start().strip_prefix(name)?.split_whitespace().next().map(str::to_owned)

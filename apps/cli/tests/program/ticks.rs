@@ -1,16 +1,15 @@
 //! A ticks server and who watches it.
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
-use std::process::{Command, Stdio};
+use std::io::BufRead;
 
 use serde_json::Value;
+use tickpath_test_support::{REFUSING, Running};
 
-use crate::support::{Running, assert_refused, run};
+use crate::support::{assert_refused, end_of, run, spawn, spawn_unread};
 
 /// A server on a free port, and its address.
 pub fn serve() -> (Running, String) {
-    let mut server = Running::start(&["ticks", "serve", "--listen", "127.0.0.1:0", "--rate", "1K/s"]);
+    let mut server = spawn(&["ticks", "serve", "--listen", "127.0.0.1:0", "--rate", "1K/s"]);
     let address = server.hear("address", |line| {
         let (_, rest) = line.split_once(" at ")?;
         rest.split(';').next().map(str::to_owned)
@@ -43,7 +42,7 @@ fn a_watch_ends_in_time_with_its_report() {
 #[test]
 fn ctrl_c_ends_a_watch_with_its_report() {
     let (_server, address) = serve();
-    let mut watch = Running::start(&["ticks", "watch", &address, "--no-tui"]);
+    let mut watch = spawn(&["ticks", "watch", &address, "--no-tui"]);
     watch.hear("ticks", is_live);
     watch.interrupt();
     let printed = watch.join();
@@ -54,8 +53,8 @@ fn ctrl_c_ends_a_watch_with_its_report() {
 #[test]
 fn a_watch_without_its_server_at_the_end_fails_and_says_so() {
     let (server, address) = serve();
-    let mut once = Running::start(&["ticks", "watch", &address, "--no-tui", "--no-reconnect"]);
-    let mut patient = Running::start(&["ticks", "watch", &address, "--no-tui"]);
+    let mut once = spawn(&["ticks", "watch", &address, "--no-tui", "--no-reconnect"]);
+    let mut patient = spawn(&["ticks", "watch", &address, "--no-tui"]);
     once.hear("ticks", is_live);
     patient.hear("ticks", is_live);
     server.interrupt();
@@ -70,8 +69,7 @@ fn a_watch_without_its_server_at_the_end_fails_and_says_so() {
     assert_eq!(printed.code, Some(1), "{}", printed.out);
     assert!(printed.err.contains("not connected at the end"), "{}", printed.err);
 
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let printed = run(&["ticks", "watch", &nobody, "--for", "1s", "--json", "-"]);
+    let printed = run(&["ticks", "watch", &REFUSING.to_string(), "--for", "1s", "--json", "-"]);
     assert_eq!((printed.code, printed.err.lines().count()), (Some(1), 1), "{}", printed.err);
     let report: Value = serde_json::from_str(&printed.out).unwrap();
     assert_eq!(report["connected_at_end"], Value::from(false));
@@ -92,19 +90,11 @@ fn what_is_no_address_or_file_is_refused() {
 fn a_reader_that_goes_away_is_no_reason_to_panic() {
     let (_server, address) = serve();
     for (output, first) in [("--no-tui", "00:00"), ("--csv=-", "")] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
-            .args(["ticks", "watch", &address, "--for", "3s", output])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let (child, mut out) = spawn_unread(&["ticks", "watch", &address, "--for", "3s", output]);
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
         assert!(!line.is_empty() && line.starts_with(first), "{line}");
         drop(out);
-        let mut err = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-        assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""), "{output}");
+        assert_eq!(end_of(child), (Some(0), String::new()), "{output}");
     }
 }

@@ -1,9 +1,10 @@
 //! `tickpath exchange` and `tickpath trader` as processes of their own.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::io::BufRead;
 
-use crate::support::{Running, Site, assert_refused, interrupt, run};
+use tickpath_test_support::{REFUSING, Signal};
+
+use crate::support::{Site, assert_refused, end_of, run, spawn, spawn_unread};
 
 /// The number before a word: 7 of `7 fills`.
 fn number_before(line: &str, word: &str) -> Option<u64> {
@@ -21,9 +22,8 @@ fn position(report: &str) -> i64 {
 fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
     let site = Site::new();
     let (mut venue, order_entry, retransmission) = site.start_venue();
-    let start = |user, seed| {
-        Running::start(&["trader", "--config", &site.trader(user, seed, &order_entry, &retransmission)])
-    };
+    let start =
+        |user, seed| spawn(&["trader", "--config", &site.trader(user, seed, &order_entry, &retransmission)]);
     let (mut first, mut second) = (start("TEST01", 1), start("TEST02", 2));
     for trader in [&mut first, &mut second] {
         trader.hear("trade", |line| {
@@ -65,7 +65,7 @@ fn background_flow_is_a_counterparty_and_leaves_nothing_behind() {
     // Again and without it: the journal has the user's numbers, and no order of the flow.
     for flow in [&["--flow", "500"][..], &["--crowd"], &[]] {
         let args = [&["exchange", "--config", file.as_str()][..], flow].concat();
-        let mut venue = Running::start(&args);
+        let mut venue = spawn(&args);
         let mut address = |name: &str| {
             venue.hear(name, |line| {
                 line.trim_start().strip_prefix(name)?.split_whitespace().next().map(str::to_owned)
@@ -80,7 +80,7 @@ fn background_flow_is_a_counterparty_and_leaves_nothing_behind() {
             let config = site.trader("TEST01", 1, &order_entry, &retransmission);
             let maker = std::fs::read_to_string(&config).unwrap().replace("'random'", "'maker'");
             std::fs::write(&config, maker).unwrap();
-            let mut maker = Running::start(&["trader", "--config", &config]);
+            let mut maker = spawn(&["trader", "--config", &config]);
             maker.hear("a fill", |line| (number_before(line, " fills")? > 0).then_some(()));
             maker.interrupt();
             let printed = maker.join();
@@ -102,7 +102,7 @@ fn a_trader_that_is_started_again_trades_and_says_what_it_does_not_know() {
     let (venue, order_entry, retransmission) = site.start_venue();
     let config = site.trader("TEST01", 1, &order_entry, &retransmission);
     for is_again in [false, true] {
-        let mut trader = Running::start(&["trader", "--config", &config]);
+        let mut trader = spawn(&["trader", "--config", &config]);
         trader.hear("trade", |line| {
             (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
         });
@@ -153,9 +153,7 @@ fn a_second_venue_on_the_same_lines_is_warned_of_and_a_quiet_one_ends_with_few_w
 #[test]
 fn a_trader_without_a_venue_says_what_is_missing() {
     let site = Site::new();
-    // An address that nobody listens at: bound here, and never listening.
-    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let nobody = socket.local_addr().unwrap().to_string();
+    let nobody = REFUSING.to_string();
     let config = site.trader("TEST01", 1, &nobody, &nobody);
     assert_refused(&["trader", "--config", &config], &[&nobody, "is the other end running there?"]);
 }
@@ -169,7 +167,7 @@ fn a_trader_that_takes_market_data_from_everybody_warns_of_it() {
     // The table of market data is the file's last.
     let text = std::fs::read_to_string(&config).unwrap() + "\nsources = []\n";
     std::fs::write(&config, text).unwrap();
-    let mut trader = Running::start(&["trader", "--config", &config]);
+    let mut trader = spawn(&["trader", "--config", &config]);
     trader.hear("login", |line| line.starts_with("logged in").then_some(()));
     trader.interrupt();
     let printed = trader.join();
@@ -201,21 +199,13 @@ fn a_trader_that_is_not_let_in_says_why() {
 #[test]
 fn a_venue_whose_reader_goes_away_ends_as_well() {
     let site = Site::new();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tickpath"))
-        .args(["exchange", "--config", &site.path("exchange.toml")])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let (child, mut out) = spawn_unread(&["exchange", "--config", &site.path("exchange.toml")]);
     let mut line = String::new();
     while !line.contains("test users") {
         line.clear();
         assert_ne!(out.read_line(&mut line).unwrap(), 0, "the venue did not start");
     }
     drop(out);
-    interrupt(&child);
-    let mut err = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
+    Signal::Interrupt.send_to(&child);
+    assert_eq!(end_of(child), (Some(0), String::new()));
 }
