@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::Price;
+/// Decimals that are written at least.
+const WRITTEN_MIN: usize = 4;
 
 /// An exact decimal: a number of units of 10^-`decimals`, such as a price in the scale of its recording.
 ///
@@ -57,22 +58,16 @@ impl Decimal {
     }
 }
 
-impl From<Price> for Decimal {
-    fn from(price: Price) -> Decimal {
-        Decimal { units: price.0, decimals: Price::DECIMALS as u8 }
-    }
-}
-
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = usize::from(self.decimals);
         let digits = format!("{:0width$}", self.units.unsigned_abs(), width = decimals + 1);
         let (whole, fraction) = digits.split_at(digits.len() - decimals);
         let sign = if self.units < 0 { "-" } else { "" };
-        let needed = fraction.trim_end_matches('0').len().max(Price::DECIMALS);
+        let needed = fraction.trim_end_matches('0').len().max(WRITTEN_MIN);
         // Fewer decimals are filled up with zeros.
         let fraction = fraction.get(..needed.min(decimals)).unwrap_or_default();
-        f.pad(&format!("{sign}{whole}.{fraction:0<4}"))
+        f.pad(&format!("{sign}{whole}.{fraction:0<WRITTEN_MIN$}"))
     }
 }
 

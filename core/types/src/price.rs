@@ -33,6 +33,12 @@ impl Price {
     }
 }
 
+impl From<Price> for Decimal {
+    fn from(price: Price) -> Decimal {
+        Decimal { units: price.0, decimals: Price::DECIMALS as u8 }
+    }
+}
+
 impl fmt::Display for Price {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Price::MARKET {
