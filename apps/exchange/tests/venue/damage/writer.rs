@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -106,6 +106,16 @@ impl Process {
     fn kill(&mut self) {
         self.child.kill().unwrap();
     }
+
+    /// Waits for its end. `Child::wait` would close its input first, which ends it at once.
+    fn wait(&mut self) -> ExitStatus {
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            thread::sleep(REST);
+        }
+    }
 }
 
 impl Drop for Process {
@@ -166,7 +176,7 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
             process.stop();
         }
         read(&mut links, "the end", &|links| links.iter().all(|link| link.is_closed));
-        process.child.wait().unwrap();
+        assert_eq!(process.wait().success(), !is_killed, "{policy}, life {life}");
         market.read(&mut receiver);
         for (link, (session, told)) in links.into_iter().zip(&mut told) {
             let (name, next) = link.accepted.unwrap();
