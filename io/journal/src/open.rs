@@ -61,7 +61,7 @@ pub fn open<S: Storage>(
     let promise = Promise::of(storage, session, acknowledged::read(storage), options.accept_loss)?;
     // Before the log shows less than was acknowledged: afterwards nothing would tell.
     let generation = advance_generation(storage, session, &found, options.accept_loss, &promise)?;
-    repair(storage, &found)?;
+    repair(storage, &mut found)?;
     let mut last = match found.segments.is_empty() {
         true => Sequence(config.first_sequence.0 - 1),
         false => found.last_sequence(),
@@ -159,8 +159,8 @@ fn advance_generation<S: Storage>(
     Ok(now)
 }
 
-/// Leaves on the disk what was found good, and nothing else.
-fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> {
+/// Leaves on the disk what was found good, and nothing else; a prepared segment with records gets its name.
+fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenError> {
     for file in &found.covered {
         storage.remove(file).map_err(OpenError::io(file))?;
     }
@@ -180,11 +180,11 @@ fn repair<S: Storage>(storage: &S, found: &Inspection) -> Result<(), OpenError> 
     for segment in &found.segments {
         settle(storage, segment, synced)?;
     }
-    if let Some(last) = found.segments.last() {
+    if let Some(last) = found.segments.last_mut() {
         give_room_back(storage, last)?;
         if last.file == PREPARED {
-            let name = segment_name(last.header.first_sequence);
-            storage.rename(PREPARED, &name).map_err(OpenError::io(PREPARED))?;
+            last.file = segment_name(last.header.first_sequence);
+            storage.rename(PREPARED, &last.file).map_err(OpenError::io(PREPARED))?;
         }
     }
     storage.sync_names().map_err(OpenError::io("the folder"))

@@ -223,3 +223,14 @@ fn a_log_that_begins_anew_after_a_snapshot_that_is_not_noted_opens_again() {
     let again = open(&disk, session(), config(Policy::Group), &options).unwrap();
     assert_eq!((again.found.first_sequence(), again.journal.last_appended()), (Sequence(91), Sequence(95)));
 }
+
+/// The process ended while its last segment had no name yet; then the records before what a snapshot covers were lost.
+#[test]
+fn a_log_that_restarts_after_a_snapshot_removes_a_segment_without_a_name() {
+    let disk = written(Policy::Async, 100);
+    let last = segments(&disk).pop().unwrap();
+    disk.rename(&last, "prepared.segment").unwrap();
+    let options = InspectOptions { from: Sequence(151), accept_loss: true, session: Some(session()) };
+    let opened = open(&disk, session(), config(Policy::Async), &options).unwrap();
+    assert_eq!(opened.journal.last_appended(), Sequence(150));
+}
