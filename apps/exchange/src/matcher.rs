@@ -15,7 +15,7 @@ use tickpath_venue::{LogCommand, OverflowQueue, Response, end_ring};
 const TIMED_EVERY: u64 = 16;
 
 tickpath_lockfree::counters! {
-    /// What a [`Matcher`] has done, readable from outside while it runs.
+    /// Counters of a [`Matcher`]; other threads may read them while it runs.
     pub struct MatcherCounters {
         /// Commands applied.
         pub commands,

@@ -31,7 +31,7 @@ const TIMED_EVERY: u32 = 16;
 const END_OF_SESSION_PACKETS: usize = 3;
 
 tickpath_lockfree::counters! {
-    /// What a [`Publisher`] has done, readable from outside while it runs.
+    /// Counters of a [`Publisher`]; other threads may read them while it runs.
     pub struct PublisherCounters {
         /// Messages published; also the sequence of the last one.
         pub messages => "market_messages",

@@ -59,7 +59,7 @@ macro_rules! counters {
     }) => {
         $(#[$about])*
         #[derive(Default)]
-        #[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+        #[repr(align(128))] // no false sharing with data that another thread writes
         pub struct $counters {
             $($(#[$meaning])* pub $counter: $crate::Counter,)*
         }

@@ -165,7 +165,7 @@ impl ReferenceEngine {
         self.orders.iter().map(ReferenceOrder::of)
     }
 
-    /// What is displayed of one side, in the order in which it would trade.
+    /// The displayed orders of one side, in priority order.
     #[must_use]
     pub fn displayed(&self, instrument: InstrumentId, side: Side) -> Vec<ReferenceOrder> {
         let places = self.in_priority(instrument, side).into_iter();
@@ -190,7 +190,7 @@ impl ReferenceEngine {
         self.instruments.get(&instrument).map(|listing| listing.state)
     }
 
-    /// What is kept of an instrument that a command is about: it was found before.
+    /// The listing of an instrument that is known to exist.
     fn listing_mut(&mut self, instrument: InstrumentId) -> &mut Listing {
         self.instruments.get_mut(&instrument).expect("only instruments that exist are worked on")
     }

@@ -28,7 +28,7 @@ pub struct DropCopySettings {
 }
 
 tickpath_lockfree::counters! {
-    /// What became of the drop copies, readable from outside while the venue runs.
+    /// Counters of the drop copies; other threads may read them while the venue runs.
     pub struct DropCopyCounters {
         /// The last command whose messages are copied.
         pub commands,
@@ -46,9 +46,9 @@ tickpath_lockfree::counters! {
         pub logins => "drop_copy_logins",
         /// Logins refused, for whichever reason.
         pub logins_refused => "drop_copy_refused",
-        /// Wrong passwords, and names that nobody has.
+        /// Wrong passwords, and unknown names.
         pub wrong_passwords,
-        /// What was no SoupBinTCP, and messages of readers, who have nothing to say.
+        /// Bytes that are no SoupBinTCP packet, and messages of readers, which must not send any.
         pub malformed => "drop_copy_malformed",
         /// Readers who began before what is kept in memory, and for whom the log was read again.
         pub rewinds => "drop_copy_rewinds",

@@ -266,7 +266,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
     }
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
-        // Where the system refuses, the deadline bounds the client alone.
+        // The deadline bounds the client also if the system refuses this.
         _ = tcp.limit_send_buffer(KERNEL_LEN);
         let link = SoupLink::new(tcp, ServerConfig::default(), now);
         let id = self.next_id;

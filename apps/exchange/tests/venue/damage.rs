@@ -100,7 +100,7 @@ fn a_silent_loss_is_seen() {
         damages::remove_promises(copy.path());
         damages::flip_in_the_last_record(copy.path(), &mut random);
         let (outcome, words) = trial::start_and_compare(&log, copy.path());
-        // Where the venue writes commands at its start, they take the numbers of what was lost.
+        // Commands that the venue writes at its start may take the numbers of the lost messages.
         assert!(matches!(outcome, Outcome::Lost | Outcome::Twice), "{words}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the reference engine keeps of instruments, sessions and orders.
+//! The state of the reference engine: instruments, sessions and orders.
 
 use tickpath_types::*;
 
@@ -16,7 +16,7 @@ pub(super) struct LastNumbers {
 /// An open order, as it is seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceOrder {
-    /// Whose.
+    /// The session that entered it.
     pub session: SessionId,
     /// The client's number of it.
     pub user_ref: UserRefNum,
@@ -26,11 +26,11 @@ pub struct ReferenceOrder {
     pub side: Side,
     /// Its limit.
     pub price: Price,
-    /// What it has executed, with those that it replaced.
+    /// Executed quantity, with that of the orders that it replaced.
     pub executed: Qty,
-    /// What is left of it.
+    /// Open quantity.
     pub leaves: Qty,
-    /// What of that is displayed.
+    /// Displayed part of the open quantity.
     pub shown: Qty,
     /// The reference that it is displayed under.
     pub order_id: OrderId,
@@ -38,7 +38,7 @@ pub struct ReferenceOrder {
     pub expires_at: Option<Nanos>,
 }
 
-/// What goes to the listener, in order.
+/// An event for the listener.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     Order(OrderEvent),
@@ -76,11 +76,11 @@ pub(super) struct Open {
     /// Place in the order of entry.
     pub(super) entry: u64,
     pub(super) executed: u64,
-    /// What is displayed, under which reference, and when it came to its level.
+    /// Displayed quantity, its reference, and its place in the order of arrival at its level.
     pub(super) shown: u64,
     pub(super) id: OrderId,
     pub(super) shown_at: u64,
-    /// What is not, and when it came to its level.
+    /// Hidden quantity, and its place in the order of arrival at its level.
     pub(super) unseen: u64,
     pub(super) unseen_at: u64,
     /// It has a stop price that no trade has reached, or its turn after that has not come.
