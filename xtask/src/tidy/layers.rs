@@ -35,7 +35,7 @@ const LAYERS: [Layer; 9] = [
     },
     Layer {
         folder: "apps",
-        may_use: &["core", "protocols", "io", "apps/config"],
+        may_use: &["core", "protocols", "io"],
         tests_may_use: &["core", "protocols", "io", "apps", "test-support"],
     },
     Layer {
@@ -63,6 +63,7 @@ const BELOW_EXAMPLES: &[&str] = &["core", "protocols", "io", "apps"];
 const CRATES: &[(&str, &[&str])] = &[
     ("io/admin", &["io/agent"]),
     ("io/capture", &["io/agent"]),
+    ("io/config", &["io/agent"]),
     ("io/gateway", &["io/shm"]),
     ("io/journal", &["io/agent"]),
     ("io/web", &["io/net"]),
@@ -231,7 +232,7 @@ mod tests {
         );
         assert!(
             !is_refused("apps/publisher", "apps/exchange", false)
-                && !is_refused("apps/replay", "apps/config", false)
+                && !is_refused("apps/replay", "io/config", false)
         );
         assert!(is_refused("apps/publisher", "apps/exchange-more", false), "a name, not a beginning");
     }
