@@ -12,11 +12,9 @@
 //! | `limits ACCOUNT none` | withdraws them |
 
 mod by_name;
-mod command;
 mod socket;
 mod status;
 
 pub use by_name::{AdminName, admin_socket_of};
-pub use command::{AdminCommand, AdminPort};
-pub use socket::{AdminError, call, open_socket};
-pub use status::{AccountSettings, GatewayStatus};
+pub use socket::{AdminError, AdminPort, call, open_socket};
+pub use status::GatewayStatus;

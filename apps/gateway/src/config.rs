@@ -24,6 +24,7 @@ mod feeds;
 mod flags;
 mod logging;
 mod patterns;
+mod settings;
 mod symbols;
 mod test;
 mod users;
@@ -42,8 +43,8 @@ pub use amount::{AMOUNT_SCALE, Amount};
 pub use feeds::{FeedsConfig, Resolution};
 pub use flags::{Overrides, metrics_address};
 pub use logging::EventLogConfig;
-pub use patterns::{Matcher, Patterns};
-pub use symbols::{SymbolFilter, SymbolsConfig};
+pub use patterns::Patterns;
+pub use symbols::SymbolsConfig;
 pub use test::TestSwitches;
 pub use users::UserConfig;
 pub use venue::{FixUri, Interval, Transport, VenueConfig};
@@ -315,7 +316,7 @@ impl GatewayConfig {
     fn check_downloads(&self) -> Result<(), ConfigError> {
         let (levels, accounts, feeds) = (self.venue.depth, self.accounts.len(), &self.venue.feeds);
         let lengths = feeds.time_series.len();
-        let least = crate::core::ring_needed(levels as usize, lengths, accounts);
+        let least = tickpath_gateway_core::ring_needed(levels as usize, lengths, accounts);
         if (self.clients.events_max as usize) < least {
             let of_candles = if lengths > 0 {
                 format!(", {lengths} lengths of candles (venue.feeds.time_series)")

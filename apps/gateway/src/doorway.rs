@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 use tickpath_admission::{LoginGuard, LoginPolicy};
 use tickpath_agent::TscClock;
+use tickpath_gateway_core::{Bans, Door, Venue};
 use tickpath_gateway_io::{ClientId, Door as LocalDoor, DoorEvent, LeaveReason, Login, LoginId};
 use tickpath_gateway_protocol::frame::{RefusalReason, capability};
 use tickpath_gateway_protocol::{
@@ -13,10 +14,9 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use crate::core::{Door, Venue};
 use crate::metrics::{AtDoor, Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
-use crate::users::{Bans, CHECKS_MAX, CheckAnswer, LoginChecker};
+use crate::users::{CHECKS_MAX, CheckAnswer, LoginChecker};
 
 /// What happens at the door that one duty cycle takes at most.
 const EVENTS_PER_CYCLE: usize = 64;

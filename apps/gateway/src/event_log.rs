@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod counters;
 mod file;
 mod format;
 mod print;
@@ -33,6 +34,7 @@ mod ring;
 mod thread;
 mod week;
 
+pub use counters::LogCounters;
 pub use file::{Disk, DiskFile, LogFile, SystemDisk};
 pub use format::{
     FILE_HEADER_LEN, FileHeader, HeaderError, Origin, PAYLOAD_MAX, RECORD_HEADER_LEN, Record, RecordHeader,
@@ -40,7 +42,7 @@ pub use format::{
 };
 pub use print::{LogCounts, LogFilter};
 pub use reader::{LogError, LogReader, Tail};
-pub use thread::{EventLog, LogCounters, LogEnd, LogSettings};
+pub use thread::{EventLog, LogEnd, LogSettings};
 pub use week::week_of;
 
 #[cfg(test)]

@@ -5,16 +5,15 @@
 
 pub mod admin;
 pub mod config;
-pub mod core;
 pub mod doorway;
 pub mod event_log;
+mod kill_marker;
 pub mod metrics;
 mod notes;
 pub mod process;
 pub mod recorder;
 pub mod replay;
 pub mod run;
-pub mod safety;
 pub mod users;
 pub mod venue;
 pub mod view;

@@ -8,21 +8,20 @@ use anyhow::Context;
 use tickpath_admin::AdminThread;
 use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, Runner, StopSignal, ThreadPlan, TscClock};
+use tickpath_gateway_core::{AdminCommand, Bans, Control, Core, Life, Policy, label::session_at};
 use tickpath_gateway_io::{Door as LocalDoor, DoorConfig, monotonic};
 use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
 
-use crate::admin::{self, AdminCommand, AdminPort, GatewayStatus};
+use crate::admin::{self, AdminPort, GatewayStatus};
 use crate::config::GatewayConfig;
-use crate::core::label::session_at;
-use crate::core::{Core, Life, Policy};
 use crate::doorway::{Capabilities, Doorway};
 use crate::event_log::{EventLog, LogCounters, LogSettings};
+use crate::kill_marker::KillMarker;
 use crate::metrics::{Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
-use crate::safety::{Control, KillMarker};
-use crate::users::{Bans, LoginChecker, UserPassword, passwords};
+use crate::users::{LoginChecker, UserPassword, passwords};
 use crate::venue::{AccountKey, Streams, keys};
 
 pub use crate::view::GatewayView;
@@ -118,7 +117,8 @@ impl Gateway {
         let (keys, passwords) = check_secrets(config, file)?;
         let mut streams = Streams::new(config, &keys, notes)?;
         let checker = LoginChecker::start(passwords).context("cannot start a thread")?;
-        let (policy, control) = Policy::new(config);
+        let settings = config.settings()?;
+        let (policy, control) = Policy::new(&settings);
         let bans = policy.bans();
         let folder = Folder::create(&folder.map_or_else(Folder::usual_path, Path::to_owned))?;
         let segment = SegmentName::new(&config.name)?;
@@ -142,7 +142,7 @@ impl Gateway {
         };
         let log = open_log(config, session, clock)?;
         let log_counters = log.counters();
-        let mut core = Recorded::new(Core::new(config, life, policy)?, life, clock.now(), log);
+        let mut core = Recorded::new(Core::new(settings.clone(), life, policy), life, clock.now(), log);
         let capabilities = Capabilities {
             cancels: config.clients.cancel_on_disconnect,
             is_production: config.production,
@@ -162,6 +162,7 @@ impl Gateway {
         let admin_socket = config.admin_socket();
         let status = GatewayStatus::new(
             config,
+            &settings,
             Arc::clone(&view),
             Arc::clone(&metrics),
             control.clone(),

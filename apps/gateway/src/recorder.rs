@@ -17,14 +17,12 @@ use tickpath_deribit::envelope::Inbound;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::SessionEvent;
 use tickpath_fix::{Message, MsgType};
+use tickpath_gateway_core::{AdminCommand, Control, Core, Door, Life, Venue};
 use tickpath_gateway_protocol::Request;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
-use crate::admin::AdminCommand;
-use crate::core::{Core, Door, Life, Venue};
 use crate::event_log::{EventLog, LogEnd, Origin, RecordKind};
-use crate::safety::Control;
 
 use tape::Tape;
 pub(crate) use tape::{Answer, Sink, TapedDoor, TapedVenue};

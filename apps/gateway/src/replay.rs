@@ -12,16 +12,14 @@ use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
 use tickpath_fix::{Message, Parsed};
+use tickpath_gateway_core::{AdminCommand, Control, Core, Door, Life, Policy, RiskLimit, Venue};
 use tickpath_gateway_protocol::{Event, Request, SessionId};
 use tickpath_types::Nanos;
 use zerocopy::FromBytes;
 
-use crate::admin::AdminCommand;
 use crate::config::GatewayConfig;
-use crate::core::{Core, Door, Life, Policy, Venue};
 use crate::event_log::{LogError, LogReader, Origin, RecordKind, Tail};
 use crate::recorder::{Answer, Sink, TapedDoor, TapedVenue, client, link};
-use crate::safety::{Control, RiskLimit};
 
 /// A log that cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -287,9 +285,9 @@ fn answers_of(payload: &[u8]) -> impl Iterator<Item = Answer> + '_ {
 
 impl Machine {
     fn new(config: &str, life: Life) -> Result<Machine, ReplayError> {
-        let config = GatewayConfig::parse("log", config)?;
-        let (policy, control) = Policy::new(&config);
-        let core = Core::new(&config, life, policy)?;
+        let settings = GatewayConfig::parse("log", config)?.settings()?;
+        let (policy, control) = Policy::new(&settings);
+        let core = Core::new(settings, life, policy);
         Ok(Machine { core, control, sink: RefCell::default(), replayed: Replayed::default() })
     }
 

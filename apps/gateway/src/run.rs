@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tickpath_agent::{StopSignal, TscClock};
 use tickpath_config::{Console, absolute, counted, tell};
+use tickpath_gateway_core::Bans;
 use tickpath_gateway_protocol::GatewayState;
 use tickpath_types::Nanos;
 
@@ -15,7 +16,6 @@ use crate::config::GatewayConfig;
 use crate::metrics::{MetricsServer, event_log_sampler};
 use crate::notes::NoteLines;
 use crate::process::{Endpoints, Gateway, GatewayView};
-use crate::users::Bans;
 use crate::view::view_sampler;
 
 /// How often notes are looked for.

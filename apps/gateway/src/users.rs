@@ -1,14 +1,8 @@
-//! Users: who one is, what each may do, how often, and who is banned.
-//!
-//! Requests are counted over a sliding window, exactly: the times of the latest ones are kept for each user. One more than
-//! the limit begins a ban. What the duty cycle asks costs a comparison and does not allocate; passwords are checked by a
-//! thread of their own, since a hash takes milliseconds.
+//! Logins of users. Passwords are checked by a thread of their own, since a hash takes milliseconds.
 
-mod limits;
 mod login;
 mod password;
 
-pub use limits::{Bans, RequestLimits, Verdict};
 pub use login::{CHECKS_MAX, CheckAnswer, LoginChecker};
 pub use password::{PasswordError, UserPassword};
 pub use tickpath_gateway_protocol::frame::PASSWORD_LEN_MAX;

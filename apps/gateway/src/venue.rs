@@ -20,13 +20,12 @@ use tickpath_deribit::session::{Grant, Key, RequestError, SessionConfig, Session
 use tickpath_deribit_link::{
     Change, FixLink, Link, LinkConfig, LinkStats, Listener, Received, Route, Standing, Unanswered,
 };
+use tickpath_gateway_core::{MARKET_STREAMS_MAX, Venue, account::PENDING_MAX};
 use tickpath_net::{Interest, Poller};
 use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
 use crate::config::{GatewayConfig, TestSwitches, Transport};
-use crate::core::account::PENDING_MAX;
-use crate::core::{MARKET_STREAMS_MAX, Venue};
 use crate::doorway::Doorway;
 use crate::metrics::{Exception, Function};
 use crate::recorder::Recorded;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use tickpath_agent::Counter;
+use tickpath_gateway_core::{Connection, Core, account::Step};
 
-use crate::core::account::Step;
-use crate::core::{Connection, Core};
 use crate::metrics::{MetricsText, Sampler, TextCell};
 
 /// Why a connection was lost last: up to 128 bytes.

@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tickpath_admin::{AdminThread, AskError, LineLimits, ListenError, ask, command_rings};
+use tickpath_admin::{
+    AdminThread, AskError, CommandReceiver, CommandSender, LineLimits, ListenError, ask, command_rings,
+};
 use tickpath_agent::StopSignal;
+use tickpath_gateway_core::{AdminCommand, RiskLimit};
 
 use super::GatewayStatus;
-use super::command::{AdminClient, AdminCommand, AdminPort, COMMANDS_MAX};
 use crate::config::Amount;
-use crate::safety::{KillMarker, RiskLimit};
+use crate::kill_marker::KillMarker;
 
+/// Commands that may wait for the duty cycle.
+const COMMANDS_MAX: usize = 64;
 /// Longest line, its end included.
 const LINE_LEN_MAX: usize = 512;
 /// Time that a client waits beside that of the command itself.
@@ -21,6 +25,9 @@ const LINE_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest rest between two looks for its answer.
 const REST: Duration = Duration::from_millis(5);
+
+/// The duty cycle's end: takes commands and answers each when it is executed and the status after it is shown.
+pub type AdminPort = CommandReceiver<AdminCommand, ()>;
 
 /// The admin socket cannot be opened, or a gateway not be commanded.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +88,7 @@ pub fn open_socket(
 struct Gateway {
     status: GatewayStatus,
     marker: KillMarker,
-    client: AdminClient,
+    client: CommandSender<AdminCommand, ()>,
 }
 
 impl Gateway {
@@ -204,11 +211,11 @@ mod tests {
     use std::thread::JoinHandle;
 
     use serde_json::json;
+    use tickpath_gateway_core::{Control, Policy};
 
     use super::*;
     use crate::config::GatewayConfig;
     use crate::metrics::GatewayMetrics;
-    use crate::safety::Control;
     use crate::view::GatewayView;
 
     /// A gateway `g` with the accounts `A1` and `A2`.
@@ -221,8 +228,16 @@ mod tests {
         );
         let config = GatewayConfig::parse("g.toml", &text).unwrap();
         let metrics = Arc::new(GatewayMetrics::new("g", 1));
-        let bans = crate::users::RequestLimits::new(config.users.values()).bans();
-        GatewayStatus::new(&config, Arc::new(GatewayView::default()), metrics, control.clone(), bans)
+        let settings = config.settings().unwrap();
+        let bans = Policy::new(&settings).0.bans();
+        GatewayStatus::new(
+            &config,
+            &settings,
+            Arc::new(GatewayView::default()),
+            metrics,
+            control.clone(),
+            bans,
+        )
     }
 
     /// A gateway that carries commands out on a thread of its own, as its duty cycle does.

@@ -4,26 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tickpath_agent::TscClock;
+use tickpath_gateway_core::{
+    AccountSettings, Bans, Control, RiskLimit, Settings,
+    account::{Step, words},
+};
 use tickpath_gateway_protocol::{ConnectionStatus, GatewayState, Transport};
 use tickpath_types::Nanos;
 
 use crate::config::{Amount, GatewayConfig};
-use crate::core::account::{Step, words};
 use crate::metrics::{ClientMetrics, GatewayMetrics};
-use crate::safety::{Control, RiskLimit};
-use crate::users::Bans;
 use crate::view::{ConnectionView, GatewayView};
-
-/// The fixed settings of an account.
-#[derive(Clone, Debug)]
-pub struct AccountSettings {
-    /// Its name.
-    pub name: String,
-    /// The limits of the configuration.
-    pub caps: RiskLimit,
-    /// No order leaves before limits were published.
-    pub waits_for_limits: bool,
-}
 
 /// The parts of a gateway's status.
 #[derive(Debug)]
@@ -53,27 +43,23 @@ pub struct GatewayStatus {
 }
 
 impl GatewayStatus {
-    /// Of a gateway with this configuration.
+    /// Of a gateway with this configuration, and what the core took of it.
     #[must_use]
     pub fn new(
         config: &GatewayConfig,
+        settings: &Settings,
         view: Arc<GatewayView>,
         metrics: Arc<GatewayMetrics>,
         control: Control,
         bans: Bans,
     ) -> GatewayStatus {
-        let of_account = |(name, account): (&String, &crate::config::AccountConfig)| {
-            let caps = config.caps_of(account);
-            let waits_for_limits = caps.wait_for_risk_limits == Some(true);
-            AccountSettings { name: name.clone(), caps: RiskLimit::from(&caps), waits_for_limits }
-        };
         GatewayStatus {
             name: config.name.clone(),
             exchange: config.venue.exchange.clone(),
             uri: config.venue.ws_uri.clone(),
             is_production: config.production,
             is_dry_run: config.dry_run,
-            accounts: config.accounts.iter().map(of_account).collect(),
+            accounts: settings.accounts.clone(),
             view,
             metrics,
             control,

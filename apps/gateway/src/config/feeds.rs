@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::{ConfigError, as_text};
+use tickpath_gateway_core::Feeds;
 
 use super::between;
 
@@ -49,6 +50,17 @@ impl FeedsConfig {
     #[must_use]
     pub fn candles_max(&self) -> usize {
         self.time_series.len() * self.time_series_length as usize
+    }
+
+    pub(super) fn settings(&self) -> Feeds {
+        Feeds {
+            ticker: self.ticker,
+            book: self.book,
+            trades: self.trades,
+            instrument_state: self.instrument_state,
+            time_series: self.time_series.iter().map(|one| one.0).collect(),
+            time_series_length: self.time_series_length,
+        }
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {

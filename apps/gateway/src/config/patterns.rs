@@ -3,6 +3,7 @@
 use regex::Regex;
 use serde::{Deserialize, Deserializer, Serialize};
 use tickpath_config::ConfigError;
+use tickpath_gateway_core::Matcher;
 
 /// Patterns of one list at most: each is tried on each symbol that the venue has.
 const PATTERNS_MAX: usize = 1_024;
@@ -67,16 +68,4 @@ pub(super) fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         Written::One(text) => vec![text],
         Written::Many(list) => list,
     })
-}
-
-/// Compiled [`Patterns`]. Asked when an instrument becomes known, never per request.
-#[derive(Clone, Debug, Default)]
-pub struct Matcher(Vec<Regex>);
-
-impl Matcher {
-    /// Whether one of them matches the whole symbol.
-    #[must_use]
-    pub fn matches(&self, symbol: &str) -> bool {
-        self.0.iter().any(|pattern| pattern.is_match(symbol))
-    }
 }

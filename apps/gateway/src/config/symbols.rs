@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::ConfigError;
+use tickpath_gateway_core::SymbolFilter;
 
-use super::{Matcher, Patterns};
+use super::Patterns;
 
 /// Instruments by the regular expressions that match their names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,13 +20,6 @@ impl Default for SymbolsConfig {
     fn default() -> SymbolsConfig {
         SymbolsConfig { include: Patterns::all(), exclude: Patterns::default() }
     }
-}
-
-/// [`SymbolsConfig`], ready to be asked.
-#[derive(Clone, Debug)]
-pub struct SymbolFilter {
-    include: Matcher,
-    exclude: Matcher,
 }
 
 impl SymbolsConfig {
@@ -47,13 +41,5 @@ impl SymbolsConfig {
             include: self.include.compile("symbols.include")?,
             exclude: self.exclude.compile("symbols.exclude")?,
         })
-    }
-}
-
-impl SymbolFilter {
-    /// Whether the instrument of this name is there.
-    #[must_use]
-    pub fn has(&self, symbol: &str) -> bool {
-        self.include.matches(symbol) && !self.exclude.matches(symbol)
     }
 }

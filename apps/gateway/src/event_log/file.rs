@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tickpath_config::folder_of;
 use tickpath_types::Nanos;
 
+use super::counters::LogCounters;
 use super::format::{FileHeader, Origin, RecordHeader, RecordKind};
-use super::thread::LogCounters;
 use super::week::week_of;
 
 /// How long nothing is tried after a write has failed: what comes meanwhile is lost to the log.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tickpath_agent::Counter;
 use tickpath_lockfree::crc32c;
 use tickpath_types::Nanos;
 
+use super::counters::LogCounters;
 use super::file::{Disk, LogFile, Run, SystemDisk};
 use super::format::{Origin, PAYLOAD_MAX, RECORD_HEADER_LEN, RecordHeader, RecordKind};
 use super::ring::{RingReader, RingWriter, ring};
@@ -67,27 +67,6 @@ impl LogSettings {
             ..LogSettings::new(log.folder.as_deref()?, &config.name, session)
         })
     }
-}
-
-/// What the log did, readable from outside.
-#[derive(Debug, Default)]
-pub struct LogCounters {
-    /// Records that the duty cycle had.
-    pub offered: Counter,
-    /// Of those, lost because the ring was full or they were too long.
-    pub lost_to_ring: Counter,
-    /// Records in the files.
-    pub written: Counter,
-    /// Bytes in the files.
-    pub bytes: Counter,
-    /// Records lost because the disk did not take them.
-    pub lost_to_disk: Counter,
-    /// Writes that failed, and files that could not be made.
-    pub disk_errors: Counter,
-    /// Times that a file was forced to the disk.
-    pub flushes: Counter,
-    /// Times that it could not be.
-    pub flush_errors: Counter,
 }
 
 /// How a log ended.

@@ -6,12 +6,11 @@ use std::io::Write;
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
+use tickpath_gateway_core::{AdminCommand, Door, Life, Venue};
 use tickpath_gateway_protocol::Event;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
-use crate::admin::AdminCommand;
-use crate::core::{Door, Life, Venue};
 use crate::event_log::{EventLog, LogEnd, Origin, RecordKind};
 
 /// Longest FIX message of the core without its header, in bytes: each names one order.

@@ -2,7 +2,7 @@
 //! cannot be read.
 
 use tickpath_deribit::method::Method;
-use tickpath_gateway::core::label::LabelMark;
+use tickpath_gateway_core::label::LabelMark;
 use tickpath_gateway_protocol::{
     CancelAll, CancelOrder, ErrorCode, FundsUpdate, GatewayState, GatewayStatus, OrderStatus, OrderUpdate,
     PositionUpdate, UpdateKind,
@@ -308,7 +308,7 @@ fn an_earlier_life_that_goes_on_keeps_its_orders() {
         order_text(&earlier(1_002), id, "open", 0, ms)
             .replace("\"creation_timestamp\":1,", &format!("\"creation_timestamp\":{ms},"))
     };
-    let begun = tickpath_gateway::core::label::begun_ms(LIFE);
+    let begun = tickpath_gateway_core::label::begun_ms(LIFE);
     // One that was on its way when this life began is an order as those found at the start.
     rig.changes(&made_at(begun + 6_000, "V-2"), "[]");
     assert_eq!((rig.core.orders().live_count(), rig.core.counters().orders_elsewhere), (2, 0));

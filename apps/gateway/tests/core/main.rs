@@ -13,7 +13,7 @@ mod standing;
 
 use rig::{CLIENT, Rig, TRADING, order_text, trade_text};
 use tickpath_deribit::method::Method;
-use tickpath_gateway::core::label::LabelMark;
+use tickpath_gateway_core::label::LabelMark;
 use tickpath_gateway_protocol::{
     AckStatus, CancelAll, DownloadEnd, EventKind, OrderStatus, OrderUpdate, ReadyScope, TradeUpdate,
 };

@@ -2,7 +2,7 @@
 
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
-use tickpath_gateway::admin::AdminCommand;
+use tickpath_gateway_core::AdminCommand;
 use tickpath_gateway_protocol::{
     AckStatus, AckType, CancelAll, CancelOrder, CancelQuotes, ErrorCode, ExecutionFlags, MassQuote,
     ModifyOrder, OrderAck, OrderStatus, OrderUpdate, Origin, Request, RequestBody, TradeUpdate,

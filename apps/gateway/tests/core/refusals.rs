@@ -9,7 +9,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use tickpath_gateway::safety::RiskLimit;
+use tickpath_gateway_core::RiskLimit;
 
 use crate::machine::rig::{CLIENT, Rig, limit};
 

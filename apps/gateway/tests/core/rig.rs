@@ -6,9 +6,9 @@ use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
 use tickpath_fix::{Message, Parsed};
 use tickpath_gateway::config::GatewayConfig;
-use tickpath_gateway::core::label::LabelMark;
-use tickpath_gateway::core::{Core, Door, Life, MARKET_STREAMS_MAX, Policy, Venue};
-use tickpath_gateway::safety::Control;
+use tickpath_gateway_core::Control;
+use tickpath_gateway_core::label::LabelMark;
+use tickpath_gateway_core::{Core, Door, Life, MARKET_STREAMS_MAX, Policy, Venue};
 use tickpath_gateway_protocol::{
     AckStatus, Body, CancelOrder, CreateOrder, ErrorCode, Event, ModifyOrder, OrderAck, OrderStatus,
     OrderType, OrderUpdate, QuoteAck, Request, RequestBody, SessionId, Side, TimeInForce,
@@ -227,10 +227,10 @@ impl Rig {
     }
 
     fn made(text: &str) -> Rig {
-        let config = GatewayConfig::parse("g.toml", text).unwrap();
+        let settings = GatewayConfig::parse("g.toml", text).unwrap().settings().unwrap();
         let life = Life { session: SessionId([1, 2]), label_session: LIFE, seed: 5, ahead_ns: 0 };
-        let (policy, control) = Policy::new(&config);
-        let core = Core::new(&config, life, policy).unwrap();
+        let (policy, control) = Policy::new(&settings);
+        let core = Core::new(settings, life, policy);
         let now = Nanos::from_secs(1_800_000_000);
         Rig { core, control, door: FakeDoor::default(), venue: FakeVenue::default(), now }
     }
@@ -427,7 +427,7 @@ impl Rig {
     }
 
     pub fn label(&self, id: u64) -> String {
-        let gateway_id = tickpath_gateway::core::orders::FIRST_ORDER_ID + id - 1001;
+        let gateway_id = tickpath_gateway_core::orders::FIRST_ORDER_ID + id - 1001;
         LabelMark::new("test", LIFE).label(gateway_id, id, "trader").as_str().to_owned()
     }
 

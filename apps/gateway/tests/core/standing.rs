@@ -2,8 +2,8 @@
 
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
-use tickpath_gateway::admin::AdminCommand;
-use tickpath_gateway::safety::RiskLimit;
+use tickpath_gateway_core::AdminCommand;
+use tickpath_gateway_core::RiskLimit;
 use tickpath_gateway_protocol::{
     AccountReference, ConnectionStatus, ErrorCode, GatewayState, GatewayStatus, RateLimitKind,
     RateLimitReason, RateLimitTrigger, RateLimitsUpdate, RiskLimits, StreamStatus,

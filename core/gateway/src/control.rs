@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use tickpath_gateway_protocol::ErrorCode;
 
 use super::caps::{Exposure, RiskLimit};
-use crate::config::GatewayConfig;
+use super::settings::AccountSettings;
 
 /// No cap, and limits not yet published.
 const NONE: i64 = -1;
@@ -120,14 +120,14 @@ pub struct SafetyChecks {
 impl SafetyChecks {
     /// As a configuration says, for accounts in the order of their names; and the other end.
     #[must_use]
-    pub fn new(config: &GatewayConfig) -> (SafetyChecks, Control) {
-        let held = |account| {
-            let caps = config.caps_of(account);
-            Held { caps: RiskLimit::from(&caps), waits_for_limits: caps.wait_for_risk_limits == Some(true) }
-        };
-        let accounts: Box<[Held]> = config.accounts.values().map(held).collect();
+    pub fn new(accounts: &[AccountSettings], is_dry_run: bool) -> (SafetyChecks, Control) {
         let control = Control::new(accounts.len());
-        (SafetyChecks { accounts, control: control.clone(), is_dry_run: config.dry_run }, control)
+        let held = |account: &AccountSettings| Held {
+            caps: account.caps,
+            waits_for_limits: account.waits_for_limits,
+        };
+        let accounts = accounts.iter().map(held).collect();
+        (SafetyChecks { accounts, control: control.clone(), is_dry_run }, control)
     }
 
     /// Whether the kill switch is on.
@@ -178,14 +178,18 @@ impl SafetyChecks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Matcher;
 
     const ORDER: Exposure = Exposure { quantity: 500, value: None, open_orders: 1 };
 
     fn checks() -> (SafetyChecks, Control) {
-        let text = "[venue]\nws_uri = 'ws://127.0.0.1:9/'\n[accounts.A1]\nlogin = 'x'\nsecret = 'test'\n\
-                    [accounts.A1.limits]\norder_size_max = '0.00001'\n[accounts.A2]\nlogin = 'x'\nsecret = 'test'\n\
-                    [accounts.A2.limits]\nwait_for_risk_limits = true\n[users.u]\npassword = 'test'\n";
-        SafetyChecks::new(&GatewayConfig::parse("g.toml", text).unwrap())
+        let account = |name: &str, order_size_max, waits_for_limits| AccountSettings {
+            name: name.to_owned(),
+            symbols: Matcher::default(),
+            caps: RiskLimit { order_size_max, ..RiskLimit::default() },
+            waits_for_limits,
+        };
+        SafetyChecks::new(&[account("A1", Some(1_000), false), account("A2", None, true)], false)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tickpath_types::Nanos;
 
-use crate::core::account::{PENDING_MAX, Pending, Purpose};
+use crate::account::{PENDING_MAX, Pending, Purpose};
 
 /// The FIX session that an account's orders go by.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub(super) fn is_about(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::account::Asker;
+    use crate::account::Asker;
 
     #[test]
     fn answers_name_orders_and_requests_are_taken_oldest_first() {

@@ -20,7 +20,6 @@ use super::market::BookChange;
 use super::news::{NewsFault, cut, units};
 use super::out::{About, Cause, Door, Venue};
 use super::{Core, Listing, MARKET_STREAMS_MAX, candles, convert};
-use crate::config::FeedsConfig;
 
 /// Instruments whose channels are wanted by one call.
 const SUBSCRIBED_PER_CYCLE: usize = 64;
@@ -28,13 +27,6 @@ const SUBSCRIBED_PER_CYCLE: usize = 64;
 const RENEWED_PER_CYCLE: usize = 16;
 /// How long to wait before asking again for what was refused.
 pub(super) const RETRY: Nanos = Nanos::from_secs(2);
-/// Instruments that share a connection which may have so many channels; one has those of `feeds`.
-pub(super) fn instruments_of_one(channels_max: usize, feeds: &FeedsConfig) -> usize {
-    let own = [feeds.book, feeds.ticker, feeds.trades].iter().filter(|is_on| **is_on).count();
-    // One channel tells of the states of all.
-    (channels_max.saturating_sub(1) / (own + feeds.time_series.len()).max(1)).max(1)
-}
-
 impl Core {
     /// Asks for the list of instruments, wants channels, and begins lost books anew.
     pub(super) fn poll_market(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
@@ -143,7 +135,7 @@ impl Core {
         if let Some(stream) = self.market_stream(symbol) {
             return Some(stream);
         }
-        let stream = self.members.iter().position(|members| *members < self.settings.instruments_of_one)?;
+        let stream = self.members.iter().position(|members| *members < self.settings.instruments_of_one())?;
         self.members[stream] += 1;
         self.instruments.get_mut(symbol)?.stream = Some(stream as u8);
         self.make_series(symbol);
@@ -347,8 +339,10 @@ impl Core {
     fn permit(&mut self, symbol: u32) {
         let Some(instrument) = self.instruments.get(symbol) else { return };
         let place = symbol as usize - 1;
-        let lists = self.user_symbols.iter_mut().zip(&self.settings.user_patterns);
-        let accounts = self.account_symbols.iter_mut().zip(&self.settings.account_patterns);
+        let users = self.settings.users.iter().map(|user| &user.symbols);
+        let accounts = self.settings.accounts.iter().map(|account| &account.symbols);
+        let lists = self.user_symbols.iter_mut().zip(users);
+        let accounts = self.account_symbols.iter_mut().zip(accounts);
         for (flags, patterns) in lists.chain(accounts) {
             if flags.len() <= place {
                 flags.resize(place + 1, false);

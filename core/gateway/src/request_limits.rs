@@ -1,11 +1,14 @@
 //! How often a user may ask, and what happens to one who asks more often.
+//!
+//! Requests are counted over a sliding window, exactly: the times of the latest ones are kept for each user. One more than
+//! the limit begins a ban. What the duty cycle asks costs a comparison and does not allocate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tickpath_types::Nanos;
 
-use crate::config::UserConfig;
+use super::settings::RequestLimit;
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +75,13 @@ pub struct RequestLimits {
 impl RequestLimits {
     /// For users in the order of their numbers.
     #[must_use]
-    pub fn new<'a>(users: impl Iterator<Item = &'a UserConfig>) -> RequestLimits {
-        let window = |user: &UserConfig| Window {
+    pub fn new(users: impl Iterator<Item = RequestLimit>) -> RequestLimits {
+        let window = |user: RequestLimit| Window {
             // Never in the window of the first requests.
-            times: vec![Nanos::ZERO; user.request_limit.max(1) as usize].into_boxed_slice(),
+            times: vec![Nanos::ZERO; user.max.max(1) as usize].into_boxed_slice(),
             next: 0,
-            monitor_period: user.monitor_period.0,
-            ban_period: user.ban_period.0,
+            monitor_period: user.monitor_period,
+            ban_period: user.ban_period,
         };
         let windows: Box<[Window]> = users.map(window).collect();
         let bans = Bans::new(windows.len());
@@ -156,23 +159,10 @@ impl RequestLimits {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_config::{Duration, Secret};
-
     use super::*;
-    use crate::config::Patterns;
 
-    fn user(limit: u32, monitor_s: u64, ban_s: u64) -> UserConfig {
-        UserConfig {
-            password: Secret::new("test"),
-            accounts: vec![],
-            symbols: Patterns::all(),
-            mmp_group: None,
-            mmp: false,
-            risk_manager: false,
-            monitor_period: Duration(Nanos::from_secs(monitor_s)),
-            ban_period: Duration(Nanos::from_secs(ban_s)),
-            request_limit: limit,
-        }
+    fn user(max: u32, monitor_s: u64, ban_s: u64) -> RequestLimit {
+        RequestLimit { max, monitor_period: Nanos::from_secs(monitor_s), ban_period: Nanos::from_secs(ban_s) }
     }
 
     fn at(seconds: u64) -> Nanos {
@@ -182,7 +172,7 @@ mod tests {
     #[test]
     fn one_more_than_the_limit_within_the_period_begins_a_ban() {
         let users = [user(3, 60, 300), user(1, 1, 1)];
-        let mut limits = RequestLimits::new(users.iter());
+        let mut limits = RequestLimits::new(users.into_iter());
         let bans = limits.bans();
         for second in [0, 30, 59] {
             assert_eq!(limits.admit(at(second), 0, false), Verdict::Pass);
@@ -209,7 +199,7 @@ mod tests {
     #[test]
     fn a_cancel_that_is_one_too_many_is_still_carried_out() {
         let users = [user(2, 10, 5)];
-        let mut limits = RequestLimits::new(users.iter());
+        let mut limits = RequestLimits::new(users.into_iter());
         assert_eq!(limits.admit(at(0), 0, false), Verdict::Pass);
         assert_eq!(limits.admit(at(0), 0, true), Verdict::Pass, "two at one time both count");
         assert_eq!(limits.admit(at(1), 0, true), Verdict::PassAndBan(at(6)));
@@ -219,7 +209,7 @@ mod tests {
     #[test]
     fn a_steady_rate_at_the_limit_is_never_banned() {
         let users = [user(10, 60, 300)];
-        let mut limits = RequestLimits::new(users.iter());
+        let mut limits = RequestLimits::new(users.into_iter());
         assert!((0..10_000).all(|request| limits.admit(at(request * 6), 0, false) == Verdict::Pass));
         assert_eq!(limits.admit(at(9_999 * 6), 0, false), Verdict::Ban(at(9_999 * 6 + 300)));
     }
@@ -227,7 +217,7 @@ mod tests {
     #[test]
     fn a_clock_that_went_back_opens_nothing() {
         let users = [user(1, 10, 5)];
-        let mut limits = RequestLimits::new(users.iter());
+        let mut limits = RequestLimits::new(users.into_iter());
         assert_eq!(limits.admit(at(50), 0, false), Verdict::Pass);
         assert!(matches!(limits.admit(at(0), 0, false), Verdict::Ban(_)));
     }

@@ -2,10 +2,10 @@
 
 use tickpath_gateway_protocol::ErrorCode;
 
-use crate::config::{AMOUNT_SCALE, Caps};
+use super::book::SCALE;
 
 /// Units of a value for one unit of an amount: values are in 10^-16, products of two numbers of 10^-8.
-const VALUE_UNITS: i128 = 10_i128.pow(AMOUNT_SCALE as u32);
+const VALUE_UNITS: i128 = 10_i128.pow(SCALE as u32);
 
 /// What an order would add.
 #[derive(Clone, Copy, Debug)]
@@ -27,16 +27,6 @@ pub struct RiskLimit {
     pub notional_max: Option<i64>,
     /// Open orders, with the new one.
     pub open_orders_max: Option<u32>,
-}
-
-impl From<&Caps> for RiskLimit {
-    fn from(caps: &Caps) -> RiskLimit {
-        RiskLimit {
-            order_size_max: caps.order_size_max.map(|amount| amount.0),
-            notional_max: caps.notional_max.map(|amount| amount.0),
-            open_orders_max: caps.open_orders_max,
-        }
-    }
 }
 
 impl RiskLimit {

@@ -7,9 +7,11 @@
 pub mod account;
 mod batch;
 pub mod book;
-mod build;
 pub mod candles;
+mod caps;
 pub mod clients;
+mod command;
+mod control;
 mod convert;
 mod download;
 mod elsewhere;
@@ -32,11 +34,12 @@ mod reading;
 mod reconcile;
 mod refusal;
 mod replies;
+mod request_limits;
 mod requests;
 mod seen;
+mod settings;
 mod standing;
 
-use tickpath_config::ConfigError;
 use tickpath_deribit::session::SessionEvent;
 use tickpath_gateway_protocol::{
     AccountReference, Body, ConnectionStatus, Event, ExternalLatency, GatewayState, GatewayStatus, Request,
@@ -53,11 +56,17 @@ use self::leavers::Leavers;
 use self::orders::Orders;
 use self::reading::Scratch;
 use self::seen::Seen;
-use crate::config::{GatewayConfig, Matcher, SymbolFilter};
 
+pub use self::caps::{Exposure, RiskLimit};
+pub use self::command::AdminCommand;
+pub use self::control::{Control, SafetyChecks};
 pub use self::download::{Download, ring_needed};
 pub use self::out::{About, Cause, Door, Stamp, Venue};
 pub use self::policy::Policy;
+pub use self::request_limits::{Bans, RequestLimits, Verdict};
+pub use self::settings::{
+    AccountSettings, Feeds, Matcher, RequestLimit, Settings, SymbolFilter, UserSettings,
+};
 
 /// Connections for market data at most.
 pub const MARKET_STREAMS_MAX: usize = 16;
@@ -149,7 +158,7 @@ enum Listing {
 pub struct Core {
     stamp: Stamp,
     mark: LabelMark,
-    settings: CoreSettings,
+    settings: Settings,
     instruments: Instruments,
     listing: Listing,
     /// The list was there once.
@@ -210,52 +219,15 @@ pub struct Core {
     is_stopping: bool,
 }
 
-/// What a core takes of the configuration.
-struct CoreSettings {
-    exchange: Text<32>,
-    uri: Text<80>,
-    fix_uri: Text<80>,
-    /// What orders go by.
-    trading: Transport,
-    is_production: bool,
-    is_dry_run: bool,
-    filter: SymbolFilter,
-    user_patterns: Vec<Matcher>,
-    account_patterns: Vec<Matcher>,
-    feeds: crate::config::FeedsConfig,
-    depth: usize,
-    /// Instruments that share a connection for market data.
-    instruments_of_one: usize,
-    /// Of books and trades, and of tickers.
-    interval: &'static str,
-    ticker_interval: &'static str,
-    /// How long a subscribed book may be waited for.
-    book_timeout: Nanos,
-    request_timeout: Nanos,
-    orders_max: usize,
-    ping_interval: Nanos,
-    /// Requests to the matching engine a second and at once, as the venue grants them.
-    matching: (u32, u32),
-    /// Clients' orders are cancelled when they go.
-    cancels: bool,
-    /// How long clients may take to come back to orders of an earlier life.
-    return_patience: Nanos,
-    /// Orders leave for instruments where one is open that cannot be read.
-    trades_beside_unreadable: bool,
-}
-
 impl Core {
     /// A core that is connected to nothing. `policy` decides what clients may do.
-    ///
-    /// # Errors
-    /// [`ConfigError`] with a pattern that is none.
-    pub fn new(config: &GatewayConfig, life: Life, policy: Policy) -> Result<Core, ConfigError> {
+    #[must_use]
+    pub fn new(settings: Settings, life: Life, policy: Policy) -> Core {
         // Those that are over have places too.
-        let places = config.clients.orders_max.saturating_mul(2).max(orders::PLACES_MIN);
-        Ok(Core {
+        let places = (settings.orders_max as u32).saturating_mul(2).max(orders::PLACES_MIN);
+        Core {
             stamp: Stamp { source: 1, session: life.session, ahead_ns: life.ahead_ns },
-            mark: LabelMark::new(&config.name, life.label_session),
-            settings: CoreSettings::of(config)?,
+            mark: LabelMark::new(&settings.name, life.label_session),
             instruments: Instruments::default(),
             listing: Listing::Wanted,
             is_listed: false,
@@ -269,11 +241,11 @@ impl Core {
             lost_books_at: Nanos::ZERO,
             awaited_books: std::collections::VecDeque::with_capacity(1_024),
             charts: candles::Charts::default(),
-            streams: build::streams(config),
-            accounts: build::accounts(config),
-            users: build::users(config),
-            user_symbols: vec![Vec::new(); config.users.len()],
-            account_symbols: vec![Vec::new(); config.accounts.len()],
+            streams: settings.streams(),
+            accounts: settings.accounts(),
+            users: settings.users(),
+            user_symbols: vec![Vec::new(); settings.users.len()],
+            account_symbols: vec![Vec::new(); settings.accounts.len()],
             clients: Clients::new(),
             leavers: Leavers::new(),
             elsewhere: elsewhere::Elsewhere::new(),
@@ -295,7 +267,8 @@ impl Core {
             ping_at: Nanos::ZERO,
             rates_at: Nanos::ZERO,
             is_stopping: false,
-        })
+            settings,
+        }
     }
 
     /// What was counted.

@@ -6,12 +6,12 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-use super::Core;
+use super::caps::{Exposure, RiskLimit};
+use super::control::{Control, SafetyChecks};
 use super::out::{About, Cause, Door};
-use crate::admin::AdminCommand;
-use crate::config::GatewayConfig;
-use crate::safety::{Control, Exposure, RiskLimit, SafetyChecks};
-use crate::users::{Bans, RequestLimits, Verdict};
+use super::request_limits::{Bans, RequestLimits, Verdict};
+use super::settings::Settings;
+use super::{AdminCommand, Core};
 use tickpath_gateway_protocol::ErrorCode;
 
 /// Units of a value for one unit of a quantity: values are in 10^-16.
@@ -62,12 +62,13 @@ pub(super) enum Worth {
 }
 
 impl Policy {
-    /// As a configuration says; and the end that turns the kill switch and publishes limits.
+    /// As the settings say; and the end that turns the kill switch and publishes limits.
     #[must_use]
-    pub fn new(config: &GatewayConfig) -> (Policy, Control) {
-        let (safety, control) = SafetyChecks::new(config);
-        let managers = config.users.values().map(|user| user.risk_manager).collect();
-        (Policy { safety, limits: RequestLimits::new(config.users.values()), managers }, control)
+    pub fn new(settings: &Settings) -> (Policy, Control) {
+        let (safety, control) = SafetyChecks::new(&settings.accounts, settings.is_dry_run);
+        let limits = RequestLimits::new(settings.users.iter().map(|user| user.requests));
+        let managers = settings.users.iter().map(|user| user.is_risk_manager).collect();
+        (Policy { safety, limits, managers }, control)
     }
 
     /// Who is banned, for whoever answers logins.

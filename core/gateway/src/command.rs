@@ -1,11 +1,6 @@
 //! The commands of a running gateway.
 
-use tickpath_admin::{CommandReceiver, CommandSender};
-
-use crate::safety::{Control, RiskLimit};
-
-/// Commands that may wait for the duty cycle.
-pub(super) const COMMANDS_MAX: usize = 64;
+use super::{Control, RiskLimit};
 
 /// A command to a running gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +28,3 @@ impl AdminCommand {
         }
     }
 }
-
-/// The duty cycle's end: takes commands and answers each when it is executed and the status after it is shown.
-pub type AdminPort = CommandReceiver<AdminCommand, ()>;
-
-/// The socket's end.
-pub(super) type AdminClient = CommandSender<AdminCommand, ()>;

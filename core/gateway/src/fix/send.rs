@@ -10,11 +10,11 @@ use tickpath_fix::deribit::{
 use tickpath_gateway_protocol::ErrorCode;
 use tickpath_types::Nanos;
 
-use crate::core::Core;
-use crate::core::book::SCALE;
-use crate::core::convert::has_price;
-use crate::core::orders::{Order, State, Terms};
-use crate::core::out::Venue;
+use crate::Core;
+use crate::book::SCALE;
+use crate::convert::has_price;
+use crate::orders::{Order, State, Terms};
+use crate::out::Venue;
 
 /// MassCancelRequestType (530): all orders.
 const ALL_ORDERS: u64 = 7;
@@ -27,12 +27,7 @@ impl Core {
     /// # Errors
     /// Over FIX: takes, for which Deribit's FIX has no words, are not supported; and a quantity must be a number of
     /// contracts.
-    pub(in crate::core) fn check_fix_terms(
-        &self,
-        account: u16,
-        symbol: u32,
-        terms: &Terms,
-    ) -> Result<(), ErrorCode> {
+    pub(crate) fn check_fix_terms(&self, account: u16, symbol: u32, terms: &Terms) -> Result<(), ErrorCode> {
         if self.accounts[usize::from(account)].entry.is_none() {
             return Ok(());
         }
@@ -46,7 +41,7 @@ impl Core {
     ///
     /// # Errors
     /// As [`check_fix_terms`](Core::check_fix_terms).
-    pub(in crate::core) fn check_fix_change(&self, order: &Order, terms: &Terms) -> Result<(), ErrorCode> {
+    pub(crate) fn check_fix_change(&self, order: &Order, terms: &Terms) -> Result<(), ErrorCode> {
         if self.accounts[usize::from(order.account)].entry.is_none() {
             return Ok(());
         }
@@ -60,7 +55,7 @@ impl Core {
     }
 
     /// Enters an order (`D`); the MsgSeqNum.
-    pub(in crate::core) fn place_by_fix(
+    pub(crate) fn place_by_fix(
         &self,
         now: Nanos,
         order: &Order,
@@ -94,7 +89,7 @@ impl Core {
     }
 
     /// Changes an order (`G`); the MsgSeqNum.
-    pub(in crate::core) fn edit_by_fix(
+    pub(crate) fn edit_by_fix(
         &self,
         now: Nanos,
         order: &Order,
@@ -124,7 +119,7 @@ impl Core {
     }
 
     /// Cancels an order (`F`); the MsgSeqNum.
-    pub(in crate::core) fn cancel_by_fix(
+    pub(crate) fn cancel_by_fix(
         &self,
         now: Nanos,
         order: &Order,
@@ -142,7 +137,7 @@ impl Core {
     }
 
     /// Cancels all orders of an account (`q`); the MsgSeqNum.
-    pub(in crate::core) fn cancel_all_by_fix(
+    pub(crate) fn cancel_all_by_fix(
         &self,
         now: Nanos,
         account: u16,

@@ -7,6 +7,7 @@ use tickpath_deribit::field::List;
 use tickpath_deribit::messages::{Candle, ChartData, GetTradingviewChartData};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::number::{Decimal, Number};
+use tickpath_deribit::resolution::Resolution;
 use tickpath_deribit::scan::{ScanError, Value};
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{ConnectionStatus, Fixed, TimeSeries, UpdateKind};
@@ -17,7 +18,6 @@ use super::instruments::Instrument;
 use super::market_data::RETRY;
 use super::news::{NewsFault, cut, units};
 use super::out::{Cause, Door, Venue};
-use crate::config::Resolution;
 
 /// Pause between two requests for candles: they share the credits of all requests that do not trade.
 const PAUSE: Nanos = Nanos::from_millis(100);

@@ -14,13 +14,13 @@ use tickpath_gateway_protocol::AckType;
 use tickpath_types::{Nanos, Side};
 
 use super::entry::is_about;
-use crate::core::Core;
-use crate::core::account::{Pending, Purpose};
-use crate::core::batch::{Batch, Held};
-use crate::core::book::SCALE;
-use crate::core::news::{GroupText, LabelText, NewsFault, OrderNews, SymbolText};
-use crate::core::orders::{ExternalId, Order, Terms};
-use crate::core::out::{Cause, Door};
+use crate::Core;
+use crate::account::{Pending, Purpose};
+use crate::batch::{Batch, Held};
+use crate::book::SCALE;
+use crate::news::{GroupText, LabelText, NewsFault, OrderNews, SymbolText};
+use crate::orders::{ExternalId, Order, Terms};
+use crate::out::{Cause, Door};
 
 /// Text (58) of a report that nobody asked for.
 const NOTIFICATION: &str = "notification";
