@@ -19,6 +19,7 @@
 mod field;
 pub(crate) mod orders;
 
+pub(crate) use field::hash_field;
 pub use field::{Field, FieldReader, FieldWriter, Reserved, Spaced};
 
 use tickpath_types::{Nanos, Sequence, SessionId};

@@ -5,6 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::EngineError;
 use crate::codec::orders::SNAPSHOT_VERSION as VERSION;
+use crate::codec::{CodecError, Field, FieldReader, FieldWriter};
 
 /// First bytes of a snapshot.
 const MAGIC: [u8; 8] = *b"TPENGINE";
@@ -78,8 +79,14 @@ impl<'a> Writer<'a> {
         Writer { out, start }
     }
 
-    pub(crate) fn put<const N: usize>(&mut self, field: [u8; N]) {
-        self.out.extend(field);
+    pub(crate) fn put<F: Field<Value = F>>(&mut self, field: F) {
+        let start = self.out.len();
+        self.out.resize(start + F::LEN, 0);
+        F::write(field, &mut FieldWriter(&mut self.out[start..]));
+    }
+
+    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
     }
 
     pub(crate) fn finish(self) {
@@ -109,32 +116,26 @@ impl<'a> Reader<'a> {
         Ok(Reader { fields })
     }
 
-    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
-        let (field, rest) =
+    pub(crate) fn take_bytes<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
+        let (bytes, rest) =
             self.fields.split_first_chunk().ok_or(SnapshotError::Value { field: "length" })?;
         self.fields = rest;
-        Ok(*field)
+        Ok(*bytes)
     }
 
-    pub(crate) fn take_u8(&mut self) -> Result<u8, SnapshotError> {
-        self.take().map(u8::from_le_bytes)
-    }
-
-    pub(crate) fn take_u16(&mut self) -> Result<u16, SnapshotError> {
-        self.take().map(u16::from_le_bytes)
-    }
-
-    pub(crate) fn take_u32(&mut self) -> Result<u32, SnapshotError> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    pub(crate) fn take_u64(&mut self) -> Result<u64, SnapshotError> {
-        self.take().map(u64::from_le_bytes)
+    pub(crate) fn take<F: Field<Value = F>>(&mut self, name: &'static str) -> Result<F, SnapshotError> {
+        let (bytes, rest) =
+            self.fields.split_at_checked(F::LEN).ok_or(SnapshotError::Value { field: "length" })?;
+        self.fields = rest;
+        F::read(name, &mut FieldReader(bytes)).map_err(|error| match error {
+            CodecError::Value { field, .. } => SnapshotError::Value { field },
+            _ => SnapshotError::Value { field: name },
+        })
     }
 
     /// A count that later ones are added to: of these no engine comes near 2^63.
     pub(crate) fn take_count(&mut self, field: &'static str) -> Result<u64, SnapshotError> {
-        match self.take_u64()? {
+        match self.take(field)? {
             count if count < 1 << 63 => Ok(count),
             _ => Err(SnapshotError::Value { field }),
         }

@@ -185,7 +185,6 @@ fn a_batch_is_the_same_as_its_commands() {
         let (mut single, mut batched) = (new(), new());
         let (mut expected, mut told) = (Log::default(), Log::default());
         for command in &commands {
-            single.prefetch(command);
             single.apply(command, &mut expected);
         }
         for batch in commands.chunks(length) {

@@ -6,6 +6,8 @@ use tickpath_types::{
     TradingState, UserName, UserRefNum,
 };
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::{CodecError, Header};
 
 /// A field of fixed length. Most types are fields themselves; where a value has another form in some place, a type of its
@@ -68,6 +70,16 @@ impl<'a> FieldReader<'a> {
         self.0 = rest;
         *field
     }
+}
+
+/// The greatest length of a field of the engine's state.
+const HASHED_LEN_MAX: usize = 64;
+
+/// Adds the bytes of a field of the engine's state to a digest.
+pub(crate) fn hash_field<F: Field<Value = F>>(field: F, hasher: &mut Xxh3) {
+    let mut bytes = [0; HASHED_LEN_MAX];
+    F::write(field, &mut FieldWriter(&mut bytes));
+    hasher.update(&bytes[..F::LEN]);
 }
 
 /// Zero: kept for later.
@@ -137,6 +149,7 @@ macro_rules! plain {
 
 plain! {
     u8: 1, |value| [value], |[byte]| byte;
+    u16: 2, |value| value.to_le_bytes(), u16::from_le_bytes;
     u32: 4, |value| value.to_le_bytes(), u32::from_le_bytes;
     u64: 8, |value| value.to_le_bytes(), u64::from_le_bytes;
     Price: 8, |value| value.0.to_le_bytes(), |bytes| Price(i64::from_le_bytes(bytes));

@@ -33,24 +33,28 @@ command_layouts! {
 /// written, and have the value given there when the structure is read.
 macro_rules! layout {
     ($Type:ident { $($field:ident: $type:ty),* $(,)? } $(without $rest:ident = $value:expr)?) => {
-        impl Field for $Type {
+        impl $crate::codec::Field for $Type {
             type Value = $Type;
-            const LEN: usize = 0 $(+ <$type as Field>::LEN)*;
+            const LEN: usize = 0 $(+ <$type as $crate::codec::Field>::LEN)*;
 
             #[inline(always)]
-            fn write(value: $Type, out: &mut FieldWriter<'_>) {
+            fn write(value: $Type, out: &mut $crate::codec::FieldWriter<'_>) {
                 let $Type { $($field,)* $($rest: _)? } = value;
-                $(<$type as Field>::write($field, out);)*
+                $(<$type as $crate::codec::Field>::write($field, out);)*
             }
 
             #[inline(always)]
-            fn read(_: &'static str, bytes: &mut FieldReader<'_>) -> Result<$Type, CodecError> {
-                $(let $field = <$type as Field>::read(stringify!($field), bytes)?;)*
+            fn read(
+                _: &'static str,
+                bytes: &mut $crate::codec::FieldReader<'_>,
+            ) -> Result<$Type, $crate::codec::CodecError> {
+                $(let $field = <$type as $crate::codec::Field>::read(stringify!($field), bytes)?;)*
                 Ok($Type { $($field,)* $($rest: $value)? })
             }
         }
     };
 }
+pub(crate) use layout;
 
 layout! {
     EnterOrder {

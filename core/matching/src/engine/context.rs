@@ -1,13 +1,27 @@
-//! The command at hand and where its events go.
+//! The command at hand, and the way out for its events.
 
-use tickpath_types::{OrderEvent, OrderEventKind, SessionId};
+use tickpath_types::{
+    ClientOrderId, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEvent, OrderEventKind, OrderId,
+    RejectReason, Sequence, SessionId, UserRefNum,
+};
 
-use crate::{Command, EventListener};
+use crate::{Command, EngineCounters, EventListener};
 
-/// The command at hand and where its events go.
+/// The last numbers of everything that the engine counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) last_command: Sequence,
+    pub(super) last_market: Sequence,
+    pub(super) last_order_id: OrderId,
+    pub(super) last_match_id: MatchId,
+    pub(super) counters: EngineCounters,
+}
+
+/// The command at hand, where its events go, and the numbers that they get.
 pub(super) struct Context<'a, L> {
     pub(super) command: &'a Command,
     pub(super) out: &'a mut L,
+    pub(super) progress: &'a mut Progress,
 }
 
 impl<L: EventListener> Context<'_, L> {
@@ -17,10 +31,42 @@ impl<L: EventListener> Context<'_, L> {
         self.tell(self.command.session, true, kind);
     }
 
-    /// Tells any session what happened to its order.
+    /// Sends any session an event of its order.
     #[inline]
     pub(super) fn tell(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
         let Command { sequence, ts, .. } = *self.command;
         self.out.on_order_event(&OrderEvent { command: sequence, session, ts, is_reply, kind });
+    }
+
+    #[cold]
+    pub(super) fn reject(
+        &mut self,
+        user_ref: UserRefNum,
+        reason: RejectReason,
+        client_order_id: ClientOrderId,
+    ) {
+        self.progress.counters.rejected += 1;
+        self.reply(OrderEventKind::Rejected { user_ref, reason, client_order_id });
+    }
+
+    /// Numbers a public event and hands it out.
+    #[inline]
+    pub(super) fn publish(&mut self, instrument: InstrumentId, kind: MarketEventKind) {
+        let sequence = self.progress.last_market.next();
+        self.progress.last_market = sequence;
+        let Command { sequence: command, ts, .. } = *self.command;
+        self.out.on_market_event(&MarketEvent { sequence, command, ts, instrument, kind });
+    }
+
+    /// Counts a command without effect.
+    #[inline]
+    pub(super) fn ignore(&mut self) {
+        self.progress.counters.ignored += 1;
+    }
+
+    #[inline]
+    pub(super) fn next_order_id(&mut self) -> OrderId {
+        self.progress.last_order_id.0 += 1;
+        self.progress.last_order_id
     }
 }

@@ -1,16 +1,19 @@
-//! Plain new orders: matching, and resting what is left. All others are worked in `working`.
+//! Requests to enter orders, and the short way of plain ones. The `matcher` works all others.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
 use tickpath_types::{
-    CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
-    TimeInForce,
+    CancelReason, ClientOrderId, EnterOrder, Liquidity, MarketEventKind, Nanos, OrderEventKind, OrderId,
+    OrderState, Price, Qty, RejectReason, ReplaceOrder, SessionId, TimeInForce, UserRefNum,
 };
 
-use super::Engine;
 use super::context::Context;
+use super::matcher::{Matcher, Working};
+use super::orders::{Open, OpenOrders};
 use super::owner::{Owner, order_key};
+use super::sessions::Session;
 use super::special::is_special;
+use super::terms::can_rest;
 use crate::EventListener;
 
 /// An accepted order on its way into the book.
@@ -18,15 +21,15 @@ use crate::EventListener;
 /// Passed as separate arguments where the order is going to rest at once, which is most of them: so it
 /// never leaves the registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Incoming<'a> {
-    pub(super) order: &'a EnterOrder,
-    pub(super) id: OrderId,
-    /// What to match at: never [`Price::MARKET`], for which the collar's limit stands.
-    pub(super) limit: Price,
+struct Incoming<'a> {
+    order: &'a EnterOrder,
+    id: OrderId,
+    /// The limit to match at: never [`Price::MARKET`], for which it is the collar's.
+    limit: Price,
     /// What of the order's quantity has been executed.
-    pub(super) executed: u64,
-    /// The resting order that it replaced, until the public knows that it went.
-    pub(super) replaced: Option<OrderId>,
+    executed: u64,
+    /// The resting order that it replaced, until its deletion is published.
+    replaced: Option<OrderId>,
 }
 
 impl Incoming<'_> {
@@ -36,37 +39,225 @@ impl Incoming<'_> {
     }
 }
 
-impl<B: OrderBooks<Owner>> Engine<B> {
+impl<B: OrderBooks<Owner>> Matcher<B> {
     #[inline(always)]
     pub(super) fn enter(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
         let session = context.command.session;
-        match self.use_number(session, order.user_ref) {
-            Ok(Some(owner)) => match self.check_plain(session, &owner, order) {
-                Some(limit) => {
-                    debug_assert_eq!(self.check_entry(session, order, context.command.ts), Ok(limit));
-                    let id = self.next_order_id();
-                    let state = OrderState::Live;
-                    context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
-                    self.work(Incoming { order, id, limit, executed: 0, replaced: None }, context);
-                }
-                None => self.enter_special(order, context),
-            },
-            Ok(None) => {}
-            Err(reason) => self.reject(order.user_ref, reason, order.client_order_id, context),
+        let Some(owner) = self.orders.use_number(order.user_ref, order.client_order_id, context) else {
+            return;
+        };
+        match self.check_plain(session, &owner, order) {
+            Some(limit) => {
+                debug_assert_eq!(self.check_entry(session, order, context.command.ts), Ok(limit));
+                let id = context.next_order_id();
+                let state = OrderState::Live;
+                context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
+                self.work(Incoming { order, id, limit, executed: 0, replaced: None }, context);
+            }
+            None => self.enter_special(order, context),
         }
     }
 
-    #[inline]
-    pub(super) fn next_order_id(&mut self) -> OrderId {
-        self.last_order_id.0 += 1;
-        self.last_order_id
+    /// Accepts or refuses an order that is not plain.
+    #[cold]
+    #[inline(never)]
+    fn enter_special(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
+        let checked = self.check_entry(context.command.session, order, context.command.ts);
+        self.enter_checked(order, checked, context);
+    }
+
+    /// Enters the venue's own order for the session, for which the rules of the session do not hold.
+    #[cold]
+    pub(super) fn force(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
+        let session = context.command.session;
+        if self.orders.use_number(order.user_ref, order.client_order_id, context).is_none() {
+            return;
+        }
+        let checked = self.check_terms(order, order.qty, context.command.ts).and_then(|limit| {
+            if self.orders.sessions.is_killed {
+                return Err(RejectReason::Killed);
+            }
+            self.check_room(session, order).map(|()| limit)
+        });
+        self.enter_checked(order, checked, context);
+    }
+
+    fn enter_checked(
+        &mut self,
+        order: &EnterOrder,
+        checked: Result<Price, RejectReason>,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        match checked {
+            Ok(limit) => {
+                let id = context.next_order_id();
+                let state = OrderState::Live;
+                context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
+                self.work_special(Working::new(*order, context.command.session, id, limit, 0), context);
+            }
+            Err(reason) => context.reject(order.user_ref, reason, order.client_order_id),
+        }
+    }
+
+    /// Answers a new order that the venue refused before the engine. A number that is not new is that of an order, which
+    /// the answer would seem to end, so it gets none.
+    #[cold]
+    pub(super) fn refuse(
+        &mut self,
+        user_ref: UserRefNum,
+        reason: RejectReason,
+        client_order_id: ClientOrderId,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        if self.orders.use_number(user_ref, client_order_id, context).is_some() {
+            context.reject(user_ref, reason, client_order_id);
+        }
+    }
+
+    /// Takes an order away and enters another of its side, instrument, capacity and cross type, with a new id
+    /// and at the tail.
+    ///
+    /// The executed quantity of the old one counts towards the new one's size. If that is all of it or more, the old one
+    /// is cancelled and no new one is entered.
+    #[inline(never)]
+    pub(super) fn replace(&mut self, request: &ReplaceOrder, context: &mut Context<'_, impl EventListener>) {
+        let session = context.command.session;
+        if self.orders.use_number(request.user_ref, request.client_order_id, context).is_none() {
+            return;
+        }
+        match self.check_replace(session, request, context.command.ts) {
+            Ok((old, order, limit)) if request.qty.0 > old.executed => {
+                self.replace_with(&old, &order, limit, context);
+            }
+            Ok((old, ..)) => {
+                self.orders.cancel_whole((session, old.user_ref), true, CancelReason::User, context);
+            }
+            Err(reason) => context.reject(request.user_ref, reason, request.client_order_id),
+        }
+    }
+
+    fn replace_with(
+        &mut self,
+        old: &Open,
+        order: &EnterOrder,
+        limit: Price,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let session = context.command.session;
+        self.orders.forget(session, old.user_ref);
+        let removed = self.orders.remove(old.handle);
+        let order_id = context.next_order_id();
+        context.reply(OrderEventKind::Replaced {
+            order: *order,
+            orig_user_ref: old.user_ref,
+            order_id,
+            state: OrderState::Live,
+        });
+        let executed = old.executed;
+        failpoint!(ReplaceForgetsExecuted: executed = 0);
+        let replaced = removed.displayed;
+        if self.is_plain(session, order) && replaced.is_some() {
+            return self.work(Incoming { order, id: order_id, limit, executed, replaced }, context);
+        }
+        let working = Working::new(*order, session, order_id, limit, executed);
+        self.work_special(Working { replaced, ..working }, context);
+    }
+
+    /// The limit to match at, for an order of which nothing needs a second look: a visible day or IOC order,
+    /// in an instrument that trades without a price band and in which nothing undisplayed rests, of a session without
+    /// rules. `None` sends it to [`Matcher::check_entry`], which accepts or refuses all others.
+    #[inline(always)]
+    fn check_plain(&self, session: SessionId, owner: &Session, order: &EnterOrder) -> Option<Price> {
+        let listing = self.orders.listings.find(order.instrument)?;
+        // Day and IOC are the first two.
+        if !listing.is_plain
+            || order.special.is_some()
+            || order.time_in_force as u8 > TimeInForce::Ioc as u8
+            || !listing.grid.has_qty(order.qty)
+        {
+            return None;
+        }
+        let is_ioc = order.time_in_force == TimeInForce::Ioc;
+        if !(order.min_qty.is_zero() || is_ioc && order.min_qty <= order.qty) {
+            return None;
+        }
+        if owner.open_orders >= owner.max_plain_orders {
+            return None;
+        }
+        if is_ioc {
+            if order.price == Price::MARKET {
+                return Some(listing.limit_of(order.price, order.side));
+            }
+        } else if self.orders.books.order_count() >= self.orders.limits.max_open_orders
+            || !self.orders.index.has_room(order_key(session, order.user_ref))
+        {
+            return None;
+        }
+        listing.grid.has_price(order.price).then_some(order.price)
+    }
+
+    /// True when a replacement whose terms were checked may be worked as a plain order.
+    fn is_plain(&self, session: SessionId, order: &EnterOrder) -> bool {
+        let is_plain = self.orders.listings.find(order.instrument).is_some_and(|listing| listing.is_plain);
+        is_plain
+            && self.orders.sessions.session(session).max_plain_orders > 0
+            && order.special.is_none()
+            && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
+    }
+
+    /// The limit to match at, or why the order is refused.
+    fn check_entry(&self, session: SessionId, order: &EnterOrder, now: Nanos) -> Result<Price, RejectReason> {
+        let limit = self.check_terms(order, order.qty, now)?;
+        let sessions = &self.orders.sessions;
+        sessions.check(session, order, limit)?;
+        if can_rest(order) && sessions.session(session).open_orders >= sessions.rules(session).max_open_orders
+        {
+            return Err(RejectReason::OpenOrdersAboveLimit);
+        }
+        self.check_room(session, order).map(|()| limit)
+    }
+
+    /// The open order, the one to take its place, and the limit to match at.
+    fn check_replace(
+        &self,
+        session: SessionId,
+        request: &ReplaceOrder,
+        now: Nanos,
+    ) -> Result<(Open, EnterOrder, Price), RejectReason> {
+        let old = self.orders.open_order(session, request.orig_user_ref).ok_or(RejectReason::UnknownOrder)?;
+        let order = request.entered(old.instrument, old.side, old.capacity, old.cross_type);
+        let leaves = Qty(request.qty.0.saturating_sub(old.executed));
+        let limit = self.check_terms(&order, leaves, now)?;
+        self.orders.sessions.check(session, &order, limit)?;
+        if can_rest(&order) && !self.orders.has_room(session, &order, Some(&old)) {
+            return Err(RejectReason::BookFull);
+        }
+        Ok((old, order, limit))
+    }
+
+    fn check_terms(&self, order: &EnterOrder, leaves: Qty, now: Nanos) -> Result<Price, RejectReason> {
+        let listing = self.orders.listings.find(order.instrument);
+        listing.ok_or(RejectReason::UnknownInstrument)?.check_terms(order, leaves, now)
+    }
+
+    /// Whether there is room for what may be left of an order.
+    fn check_room(&self, session: SessionId, order: &EnterOrder) -> Result<(), RejectReason> {
+        let OpenOrders { limits, sessions, books, .. } = &self.orders;
+        if can_rest(order)
+            && (books.order_count() >= limits.max_open_orders
+                || sessions.session(session).open_orders >= limits.max_open_orders_per_session
+                || !self.orders.has_room(session, order, None))
+        {
+            return Err(RejectReason::BookFull);
+        }
+        Ok(())
     }
 
     /// Matches an order that has been answered, and rests or cancels what is left.
     #[inline(always)]
-    pub(super) fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+    fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         let Incoming { order, id, limit, executed, replaced } = incoming;
-        if self.resting.books.would_trade(order.instrument, order.side, limit) {
+        if self.orders.books.would_trade(order.instrument, order.side, limit) {
             self.take(order, id, limit, executed, replaced, context);
         } else if order.time_in_force == TimeInForce::Day {
             self.rest(incoming, context);
@@ -112,7 +303,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let EnterOrder { instrument, side, min_qty, .. } = *incoming.order;
         failpoint!(MinimumIgnored => return true);
         min_qty.is_zero()
-            || self.resting.books.available(instrument, side.opposite(), incoming.limit, min_qty) >= min_qty
+            || self.orders.books.available(instrument, side.opposite(), incoming.limit, min_qty) >= min_qty
     }
 
     /// Trades with the other side, which the order crosses, best level first and earliest order first, until
@@ -121,36 +312,31 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let EnterOrder { instrument, side, user_ref, .. } = *incoming.order;
         let mut first = Price(0);
         let mut last = Price(0);
-        while let Some(front) = self.resting.books.front(instrument, side.opposite()) {
-            let Some(resting) = self.resting.books.order(front) else { break };
+        while let Some(front) = self.orders.books.front(instrument, side.opposite()) {
+            let Some(resting) = self.orders.books.order(front) else { break };
             let price = resting.price;
             failpoint!(TradeAtTakersPrice: price = incoming.limit);
             let qty = incoming.leaves().min(resting.qty);
             let taker = (context.command.session, user_ref, Liquidity::Removed);
-            let match_id = self.tell_execution(taker, &resting, Liquidity::Added, qty, price, context);
-            self.publish(
-                instrument,
-                MarketEventKind::Executed { order_id: resting.id, qty, match_id },
-                context,
-            );
+            let match_id = self.executions.execute(taker, &resting, Liquidity::Added, qty, price, context);
+            context.publish(instrument, MarketEventKind::Executed { order_id: resting.id, qty, match_id });
             incoming.executed += qty.0;
             if qty == resting.qty {
-                self.resting.books.remove(front);
-                let handle = self.forget(resting.data.session, resting.data.user_ref);
+                self.orders.books.remove(front);
+                let handle = self.orders.forget(resting.data.session, resting.data.user_ref);
                 if is_special(handle) {
                     self.forget_special(handle);
                 }
             } else {
-                self.resting.books.data_mut(front).executed += qty.0;
-                self.resting.books.reduce(front, qty);
-                failpoint!(PartialFillLosesPriority => self.resting.send_to_tail(front));
+                self.orders.books.data_mut(front).executed += qty.0;
+                self.orders.books.reduce(front, qty);
+                failpoint!(PartialFillLosesPriority => self.orders.send_to_tail(front));
             }
             if first == Price(0) {
                 first = price;
             }
             last = price;
-            if incoming.leaves().is_zero()
-                || !self.resting.books.would_trade(instrument, side, incoming.limit)
+            if incoming.leaves().is_zero() || !self.orders.books.would_trade(instrument, side, incoming.limit)
             {
                 break;
             }
@@ -164,7 +350,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     #[cold]
     #[inline(never)]
     fn forget_special(&mut self, handle: OrderHandle) {
-        self.resting.specials.remove(handle);
+        self.orders.specials.remove(handle);
     }
 
     /// The copy of `rest` for orders that traded first; the other is part of `work`.
@@ -182,20 +368,16 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let (capacity, cross_type) = (attributes.capacity, attributes.cross_type);
         let data = Owner { executed, user_ref, session, capacity, cross_type };
         let handle = self
-            .resting
+            .orders
             .books
             .add(Order { id, instrument, side, price, qty, data })
             .expect("room in the books was checked on entry");
-        self.resting
-            .index
-            .insert(order_key(session, user_ref), handle)
-            .expect("room in the index was checked on entry, and matching only makes more");
-        self.sessions.count_opened(session);
+        self.orders.enter_index(session, user_ref, handle);
         let kind = match replaced {
             None => MarketEventKind::Add { order_id: id, side, price, qty },
             Some(old_order_id) => MarketEventKind::Replaced { old_order_id, order_id: id, price, qty },
         };
-        self.publish(instrument, kind, context);
+        context.publish(instrument, kind);
     }
 
     #[inline(never)]
@@ -211,14 +393,10 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context.tell(context.command.session, false, kind);
     }
 
-    /// Tells the public that the order that this one replaced is gone, unless it knows.
-    fn delete_replaced(
-        &mut self,
-        incoming: &mut Incoming<'_>,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
+    /// Publishes the deletion of the order that this one replaced, unless that is done.
+    fn delete_replaced(&self, incoming: &mut Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         if let Some(order_id) = incoming.replaced.take() {
-            self.publish(incoming.order.instrument, MarketEventKind::Deleted { order_id }, context);
+            context.publish(incoming.order.instrument, MarketEventKind::Deleted { order_id });
         }
     }
 }

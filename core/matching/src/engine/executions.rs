@@ -1,17 +1,23 @@
 //! The latest executions, for those that are made void.
 
+use tickpath_book::Order;
 use tickpath_faults::failpoint;
-use tickpath_types::{InstrumentId, MatchId, SessionId, UserRefNum};
+use tickpath_types::{
+    BrokenReason, InstrumentId, Liquidity, MarketEventKind, MatchId, OrderEventKind, Price, Qty, SessionId,
+    UserRefNum,
+};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::owner::{order_key, user_ref_of};
+use super::context::Context;
+use super::owner::{Owner, order_key, user_ref_of};
+use crate::EventListener;
 
 /// Bits of an [`order_key`].
 const KEY_BITS: u32 = 48;
 const KEY: u64 = (1 << KEY_BITS) - 1;
 const STANDS: u64 = 1 << 63;
 
-/// Who traded with whom: two words, as one is written for each execution.
+/// The two orders of an execution and their instrument, in two words, as one is written for each execution.
 ///
 /// The low bits of each are an order's key. Above it the first has [`STANDS`], which is missing in a place that was
 /// never used and in an execution that is void, and the second the instrument.
@@ -66,8 +72,52 @@ impl Executions {
         self.places[place] = execution;
     }
 
+    /// Tells both owners of an execution, the one named first before the one that rested, and remembers it.
+    #[inline(always)]
+    pub(super) fn execute(
+        &mut self,
+        (session, user_ref, liquidity): (SessionId, UserRefNum, Liquidity),
+        resting: &Order<Owner>,
+        rested: Liquidity,
+        qty: Qty,
+        price: Price,
+        context: &mut Context<'_, impl EventListener>,
+    ) -> MatchId {
+        let progress = &mut *context.progress;
+        progress.counters.executions += 1;
+        progress.last_match_id.0 += 1;
+        failpoint!(MatchNumberReused => progress.last_match_id.0 -= 1, for progress.counters.executions);
+        let match_id = progress.last_match_id;
+        let executed =
+            |user_ref, liquidity| OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id };
+        context.tell(session, false, executed(user_ref, liquidity));
+        let Owner { session: other, user_ref: other_ref, .. } = resting.data;
+        let execution = Execution::new((session, user_ref), (other, other_ref), resting.instrument);
+        failpoint!(TradeUntold => { self.record(match_id, execution); return match_id });
+        context.tell(other, false, executed(other_ref, rested));
+        self.record(match_id, execution);
+        match_id
+    }
+
+    /// Makes an execution void, once, and tells both owners and the public.
+    #[cold]
+    pub(super) fn break_trade(
+        &mut self,
+        match_id: MatchId,
+        reason: BrokenReason,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let Some(execution) = self.make_void(match_id, context.progress.last_match_id) else {
+            return context.ignore();
+        };
+        for (session, user_ref) in execution.orders() {
+            context.tell(session, false, OrderEventKind::Broken { user_ref, match_id, reason });
+        }
+        context.publish(execution.instrument(), MarketEventKind::TradeBroken { match_id });
+    }
+
     /// Takes an execution out, if it is remembered and stands. `last` is the number of the latest.
-    pub(super) fn make_void(&mut self, id: MatchId, last: MatchId) -> Option<Execution> {
+    fn make_void(&mut self, id: MatchId, last: MatchId) -> Option<Execution> {
         let place = self.place(id);
         let execution = self.places[place];
         if !self.is_remembered(id, last) || !execution.stands() {

@@ -1,5 +1,6 @@
 //! Instruments and their state.
 
+use tickpath_faults::failpoint;
 use tickpath_types::{Instrument, InstrumentId, Price, TradingState};
 
 use super::grid::Grid;
@@ -9,7 +10,7 @@ use super::grid::Grid;
 pub(super) struct Listing {
     pub(super) instrument: Instrument,
     pub(super) state: TradingState,
-    /// It trades without a price band, and nothing undisplayed rests: see `Engine::check_plain`.
+    /// It trades without a price band, and nothing undisplayed rests: see `Matcher::check_plain`.
     pub(super) is_plain: bool,
     pub(super) has_stops: bool,
     pub(super) grid: Grid,
@@ -77,6 +78,14 @@ impl Listings {
     #[inline]
     pub(super) fn find_mut(&mut self, id: InstrumentId) -> Option<&mut Listing> {
         self.0.get_mut(usize::from(id.0))?.as_mut()
+    }
+
+    /// The lowest and the highest price at which trading in an instrument does not pause.
+    #[inline]
+    pub(super) fn band(&self, id: InstrumentId) -> (Price, Price) {
+        let unbounded = (Price(i64::MIN), Price(i64::MAX));
+        failpoint!(BandIgnored => return unbounded);
+        self.find(id).map_or(unbounded, Listing::band)
     }
 
     /// Adds an instrument; false when its id is taken, zero, or beyond the bound.

@@ -2,6 +2,8 @@
 
 use tickpath_types::{SessionId, UserRefNum};
 
+use crate::codec::orders::layout;
+
 /// The owner of a resting order, kept beside it in the books.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
@@ -16,6 +18,8 @@ pub struct Owner {
     /// OUCH CrossType, likewise.
     pub cross_type: u8,
 }
+
+layout! { Owner { executed: u64, user_ref: UserRefNum, session: SessionId, capacity: u8, cross_type: u8 } }
 
 // Four orders' owners fill a cache line.
 const _: () = assert!(size_of::<Owner>() == 16);

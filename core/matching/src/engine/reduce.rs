@@ -1,19 +1,89 @@
-//! Taking quantity off orders that rest: cancels, reductions, fills, and what an order displays next.
+//! One order that becomes smaller or goes away: cancels, reductions, fills, and the next displayed part.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
 use tickpath_types::{
-    CancelReason, InstrumentId, MarketEventKind, OrderEventKind, Qty, SessionId, UserRefNum,
+    CancelOrder, CancelReason, ClientOrderId, InstrumentId, MarketEventKind, ModifyOrder, OrderEventKind,
+    Qty, RejectReason, SessionId, Side, UserRefNum,
 };
 
-use super::Engine;
 use super::context::Context;
+use super::orders::{Open, OpenOrders};
 use super::owner::{Owner, order_key};
-use super::resting::{Layer, Open, Removed};
-use super::special::is_special;
+use super::special::{Layer, is_special};
 use crate::EventListener;
 
-impl<B: OrderBooks<Owner>> Engine<B> {
+impl<B: OrderBooks<Owner>> OpenOrders<B> {
+    /// Reduces an order to a new intended size, or cancels it when nothing would be left.
+    ///
+    /// A cancel is never rejected: one that comes too late, or asks for what is not less, is ignored.
+    #[inline(always)]
+    pub(super) fn cancel(&mut self, request: &CancelOrder, context: &mut Context<'_, impl EventListener>) {
+        let CancelOrder { user_ref, qty } = *request;
+        let session = context.command.session;
+        if !qty.is_zero() {
+            return self.cancel_to(user_ref, qty, context);
+        }
+        // One walk of the index finds the order and takes it out.
+        match self.index.remove(order_key(session, user_ref)) {
+            Some(handle) => {
+                self.sessions.count_closed(session);
+                self.close(handle, (session, user_ref), true, CancelReason::User, context);
+            }
+            None => context.ignore(),
+        }
+    }
+
+    /// Reduces an order to an intended size above zero.
+    #[inline(never)]
+    fn cancel_to(&mut self, user_ref: UserRefNum, qty: Qty, context: &mut Context<'_, impl EventListener>) {
+        let session = context.command.session;
+        let Some(open) = self.open_order(session, user_ref) else { return context.ignore() };
+        if qty.0 <= open.executed {
+            return self.cancel_whole((session, user_ref), true, CancelReason::User, context);
+        }
+        let size = open.executed + open.leaves.0;
+        failpoint!(CancelForgetsExecuted: size = open.leaves.0);
+        if qty.0 >= size || !self.is_in_lots(open.instrument, qty) {
+            return context.ignore();
+        }
+        let decrement = Qty(size - qty.0);
+        context.reply(OrderEventKind::Canceled { user_ref, decrement, reason: CancelReason::User });
+        self.reduce_open(&open, decrement, context);
+    }
+
+    /// Changes the side marking, and the intended size downwards; what is left keeps its priority. An order that is gone
+    /// has had its last event, and a refusal under its number would seem to be another: there is no answer.
+    #[inline(never)]
+    pub(super) fn modify(&mut self, request: &ModifyOrder, context: &mut Context<'_, impl EventListener>) {
+        let ModifyOrder { user_ref, side_marking, qty } = *request;
+        let session = context.command.session;
+        let Some(open) = self.open_order(session, user_ref) else { return context.ignore() };
+        let size = open.executed + open.leaves.0;
+        let refused = if !is_marking_of(open.side, side_marking) {
+            Some(RejectReason::InvalidSide)
+        } else if qty.is_zero() || qty.0 > size || !self.is_in_lots(open.instrument, qty) {
+            Some(RejectReason::InvalidQty)
+        } else {
+            None
+        };
+        if let Some(reason) = refused {
+            return context.reject(user_ref, reason, ClientOrderId::default());
+        }
+        if qty.0 <= open.executed {
+            return self.cancel_whole((session, user_ref), true, CancelReason::User, context);
+        }
+        context.reply(OrderEventKind::Modified { user_ref, side_marking, qty });
+        if qty.0 < size {
+            self.reduce_open(&open, Qty(size - qty.0), context);
+        }
+    }
+
+    fn is_in_lots(&self, instrument: InstrumentId, qty: Qty) -> bool {
+        let listing = self.listings.find(instrument);
+        listing.is_some_and(|listing| qty.0.is_multiple_of(listing.instrument.lot_size.0))
+    }
+
     /// Takes an order away that the index no longer has, and tells its owner and the public.
     #[inline(always)]
     pub(super) fn close(
@@ -28,10 +98,10 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             return self.close_special(handle, name, is_reply, reason, context);
         }
         let (session, user_ref) = name;
-        let order = self.resting.books.remove(handle);
+        let order = self.books.remove(handle);
         context.tell(session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
         failpoint!(CancelUnpublished => return);
-        self.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id }, context);
+        context.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id });
     }
 
     #[cold]
@@ -44,24 +114,12 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         reason: CancelReason,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        let removed = self.resting.remove_special(handle, &mut self.listings);
+        let removed = self.remove_special(handle);
         let kind = OrderEventKind::Canceled { user_ref, decrement: removed.leaves, reason };
         context.tell(session, is_reply, kind);
         if let Some(order_id) = removed.displayed {
-            self.publish(removed.instrument, MarketEventKind::Deleted { order_id }, context);
+            context.publish(removed.instrument, MarketEventKind::Deleted { order_id });
         }
-    }
-
-    /// Takes an order out of the books that the index no longer has.
-    #[inline(always)]
-    pub(super) fn remove(&mut self, handle: OrderHandle) -> Removed {
-        self.resting.remove(handle, &mut self.listings)
-    }
-
-    /// Recomputes whether an instrument's orders need a second look.
-    #[cold]
-    pub(super) fn update_listing(&mut self, id: InstrumentId) {
-        self.resting.update_listing(id, &mut self.listings);
     }
 
     /// Removes what is left of an order and tells its owner and the public.
@@ -85,16 +143,38 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) {
         let (displayed, visible) = if is_special(open.handle) {
-            let (displayed, rest) = self.resting.reduce_undisplayed(open.handle, qty, &mut self.listings);
+            let (displayed, rest) = self.reduce_undisplayed(open.handle, qty);
             let Some(displayed) = displayed.filter(|_| !rest.is_zero()) else { return };
             (displayed, rest)
         } else {
             (open.handle, qty)
         };
-        let order_id = self.resting.books.order(displayed).expect("it is open").id;
-        self.resting.books.reduce(displayed, visible);
-        self.publish(open.instrument, MarketEventKind::Reduced { order_id, qty: visible }, context);
-        failpoint!(ReductionLosesPriority => self.resting.send_to_tail(displayed));
+        let order_id = self.books.order(displayed).expect("it is open").id;
+        self.books.reduce(displayed, visible);
+        context.publish(open.instrument, MarketEventKind::Reduced { order_id, qty: visible });
+        failpoint!(ReductionLosesPriority => self.send_to_tail(displayed));
+    }
+
+    /// Takes `qty` off the undisplayed parts, as far as it goes; returns the displayed part and what is
+    /// left to take.
+    #[cold]
+    fn reduce_undisplayed(&mut self, handle: OrderHandle, qty: Qty) -> (Option<OrderHandle>, Qty) {
+        let special = self.specials.order_mut(handle);
+        let mut rest = qty;
+        if let Some(part) = special.part(Layer::Hidden) {
+            let taken = rest.min(self.hidden.order(part).expect("it is open").qty);
+            rest = Qty(rest.0 - taken.0);
+            if !taken.is_zero() && self.hidden.reduce(part, taken).is_zero() {
+                special.set_part(Layer::Hidden, None);
+            }
+        }
+        if let Some(part) = special.part(Layer::Stop) {
+            self.stops.books.reduce(part, rest);
+            rest = Qty::ZERO;
+        }
+        let (instrument, displayed) = (special.instrument, special.part(Layer::Displayed));
+        self.update_listing(instrument);
+        (displayed, rest)
     }
 
     /// Takes off a resting part what of it was executed. A displayed part that is used up is refreshed from the
@@ -107,10 +187,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         qty: Qty,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        let books = match layer {
-            Layer::Displayed => &mut self.resting.books,
-            Layer::Hidden => &mut self.resting.hidden,
-        };
+        let books = self.layer_mut(layer);
         if qty < resting.qty {
             books.data_mut(handle).executed += qty.0;
             books.reduce(handle, qty);
@@ -128,23 +205,18 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         executed: u64,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        let Owner { session, user_ref, .. } = part.data;
-        let handle =
-            self.resting.index.find(order_key(session, user_ref)).expect("a resting order is in the index");
+        let handle = self.handle_of(&part.data);
         if is_special(handle) {
-            let special = self.resting.specials.order_mut(handle);
-            match layer {
-                Layer::Displayed => special.displayed = None,
-                Layer::Hidden => special.hidden = None,
-            }
-            if let (Layer::Displayed, Some(rest)) = (layer, special.hidden) {
+            let special = self.specials.order_mut(handle);
+            special.set_part(layer, None);
+            if let (Layer::Displayed, Some(rest)) = (layer, special.part(Layer::Hidden)) {
                 return self.refresh(handle, rest, executed, context);
             }
-            debug_assert!(special.displayed.is_none(), "the undisplayed part of an order goes first");
-            self.resting.specials.remove(handle);
+            debug_assert!(special.part(Layer::Displayed).is_none(), "the undisplayed part goes first");
+            self.specials.remove(handle);
             self.update_listing(part.instrument);
         }
-        self.forget(session, user_ref);
+        self.forget(part.data.session, part.data.user_ref);
     }
 
     /// Displays the next part of an order, at the tail of its level and under a new reference.
@@ -155,28 +227,30 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         executed: u64,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        let hidden = self.resting.hidden.order(rest).expect("it is open");
-        let id = self.next_order_id();
+        let hidden = self.hidden.order(rest).expect("it is open");
+        let id = context.next_order_id();
         failpoint!(ReserveKeepsReference: id = hidden.id);
-        let special = self.resting.specials.order_mut(handle);
+        let special = self.specials.order_mut(handle);
         let qty = special.terms.display_qty.min(hidden.qty);
         failpoint!(ReserveShowsAll: qty = hidden.qty);
-        if self.resting.hidden.reduce(rest, qty).is_zero() {
-            special.hidden = None;
+        if self.hidden.reduce(rest, qty).is_zero() {
+            special.set_part(Layer::Hidden, None);
         }
         let Order { instrument, side, price, data, .. } = hidden;
         let shown = Order { id, qty, data: Owner { executed, ..data }, ..hidden };
-        special.displayed = Some(self.resting.books.add(shown).expect("the part before it made room"));
+        let shown = self.books.add(shown).expect("the part before it made room");
+        special.set_part(Layer::Displayed, Some(shown));
         self.update_listing(instrument);
-        self.publish(instrument, MarketEventKind::Add { order_id: id, side, price, qty }, context);
+        context.publish(instrument, MarketEventKind::Add { order_id: id, side, price, qty });
         let kind = OrderEventKind::Restated { user_ref: data.user_ref, order_id: id, display_qty: qty };
         context.tell(data.session, false, kind);
     }
+}
 
-    /// Drops what is kept of an order beside the books, and returns what the index had.
-    #[inline]
-    pub(super) fn forget(&mut self, session: SessionId, user_ref: UserRefNum) -> OrderHandle {
-        self.sessions.count_closed(session);
-        self.resting.index.remove(order_key(session, user_ref)).expect("a resting order is in the index")
+/// OUCH side markings: `B` buys; `S`, `T` short and `E` short exempt all sell.
+fn is_marking_of(side: Side, marking: u8) -> bool {
+    match side {
+        Side::Buy => marking == b'B',
+        Side::Sell => matches!(marking, b'S' | b'T' | b'E'),
     }
 }

@@ -5,6 +5,8 @@ use tickpath_types::{EnterOrder, Price, Qty, RejectReason, SelfTradePrevention, 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::EngineLimits;
+use crate::codec::hash_field;
+use crate::codec::orders::layout;
 
 /// What each order needs of its session.
 #[derive(Clone, Copy, Debug)]
@@ -50,13 +52,17 @@ impl SessionRules {
             && !is_killed
             && !is_disabled
     }
+}
 
-    fn hash(&self, hasher: &mut Xxh3) {
-        hasher.update(&self.max_open_orders.to_le_bytes());
-        hasher.update(&self.max_qty.0.to_le_bytes());
-        hasher.update(&self.max_notional.to_le_bytes());
-        hasher.update(&self.account.0.to_le_bytes());
-        hasher.update(&[self.prevention as u8, self.is_killed.into(), self.is_disabled.into()]);
+layout! {
+    SessionRules {
+        max_open_orders: u32,
+        max_qty: Qty,
+        max_notional: u64,
+        account: SessionId,
+        prevention: SelfTradePrevention,
+        is_killed: bool,
+        is_disabled: bool,
     }
 }
 
@@ -103,20 +109,17 @@ impl Sessions {
         &self.rules[usize::from(id.0)]
     }
 
-    /// Uses up a number for a new order, and returns its session; `None` when the number is not above all earlier ones.
+    /// Uses up a number for a request, and returns its session; `None` when there is no such session or the number is not
+    /// above all earlier ones.
     #[inline]
-    pub(super) fn use_number(
-        &mut self,
-        id: SessionId,
-        user_ref: UserRefNum,
-    ) -> Result<Option<Session>, RejectReason> {
-        let session = self.sessions.get_mut(usize::from(id.0)).ok_or(RejectReason::NotAuthorised)?;
-        failpoint!(NumberUsedTwice => if user_ref == session.last_user_ref { return Ok(Some(*session)) });
+    pub(super) fn use_number(&mut self, id: SessionId, user_ref: UserRefNum) -> Option<Session> {
+        let session = self.sessions.get_mut(usize::from(id.0))?;
+        failpoint!(NumberUsedTwice => if user_ref == session.last_user_ref { return Some(*session) });
         if user_ref <= session.last_user_ref {
-            return Ok(None);
+            return None;
         }
         session.last_user_ref = user_ref;
-        Ok(Some(*session))
+        Some(*session)
     }
 
     /// Uses up the number that follows the last one.
@@ -126,9 +129,8 @@ impl Sessions {
         session.last_user_ref
     }
 
-    /// Lets a session's numbers begin at 1 again.
-    pub(super) fn reset_numbers(&mut self, id: SessionId) {
-        self.sessions[usize::from(id.0)].last_user_ref = UserRefNum(0);
+    pub(super) fn ids(&self) -> impl Iterator<Item = SessionId> + use<> {
+        (0..self.sessions.len() as u16).map(SessionId)
     }
 
     /// Counts an order that opened.
@@ -159,8 +161,8 @@ impl Sessions {
     /// Stops or allows the new orders of all sessions.
     pub(super) fn set_killed(&mut self, is_killed: bool) {
         self.is_killed = is_killed;
-        for id in 0..self.sessions.len() {
-            self.update(SessionId(id as u16));
+        for id in self.ids() {
+            self.update(id);
         }
     }
 
@@ -206,9 +208,9 @@ impl Sessions {
 
     pub(super) fn hash(&self, hasher: &mut Xxh3) {
         for (session, rules) in self.sessions.iter().zip(&self.rules) {
-            hasher.update(&session.last_user_ref.0.to_le_bytes());
-            rules.hash(hasher);
+            hash_field(session.last_user_ref, hasher);
+            hash_field(*rules, hasher);
         }
-        hasher.update(&[u8::from(self.is_killed)]);
+        hash_field(self.is_killed, hasher);
     }
 }

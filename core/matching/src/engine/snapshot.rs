@@ -1,74 +1,109 @@
-//! The engine's state as bytes, and back.
+//! The engine's state as bytes, and back; and its digest.
 
 use tickpath_book::{Order, OrderBooks};
 use tickpath_faults::failpoint;
 use tickpath_types::{
-    Instrument, InstrumentId, MatchId, OrderId, Price, Qty, Sequence, SessionId, Side, TradingState,
+    Instrument, InstrumentId, MatchId, OrderAttributes, OrderId, Price, Qty, SessionId, Side, TradingState,
     UserRefNum,
 };
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Engine;
-use super::listing::Listing;
+use super::context::Progress;
+use super::executions::{Execution, Executions};
+use super::listing::{Listing, Listings};
+use super::matcher::Matcher;
+use super::orders::OpenOrders;
 use super::owner::{Owner, order_key};
-use super::resting::Resting;
-use super::sessions::{Session, Sessions};
+use super::sessions::Session;
+use super::special::{Layer, SpecialOrder, Specials, TermsBytes, is_special};
+use crate::codec::hash_field;
+use crate::limits::check_instrument;
 use crate::snapshot::{Reader, Writer};
 use crate::{EngineCounters, EngineLimits, SnapshotError};
 
+const SPECIAL_ORDER: SnapshotError = SnapshotError::Value { field: "special order" };
+
 impl<B: OrderBooks<Owner>> Engine<B> {
+    /// Digest (XXH3, 64 bits) of everything that later events depend on. Walks all books.
+    #[must_use]
+    pub fn state_hash(&self) -> u64 {
+        let Matcher { orders, executions } = &self.matcher;
+        let Progress { last_command, last_market, last_order_id, last_match_id, counters: _ } = self.progress;
+        let mut hasher = Xxh3::new();
+        let layers: &[Layer] = &Layer::ALL;
+        failpoint!(StateHashIgnoresHidden: layers = &layers[..1]);
+        for layer in layers {
+            hasher.update(&hash_of(orders.layer(*layer)).to_le_bytes());
+        }
+        for counter in [last_command.0, last_market.0, last_order_id.0, last_match_id.0] {
+            hash_field(counter, &mut hasher);
+        }
+        for listing in orders.listings.iter() {
+            hash_field(listing.instrument.id, &mut hasher);
+            hasher.update(&[listing.state as u8]);
+            for price in [listing.last_price, listing.band_reference, listing.band_width] {
+                hash_field(price, &mut hasher);
+            }
+        }
+        orders.sessions.hash(&mut hasher);
+        orders.specials.hash(&mut hasher);
+        executions.hash(last_match_id, &mut hasher);
+        hasher.digest()
+    }
+
     /// Appends everything that later events depend on to `out`, with the books' queues in order: about 60 bytes
     /// an open order. Walks all books and may allocate, so it is for a moment or a copy off the hot path.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
+        let Engine { matcher: Matcher { orders, executions }, progress } = self;
+        let mut progress = *progress;
         // Every field is named, so that a new one is not forgotten.
-        let Engine {
-            limits: _, // given anew
-            resting:
-                Resting {
-                    books,
-                    hidden: _, // by `put_special`
-                    stops: _,
-                    index: _,    // follows from the orders
-                    specials: _, // by `put_special`
-                },
+        let OpenOrders {
+            limits: _, // given to `restore`
             listings,
-            sessions: Sessions { sessions, rules: _, is_killed: _, max_open_orders: _ }, // the others by `put_special`
-            executions: _,
-            scratch: _, // empty between commands
+            sessions,
+            books: _, // these three by `put_layer`
+            hidden: _,
+            stops: _,
+            index: _, // follows from the orders
+            specials,
+            scratch: _,
             carried: _,
-            last_command,
-            last_market,
-            last_order_id,
-            last_match_id,
-            counters,
-        } = self;
+        } = orders;
         let mut writer = Writer::new(out);
-        writer.put(self.state_hash().to_le_bytes());
-        for count in [last_command.0, last_market.0, last_order_id.0, last_match_id.0] {
-            writer.put(count.to_le_bytes());
+        writer.put(self.state_hash());
+        for (_, count) in counts(&mut progress) {
+            writer.put(*count);
         }
-        let EngineCounters { commands, rejected, duplicates, ignored, executions } = *counters;
-        for count in [commands, rejected, duplicates, ignored, executions] {
-            writer.put(count.to_le_bytes());
+        writer.put(sessions.sessions.len() as u16);
+        for Session { last_user_ref, open_orders: _, max_plain_orders: _ } in &sessions.sessions {
+            writer.put(*last_user_ref);
         }
-        put_sessions(sessions, &mut writer);
-        self.put_added_instruments(&mut writer);
+        put_added_instruments(listings, &mut writer);
         for Listing { instrument, state, .. } in listings.iter() {
-            writer.put(instrument.id.0.to_le_bytes());
-            writer.put(definition_hash(instrument).to_le_bytes());
-            writer.put([state.code()]);
+            writer.put(instrument.id);
+            writer.put(definition_hash(instrument));
+            writer.put(*state);
         }
-        writer.put([0, 0]); // no instrument has this id
-        for instrument in listings.ids() {
-            for side in Side::BOTH {
-                put_orders(books, instrument, side, &mut writer);
+        writer.put(InstrumentId(0)); // the end: no instrument has this id
+        put_layer(orders, Layer::Displayed, &mut writer);
+        for Listing { last_price, band_reference, band_width, .. } in listings.iter() {
+            for price in [last_price, band_reference, band_width] {
+                writer.put(*price);
             }
         }
-        self.put_special(&mut writer);
+        writer.put(sessions.is_killed);
+        for rules in &sessions.rules {
+            writer.put(*rules);
+        }
+        put_entries(specials, &mut writer);
+        put_layer(orders, Layer::Hidden, &mut writer);
+        put_layer(orders, Layer::Stop, &mut writer);
+        put_executions(executions, progress.last_match_id, &mut writer);
         writer.finish();
     }
 
-    /// An engine that goes on as the one did whose [`Engine::snapshot`] these bytes are. Instruments and
+    /// An engine that continues as the one whose [`Engine::snapshot`] these bytes are. Instruments and
     /// `max_sessions` must be the same, the other limits no lower.
     ///
     /// # Errors
@@ -81,135 +116,284 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) -> Result<Engine<B>, SnapshotError> {
         let mut reader = Reader::new(bytes)?;
         let mut engine: Engine<B> = Engine::untouched(instruments, limits)?;
-        let expected = reader.take_u64()?;
-        engine.last_command = Sequence(reader.take_count("last_command")?);
-        engine.last_market = Sequence(reader.take_count("last_market")?);
-        engine.last_order_id = OrderId(reader.take_count("last_order_id")?);
-        engine.last_match_id = MatchId(reader.take_count("last_match_id")?);
-        engine.counters = EngineCounters {
-            commands: reader.take_count("commands")?,
-            rejected: reader.take_count("rejected")?,
-            duplicates: reader.take_count("duplicates")?,
-            ignored: reader.take_count("ignored")?,
-            executions: reader.take_count("executions")?,
-        };
-        engine.restore_sessions(&mut reader)?;
-        engine.restore_added_instruments(&mut reader)?;
-        engine.restore_listings(&mut reader)?;
-        for instrument in engine.listings.ids().collect::<Vec<_>>() {
-            for side in Side::BOTH {
-                engine.restore_orders(instrument, side, &mut reader)?;
+        let Engine { matcher: Matcher { orders, executions }, progress } = &mut engine;
+        let expected = reader.take("state hash")?;
+        for (name, count) in counts(progress) {
+            *count = reader.take_count(name)?;
+        }
+        let (max_sessions, found) = (reader.take("sessions")?, limits.max_sessions);
+        if max_sessions != found {
+            return Err(SnapshotError::Sessions { expected: max_sessions, found });
+        }
+        for session in &mut orders.sessions.sessions {
+            session.last_user_ref = reader.take("user_ref")?;
+        }
+        for _ in 0..reader.take::<u16>("instruments")? {
+            let instrument: Instrument = reader.take("instrument")?;
+            check_instrument(&instrument, &limits)?;
+            if !orders.add_instrument(&instrument) {
+                return Err(SnapshotError::Instrument { instrument: instrument.id });
             }
         }
-        engine.restore_special(&mut reader)?;
+        restore_listings(&mut orders.listings, &mut reader)?;
+        restore_layer(orders, Layer::Displayed, &mut reader)?;
+        for listing in orders.listings.iter_mut() {
+            for price in [&mut listing.last_price, &mut listing.band_reference, &mut listing.band_width] {
+                *price = reader.take("price")?;
+            }
+        }
+        let is_killed = reader.take("flag")?;
+        for rules in &mut orders.sessions.rules {
+            *rules = reader.take("rules")?;
+        }
+        orders.sessions.set_killed(is_killed);
+        restore_entries(orders, &mut reader)?;
+        restore_layer(orders, Layer::Hidden, &mut reader)?;
+        restore_layer(orders, Layer::Stop, &mut reader)?;
+        for instrument in orders.listings.ids().collect::<Vec<_>>() {
+            orders.update_listing(instrument);
+        }
+        if orders.specials.iter().any(|(_, order)| order.in_layers == [None; 3]) {
+            return Err(SPECIAL_ORDER);
+        }
+        restore_executions(executions, progress.last_match_id, &mut reader)?;
         reader.finish()?;
         match engine.state_hash() {
             found if found == expected => Ok(engine),
             found => Err(SnapshotError::StateHash { expected, found }),
         }
     }
+}
 
-    fn restore_sessions(&mut self, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
-        let (expected, found) = (reader.take_u16()?, self.limits.max_sessions);
-        if expected != found {
-            return Err(SnapshotError::Sessions { expected, found });
-        }
-        for session in &mut self.sessions.sessions {
-            session.last_user_ref = UserRefNum(reader.take_u32()?);
-        }
-        Ok(())
-    }
+/// The last numbers and the counters, with their names. Every field is named, so that a new one is not forgotten.
+fn counts(progress: &mut Progress) -> [(&'static str, &mut u64); 9] {
+    let Progress { last_command, last_market, last_order_id, last_match_id, counters } = progress;
+    let EngineCounters { commands, rejected, duplicates, ignored, executions } = counters;
+    [
+        ("last_command", &mut last_command.0),
+        ("last_market", &mut last_market.0),
+        ("last_order_id", &mut last_order_id.0),
+        ("last_match_id", &mut last_match_id.0),
+        ("commands", commands),
+        ("rejected", rejected),
+        ("duplicates", duplicates),
+        ("ignored", ignored),
+        ("executions", executions),
+    ]
+}
 
-    fn restore_listings(&mut self, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
-        for Listing { instrument, state, .. } in self.listings.iter_mut() {
-            let id = InstrumentId(reader.take_u16()?);
-            let definition = reader.take_u64()?;
-            if id != instrument.id || definition_hash(instrument) != definition {
-                return Err(SnapshotError::Instrument { instrument: id.min(instrument.id) });
-            }
-            let code = reader.take_u8()?;
-            *state = TradingState::from_code(code).ok_or(SnapshotError::Value { field: "state" })?;
-        }
-        match InstrumentId(reader.take_u16()?) {
-            InstrumentId(0) => Ok(()),
-            instrument => Err(SnapshotError::Instrument { instrument }),
-        }
-    }
-
-    fn restore_orders(
-        &mut self,
-        instrument: InstrumentId,
-        side: Side,
-        reader: &mut Reader<'_>,
-    ) -> Result<(), SnapshotError> {
-        for _ in 0..reader.take_u32()? {
-            let order = take_order(instrument, side, reader)?;
-            let Owner { session, user_ref, .. } = order.data;
-            let handle = self.resting.books.add(order).map_err(|_| SnapshotError::Limits)?;
-            self.sessions.find(session).ok_or(SnapshotError::Value { field: "session" })?;
-            self.sessions.count_opened(session);
-            self.resting
-                .index
-                .insert(order_key(session, user_ref), handle)
-                .map_err(|_| SnapshotError::Limits)?;
-        }
-        Ok(())
+/// The instruments that were added during the day: nothing else has their definitions.
+fn put_added_instruments(listings: &Listings, writer: &mut Writer<'_>) {
+    failpoint!(SnapshotMissesAdded => return writer.put(0_u16));
+    let added = || listings.iter().filter(|listing| listing.is_added);
+    writer.put(added().count() as u16);
+    for listing in added() {
+        writer.put(listing.instrument);
     }
 }
 
-/// Of a session its open orders follow from the books.
-fn put_sessions(sessions: &[Session], writer: &mut Writer<'_>) {
-    writer.put((sessions.len() as u16).to_le_bytes());
-    for Session { last_user_ref, open_orders: _, max_plain_orders: _ } in sessions {
-        writer.put(last_user_ref.0.to_le_bytes());
+fn restore_listings(listings: &mut Listings, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
+    for Listing { instrument, state, .. } in listings.iter_mut() {
+        let id: InstrumentId = reader.take("instrument")?;
+        if reader.take::<u64>("definition")? != definition_hash(instrument) || id != instrument.id {
+            return Err(SnapshotError::Instrument { instrument: id.min(instrument.id) });
+        }
+        *state = reader.take::<TradingState>("state")?;
+    }
+    match reader.take("instrument")? {
+        InstrumentId(0) => Ok(()),
+        instrument => Err(SnapshotError::Instrument { instrument }),
     }
 }
 
-pub(super) fn put_orders<B: OrderBooks<Owner>>(
-    books: &B,
-    instrument: InstrumentId,
-    side: Side,
-    writer: &mut Writer<'_>,
-) {
-    let count: u32 = books.levels(instrument, side).map(|level| level.order_count).sum();
-    failpoint!(SnapshotMissesOrder: count = count.saturating_sub(1));
-    writer.put(count.to_le_bytes());
-    for (_, order) in books.orders(instrument, side).take(count as usize) {
-        let Order { id, instrument: _, side: _, price, qty, data } = order;
-        let Owner { executed, user_ref, session, capacity, cross_type } = data;
-        writer.put(id.0.to_le_bytes());
-        writer.put(price.0.to_le_bytes());
-        writer.put(qty.0.to_le_bytes());
-        writer.put(executed.to_le_bytes());
-        writer.put(user_ref.0.to_le_bytes());
-        writer.put(session.0.to_le_bytes());
-        writer.put([capacity, cross_type]);
+/// Writes the orders, or parts of orders, of one layer: for each side how many there are, and then these.
+fn put_layer<B: OrderBooks<Owner>>(orders: &OpenOrders<B>, layer: Layer, writer: &mut Writer<'_>) {
+    let books = orders.layer(layer);
+    for (instrument, side) in sides(&orders.listings) {
+        let count: u32 = books.levels(instrument, side).map(|level| level.order_count).sum();
+        failpoint!(SnapshotMissesOrder: count = count.saturating_sub(1));
+        writer.put(count);
+        for (_, order) in books.orders(instrument, side).take(count as usize) {
+            let Order { id, instrument: _, side: _, price, qty, data } = order;
+            writer.put(id.0);
+            writer.put(price);
+            writer.put(qty);
+            writer.put(data);
+        }
     }
 }
 
-pub(super) fn take_order(
-    instrument: InstrumentId,
-    side: Side,
+fn restore_layer<B: OrderBooks<Owner>>(
+    orders: &mut OpenOrders<B>,
+    layer: Layer,
     reader: &mut Reader<'_>,
-) -> Result<Order<Owner>, SnapshotError> {
-    let id = OrderId(reader.take_u64()?);
-    let price = Price(reader.take_u64()?.cast_signed());
-    let qty = Qty(reader.take_u64()?);
-    let executed = reader.take_u64()?;
-    let user_ref = UserRefNum(reader.take_u32()?);
-    let session = SessionId(reader.take_u16()?);
-    let [capacity, cross_type] = reader.take()?;
-    if executed.checked_add(qty.0).is_none() {
-        return Err(SnapshotError::Value { field: "executed" });
+) -> Result<(), SnapshotError> {
+    for (instrument, side) in sides(&orders.listings).collect::<Vec<_>>() {
+        for _ in 0..reader.take::<u32>("orders")? {
+            let id = OrderId(reader.take("id")?);
+            let (price, qty): (Price, Qty) = (reader.take("price")?, reader.take("qty")?);
+            let data: Owner = reader.take("owner")?;
+            if data.executed.checked_add(qty.0).is_none() {
+                return Err(SnapshotError::Value { field: "executed" });
+            }
+            let order = Order { id, instrument, side, price, qty, data };
+            let handle = orders.layer_mut(layer).add(order).map_err(|_| SnapshotError::Limits)?;
+            let key = order_key(data.session, data.user_ref);
+            if layer == Layer::Displayed {
+                orders.sessions.find(data.session).ok_or(SnapshotError::Value { field: "session" })?;
+                orders.sessions.count_opened(data.session);
+                orders.index.insert(key, handle).map_err(|_| SnapshotError::Limits)?;
+                continue;
+            }
+            let wrong = SnapshotError::Value { field: "part of a special order" };
+            let entry = orders.index.find(key).filter(|handle| is_special(*handle)).ok_or(wrong)?;
+            if orders.specials.order_mut(entry).in_layers[layer as usize].replace(handle).is_some() {
+                return Err(wrong);
+            }
+        }
     }
-    Ok(Order {
-        id,
+    Ok(())
+}
+
+/// All sides of all books, in the order of the state hash.
+fn sides(listings: &Listings) -> impl Iterator<Item = (InstrumentId, Side)> {
+    listings.ids().flat_map(|instrument| Side::BOTH.map(|side| (instrument, side)))
+}
+
+fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
+    let mut entries: Vec<SpecialOrder> = specials.iter().map(|(_, order)| *order).collect();
+    entries.sort_unstable_by_key(|order| order.entry);
+    writer.put(specials.last_entry);
+    writer.put(entries.len() as u32);
+    for order in entries {
+        // Every field is named, so that a new one is not forgotten.
+        let SpecialOrder {
+            session,
+            user_ref,
+            instrument,
+            side,
+            price,
+            time_in_force,
+            post_only,
+            terms,
+            attributes,
+            client_order_id,
+            entry,
+            parts,
+            in_layers: [displayed, ..], // the others follow from the books
+        } = order;
+        let TermsBytes { ahead, behind } = TermsBytes::of(terms);
+        writer.put(entry);
+        writer.put(session);
+        writer.put(user_ref);
+        writer.put(instrument);
+        writer.put(price);
+        writer.put_bytes(&ahead);
+        writer.put(parts);
+        writer.put(attributes);
+        writer.put(client_order_id);
+        writer.put(side);
+        writer.put(time_in_force);
+        writer.put(post_only);
+        writer.put_bytes(&behind);
+        writer.put(displayed.is_some());
+    }
+}
+
+/// An entry, and whether it has a displayed part.
+fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool), SnapshotError> {
+    let entry = reader.take("entry")?;
+    let session = reader.take("session")?;
+    let user_ref = reader.take("user_ref")?;
+    let instrument = reader.take("instrument")?;
+    let price = reader.take("price")?;
+    let ahead = reader.take_bytes()?;
+    let parts = reader.take("parts")?;
+    let attributes: OrderAttributes = reader.take("attributes")?;
+    let client_order_id = reader.take("client_order_id")?;
+    let side = reader.take("side")?;
+    let time_in_force = reader.take("time_in_force")?;
+    let post_only = reader.take("flag")?;
+    let terms = TermsBytes { ahead, behind: reader.take_bytes()? }.terms();
+    let is_displayed = reader.take("flag")?;
+    let order = SpecialOrder {
+        session,
+        user_ref,
         instrument,
         side,
         price,
-        qty,
-        data: Owner { executed, user_ref, session, capacity, cross_type },
-    })
+        time_in_force,
+        post_only,
+        terms: terms.map_err(|_| SnapshotError::Value { field: "terms" })?,
+        attributes,
+        client_order_id,
+        entry,
+        parts,
+        in_layers: [None; 3],
+    };
+    Ok((order, is_displayed))
+}
+
+fn restore_entries<B: OrderBooks<Owner>>(
+    orders: &mut OpenOrders<B>,
+    reader: &mut Reader<'_>,
+) -> Result<(), SnapshotError> {
+    orders.specials.last_entry = reader.take_count("last_entry")?;
+    for _ in 0..reader.take::<u32>("entries")? {
+        let (mut order, is_displayed) = take_entry(reader)?;
+        if !orders.specials.has_room(u64::from(order.parts)) || order.parts == 0 {
+            return Err(SnapshotError::Limits);
+        }
+        orders.sessions.find(order.session).ok_or(SnapshotError::Value { field: "session" })?;
+        let key = order_key(order.session, order.user_ref);
+        let known = orders.index.remove(key);
+        match (known, is_displayed) {
+            (Some(handle), true) if !is_special(handle) => order.set_part(Layer::Displayed, known),
+            (None, false) => orders.sessions.count_opened(order.session),
+            _ => return Err(SPECIAL_ORDER),
+        }
+        let handle = orders.specials.restore(order);
+        orders.index.insert(key, handle).map_err(|_| SnapshotError::Limits)?;
+    }
+    Ok(())
+}
+
+fn put_executions(executions: &Executions, last: MatchId, writer: &mut Writer<'_>) {
+    writer.put(executions.standing(last).count() as u32);
+    for (id, execution) in executions.standing(last) {
+        writer.put(id);
+        for (session, user_ref) in execution.orders() {
+            writer.put(session);
+            writer.put(user_ref);
+        }
+        writer.put(execution.instrument());
+    }
+}
+
+fn restore_executions(
+    executions: &mut Executions,
+    last: MatchId,
+    reader: &mut Reader<'_>,
+) -> Result<(), SnapshotError> {
+    let mut before = MatchId(0);
+    for _ in 0..reader.take::<u32>("executions")? {
+        let id = reader.take("match_id")?;
+        if id <= before || !executions.is_remembered(id, last) {
+            return Err(SnapshotError::Value { field: "match id" });
+        }
+        before = id;
+        let mut name = || -> Result<(SessionId, UserRefNum), SnapshotError> {
+            Ok((reader.take("session")?, reader.take("user_ref")?))
+        };
+        let (first, rested) = (name()?, name()?);
+        executions.record(id, Execution::new(first, rested, reader.take("instrument")?));
+    }
+    Ok(())
+}
+
+/// Digest of books and of what is kept with their orders.
+fn hash_of<B: OrderBooks<Owner>>(books: &B) -> u64 {
+    tickpath_book::state_hash(books, |hasher, order| hash_field(order.data, hasher))
 }
 
 /// Digest of everything that a definition says.
@@ -217,13 +401,13 @@ fn definition_hash(instrument: &Instrument) -> u64 {
     let Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high } =
         *instrument;
     let mut hasher = Xxh3::new();
-    hasher.update(&id.0.to_le_bytes());
-    hasher.update(&symbol.0);
+    hash_field(id, &mut hasher);
+    hash_field(symbol, &mut hasher);
     for price in [tick_size, reference_price, collar_low, collar_high] {
-        hasher.update(&price.0.to_le_bytes());
+        hash_field(price, &mut hasher);
     }
     for qty in [lot_size, max_qty] {
-        hasher.update(&qty.0.to_le_bytes());
+        hash_field(qty, &mut hasher);
     }
     hasher.digest()
 }

@@ -2,12 +2,12 @@
 
 use tickpath_book::OrderHandle;
 use tickpath_types::{
-    ClientOrderId, EnterOrder, InstrumentId, Nanos, OrderAttributes, Price, Qty, SessionId, Side,
+    ClientOrderId, EnterOrder, InstrumentId, Liquidity, Nanos, OrderAttributes, Price, Qty, SessionId, Side,
     SpecialTerms, TimeInForce, UserRefNum,
 };
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::codec::{CodecError, Field, FieldReader, FieldWriter};
+use crate::codec::{CodecError, Field, FieldReader, FieldWriter, hash_field};
 
 /// Set in the index's handle of an order that has an entry here.
 const TAG: u32 = 1 << 31;
@@ -16,8 +16,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// An open order with an entry: it is hidden, has a displayed part, waits for its stop price, or does not end
 /// with the day.
 ///
-/// What of it is in which books says where its quantity is: displayed, undisplayed, or waiting. How much it has
-/// executed is kept there too, with the first of the three that is.
+/// Its quantity is in the books of the layers in which it has a part. How much it has executed is kept there too, with
+/// the first of the parts that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpecialOrder {
     pub(super) session: SessionId,
@@ -35,12 +35,40 @@ pub(super) struct SpecialOrder {
     pub(super) entry: u64,
     /// Places in the limit that it takes.
     pub(super) parts: u32,
-    pub(super) displayed: Option<OrderHandle>,
-    pub(super) hidden: Option<OrderHandle>,
-    pub(super) stop: Option<OrderHandle>,
+    /// Its part in each [`Layer`].
+    pub(super) in_layers: [Option<OrderHandle>; 3],
+}
+
+/// The three books that a part of an order can rest in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layer {
+    Displayed,
+    Hidden,
+    /// It waits for its stop price and cannot trade.
+    Stop,
+}
+
+impl Layer {
+    pub(super) const ALL: [Layer; 3] = [Layer::Displayed, Layer::Hidden, Layer::Stop];
+
+    /// The liquidity of a resting part that trades.
+    pub(super) const fn liquidity(self) -> Liquidity {
+        match self {
+            Layer::Displayed => Liquidity::Added,
+            Layer::Hidden | Layer::Stop => Liquidity::AddedHidden,
+        }
+    }
 }
 
 impl SpecialOrder {
+    pub(super) const fn part(&self, layer: Layer) -> Option<OrderHandle> {
+        self.in_layers[layer as usize]
+    }
+
+    pub(super) const fn set_part(&mut self, layer: Layer, part: Option<OrderHandle>) {
+        self.in_layers[layer as usize] = part;
+    }
+
     /// The order as its session would enter it with this intended size.
     pub(super) fn as_entered(&self, qty: Qty) -> EnterOrder {
         EnterOrder {
@@ -194,23 +222,21 @@ impl Specials {
     pub(super) fn hash(&self, hasher: &mut Xxh3) {
         let mut orders: Vec<&SpecialOrder> = self.iter().map(|(_, order)| order).collect();
         orders.sort_unstable_by_key(|order| order.entry);
-        hasher.update(&self.last_entry.to_le_bytes());
+        hash_field(self.last_entry, hasher);
         for order in orders {
-            hasher.update(&order.entry.to_le_bytes());
-            hasher.update(&order.session.0.to_le_bytes());
-            hasher.update(&order.user_ref.0.to_le_bytes());
-            hasher.update(&order.instrument.0.to_le_bytes());
-            hasher.update(&order.price.0.to_le_bytes());
+            hash_field(order.entry, hasher);
+            hash_field(order.session, hasher);
+            hash_field(order.user_ref, hasher);
+            hash_field(order.instrument, hasher);
+            hash_field(order.price, hasher);
             hasher.update(&[order.side as u8, order.time_in_force as u8, u8::from(order.post_only)]);
             let terms = TermsBytes::of(order.terms);
             hasher.update(&terms.behind);
             hasher.update(&terms.ahead);
-            hasher.update(&order.parts.to_le_bytes());
-            hasher.update(&order.client_order_id.0);
-            let OrderAttributes { display, capacity, intermarket_sweep, cross_type } = order.attributes;
-            hasher.update(&[display, capacity, intermarket_sweep, cross_type]);
-            let places = [order.displayed, order.hidden, order.stop];
-            hasher.update(&places.map(|place| u8::from(place.is_some())));
+            hash_field(order.parts, hasher);
+            hash_field(order.client_order_id, hasher);
+            hash_field(order.attributes, hasher);
+            hasher.update(&order.in_layers.map(|part| u8::from(part.is_some())));
         }
     }
 }

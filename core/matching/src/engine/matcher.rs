@@ -1,21 +1,29 @@
-//! Orders that need a second look: matching with everything that rests, and all the ways to rest.
+//! Orders that need a second look: matching with everything that rests, all the ways to rest, and stop prices.
 //!
 //! For a plain order in a plain instrument it does what `enter` does; that one is short because this one is not.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
 use tickpath_types::{
-    CancelReason, EnterOrder, Liquidity, MarketEventKind, OrderEventKind, OrderId, OrderState, Price, Qty,
-    RejectReason, SelfTradePrevention, SessionId, TradingState,
+    CancelReason, EnterOrder, InstrumentId, Liquidity, MarketEventKind, OrderEventKind, OrderId, Price, Qty,
+    SelfTradePrevention, SessionId, TradingState,
 };
 
-use super::Engine;
 use super::context::Context;
+use super::executions::Executions;
+use super::orders::OpenOrders;
 use super::owner::{Owner, order_key};
-use super::resting::Layer;
-use super::special::{SpecialOrder, needs_entry, parts_of};
+use super::special::{Layer, SpecialOrder, needs_entry, parts_of};
+use super::stops::Triggered;
 use super::terms::{is_stop, may_rest};
 use crate::EventListener;
+
+/// Trades incoming orders with those that are open.
+#[derive(Clone, Debug)]
+pub(super) struct Matcher<B> {
+    pub(super) orders: OpenOrders<B>,
+    pub(super) executions: Executions,
+}
 
 /// An accepted order on its way.
 #[derive(Clone, Copy, Debug)]
@@ -23,19 +31,30 @@ pub(super) struct Working {
     pub(super) order: EnterOrder,
     pub(super) session: SessionId,
     pub(super) id: OrderId,
-    /// What to match at: never [`Price::MARKET`].
+    /// The limit to match at: never [`Price::MARKET`].
     pub(super) limit: Price,
     /// What of the order's quantity has been executed, or was taken off.
     pub(super) used: u64,
     /// What has been executed of it and of those that it replaced.
     pub(super) executed: u64,
-    /// The displayed order that it replaced, until the public knows that it went.
+    /// The displayed order that it replaced, until its deletion is published.
     pub(super) replaced: Option<OrderId>,
     /// True when the index has it: it waited for its stop price.
     pub(super) is_known: bool,
 }
 
 impl Working {
+    /// An order that is new in the books and of which, with those that it replaced, so much has been executed.
+    pub(super) const fn new(
+        order: EnterOrder,
+        session: SessionId,
+        id: OrderId,
+        limit: Price,
+        executed: u64,
+    ) -> Working {
+        Working { order, session, id, limit, used: executed, executed, replaced: None, is_known: false }
+    }
+
     pub(super) fn leaves(&self) -> Qty {
         Qty(self.order.qty.0 - self.used)
     }
@@ -52,61 +71,7 @@ enum End {
     Prevented,
 }
 
-impl<B: OrderBooks<Owner>> Engine<B> {
-    /// Accepts or refuses an order that is not plain.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn enter_special(
-        &mut self,
-        order: &EnterOrder,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let checked = self.check_entry(context.command.session, order, context.command.ts);
-        self.enter_checked(order, checked, context);
-    }
-
-    /// Enters the venue's own order for the session.
-    #[cold]
-    pub(super) fn force(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
-        let session = context.command.session;
-        match self.use_number(session, order.user_ref) {
-            Ok(Some(_)) => {
-                let checked = self.check_forced(session, order, context.command.ts);
-                self.enter_checked(order, checked, context);
-            }
-            Ok(None) => {}
-            Err(reason) => self.reject(order.user_ref, reason, order.client_order_id, context),
-        }
-    }
-
-    fn enter_checked(
-        &mut self,
-        order: &EnterOrder,
-        checked: Result<Price, RejectReason>,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
-        let session = context.command.session;
-        match checked {
-            Ok(limit) => {
-                let id = self.next_order_id();
-                let state = OrderState::Live;
-                context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
-                let working = Working {
-                    order: *order,
-                    session,
-                    id,
-                    limit,
-                    used: 0,
-                    executed: 0,
-                    replaced: None,
-                    is_known: false,
-                };
-                self.work_special(working, context);
-            }
-            Err(reason) => self.reject(order.user_ref, reason, order.client_order_id, context),
-        }
-    }
-
+impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Parks, matches, rests or cancels an order that has been answered, and then those that its trades trigger.
     #[inline(never)]
     pub(super) fn work_special(
@@ -115,7 +80,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) {
         if is_stop(&working.order) && !self.is_triggered(&working.order) {
-            self.publish_replaced(&mut working, context);
+            publish_replaced(&mut working, context);
             self.park(&working);
         } else {
             self.match_and_rest(working, context);
@@ -130,14 +95,15 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         context: &mut Context<'_, impl EventListener>,
     ) {
         let EnterOrder { instrument, side, post_only, .. } = working.order;
-        let is_trading = self.trading_state(instrument) == Some(TradingState::Trading);
+        let listing = self.orders.listings.find(instrument);
+        let is_trading = listing.is_some_and(|listing| listing.state == TradingState::Trading);
         let crosses = self
-            .resting
+            .orders
             .next(instrument, side.opposite())
             .is_some_and(|(_, _, resting)| side.crosses(working.limit, resting.price));
         let mut reason = CancelReason::ImmediateOrCancel;
         if is_trading && crosses {
-            self.publish_replaced(&mut working, context);
+            publish_replaced(&mut working, context);
             failpoint!(PostOnlyTrades: post_only = false);
             if post_only {
                 return self.end_working(working, CancelReason::PostOnly, context);
@@ -165,18 +131,18 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// each turn ends the order or a part that rested.
     fn trade_special(&mut self, working: &mut Working, context: &mut Context<'_, impl EventListener>) -> End {
         let EnterOrder { instrument, side, .. } = working.order;
-        let (low, high) = self.band(instrument);
+        let (low, high) = self.orders.listings.band(instrument);
         let mut traded: Option<(Price, Price)> = None;
         let mut end = End::Matched;
         while !working.leaves().is_zero() {
-            let Some((layer, handle, resting)) = self.resting.next(instrument, side.opposite()) else {
+            let Some((layer, handle, resting)) = self.orders.next(instrument, side.opposite()) else {
                 break;
             };
             if !side.crosses(working.limit, resting.price) {
                 break;
             }
             let qty = working.leaves().min(resting.qty);
-            let strategy = self.sessions.prevention(working.session, resting.data.session);
+            let strategy = self.orders.sessions.prevention(working.session, resting.data.session);
             if strategy != SelfTradePrevention::None {
                 if self.prevent(strategy, working, (layer, &resting), qty, context) {
                     end = End::Prevented;
@@ -189,22 +155,19 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 end = End::Paused;
                 break;
             }
-            let rested = match layer {
-                Layer::Displayed => Liquidity::Added,
-                Layer::Hidden => Liquidity::AddedHidden,
-            };
             let incoming = (working.session, working.order.user_ref, Liquidity::Removed);
             let price = resting.price;
             failpoint!(TradeAtTakersPrice: price = working.limit);
-            let match_id = self.tell_execution(incoming, &resting, rested, qty, price, context);
+            let match_id =
+                self.executions.execute(incoming, &resting, layer.liquidity(), qty, price, context);
             let kind = match layer {
                 Layer::Displayed => MarketEventKind::Executed { order_id: resting.id, qty, match_id },
-                Layer::Hidden => MarketEventKind::Traded { side: resting.side, qty, price, match_id },
+                _ => MarketEventKind::Traded { side: resting.side, qty, price, match_id },
             };
-            self.publish(instrument, kind, context);
+            context.publish(instrument, kind);
             working.used += qty.0;
             working.executed += qty.0;
-            self.fill_resting(layer, handle, &resting, qty, context);
+            self.orders.fill_resting(layer, handle, &resting, qty, context);
             traded = Some((traded.map_or(price, |(first, _)| first), price));
         }
         if let Some((first, last)) = traded {
@@ -224,7 +187,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ) -> bool {
         use SelfTradePrevention::{CancelBoth, CancelNewest, CancelOldest, Decrement};
         let Owner { session, user_ref, .. } = resting.data;
-        let whole = self.resting.open_order(session, user_ref).expect("what rests is open");
+        let whole = self.orders.open_order(session, user_ref).expect("what rests is open");
         let (from_incoming, from_resting) = match strategy {
             CancelNewest => (working.leaves(), Qty::ZERO),
             CancelOldest => (Qty::ZERO, whole.leaves),
@@ -234,10 +197,6 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             SelfTradePrevention::None => (Qty::ZERO, Qty::ZERO),
         };
         let prevented = if strategy == Decrement { from_incoming } else { prevented };
-        let rested = match layer {
-            Layer::Displayed => Liquidity::Added,
-            Layer::Hidden => Liquidity::AddedHidden,
-        };
         let price = resting.price;
         let told = |user_ref, decrement, liquidity| OrderEventKind::SelfTradePrevented {
             user_ref,
@@ -254,15 +213,15 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             context.tell(working.session, false, kind);
         }
         if !from_resting.is_zero() {
-            context.tell(session, false, told(user_ref, from_resting, rested));
+            context.tell(session, false, told(user_ref, from_resting, layer.liquidity()));
             failpoint!(DecrementOneSided => if strategy == Decrement { return working.leaves().is_zero() });
             if from_resting < whole.leaves {
-                self.reduce_open(&whole, from_resting, context);
+                self.orders.reduce_open(&whole, from_resting, context);
             } else {
-                let handle = self.forget(session, user_ref);
-                let removed = self.remove(handle);
+                let handle = self.orders.forget(session, user_ref);
+                let removed = self.orders.remove(handle);
                 if let Some(order_id) = removed.displayed {
-                    self.publish(removed.instrument, MarketEventKind::Deleted { order_id }, context);
+                    context.publish(removed.instrument, MarketEventKind::Deleted { order_id });
                 }
             }
         }
@@ -276,15 +235,15 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if min_qty.is_zero() {
             return true;
         }
-        let (low, high) = self.band(instrument);
+        let (low, high) = self.orders.listings.band(instrument);
         let (mut left, mut traded) = (working.leaves().0, 0);
-        for (is_rest, resting) in self.resting.in_trading_order(instrument, side.opposite()) {
+        for (is_rest, resting) in self.orders.in_trading_order(instrument, side.opposite()) {
             if left == 0 || traded >= min_qty.0 || !side.crosses(working.limit, resting.price) {
                 break;
             }
             let Owner { session, user_ref, .. } = resting.data;
             let qty = left.min(resting.qty.0);
-            match self.sessions.prevention(working.session, session) {
+            match self.orders.sessions.prevention(working.session, session) {
                 SelfTradePrevention::None if resting.price < low || resting.price > high => break,
                 SelfTradePrevention::None => {
                     traded += qty;
@@ -293,7 +252,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                 SelfTradePrevention::CancelNewest | SelfTradePrevention::CancelBoth => break,
                 // It gave way whole when its displayed part was met.
                 SelfTradePrevention::Decrement if !is_rest => {
-                    let whole = self.resting.open_order(session, user_ref).expect("what rests is open");
+                    let whole = self.orders.open_order(session, user_ref).expect("what rests is open");
                     left -= left.min(whole.leaves.0);
                 }
                 SelfTradePrevention::Decrement | SelfTradePrevention::CancelOldest => {}
@@ -318,13 +277,13 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         };
         let unseen = Qty(leaves.0 - shown.0);
         let room = "room was checked on entry";
-        let displayed = (!shown.is_zero()).then(|| self.resting.books.add(part(shown)).expect(room));
-        let hidden = (!unseen.is_zero()).then(|| self.resting.hidden.add(part(unseen)).expect(room));
+        let displayed = (!shown.is_zero()).then(|| self.orders.books.add(part(shown)).expect(room));
+        let hidden = (!unseen.is_zero()).then(|| self.orders.hidden.add(part(unseen)).expect(room));
         let handle = if needs_entry(&order) {
             let handle = self.entry_of(&working);
-            let entry = self.resting.specials.order_mut(handle);
-            (entry.displayed, entry.hidden) = (displayed, hidden);
-            self.update_listing(instrument);
+            let entry = self.orders.specials.order_mut(handle);
+            entry.in_layers = [displayed, hidden, None];
+            self.orders.update_listing(instrument);
             handle
         } else {
             displayed.expect("an order without an entry is displayed")
@@ -337,9 +296,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
                     MarketEventKind::Replaced { old_order_id, order_id: id, price, qty: shown }
                 }
             };
-            self.publish(instrument, kind, context);
+            context.publish(instrument, kind);
         }
-        self.publish_replaced(&mut working, context);
+        publish_replaced(&mut working, context);
     }
 
     /// The entry of an order, made if it has none.
@@ -347,9 +306,9 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let Working { order, session, .. } = *working;
         if working.is_known {
             let key = order_key(session, order.user_ref);
-            return self.resting.index.find(key).expect("an order that waited is in the index");
+            return self.orders.index.find(key).expect("an order that waited is in the index");
         }
-        self.resting.specials.insert(SpecialOrder {
+        self.orders.specials.insert(SpecialOrder {
             session,
             user_ref: order.user_ref,
             instrument: order.instrument,
@@ -362,9 +321,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             client_order_id: order.client_order_id,
             entry: 0,
             parts: parts_of(&order) as u32,
-            displayed: None,
-            hidden: None,
-            stop: None,
+            in_layers: [None; 3],
         })
     }
 
@@ -373,12 +330,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         if working.is_known {
             return;
         }
-        let Working { order, session, .. } = *working;
-        self.resting
-            .index
-            .insert(order_key(session, order.user_ref), handle)
-            .expect("room in the index was checked on entry, and matching only makes more");
-        self.sessions.count_opened(session);
+        self.orders.enter_index(working.session, working.order.user_ref, handle);
     }
 
     /// Cancels what is left of an order.
@@ -388,7 +340,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         reason: CancelReason,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        self.publish_replaced(&mut working, context);
+        publish_replaced(&mut working, context);
         let (user_ref, decrement) = (working.order.user_ref, working.leaves());
         context.tell(working.session, false, OrderEventKind::Canceled { user_ref, decrement, reason });
         self.forget_working(&working);
@@ -397,15 +349,79 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Drops what is kept of an order that waited and has ended.
     fn forget_working(&mut self, working: &Working) {
         if working.is_known {
-            let handle = self.forget(working.session, working.order.user_ref);
-            self.resting.specials.remove(handle);
+            let handle = self.orders.forget(working.session, working.order.user_ref);
+            self.orders.specials.remove(handle);
         }
     }
 
-    /// Tells the public that the order that this one replaced is gone, unless it knows.
-    fn publish_replaced(&mut self, working: &mut Working, context: &mut Context<'_, impl EventListener>) {
-        if let Some(order_id) = working.replaced.take() {
-            self.publish(working.order.instrument, MarketEventKind::Deleted { order_id }, context);
+    /// True when the last trade is at the stop price of an order or beyond.
+    pub(super) fn is_triggered(&self, order: &EnterOrder) -> bool {
+        let listing = self.orders.listings.find(order.instrument);
+        let last = listing.map_or(Price(0), |listing| listing.last_price);
+        let stop_price = order.special.unwrap_or_default().stop_price;
+        last != Price(0) && order.side.opposite().crosses(stop_price, last)
+    }
+
+    /// Lets an order wait.
+    pub(super) fn park(&mut self, working: &Working) {
+        let Working { order, session, id, executed, .. } = *working;
+        let EnterOrder { user_ref, instrument, side, attributes, .. } = order;
+        let (capacity, cross_type) = (attributes.capacity, attributes.cross_type);
+        let data = Owner { executed, user_ref, session, capacity, cross_type };
+        let price = order.special.unwrap_or_default().stop_price;
+        let waiting = Order { id, instrument, side: side.opposite(), price, qty: working.leaves(), data };
+        let stop = self.orders.stops.books.add(waiting).expect("room was checked on entry");
+        let handle = self.entry_of(working);
+        self.orders.specials.order_mut(handle).set_part(Layer::Stop, Some(stop));
+        self.make_known(working, handle);
+        self.orders.update_listing(instrument);
+    }
+
+    /// Notes the first and the last price of a command's trades, and who was waiting for one of them or of those
+    /// between.
+    #[inline(always)]
+    pub(super) fn note_trades(&mut self, instrument: InstrumentId, first: Price, last: Price) {
+        let Some(listing) = self.orders.listings.find_mut(instrument) else { return };
+        listing.last_price = last;
+        if listing.has_stops {
+            self.orders.trigger(instrument, first.min(last), first.max(last));
         }
+    }
+
+    /// Works the orders whose stop price was reached, and those that their trades reach, until no more are. Each order
+    /// is triggered once, so it is bounded by how many wait.
+    #[inline]
+    pub(super) fn work_triggered(&mut self, context: &mut Context<'_, impl EventListener>) {
+        if self.orders.stops.has_triggered() {
+            self.work_all_triggered(context);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn work_all_triggered(&mut self, context: &mut Context<'_, impl EventListener>) {
+        let mut next = 0;
+        while let Some(triggered) = self.orders.stops.triggered(next) {
+            next += 1;
+            let Triggered { session, user_ref, qty, executed, .. } = triggered;
+            let key = order_key(session, user_ref);
+            let handle = self.orders.index.find(key).expect("an order that waits is in the index");
+            let order = self.orders.specials.order(handle).as_entered(Qty(executed + qty.0));
+            let id = context.next_order_id();
+            let listing =
+                self.orders.listings.find(order.instrument).expect("an open order has an instrument");
+            let limit = listing.limit_of(order.price, order.side);
+            context.tell(session, false, OrderEventKind::Triggered { user_ref, order_id: id, price: limit });
+            let working = Working::new(order, session, id, limit, executed);
+            self.match_and_rest(Working { is_known: true, ..working }, context);
+        }
+        self.orders.stops.clear_triggered();
+    }
+}
+
+/// Publishes the deletion of the order that this one replaced, unless that is done.
+fn publish_replaced(working: &mut Working, context: &mut Context<'_, impl EventListener>) {
+    if let Some(order_id) = working.replaced.take() {
+        context.publish(working.order.instrument, MarketEventKind::Deleted { order_id });
     }
 }

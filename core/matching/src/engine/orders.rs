@@ -1,21 +1,20 @@
-//! Orders that rest, wherever their quantity is: displayed, undisplayed, or waiting for a stop price.
+//! Everything that is open, wherever its quantity is: displayed, undisplayed, or waiting for a stop price.
 
 use tickpath_book::{BookLimits, IndexLimits, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_faults::{failpoint, if_planted};
-use tickpath_types::{EnterOrder, InstrumentId, OrderId, Price, Qty, SessionId, Side, UserRefNum};
+use tickpath_types::{
+    ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketEventKind, OrderId, Price, Qty, RejectReason,
+    SessionId, Side, TradingState, UserRefNum,
+};
 
-use super::listing::Listings;
+use super::context::Context;
+use super::listing::{Listing, Listings};
 use super::owner::{Owner, order_key};
-use super::special::{SpecialOrder, Specials, is_special, needs_entry, parts_of};
+use super::sessions::{Session, Sessions};
+use super::special::{Layer, SpecialOrder, Specials, is_special, needs_entry, parts_of};
 use super::stops::Stops;
-use crate::EngineLimits;
-
-/// In which books a part of an order rests that can trade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layer {
-    Displayed,
-    Hidden,
-}
+use crate::limits::check_instrument;
+use crate::{EngineLimits, EventListener};
 
 /// An open order as a whole.
 #[derive(Clone, Copy, Debug)]
@@ -40,33 +39,22 @@ pub(super) struct Removed {
     pub(super) displayed: Option<OrderId>,
 }
 
-/// The three books that an order can rest in.
-#[derive(Clone, Copy, Debug)]
-enum Shelf {
-    Displayed,
-    Hidden,
-    Stop,
-}
-
 /// A part of an order that is carried into the next day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
-    shelf: Shelf,
+    pub(super) layer: Layer,
     /// The part's, in its book.
     pub(super) handle: OrderHandle,
     /// The order's.
     pub(super) entry: OrderHandle,
 }
 
-impl Carried {
-    pub(super) const fn is_displayed(&self) -> bool {
-        matches!(self.shelf, Shelf::Displayed)
-    }
-}
-
-/// The books of all orders that rest, their index by [`order_key`], and the entries of special orders.
+/// Instruments, sessions, and the books of all open orders with their index by [`order_key`].
 #[derive(Clone, Debug)]
-pub(super) struct Resting<B> {
+pub(super) struct OpenOrders<B> {
+    pub(super) limits: EngineLimits,
+    pub(super) listings: Listings,
+    pub(super) sessions: Sessions,
     /// Displayed orders and displayed parts.
     pub(super) books: B,
     /// Undisplayed quantity that can trade: hidden orders, and the rest of orders displayed in parts.
@@ -76,11 +64,14 @@ pub(super) struct Resting<B> {
     /// Open orders by [`order_key`].
     pub(super) index: OrderIndex,
     pub(super) specials: Specials,
+    /// Capacity for lists of orders, and of parts of orders, within a command.
+    pub(super) scratch: Vec<(u64, OrderHandle)>,
+    pub(super) carried: Vec<Carried>,
 }
 
-impl<B: OrderBooks<Owner>> Resting<B> {
-    /// Empty, with memory that is touched as it comes into use, for instruments up to `max_instrument`.
-    pub(super) fn untouched(max_instrument: InstrumentId, limits: &EngineLimits) -> Resting<B> {
+impl<B: OrderBooks<Owner>> OpenOrders<B> {
+    /// Nothing open, with memory that is touched as it comes into use, for instruments up to `max_instrument`.
+    pub(super) fn untouched(max_instrument: InstrumentId, limits: EngineLimits) -> OpenOrders<B> {
         let special = BookLimits::new(max_instrument, limits.max_special_orders);
         let displayed = BookLimits::new(max_instrument, limits.max_resting());
         let index = IndexLimits {
@@ -90,22 +81,86 @@ impl<B: OrderBooks<Owner>> Resting<B> {
             // Clients choose their numbers, and would choose those that collide.
             max_hashed: 0,
         };
-        Resting {
+        let max_special = limits.max_special_orders as usize;
+        OpenOrders {
+            limits,
+            listings: Listings::new(max_instrument),
+            sessions: Sessions::new(&limits),
             books: B::untouched(displayed),
             hidden: B::untouched(special),
             stops: Stops::untouched(special, limits.max_special_orders),
             // The least number is 1, so the numbers of a new day lie on as few pages as possible.
             index: OrderIndex::untouched(index).with_base(order_key(SessionId(0), UserRefNum(1))),
             specials: Specials::new(limits.max_special_orders),
+            scratch: Vec::with_capacity(max_special),
+            carried: Vec::with_capacity(2 * max_special),
         }
     }
 
     /// Touches all memory that is not yet.
     pub(super) fn prefault(&mut self) {
-        for books in [&mut self.books, &mut self.hidden, &mut self.stops.books] {
-            books.prefault();
+        for layer in Layer::ALL {
+            self.layer_mut(layer).prefault();
         }
         self.index.prefault();
+    }
+
+    pub(super) const fn layer(&self, layer: Layer) -> &B {
+        match layer {
+            Layer::Displayed => &self.books,
+            Layer::Hidden => &self.hidden,
+            Layer::Stop => &self.stops.books,
+        }
+    }
+
+    pub(super) const fn layer_mut(&mut self, layer: Layer) -> &mut B {
+        match layer {
+            Layer::Displayed => &mut self.books,
+            Layer::Hidden => &mut self.hidden,
+            Layer::Stop => &mut self.stops.books,
+        }
+    }
+
+    /// Adds an instrument, halted; false when it is there already, or there is no room for it.
+    pub(super) fn add_instrument(&mut self, instrument: &Instrument) -> bool {
+        check_instrument(instrument, &self.limits).is_ok()
+            && self.listings.add(Listing { is_added: true, ..Listing::new(*instrument) })
+    }
+
+    /// Uses up a number for a request of the command's session, and returns that session. `None` when the request goes no
+    /// further: it was rejected, or dropped since its number is not above all earlier ones, so it was sent again.
+    #[inline]
+    pub(super) fn use_number(
+        &mut self,
+        user_ref: UserRefNum,
+        client_order_id: ClientOrderId,
+        context: &mut Context<'_, impl EventListener>,
+    ) -> Option<Session> {
+        let used = self.sessions.use_number(context.command.session, user_ref);
+        if used.is_none() {
+            self.refuse_number(user_ref, client_order_id, context);
+        }
+        used
+    }
+
+    /// A session without a number left learns it from the answer to any further order. The answer never carries the number
+    /// of an open order, which it would seem to reject.
+    #[cold]
+    #[inline(never)]
+    fn refuse_number(
+        &mut self,
+        user_ref: UserRefNum,
+        client_order_id: ClientOrderId,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        let id = context.command.session;
+        let Some(session) = self.sessions.find(id) else {
+            return context.reject(user_ref, RejectReason::NotAuthorised, client_order_id);
+        };
+        if session.last_user_ref.0 == u32::MAX && self.index.find(order_key(id, user_ref)).is_none() {
+            return context.reject(user_ref, RejectReason::UserRefsExhausted, client_order_id);
+        }
+        context.progress.counters.duplicates += 1;
     }
 
     /// The open order that a session calls by this number.
@@ -123,21 +178,21 @@ impl<B: OrderBooks<Owner>> Resting<B> {
         Some(Open { handle, user_ref, instrument, side, executed, leaves, capacity, cross_type })
     }
 
+    /// The index's handle of an order of which a part rests.
+    pub(super) fn handle_of(&self, owner: &Owner) -> OrderHandle {
+        self.index.find(order_key(owner.session, owner.user_ref)).expect("what rests is in the index")
+    }
+
     /// The displayed part of the open order that a session calls by this number; `None` when nothing is.
     pub(super) fn displayed_part(&self, session: SessionId, user_ref: UserRefNum) -> Option<OrderHandle> {
         let handle = self.index.find(order_key(session, user_ref))?;
-        if is_special(handle) { self.specials.order(handle).displayed } else { Some(handle) }
+        if is_special(handle) { self.specials.order(handle).part(Layer::Displayed) } else { Some(handle) }
     }
 
     /// The part that says what was executed, with the order's own side, and what is left of all parts.
     #[cold]
     pub(super) fn special_whole(&self, special: &SpecialOrder) -> (Order<Owner>, Qty) {
-        let part = |books: &B, handle: Option<OrderHandle>| handle.and_then(|handle| books.order(handle));
-        let parts = [
-            part(&self.books, special.displayed),
-            part(&self.hidden, special.hidden),
-            part(&self.stops.books, special.stop),
-        ];
+        let parts = Layer::ALL.map(|layer| self.layer(layer).order(special.part(layer)?));
         let leaves = parts.iter().flatten().map(|order| order.qty.0).sum();
         let first = parts.into_iter().flatten().next().expect("an open order has a part that rests");
         (Order { side: special.side, ..first }, Qty(leaves))
@@ -153,34 +208,40 @@ impl<B: OrderBooks<Owner>> Resting<B> {
         (order.instrument, order.side)
     }
 
-    /// True when the index and the entries of special orders have room for an order.
-    pub(super) fn has_room(&self, session: SessionId, order: &EnterOrder) -> bool {
-        self.index.has_room(order_key(session, order.user_ref))
-            && (!needs_entry(order) || self.specials.has_room(parts_of(order)))
-    }
-
-    /// The same of an order that takes the place of `old`. The books have room, as an order leaves them first; so has the
-    /// limit of special orders for what the old one takes of it.
-    pub(super) fn has_room_for_replacement(
-        &self,
-        session: SessionId,
-        old: &Open,
-        order: &EnterOrder,
-    ) -> bool {
-        let freed = match is_special(old.handle) {
-            true => u64::from(self.specials.order(old.handle).parts),
-            false => 0,
+    /// True when the index and the entries of special orders have room for an order, which replaces `old` if there is
+    /// one. The books have room then, as an order leaves them first; so has the limit of special orders for what the old
+    /// one takes of it.
+    pub(super) fn has_room(&self, session: SessionId, order: &EnterOrder, old: Option<&Open>) -> bool {
+        let freed = match old {
+            Some(old) if is_special(old.handle) => u64::from(self.specials.order(old.handle).parts),
+            _ => 0,
         };
         let parts = if needs_entry(order) { parts_of(order) } else { 0 };
         self.index.has_room(order_key(session, order.user_ref))
             && self.specials.has_room(parts.saturating_sub(freed))
     }
 
+    /// Puts an order of a session into the index.
+    #[inline(always)]
+    pub(super) fn enter_index(&mut self, session: SessionId, user_ref: UserRefNum, handle: OrderHandle) {
+        self.index
+            .insert(order_key(session, user_ref), handle)
+            .expect("room in the index was checked on entry, and matching only makes more");
+        self.sessions.count_opened(session);
+    }
+
+    /// Drops what is kept of an order beside the books, and returns what the index had.
+    #[inline]
+    pub(super) fn forget(&mut self, session: SessionId, user_ref: UserRefNum) -> OrderHandle {
+        self.sessions.count_closed(session);
+        self.index.remove(order_key(session, user_ref)).expect("a resting order is in the index")
+    }
+
     /// Takes an order out of the books. The index and its session are the caller's.
     #[inline(always)]
-    pub(super) fn remove(&mut self, handle: OrderHandle, listings: &mut Listings) -> Removed {
+    pub(super) fn remove(&mut self, handle: OrderHandle) -> Removed {
         if is_special(handle) {
-            return self.remove_special(handle, listings);
+            return self.remove_special(handle);
         }
         let order = self.books.remove(handle);
         Removed { instrument: order.instrument, leaves: order.qty, displayed: Some(order.id) }
@@ -188,77 +249,55 @@ impl<B: OrderBooks<Owner>> Resting<B> {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn remove_special(&mut self, handle: OrderHandle, listings: &mut Listings) -> Removed {
+    pub(super) fn remove_special(&mut self, handle: OrderHandle) -> Removed {
         let special = self.specials.remove(handle);
-        let displayed = special.displayed.map(|handle| self.books.remove(handle));
-        let hidden = special.hidden.map(|handle| self.hidden.remove(handle));
-        let stop = special.stop.map(|handle| self.stops.books.remove(handle));
-        self.update_listing(special.instrument, listings);
-        let qty = |order: Option<Order<Owner>>| order.map_or(0, |order| order.qty.0);
+        let parts = Layer::ALL.map(|layer| Some(self.layer_mut(layer).remove(special.part(layer)?)));
+        self.update_listing(special.instrument);
         Removed {
             instrument: special.instrument,
-            leaves: Qty(qty(displayed) + qty(hidden) + qty(stop)),
-            displayed: displayed.map(|order| order.id),
+            leaves: Qty(parts.iter().flatten().map(|order| order.qty.0).sum()),
+            displayed: parts[Layer::Displayed as usize].map(|order| order.id),
         }
-    }
-
-    /// Takes `qty` off the undisplayed parts, as far as it goes; returns the displayed part and what is
-    /// left to take.
-    #[cold]
-    pub(super) fn reduce_undisplayed(
-        &mut self,
-        handle: OrderHandle,
-        qty: Qty,
-        listings: &mut Listings,
-    ) -> (Option<OrderHandle>, Qty) {
-        let special = self.specials.order_mut(handle);
-        let mut rest = qty;
-        if let Some(part) = special.hidden {
-            let taken = rest.min(self.hidden.order(part).expect("it is open").qty);
-            rest = Qty(rest.0 - taken.0);
-            if !taken.is_zero() && self.hidden.reduce(part, taken).is_zero() {
-                special.hidden = None;
-            }
-        }
-        if let Some(part) = special.stop {
-            self.stops.books.reduce(part, rest);
-            rest = Qty::ZERO;
-        }
-        let (instrument, displayed) = (special.instrument, special.displayed);
-        self.update_listing(instrument, listings);
-        (displayed, rest)
     }
 
     /// Takes out the orders that wait for a price from `low` to `high`, to be worked.
     #[cold]
     #[inline(never)]
-    pub(super) fn trigger(
-        &mut self,
-        instrument: InstrumentId,
-        low: Price,
-        high: Price,
-        listings: &mut Listings,
-    ) {
-        let Resting { stops, index, specials, .. } = self;
+    pub(super) fn trigger(&mut self, instrument: InstrumentId, low: Price, high: Price) {
+        let OpenOrders { stops, index, specials, .. } = self;
         stops.collect(instrument, low, high, |owner| {
             let handle = index.find(order_key(owner.session, owner.user_ref));
             let special = specials.order_mut(handle.expect("an order that waits is in the index"));
-            special.stop = None;
+            special.set_part(Layer::Stop, None);
             special.entry
         });
-        self.update_listing(instrument, listings);
+        self.update_listing(instrument);
     }
 
     /// Recomputes whether an instrument's orders need a second look.
     #[cold]
-    pub(super) fn update_listing(&self, id: InstrumentId, listings: &mut Listings) {
+    pub(super) fn update_listing(&mut self, id: InstrumentId) {
         let is_empty = |books: &B| Side::BOTH.iter().all(|side| books.best(id, *side).is_none());
-        if let Some(listing) = listings.find_mut(id) {
+        if let Some(listing) = self.listings.find_mut(id) {
             listing.update(!is_empty(&self.hidden), !is_empty(&self.stops.books));
         }
     }
 
-    /// Who trades next of all that rests on a side: the best price first, what is displayed before what is not.
+    /// Changes the state of an instrument that there is.
+    pub(super) fn change_state(
+        &mut self,
+        id: InstrumentId,
+        state: TradingState,
+        context: &mut Context<'_, impl EventListener>,
+    ) {
+        if let Some(listing) = self.listings.find_mut(id) {
+            listing.state = state;
+        }
+        self.update_listing(id);
+        context.publish(id, MarketEventKind::TradingAction(state));
+    }
+
+    /// The order that trades next of all that rests on a side: the best price first, displayed before undisplayed.
     pub(super) fn next(
         &self,
         instrument: InstrumentId,
@@ -267,15 +306,13 @@ impl<B: OrderBooks<Owner>> Resting<B> {
         let displayed = self.books.best_price(instrument, side);
         let hidden = self.hidden.best_price(instrument, side);
         failpoint!(HiddenBeforeDisplayed: displayed = displayed.filter(|_| hidden.is_none()));
-        let (layer, books) = match (displayed, hidden) {
-            (Some(displayed), Some(hidden)) if side.is_better(hidden, displayed) => {
-                (Layer::Hidden, &self.hidden)
-            }
-            (Some(_), _) => (Layer::Displayed, &self.books),
-            (None, _) => (Layer::Hidden, &self.hidden),
+        let layer = match (displayed, hidden) {
+            (Some(displayed), Some(hidden)) if side.is_better(hidden, displayed) => Layer::Hidden,
+            (Some(_), _) => Layer::Displayed,
+            (None, _) => Layer::Hidden,
         };
-        let handle = books.front(instrument, side)?;
-        Some((layer, handle, books.order(handle)?))
+        let handle = self.layer(layer).front(instrument, side)?;
+        Some((layer, handle, self.layer(layer).order(handle)?))
     }
 
     /// Orders of a side in the order in which they would trade, an order that is shown in parts as far as its parts
@@ -286,9 +323,7 @@ impl<B: OrderBooks<Owner>> Resting<B> {
         side: Side,
     ) -> impl Iterator<Item = (bool, Order<Owner>)> {
         let is_rest = |order: &Order<Owner>| {
-            let Owner { session, user_ref, .. } = order.data;
-            let handle = self.index.find(order_key(session, user_ref)).expect("what rests is in the index");
-            self.specials.order(handle).displayed.is_some()
+            self.specials.order(self.handle_of(&order.data)).part(Layer::Displayed).is_some()
         };
         let mut displayed = self.books.orders(instrument, side).map(|(_, order)| order).peekable();
         let hidden = || self.hidden.orders(instrument, side).map(|(_, order)| order);
@@ -328,39 +363,6 @@ impl<B: OrderBooks<Owner>> Resting<B> {
         })
     }
 
-    /// Adds the parts of all orders of an instrument that rest, in the order of the books.
-    pub(super) fn collect_parts(&self, instrument: InstrumentId, parts: &mut Vec<Carried>) {
-        for side in Side::BOTH {
-            for (shelf, books) in [
-                (Shelf::Displayed, &self.books),
-                (Shelf::Hidden, &self.hidden),
-                (Shelf::Stop, &self.stops.books),
-            ] {
-                parts.extend(books.orders(instrument, side).map(|(handle, order)| {
-                    let Owner { session, user_ref, .. } = order.data;
-                    let entry = self.index.find(order_key(session, user_ref));
-                    Carried { shelf, handle, entry: entry.expect("what rests is in the index") }
-                }));
-            }
-        }
-    }
-
-    /// Takes a part out and puts it at the tail of its level under its order's new number and reference, and returns it.
-    /// All parts are, so they keep their order.
-    pub(super) fn put_back(&mut self, carried: Carried, id: OrderId) -> Order<Owner> {
-        let Carried { shelf, handle, entry } = carried;
-        let special = self.specials.order_mut(entry);
-        let (books, place) = match shelf {
-            Shelf::Displayed => (&mut self.books, &mut special.displayed),
-            Shelf::Hidden => (&mut self.hidden, &mut special.hidden),
-            Shelf::Stop => (&mut self.stops.books, &mut special.stop),
-        };
-        let old = books.remove(handle);
-        let new = Order { id, data: Owner { user_ref: special.user_ref, ..old.data }, ..old };
-        *place = Some(books.add(new).expect("it was there before"));
-        new
-    }
-
     if_planted! {
         /// Moves a displayed order behind the others of its level.
         #[cold]
@@ -370,7 +372,7 @@ impl<B: OrderBooks<Owner>> Resting<B> {
             let key = order_key(order.data.session, order.data.user_ref);
             match self.index.remove(key) {
                 Some(known) if is_special(known) => {
-                    self.specials.order_mut(known).displayed = Some(again);
+                    self.specials.order_mut(known).set_part(Layer::Displayed, Some(again));
                     self.index.insert(key, known).expect("it was there before");
                 }
                 _ => self.index.insert(key, again).expect("it was there before"),
