@@ -21,10 +21,11 @@ use tickpath_config::{
     ConfigError, Duration, FileKind, IdleConfig, Instruments, Placement, PreLoginConfig, PriceText, Secret,
     TEST_PASSWORD, at_least, beside, in_range, multicast_group,
 };
+use tickpath_journal::SessionName;
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, HEADER_LEN, Session};
 use tickpath_types::{InstrumentId, InstrumentTable, Nanos, SelfTradePrevention, Symbol};
-use tickpath_venue::UserSettings;
+use tickpath_venue::{UserSettings, session_name_at, session_named};
 
 use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;
@@ -364,29 +365,20 @@ fn instrument_ids(
     symbols.map(|symbols| symbols.iter().map(find).collect()).transpose()
 }
 
-fn session_named(name: &str) -> Result<Session, ConfigError> {
-    // It is also a folder's name once the session is put aside, and on the wire a generation stands behind `~`.
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    let session = Session::new(name).filter(|_| !name.is_empty() && name.bytes().all(is_word));
-    session.ok_or_else(|| {
+fn checked_session(name: &str) -> Result<Session, ConfigError> {
+    session_named(name).ok_or_else(|| {
         ConfigError::value(format!("session '{name}' must be 1 to 10 ASCII letters, digits, - or _"))
     })
+}
+
+fn journal_session(session: Session) -> SessionName {
+    SessionName::new(&session.to_string()).expect("the name of a session on the wire is one of a journal")
 }
 
 /// A name that no start before had, nor one on another machine except by chance.
 fn new_session() -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    session_of(since_epoch.as_millis())
-}
-
-/// `TP` and the time of the start in milliseconds, in 8 digits of base 36: they last 89 years.
-fn session_of(mut millis: u128) -> String {
-    let mut name = *b"TP00000000";
-    for place in name[2..].iter_mut().rev() {
-        *place = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(millis % 36) as usize];
-        millis /= 36;
-    }
-    name.map(char::from).iter().collect()
+    session_name_at(since_epoch.as_millis())
 }
 
 impl Default for OrderEntryConfig {
@@ -487,8 +479,8 @@ impl ExchangeConfig {
         instruments: InstrumentTable,
         file: Option<&Path>,
     ) -> Result<VenueSettings, ConfigError> {
-        let named = self.session.as_deref().map(session_named).transpose()?;
-        let session = named.map_or_else(|| session_named(&new_session()), Ok)?;
+        let named = self.session.as_deref().map(checked_session).transpose()?;
+        let session = named.map_or_else(|| checked_session(&new_session()), Ok)?;
         let users = self.order_entry.users(&instruments, file)?;
         let login = self.order_entry.logins.policy()?;
         let data = &self.market_data;
@@ -504,7 +496,7 @@ impl ExchangeConfig {
             placement.check(&ROLES)?;
         }
         let day = self.day.settings(&instruments)?;
-        let mut journal = self.journal.settings(named)?;
+        let mut journal = self.journal.settings(named.map(journal_session))?;
         if let Some(drop_copy) = &self.drop_copy {
             drop_copy.add_to(journal.as_mut(), &users)?;
         }
@@ -614,17 +606,5 @@ fn default_placement(cores: &[usize]) -> Placement {
             cores,
             &[("order-server", &["order-server"]), ("matcher", &["matcher"]), ("publisher", &["publisher"])],
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_of_a_session_is_the_time_of_the_start() {
-        assert_eq!(session_of(0), "TP00000000");
-        assert_eq!(session_of(36 * 36 + 35), "TP0000010Z");
-        assert_ne!(session_of(1_795_000_000_000), session_of(1_795_000_000_001), "a millisecond later");
     }
 }

@@ -15,9 +15,7 @@
 mod admin;
 mod config;
 mod drop_copy;
-mod front_port;
 mod journal;
-mod log_feed;
 mod login;
 mod market_recovery;
 mod matcher;
@@ -32,28 +30,27 @@ pub use tickpath_admission::{LoginPolicy, PreLoginLimits};
 pub use tickpath_venue::day::{BandWidth, DaySettings, Phase, Schedule, ScheduleStep};
 pub use tickpath_venue::market_recovery::{REQUESTS_PER_POLL, RecoveryCounters, RetransmissionQueue};
 pub use tickpath_venue::{
-    AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, Definition, FrontRequest, FrontRequestKind,
-    LimitsChange, LogCommand, LogCommandKind, LogReadError, MarketImage, MessageStore, Password, RateLimit,
-    RegisterError, Replica, ReplicaError, RequestLimits, Response, SessionLog, UserLimits, UserPorts,
-    UserRegistry, UserSettings, VenueCommandKind,
+    AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal, Definition, DrainWatch, DropCopyCounters,
+    FinalEngine, FrontPort, FrontRequest, FrontRequestKind, JournalCounters, LimitsChange, LogCommand,
+    LogCommandKind, LogFeed, LogFeedError, LogListener, LogReadError, MarketImage, Matcher, MatcherCounters,
+    MessageStore, OrderServerCounters, Password, PublisherCounters, RateLimit, RegisterError, Replica,
+    ReplicaError, RequestLimits, Response, SessionLog, UserLimits, UserPorts, UserRegistry, UserSettings,
+    VenueCommandKind, VenueEngine, VenueView,
 };
 
-pub use admin::{AddUserError, AdminClient, AdminSocket, DrainWatch};
+pub use admin::{AddUserError, AdminClient, AdminSocket};
 pub use config::{
     AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, ExchangeConfig, JournalConfig, LimitsConfig,
     LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
     RequestsConfig, SelfTradeConfig, SnapshotsConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
 };
-pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopyCounters, DropCopySettings};
-pub use front_port::FrontPort;
-pub use journal::{
-    ArchiveError, Audit, Follower, FollowerError, JournalCounters, JournalSettings, JournalThreads, Recovery,
-    RecoveryError, ReplayError, VenueJournal, archive, audit, replay,
-};
-pub use log_feed::{LogFeed, LogFeedError, LogListener, VenueEngine};
+pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopySettings};
+pub use journal::{JournalSettings, JournalThreads, VenueJournal};
+pub use tickpath_journal::archive;
+pub use tickpath_venue_log::{Recovery, audit};
+
 pub use login::{PasswordHashError, hash_password, hashed_password};
 pub use market_recovery::{GlimpseServer, MarketRecovery, MarketRecoverySettings, SnapshotSettings};
-pub use matcher::{FinalEngine, Matcher, MatcherCounters};
-pub use order_server::{OrderServer, OrderServerCounters};
-pub use publisher::{Publisher, PublisherConfig, PublisherCounters};
-pub use venue::{Endpoints, Venue, VenueSettings, VenueTracer, VenueTracers, VenueView};
+pub use order_server::OrderServer;
+pub use publisher::{Publisher, PublisherConfig};
+pub use venue::{Endpoints, Venue, VenueSettings, VenueTracer, VenueTracers};

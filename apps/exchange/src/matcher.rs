@@ -1,150 +1,24 @@
 //! The matching engine as an agent.
 
-use std::sync::{Arc, Mutex};
+use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
+use tickpath_timing::Tracer;
+use tickpath_types::Nanos;
+use tickpath_venue::Matcher;
 
-use arrayvec::ArrayVec;
-use tickpath_agent::{Agent, AgentError, Counter, WaitSet, Waker};
-use tickpath_book::FastBooks;
-use tickpath_lockfree::spsc;
-use tickpath_matching::{Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
-use tickpath_timing::{CommandId, Function, Hop, MarketId, Tracer};
-use tickpath_types::{MarketEvent, MarketEventKind, Nanos, OrderEvent, SystemEventCode, UserRefNum};
-use tickpath_venue::{LogCommand, OverflowQueue, Response, end_ring};
+/// A [`Matcher`] on a thread that it does not own.
+pub(crate) struct MatcherAgent<T>(pub(crate) Matcher<T>);
 
-/// One command in so many has its matching timed.
-const TIMED_EVERY: u64 = 16;
-
-tickpath_lockfree::counters! {
-    /// Counters of a [`Matcher`]; other threads may read them while it runs.
-    pub struct MatcherCounters {
-        /// Commands applied.
-        pub commands,
-        /// Answers to users emitted.
-        pub responses,
-        /// Market events emitted; also the sequence of the last one.
-        pub market_events,
-        /// Executions.
-        pub executions => "executions",
-        /// Events that waited because the ring to their agent was full.
-        pub delayed_events,
-    }
-}
-
-/// The engine as the matcher left it, for comparison once the venue has stopped.
-pub type FinalEngine = Arc<Mutex<Option<Box<Engine<FastBooks<Owner>>>>>>;
-
-/// Applies the sequenced commands to the engine and hands on its responses and market events.
-pub struct Matcher<T> {
-    engine: Option<Box<Engine<FastBooks<Owner>>>>,
-    commands: spsc::Consumer<LogCommand>,
-    /// Commands taken together, so that what they will need is fetched at once.
-    batch: ArrayVec<LogCommand, LOOK_AHEAD_LEN>,
-    /// How many of the batch are applied.
-    applied: usize,
-    outbox: Outbox<T>,
-    last_engine: FinalEngine,
-}
-
-/// The two rings out of the matcher, each with a list for the events of a command that causes more than its ring has
-/// room for. No further command is applied before the lists are empty, so each has room for the events of one.
-struct Outbox<T> {
-    tracer: T,
-    counters: Arc<MatcherCounters>,
-    responses: spsc::Producer<Response>,
-    late_responses: OverflowQueue<Response>,
-    market: spsc::Producer<MarketEvent>,
-    late_market: OverflowQueue<MarketEvent>,
-    /// The code of each instrument's trading state, by its id.
-    states: Arc<[Counter]>,
-}
-
-impl<T: Tracer> Matcher<T> {
-    /// A matcher over an engine; `last_engine` receives it when the matcher closes.
-    pub fn new(
-        engine: Engine<FastBooks<Owner>>,
-        commands: spsc::Consumer<LogCommand>,
-        responses: spsc::Producer<Response>,
-        market: spsc::Producer<MarketEvent>,
-        counters: Arc<MatcherCounters>,
-        last_engine: FinalEngine,
-        tracer: T,
-    ) -> Matcher<T> {
-        // One more says that a command of the venue was applied.
-        let events_max = engine.limits().max_events_per_command() as usize + 1;
-        let outbox = Outbox {
-            tracer,
-            counters,
-            responses,
-            late_responses: OverflowQueue::new(events_max),
-            market,
-            late_market: OverflowQueue::new(events_max),
-            states: Arc::default(),
-        };
-        Matcher {
-            engine: Some(Box::new(engine)),
-            commands,
-            batch: ArrayVec::new(),
-            applied: 0,
-            outbox,
-            last_engine,
-        }
-    }
-
-    /// The same, which shows the trading state of each instrument at the place of its id, as
-    /// [`TradingState::code`](tickpath_types::TradingState::code).
-    #[must_use]
-    pub fn with_states(mut self, states: Arc<[Counter]>) -> Matcher<T> {
-        self.outbox.states = states;
-        self
-    }
-}
-
-impl<T: Tracer + Send> Agent for Matcher<T> {
+impl<T: Tracer + Send> Agent for MatcherAgent<T> {
     fn do_work(&mut self, _now: Nanos) -> Result<usize, AgentError> {
-        let engine = self.engine.as_mut().expect("a closed agent does no work");
-        if !self.outbox.send_late() {
-            return Ok(0);
-        }
-        if self.applied == self.batch.len() {
-            self.applied = 0;
-            self.batch.clear();
-            self.commands.drain(LOOK_AHEAD_LEN, |command| self.batch.push(*command));
-            if self.batch.len() > 1 {
-                engine.look_ahead(self.batch.iter().filter_map(LogCommand::engine));
-            }
-        }
-        let mut work = 0;
-        while self.outbox.is_prompt()
-            && let Some(command) = self.batch.get(self.applied)
-        {
-            let taken = self.outbox.tracer.stamp(Hop::T3, CommandId(command.sequence()));
-            let ignored = engine.counters().ignored;
-            command.apply(engine, &mut self.outbox);
-            if command.is_internal() {
-                let is_ignored = engine.counters().ignored != ignored;
-                self.outbox.respond(Response::Applied { command: command.sequence(), is_ignored });
-            }
-            if T::ENABLED && command.sequence().0.is_multiple_of(TIMED_EVERY) {
-                let ticks = self.outbox.tracer.now().wrapping_sub(taken);
-                self.outbox.tracer.time(Function::Match, ticks);
-            }
-            self.applied += 1;
-            work += 1;
-        }
-        if work > 0 {
-            self.outbox.counters.commands.add(work as u64);
-            self.outbox.tracer.flush();
-        }
-        Ok(work)
+        Ok(self.0.poll())
     }
 
     fn wake_by(&mut self, waker: &Waker) {
-        self.commands.wake_by(waker);
+        self.0.wake_by(waker);
     }
 
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
-        // A ring is full: its reader does not wake this thread when it has room.
-        if !self.outbox.is_prompt() || self.applied < self.batch.len() {
+        if self.0.is_blocked() {
             wait.soon();
         }
     }
@@ -153,94 +27,11 @@ impl<T: Tracer + Send> Agent for Matcher<T> {
         "matcher"
     }
 
-    /// Applies what the log still holds and hands on what it causes; then its rings end.
-    fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
-        // In this order: what was sequenced before the end of the log is still there.
-        let has_ended = self.commands.is_disconnected();
-        let work = self.do_work(now)?;
-        let is_idle = work == 0 && self.applied == self.batch.len() && self.commands.is_empty();
-        let is_done = has_ended && is_idle && self.outbox.is_prompt();
-        if is_done {
-            self.outbox.end();
-        }
-        Ok(is_done)
+    fn finish(&mut self, _now: Nanos) -> Result<bool, AgentError> {
+        Ok(self.0.finish())
     }
 
     fn on_close(&mut self) {
-        if let Ok(mut last) = self.last_engine.lock() {
-            *last = self.engine.take();
-        }
-    }
-}
-
-impl<T: Tracer> Outbox<T> {
-    /// True when both rings have taken everything.
-    fn is_prompt(&self) -> bool {
-        self.late_responses.is_empty() && self.late_market.is_empty()
-    }
-
-    /// Hands on what waited; true when nothing waits any more.
-    fn send_late(&mut self) -> bool {
-        self.late_responses.flush(&mut self.responses);
-        self.late_market.flush(&mut self.market);
-        self.is_prompt()
-    }
-
-    /// Nothing follows: whoever reads the rings learns that they have ended.
-    fn end(&mut self) {
-        end_ring(&mut self.responses);
-        end_ring(&mut self.market);
-    }
-
-    #[inline]
-    fn respond(&mut self, response: Response) {
-        let is_answer = matches!(response, Response::Order(_) | Response::NextUserRef { .. });
-        self.counters.responses.add(is_answer.into());
-        if !self.late_responses.is_empty() || self.responses.try_push(response).is_err() {
-            self.late_responses.push(response);
-            self.counters.delayed_events.add(1);
-        }
-    }
-}
-
-impl<T: Tracer> EventListener for Outbox<T> {
-    #[inline]
-    fn on_order_event(&mut self, event: &OrderEvent) {
-        if event.is_reply {
-            self.tracer.stamp(Hop::T4t, CommandId(event.command));
-        }
-        self.respond(Response::Order(*event));
-    }
-
-    #[inline]
-    fn on_market_event(&mut self, event: &MarketEvent) {
-        let id = MarketId::new(event.sequence);
-        self.tracer.stamp(Hop::T4, id);
-        self.tracer.link(id, CommandId(event.command));
-        self.counters.market_events.add(1);
-        match event.kind {
-            MarketEventKind::Executed { .. } => self.counters.executions.add(1),
-            MarketEventKind::TradingAction(state) => {
-                if let Some(view) = self.states.get(usize::from(event.instrument.0)) {
-                    view.set(state.code().into());
-                }
-            }
-            _ => {}
-        }
-        if !self.late_market.is_empty() || self.market.try_push(*event).is_err() {
-            self.late_market.push(*event);
-            self.counters.delayed_events.add(1);
-        }
-    }
-
-    #[cold]
-    fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
-        let Command { sequence: command, session, ts, .. } = *query;
-        self.respond(Response::NextUserRef { command, session, ts, next });
-    }
-
-    #[cold]
-    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
-        self.respond(Response::Stage { command: command.sequence, ts: command.ts, stage });
+        self.0.close();
     }
 }

@@ -1,7 +1,6 @@
 //! Order entry over TCP: SoupBinTCP, OUCH.
 
 mod connections;
-mod counters;
 mod listener;
 mod reading;
 mod sessions;
@@ -17,16 +16,13 @@ use tickpath_net::{Kernel, Network};
 use tickpath_timing::{CommandId, Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 use tickpath_venue::{
-    AdminAnswer, AdminCommand, AdminOutcome, LogCommandKind, LogState, OrderEntry, Response, UserRegistry,
-    append_event, append_query_answer,
+    AdminAnswer, AdminCommand, AdminOutcome, FrontRequest, JournalCounters, LogCommandKind, LogState,
+    OrderEntry, OrderServerCounters, Response, UserRegistry, append_event, append_query_answer,
 };
 
 use self::connections::Connections;
-pub use self::counters::OrderServerCounters;
 use self::listener::{Listener, RECEIVE_BUFFER};
 use crate::admin::{AdminPort, NewUserRequest, Work};
-use crate::front_port::FrontRequests;
-use crate::journal::JournalCounters;
 use crate::login::{LoginChecker, TrustedLogin};
 
 /// Most requests that a full receive buffer can hold: the shortest, a query, has 1 byte and its header.
@@ -74,7 +70,7 @@ pub(crate) struct OrderServerLinks {
 pub(crate) struct Rings {
     pub responses: spsc::Consumer<Response>,
     /// The front that runs beside the venue, if there is one.
-    pub front: Option<FrontRequests>,
+    pub front: Option<spsc::Consumer<FrontRequest>>,
     /// New trusted logins, for the file that outlasts a restart.
     pub trusted: Option<spsc::Producer<TrustedLogin>>,
     pub admin: AdminPort,

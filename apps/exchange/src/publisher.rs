@@ -13,10 +13,10 @@ use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, PushError, Request, Sess
 use tickpath_net::{DatagramEndpoint, DatagramSender, Kernel, Network, SendStatus};
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
-use tickpath_venue::MessageStore;
 use tickpath_venue::market_recovery::{
     Answer, ArchiveRequest, REQUESTS_PER_POLL, RequestFault, RetransmissionQueue,
 };
+use tickpath_venue::{MessageStore, PublisherCounters};
 use zerocopy::IntoBytes;
 
 use crate::market_recovery::{MarketRecoverySettings, PublisherLinks};
@@ -29,44 +29,6 @@ const REQUEST_POLL_INTERVAL: Nanos = Nanos::from_micros(20);
 const TIMED_EVERY: u32 = 16;
 /// How often the end of the session is said.
 const END_OF_SESSION_PACKETS: usize = 3;
-
-tickpath_lockfree::counters! {
-    /// Counters of a [`Publisher`]; other threads may read them while it runs.
-    pub struct PublisherCounters {
-        /// Messages published; also the sequence of the last one.
-        pub messages => "market_messages",
-        /// Packets sent on each line.
-        pub packets,
-        /// Packets that the kernel did not take, over both lines and in answer to requests.
-        pub unsent => "market_packets_unsent",
-        /// Requests for retransmission.
-        pub requests => "retransmit_requests",
-        /// Requests that were not well formed, for another session, above the rate of their address, or too many at once.
-        pub requests_dropped => "retransmit_dropped",
-        /// Of these, those that were no requests.
-        pub requests_malformed => "retransmit_malformed",
-        /// Of these, those for another session.
-        pub requests_foreign => "retransmit_foreign",
-        /// Of these, those above the rate of their address.
-        pub requests_limited => "retransmit_limited",
-        /// Requests for messages that are not published yet, or kept no longer when it is their turn; they have no answer.
-        pub requests_unknown => "retransmit_unknown",
-        /// Requests for messages out of the journal.
-        pub requests_archived => "retransmit_archived",
-        /// Messages sent again.
-        pub retransmitted => "retransmitted",
-    }
-}
-
-impl PublisherCounters {
-    /// Counts a packet of so many messages in answer to a request: who does not get it asks again.
-    fn count_answer(&self, message_count: u16, status: &io::Result<SendStatus>) {
-        match status {
-            Ok(SendStatus::Sent) => self.retransmitted.add(message_count.into()),
-            _ => self.unsent.add(1),
-        }
-    }
-}
 
 /// What a [`Publisher`] needs to know.
 pub struct PublisherConfig {
@@ -283,7 +245,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
             let Answer { to, message_count, datagram } = answer;
             match message_count {
                 0 => self.counters.requests_unknown.add(1),
-                count => self.counters.count_answer(count, &self.requests.send_to(datagram, to)),
+                count => count_answer(&self.counters, count, self.requests.send_to(datagram, to)),
             }
             sent += 1;
         }
@@ -295,8 +257,16 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         let Some(archive) = &mut self.links.archive else { return 0 };
         let Some(answer) = archive.answers.peek() else { return 0 };
         let status = self.requests.send_to(answer.datagram(), answer.to);
-        self.counters.count_answer(answer.message_count, &status);
+        count_answer(&self.counters, answer.message_count, status);
         archive.answers.drain(1, |_| ())
+    }
+}
+
+/// Counts a packet of messages in answer to a request: a client that does not get it requests again.
+fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Result<SendStatus>) {
+    match status {
+        Ok(SendStatus::Sent) => counters.retransmitted.add(message_count.into()),
+        _ => counters.unsent.add(1),
     }
 }
 

@@ -1,11 +1,8 @@
 //! The venue put together.
 
-mod opening;
 mod settings;
-mod view;
 
 pub use self::settings::VenueSettings;
-pub use self::view::VenueView;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -13,8 +10,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use tickpath_admission::LoginGuard;
 use tickpath_agent::{Agent, TscClock};
-use tickpath_journal::{DurableView, Folder, SessionName, Storage};
+use tickpath_journal::{DurableView, Folder, JournalConfig, SessionName, Storage};
 use tickpath_lockfree::spsc;
+use tickpath_matching::COMMAND_LEN_MAX;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{Kernel, NetError, Network};
@@ -22,22 +20,21 @@ use tickpath_timing::{NoTrace, Trace, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Sequence, SessionId};
 use tickpath_venue::day::commands_max;
 use tickpath_venue::{
-    CommandLog, InternalCommands, LogCommand, LogCommandKind, Logins, MessageStore, OrderEntry, Replica,
-    Response, Sequencer, StoredLog,
+    CommandLog, FrontPort, InternalCommands, LogCommand, LogCommandKind, LogFeed, Logins, Matcher,
+    MessageStore, Opening, OpeningSettings, OrderEntry, Replica, Response, Sequencer, StoredLog,
+    UserRegistry, VenueEngine, VenueView, opening_users, wire_name,
+};
+use tickpath_venue_log::{
+    Follower, JournalLog, Recovered, RecoveryOptions, StoredJournal, open_trusted_logins, recover,
 };
 
-use self::opening::{Opening, users};
 use self::settings::{definition, retained_responses};
 use crate::admin::{self, AdminClient, UserBasis};
 use crate::drop_copy::{DropCopyEndpoint, DropCopyLinks, ReaderLogins};
-use crate::front_port::FrontPort;
-use crate::journal::{
-    Follower, JournalLog, JournalSettings, Recovered, StoredJournal, VenueJournal, recover, wire_name,
-};
-use crate::log_feed::{LogFeed, VenueEngine};
-use crate::login::{LoginChecker, TrustedLogin, open_trusted_logins};
+use crate::journal::{JournalSettings, VenueJournal};
+use crate::login::{LoginChecker, TrustedLogin};
 use crate::market_recovery::{MarketRecovery, PublisherLinks, RecoveryBasis};
-use crate::matcher::Matcher;
+use crate::matcher::MatcherAgent;
 use crate::order_server::{BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerLinks, Rings};
 use crate::publisher::{Publisher, PublisherConfig};
 
@@ -175,7 +172,7 @@ impl Venue {
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
-        let view = VenueView::new(settings);
+        let view = VenueView::new(registry(settings));
         let start = match &settings.journal {
             None => {
                 let replica = Replica::new(definition(settings))?;
@@ -222,7 +219,7 @@ impl Venue {
         clock: TscClock,
         tracers: VenueTracers<T>,
     ) -> anyhow::Result<Venue> {
-        let view = VenueView::new(settings);
+        let view = VenueView::new(registry(settings));
         let start = start_from(settings, journal, storage, network, &view).context("journal")?;
         Venue::start(settings, start, view, network, clock, tracers)
     }
@@ -252,8 +249,13 @@ impl Venue {
             retained_responses: retained_responses(settings),
             prefault: settings.prefault,
         });
+        let opening = OpeningSettings {
+            day: &settings.day,
+            users: &settings.users,
+            instruments: &settings.instruments,
+        };
         let Opening { day, missed, entitlements, commands: opening } =
-            Opening::of(settings, &replica, &view, clock.now(), &mut notices)?;
+            Opening::of(opening, &replica, &view, clock.now(), &mut notices).context("instruments")?;
         let (front_port, front_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
         let is_session_kept = journal.is_some();
         let wiring =
@@ -265,7 +267,13 @@ impl Venue {
         }
         let Replica { engine, streams, .. } = replica;
         let entry = OrderEntry {
-            users: users(settings, &entitlements, streams.users, &instruments, view.users.room()),
+            users: opening_users(
+                &settings.users,
+                &entitlements,
+                streams.users,
+                &instruments,
+                view.users.room(),
+            ),
             logins: Logins::new(session, settings.max_connections, settings.pre_login, guard),
             sequencer,
             commands: InternalCommands::new(day, instruments.clone(), view.users.clone()),
@@ -297,6 +305,11 @@ impl Venue {
             front_port,
         })
     }
+}
+
+/// The users, and room for those that may be added. Session 0 is no user's.
+fn registry(settings: &VenueSettings) -> UserRegistry {
+    UserRegistry::new(&settings.users, usize::from(settings.limits.max_sessions.saturating_sub(1)))
 }
 
 /// The settings and the shared parts that each agent is built of.
@@ -356,10 +369,10 @@ impl<N: Network> Wiring<'_, N> {
         responses: spsc::Producer<Response>,
         market: spsc::Producer<MarketEvent>,
         tracer: T,
-    ) -> Matcher<T> {
+    ) -> MatcherAgent<T> {
         let (counters, last) = (Arc::clone(&self.view.matcher), Arc::clone(&self.view.engine));
-        Matcher::new(engine, commands, responses, market, counters, last, tracer)
-            .with_states(Arc::clone(&self.view.states))
+        let matcher = Matcher::new(engine, commands, responses, market, counters, last, tracer);
+        MatcherAgent(matcher.with_states(Arc::clone(&self.view.states)))
     }
 
     fn publisher<T: Tracer>(
@@ -441,16 +454,27 @@ fn start_from<S: Storage, N: Network>(
     network: &N,
     view: &VenueView,
 ) -> anyhow::Result<Start> {
-    let new_session = SessionName::new(&settings.session.to_string())?;
-    let Recovered { journal: log, worker, replica, session, recovery } =
-        recover(storage, journal, new_session, definition(settings))?;
+    let options = RecoveryOptions {
+        config: JournalConfig {
+            policy: journal.policy,
+            segment_len: journal.segment_len,
+            buffer_len: journal.buffer_len,
+            payload_len_max: COMMAND_LEN_MAX,
+            first_sequence: Sequence(1),
+        },
+        session: journal.session,
+        new_session: SessionName::new(&settings.session.to_string())?,
+        accept_loss: journal.accept_loss,
+    };
+    let Recovered { journal: log, worker, replica, recovery } =
+        recover(storage, &options, definition(settings))?;
+    let session = recovery.session;
     let (durable, counters) = (log.durable_view(), Arc::clone(&view.journal));
     let stored = || StoredJournal::new(storage.clone(), session, durable.clone());
     let follower = (journal.snapshot_every > 0).then(|| {
-        let bounds = [journal.snapshot_every, journal.keep_snapshots as u64];
-        Follower::new(stored(), bounds, Arc::clone(&counters))
+        Follower::new(stored(), journal.snapshot_every, journal.keep_snapshots, Arc::clone(&counters))
     });
-    let name = wire_name(session, recovery.generation)
+    let name = wire_name(&session.to_string(), recovery.generation)
         .with_context(|| format!("session {session} has more than 10 characters"))?;
     let (mut trusted_logins, notice) =
         open_trusted_logins(storage.clone(), view.users.clone(), recovery.last > Sequence(0));

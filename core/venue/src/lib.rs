@@ -12,16 +12,19 @@
 //! | `order_entry` | order entry without its connections: the parts above and the sequencer, joined |
 //! | `entitlements` | what each user may do, by the configuration and by commands |
 //! | `request_filter`, `token_bucket` | checks of requests before the log |
-//! | `admin_command`, `front_request` | commands of the administrator, requests of a front beside the venue |
+//! | `admin_command`, `front_request` | commands of the administrator, a front beside the venue and its requests |
 //! | [`day`] | the trading day: schedule, phases, orders that expire |
 //! | `log_command` | commands of the log: of the engine, and of the venue alone |
 //! | `sequencer`, `command_log` | the one order of all commands, and the log that they are written to |
+//! | `matcher` | the sequenced commands, applied to the engine |
 //! | `response`, `overflow_queue` | what the matcher answers, and the queue behind a full ring |
 //! | `message_log` | numbered messages that can be sent again: those to each user, and the market data that was published |
 //! | `session_messages` | messages to a user, appended to its log |
 //! | `published_messages`, `retransmission_limits` | market data that was published, for snapshots and on request |
 //! | `replica` | the whole state that follows from a log, and its bytes in a snapshot |
-//! | `stored_log`, `log_follower` | the log where it is kept, and a replica that follows it |
+//! | `stored_log`, `log_follower`, `log_feed` | the log where it is kept, and those who follow it |
+//! | `opening`, `session_name` | the venue's first commands, and the names of its session |
+//! | `counters`, `view`, `drain` | counters and states of a venue, readable while it runs |
 //! | `market_image` | the state of the market as subscribers know it, and snapshots of it |
 //! | [`market_recovery`] | messages that are sent again on request, out of memory or out of the log |
 //! | [`drop_copy`] | copies of the messages to users, for those who may read them |
@@ -45,17 +48,22 @@
 
 mod admin_command;
 mod command_log;
+mod counters;
 pub mod day;
+mod drain;
 pub mod drop_copy;
 mod entitlements;
 mod front_request;
 mod internal_commands;
 mod log_command;
+mod log_feed;
 mod log_follower;
 mod logins;
 mod market_image;
 pub mod market_recovery;
+mod matcher;
 mod message_log;
+mod opening;
 mod order_entry;
 mod overflow_queue;
 mod password;
@@ -66,25 +74,31 @@ mod response;
 mod retransmission_limits;
 mod sequencer;
 mod session_messages;
+mod session_name;
 mod stored_log;
 mod token_bucket;
 mod user_limits;
 mod user_registry;
 mod user_settings;
 mod users;
+mod view;
 
 pub use admin_command::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal};
 pub use command_log::{CommandLog, LogState};
+pub use counters::{DropCopyCounters, JournalCounters, OrderServerCounters, PublisherCounters};
+pub use drain::DrainWatch;
 pub use entitlements::{Configured, Entitlements, ReplayedUser};
-pub use front_request::{FrontRequest, FrontRequestKind};
+pub use front_request::{FrontPort, FrontRequest, FrontRequestKind};
 pub use internal_commands::InternalCommands;
 pub use log_command::{LogCommand, LogCommandKind, VenueCommand, VenueCommandKind};
+pub use log_feed::{LogFeed, LogFeedError, LogListener};
 pub use log_follower::LogFollower;
 pub use logins::{CheckAnswer, CheckQueue, LoginStep, Logins, PasswordChecks};
 pub use market_image::{MarketImage, next_message};
+pub use matcher::{FinalEngine, Matcher, MatcherCounters, VenueEngine};
 pub use message_log::{MAX_LOGGED_MESSAGE, MAX_STORED_MESSAGE, MessageLog, MessageStore, SessionLog};
+pub use opening::{Opening, OpeningSettings, opening_users};
 pub use order_entry::{Admission, FrontAdmission, OrderEntry};
-pub use overflow_queue::{OverflowQueue, end_ring};
 pub use password::Password;
 pub use published_messages::{MessageCopies, PublishedMessage};
 pub use replica::{Definition, OutboundStreams, ReplayedState, Replica, ReplicaError, Stream};
@@ -93,9 +107,11 @@ pub use response::Response;
 pub use retransmission_limits::RequestLimits;
 pub use sequencer::{Arrival, Sequencer};
 pub use session_messages::{append_event, append_query_answer, append_stage};
+pub use session_name::{session_name_at, session_named, wire_name};
 pub use stored_log::{LogReadError, StoredCommands, StoredLog};
 pub use token_bucket::RateLimit;
 pub use user_limits::{LimitsChange, UserLimits};
 pub use user_registry::{LimitsView, RegisterError, UserRegistry, UserView};
 pub use user_settings::{UserPorts, UserSettings};
 pub use users::{NewUser, User, Users};
+pub use view::VenueView;

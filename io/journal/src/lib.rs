@@ -58,6 +58,7 @@
 //! counts the starts after which that may be so. Under [`Policy::Async`] it is so after each start of the system.
 
 mod acknowledged;
+mod archive;
 mod batch;
 mod checksum;
 mod config;
@@ -82,6 +83,7 @@ mod storage;
 mod worker;
 
 pub use acknowledged::ACKNOWLEDGED_FILE;
+pub use archive::{ArchiveError, archive};
 pub use config::JournalConfig;
 pub use damage::{GenerationDamage, HeaderDamage, RecordDamage};
 pub use error::{AppendError, Failure, OpenError, Operation};

@@ -1,7 +1,6 @@
 //! Commands to a running venue.
 
 mod client;
-mod drain;
 mod parse;
 mod protocol;
 mod reload;
@@ -9,5 +8,4 @@ mod socket;
 
 pub use client::{AddUserError, AdminClient};
 pub(crate) use client::{AdminPort, NewUserRequest, UserBasis, Work, channel};
-pub use drain::DrainWatch;
 pub use socket::AdminSocket;

@@ -7,9 +7,8 @@ use tickpath_types::{
     BrokenReason, InstrumentId, InstrumentTable, MatchId, Price, Qty, SessionId, Symbol, TradingState,
 };
 use tickpath_venue::day::{BandWidth, Phase};
-use tickpath_venue::{AdminCommand, LimitsChange, RateLimit};
+use tickpath_venue::{AdminCommand, LimitsChange, RateLimit, VenueView};
 
-use crate::VenueView;
 use crate::config::{OPEN_ORDERS_MAX, RATE_MAX};
 
 /// A line as a request.

@@ -5,9 +5,7 @@ use tickpath_admin::error_answer;
 use tickpath_agent::Counter;
 use tickpath_types::{InstrumentTable, Price, TradingState};
 use tickpath_venue::day::state_of;
-use tickpath_venue::{AdminOutcome, UserLimits};
-
-use crate::VenueView;
+use tickpath_venue::{AdminOutcome, UserLimits, VenueView};
 
 /// The answer to `status`: counters under their names.
 pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {

@@ -7,13 +7,12 @@ use serde_json::Value;
 use tickpath_admin::{Line, LineLimits, LineServer, ListenError, error_answer};
 use tickpath_admission::PreLoginLimits;
 use tickpath_types::{InstrumentTable, Nanos};
-use tickpath_venue::{AdminAnswer, AdminOutcome};
+use tickpath_venue::{AdminAnswer, AdminOutcome, VenueView};
 
 use super::AdminClient;
 use super::parse::{Request, parse};
 use super::protocol;
 use super::reload::{Reloaded, reload_users};
-use crate::VenueView;
 
 const LIMITS: LineLimits = LineLimits {
     connections: PreLoginLimits { connections: 16, per_address: 8, deadline: Nanos::from_secs(5) },

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::{ByteSize, ConfigError, in_range};
-use tickpath_journal::Policy;
-use tickpath_nasdaq::moldudp64::Session;
+use tickpath_journal::{Policy, SessionName};
 
 use crate::journal::JournalSettings;
 
@@ -66,7 +65,10 @@ impl Default for JournalConfig {
 }
 
 impl JournalConfig {
-    pub(super) fn settings(&self, session: Option<Session>) -> Result<Option<JournalSettings>, ConfigError> {
+    pub(super) fn settings(
+        &self,
+        session: Option<SessionName>,
+    ) -> Result<Option<JournalSettings>, ConfigError> {
         let policy = match self.policy {
             PolicyConfig::Off => return Ok(None),
             PolicyConfig::Async => Policy::Async,

@@ -12,10 +12,10 @@ use tickpath_nasdaq::soupbintcp::{
 use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
 use tickpath_venue::drop_copy::{CopySource, CopyStart, CopyStreams, FollowRun, REWIND_PATIENCE, RewindRun};
-use tickpath_venue::{LogReadError, StoredLog};
+use tickpath_venue::{DropCopyCounters, LogReadError, StoredLog};
 
+use super::DropCopySettings;
 use super::logins::ReaderLogins;
-use super::{DropCopyCounters, DropCopySettings};
 use crate::soup_endpoint::SoupEndpoint;
 use crate::soup_link::{Hangup, SoupLink};
 

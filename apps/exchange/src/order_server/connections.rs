@@ -5,9 +5,8 @@ use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet, ServerConfig};
 use tickpath_net::{Network, TcpConnection};
 use tickpath_timing::{CommandId, Hop, Tracer};
 use tickpath_types::Nanos;
-use tickpath_venue::{MAX_LOGGED_MESSAGE, Users};
+use tickpath_venue::{MAX_LOGGED_MESSAGE, OrderServerCounters, Users};
 
-use super::counters::OrderServerCounters;
 use super::listener::SEND_BUFFER;
 use crate::soup_link::{Hangup, SoupLink};
 

@@ -1,6 +1,6 @@
 //! A venue that may have lost what it answered is another session for everybody who heard it.
 
-use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
+use tickpath_journal::{DiskFaults, FaultyDisk, Policy, SessionName};
 use tickpath_nasdaq::moldudp64::{Kind, Packet, Session};
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{Nanos, Side};
@@ -90,12 +90,12 @@ fn what_is_safe_keeps_its_name_unless_a_loss_is_accepted() {
     assert_eq!(session_of(&mut rig), "TODAY~1");
     // The log has the name that it had.
     site.journal.accept_loss = false;
-    site.journal.session = Session::new("TODAY");
+    site.journal.session = SessionName::new("TODAY").ok();
     let mut rig = site.restart(rig);
     assert_eq!(session_of(&mut rig), "TODAY~1");
     site.disk.kill();
     drop(rig);
-    site.journal.session = Session::new("TODAY~1");
+    site.journal.session = SessionName::new("TODAY~1").ok();
     assert!(site.refusal().contains("the journal is of session TODAY, not TODAY~1"), "{}", site.refusal());
 }
 

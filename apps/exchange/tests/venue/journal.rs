@@ -519,7 +519,7 @@ fn a_venue_that_cannot_go_on_says_why() {
         &|site| site.settings.limits.max_sessions = 5,
         &["room for 3 users", "max_sessions 4, not 5", "--new-session"],
     );
-    let monday = tickpath_nasdaq::moldudp64::Session::new("MONDAY");
+    let monday = tickpath_journal::SessionName::new("MONDAY").ok();
     refuses(&|site| site.journal.session = monday, &["session TODAY, not MONDAY"]);
 
     // Other bounds are no hindrance.

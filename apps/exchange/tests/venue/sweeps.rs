@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickpath_agent::{Agent, counts_allocations, thread_allocations};
+use tickpath_agent::{counts_allocations, thread_allocations};
 use tickpath_exchange::{FinalEngine, LogCommand, Matcher, MatcherCounters, Response};
 use tickpath_lockfree::spsc;
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
@@ -65,7 +65,7 @@ impl Bench {
         self.commands.try_push(LogCommand::Engine(command)).unwrap();
         let before = thread_allocations();
         loop {
-            let work = self.matcher.do_work(Nanos(1)).unwrap();
+            let work = self.matcher.poll();
             let heard = self.responses.drain(usize::MAX, |response| match response {
                 Response::Order(event) => self.heard.push(*event),
                 Response::Applied { is_ignored, .. } => assert!(!is_ignored),

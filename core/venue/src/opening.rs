@@ -2,37 +2,57 @@
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
 use tickpath_types::{
     AddInstrumentError, Instrument, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
 };
-use tickpath_venue::day::Day;
-use tickpath_venue::{Entitlements, LogCommandKind, MAX_LOGGED_MESSAGE, Replica, Stream, Users};
 
-use super::settings::VenueSettings;
-use super::view::VenueView;
+use crate::day::{Day, DaySettings};
+use crate::entitlements::Entitlements;
+use crate::log_command::LogCommandKind;
+use crate::message_log::MAX_LOGGED_MESSAGE;
+use crate::replica::{Replica, Stream};
+use crate::user_settings::UserSettings;
+use crate::users::Users;
+use crate::view::VenueView;
+
+/// The settings that a venue opens by.
+#[derive(Clone, Copy)]
+pub struct OpeningSettings<'a> {
+    /// The trading day.
+    pub day: &'a DaySettings,
+    /// The users, in the order of their sessions.
+    pub users: &'a [UserSettings],
+    /// The instruments of the configuration.
+    pub instruments: &'a InstrumentTable,
+}
 
 /// The venue's first commands, and the state that they are made of.
-pub(super) struct Opening {
-    pub(super) day: Day,
+pub struct Opening {
+    /// The trading day.
+    pub day: Day,
     /// Steps of the schedule that were due while the venue was down.
-    pub(super) missed: Vec<String>,
-    pub(super) entitlements: Vec<Entitlements>,
-    pub(super) commands: Vec<(SessionId, LogCommandKind)>,
+    pub missed: Vec<String>,
+    /// The entitlements of each user.
+    pub entitlements: Vec<Entitlements>,
+    /// The commands, each with its session.
+    pub commands: Vec<(SessionId, LogCommandKind)>,
 }
 
 impl Opening {
     /// Shows the users' limits in `view`, adds instruments that are new in the file to the table, and to `notices` how the
     /// venue differs from its configuration.
-    pub(super) fn of(
-        settings: &VenueSettings,
+    ///
+    /// # Errors
+    /// [`AddInstrumentError`] when an instrument that is new cannot be added.
+    pub fn of(
+        settings: OpeningSettings<'_>,
         replica: &Replica,
         view: &VenueView,
         now: Nanos,
         notices: &mut Vec<String>,
-    ) -> anyhow::Result<Opening> {
+    ) -> Result<Opening, AddInstrumentError> {
         let (table, replayed) = (&replica.streams.table, &replica.replayed);
         let states = Arc::clone(&view.states);
         let mut day = Day::new(settings.day.clone(), table.clone(), states, &replayed.day);
@@ -46,7 +66,7 @@ impl Opening {
         for (user, entitlements) in view.users.iter().zip(&entitlements) {
             user.limits.set(&entitlements.limits);
         }
-        let added = add_listed(settings, table, notices).context("instruments")?;
+        let added = add_listed(settings, table, notices)?;
         for ((user, replayed), entitlements) in known().zip(&entitlements) {
             notices.extend(entitlements.notices(&user.name, replayed, table));
         }
@@ -56,23 +76,23 @@ impl Opening {
 }
 
 /// The users with what was sent to them before the start.
-pub(super) fn users(
-    settings: &VenueSettings,
+pub fn opening_users(
+    settings: &[UserSettings],
     entitlements: &[Entitlements],
     streams: Vec<Stream<MAX_LOGGED_MESSAGE>>,
     instruments: &InstrumentTable,
     max: usize,
 ) -> Users {
     let logs = streams.into_iter().map(|user| {
-        failpoint!(UserLogForgottenAtStart => return tickpath_venue::SessionLog::new(user.messages.capacity()));
+        failpoint!(UserLogForgottenAtStart => return crate::SessionLog::new(user.messages.capacity()));
         user.messages
     });
-    Users::new(&settings.users, entitlements, logs, instruments, max)
+    Users::new(settings, entitlements, logs, instruments, max)
 }
 
 /// Adds the instruments that are new in the file to the table, so that readers of the log find them.
 fn add_listed(
-    settings: &VenueSettings,
+    settings: OpeningSettings<'_>,
     table: &InstrumentTable,
     notices: &mut Vec<String>,
 ) -> Result<Vec<Instrument>, AddInstrumentError> {
@@ -93,7 +113,7 @@ fn add_listed(
 /// with themselves, the instruments that are new and, without a schedule, that the day begins and every instrument opens
 /// for trading.
 fn opening(
-    settings: &VenueSettings,
+    settings: OpeningSettings<'_>,
     replica: &Replica,
     entitlements: &[Entitlements],
     added: Vec<Instrument>,

@@ -4,7 +4,8 @@ use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshot
 use tickpath_types::Sequence;
 use tickpath_venue::Replica;
 
-use super::recovery::{RecoveryError, check, replay, restore};
+use crate::recovery::{RecoveryError, check, replay, restore};
+use crate::stored_log::JournalCommands;
 
 /// What a log led to.
 pub struct Audit {
@@ -87,7 +88,7 @@ fn advance<S: Storage>(
         Err(OpenError::OutOfRange { first, .. }) if first > next => {
             return Err(RecoveryError::NoSnapshot { first, skipped: "none reaches it".to_owned() });
         }
-        opened => opened?,
+        opened => JournalCommands(opened?),
     };
-    Ok(replay(&mut reader, to, replica, on_progress)?)
+    replay(&mut reader, to, replica, on_progress)
 }

@@ -5,14 +5,15 @@ use std::time::Instant;
 
 use arrayvec::ArrayVec;
 use tickpath_journal::{
-    ACKNOWLEDGED_FILE, InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader, SessionName,
-    SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, Storage, TornTail, open, session_of, snapshot_name,
+    ACKNOWLEDGED_FILE, DiskWorker, InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader,
+    SessionName, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, Storage, TornTail, open, session_of,
+    snapshot_name,
 };
-use tickpath_matching::{COMMAND_LEN_MAX, CodecError, LOOK_AHEAD_LEN};
+use tickpath_matching::LOOK_AHEAD_LEN;
 use tickpath_types::Sequence;
-use tickpath_venue::{Definition, LogCommand, Replica, ReplicaError};
+use tickpath_venue::{Definition, LogCommand, LogReadError, Replica, ReplicaError, StoredCommands};
 
-use super::JournalSettings;
+use crate::stored_log::JournalCommands;
 
 /// The remedy without a copy.
 const OTHERWISE: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
@@ -38,7 +39,7 @@ pub enum RecoveryError {
     },
     /// As it says.
     #[error(transparent)]
-    Replay(#[from] ReplayError),
+    Log(#[from] LogReadError),
     /// Name the session of the journal, none, or begin a new one.
     #[error(
         "the journal is of session {found}, not {expected}: leave the session's name out to go on with it, or begin \
@@ -95,23 +96,6 @@ pub enum RecoveryError {
         file: String,
         /// What is wrong with it.
         damage: SnapshotDamage,
-    },
-}
-
-/// A log does not lead where it did.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// Restore the file from a copy.
-    #[error(transparent)]
-    Journal(#[from] OpenError),
-    /// Use the version of the program that wrote it.
-    #[error("record {sequence} of the journal is no command: {source}")]
-    Command {
-        /// Which.
-        sequence: Sequence,
-        /// Why.
-        source: CodecError,
     },
     /// The log and the snapshots are of different runs, or the program decides otherwise than the one that wrote them.
     #[error("after command {sequence} the state hash is {found:016x}, and {expected:016x} was recorded")]
@@ -236,42 +220,67 @@ impl fmt::Display for Recovery {
 }
 
 /// A journal that is open, and what it led to.
-pub(crate) struct Recovered<S: Storage> {
-    pub(crate) journal: Journal<S>,
-    pub(crate) worker: tickpath_journal::DiskWorker<S>,
-    pub(crate) replica: Replica,
-    pub(crate) session: SessionName,
-    pub(crate) recovery: Recovery,
+pub struct Recovered<S: Storage> {
+    /// For the sequencer.
+    pub journal: Journal<S>,
+    /// For a separate thread.
+    pub worker: DiskWorker<S>,
+    /// The state after the last command.
+    pub replica: Replica,
+    /// The report of the start.
+    pub recovery: Recovery,
 }
 
-/// Opens the journal in `storage`, which another session than `new_session` may have, and reads it: the newest snapshot
+/// How a journal is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct RecoveryOptions {
+    /// Its lengths and policy.
+    pub config: JournalConfig,
+    /// The session must be this one.
+    pub session: Option<SessionName>,
+    /// The name of the session that begins, where there is none.
+    pub new_session: SessionName,
+    /// Accepts that answered commands are lost.
+    pub accept_loss: bool,
+}
+
+/// Opens the journal in `storage`, which another session than the new one may have, and reads it: the newest snapshot
 /// that can be used, and the log after it. When this returns, a snapshot is there from which everything that follows
 /// can be decided again.
-pub(crate) fn recover<S: Storage>(
+///
+/// # Errors
+/// [`RecoveryError`], each with its remedy.
+pub fn recover<S: Storage>(
     storage: &S,
-    settings: &JournalSettings,
-    new_session: SessionName,
+    options: &RecoveryOptions,
     wanted: Definition,
 ) -> Result<Recovered<S>, RecoveryError> {
     let started = Instant::now();
     let found = session_of(storage)?;
-    let session = session_to_open(found, settings, new_session)?;
+    let session = found.unwrap_or(options.new_session);
+    if let Some(expected) = options.session.filter(|expected| *expected != session) {
+        return Err(RecoveryError::Session { found: session, expected });
+    }
     let snapshots = Snapshots::new(storage.clone(), session);
     let mut lost = Vec::new();
     if found.is_none()
         && let Some(snapshot) = snapshots.list()?.last().copied()
     {
-        if !settings.accept_loss {
+        if !options.accept_loss {
             return Err(RecoveryError::LostEnd { last: Sequence(0), snapshot });
         }
         lost = snapshots.remove_after(Sequence(0))?;
     }
     let newest = snapshots.newest(Sequence(u64::MAX))?;
-    let Opened { journal, worker, found, generation } =
-        open_after(newest.snapshot.as_ref(), storage, session, settings)?;
-    let last = journal.last_appended();
     let snapshot = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence);
-    if settings.accept_loss {
+    let inspected = InspectOptions {
+        session: Some(session),
+        from: snapshot.map_or(Sequence(0), Sequence::next),
+        accept_loss: options.accept_loss,
+    };
+    let Opened { journal, worker, found, generation } = open(storage, session, options.config, &inspected)?;
+    let last = journal.last_appended();
+    if options.accept_loss {
         // Every snapshot after the log's end cannot be used.
         lost.extend(snapshots.remove_after(last)?);
     } else if let Some(snapshot) = snapshot.filter(|snapshot| *snapshot > last) {
@@ -280,7 +289,7 @@ pub(crate) fn recover<S: Storage>(
     let skipped: Vec<String> =
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
     // Without the content of a lost snapshot the users and bounds that decided the first commands are unknown.
-    let is_unknown = last > Sequence(0) && !skipped.is_empty() && !settings.accept_loss;
+    let is_unknown = last > Sequence(0) && !skipped.is_empty() && !options.accept_loss;
     let mut replica = match (newest.snapshot, found.first_sequence()) {
         (Some(snapshot), _) => restore(&snapshot)?,
         (None, first) if first > Sequence(1) || is_unknown => {
@@ -291,7 +300,7 @@ pub(crate) fn recover<S: Storage>(
     let from = replica.last_command();
     // A snapshot that covers more than the log is of no consequence for it.
     let mut passed_over = newest.skipped;
-    passed_over.retain(|skipped| skipped.sequence <= last && !settings.accept_loss);
+    passed_over.retain(|skipped| skipped.sequence <= last && !options.accept_loss);
     advance(storage, session, last, &mut replica, &passed_over)?;
     let is_changed = replica.redefine(wanted)?;
     if is_changed && let Some(SkippedSnapshot { file, damage, .. }) = passed_over.first() {
@@ -315,43 +324,7 @@ pub(crate) fn recover<S: Storage>(
         state_hash,
         elapsed: started.elapsed(),
     };
-    Ok(Recovered { journal, worker, replica, session, recovery })
-}
-
-/// The journal's session, if there is one, which must be the configured one.
-fn session_to_open(
-    found: Option<SessionName>,
-    settings: &JournalSettings,
-    new_session: SessionName,
-) -> Result<SessionName, RecoveryError> {
-    let session = found.unwrap_or(new_session);
-    let configured = settings.session.and_then(|session| SessionName::new(&session.to_string()).ok());
-    match configured {
-        Some(expected) if expected != session => Err(RecoveryError::Session { found: session, expected }),
-        _ => Ok(session),
-    }
-}
-
-/// Opens the log, which is inspected from its first record after `snapshot` on.
-fn open_after<S: Storage>(
-    snapshot: Option<&Snapshot>,
-    storage: &S,
-    session: SessionName,
-    settings: &JournalSettings,
-) -> Result<Opened<S>, OpenError> {
-    let options = InspectOptions {
-        session: Some(session),
-        from: snapshot.map_or(Sequence(0), |snapshot| snapshot.sequence.next()),
-        accept_loss: settings.accept_loss,
-    };
-    let config = JournalConfig {
-        policy: settings.policy,
-        segment_len: settings.segment_len,
-        buffer_len: settings.buffer_len,
-        payload_len_max: COMMAND_LEN_MAX,
-        first_sequence: Sequence(1),
-    };
-    open(storage, session, config, &options)
+    Ok(Recovered { journal, worker, replica, recovery })
 }
 
 /// Matches the log up to `last` again. Where it passes snapshots that cannot be used, newest first, it must come to the
@@ -367,14 +340,14 @@ fn advance<S: Storage>(
     if from >= last {
         return Ok(());
     }
-    let mut reader = Reader::open(storage, session, from.next()).map_err(ReplayError::from)?;
+    let mut reader = JournalCommands(Reader::open(storage, session, from.next())?);
     for SkippedSnapshot { file, sequence, damage, state_hash } in passed_over.iter().rev() {
         replay(&mut reader, *sequence, replica, |_| ())?;
         if state_hash.is_some_and(|recorded| recorded != replica.state_hash()) {
             return Err(RecoveryError::StateUnreached { file: file.clone(), damage: *damage });
         }
     }
-    Ok(replay(&mut reader, last, replica, |_| ())?)
+    replay(&mut reader, last, replica, |_| ())
 }
 
 /// Writes the snapshot of a replica; `payload` is a buffer for its bytes.
@@ -397,32 +370,26 @@ pub(super) fn restore(snapshot: &Snapshot) -> Result<Replica, RecoveryError> {
     Ok(replica)
 }
 
-pub(crate) fn check(replica: &Replica, sequence: Sequence, expected: u64) -> Result<(), ReplayError> {
+pub(super) fn check(replica: &Replica, sequence: Sequence, expected: u64) -> Result<(), RecoveryError> {
     match replica.state_hash() {
-        found if found != expected => Err(ReplayError::StateHash { sequence, expected, found }),
+        found if found != expected => Err(RecoveryError::StateHash { sequence, expected, found }),
         _ => Ok(()),
     }
 }
 
-/// Does what the records up to `last` ask for; `on_progress` is told the sequence reached from time to time.
-///
-/// # Errors
-/// [`ReplayError`] when a record is damaged or no command.
-pub fn replay<S: Storage>(
-    reader: &mut Reader<S>,
+/// Applies the commands up to `last`; `on_progress` is given the sequence reached from time to time.
+pub(super) fn replay<S: Storage>(
+    commands: &mut JournalCommands<S>,
     last: Sequence,
     replica: &mut Replica,
     mut on_progress: impl FnMut(Sequence),
-) -> Result<(), ReplayError> {
+) -> Result<(), RecoveryError> {
     let mut batch = ArrayVec::<LogCommand, LOOK_AHEAD_LEN>::new();
     let mut next_progress = 0;
     loop {
         while !batch.is_full()
-            && let Some(record) = reader.next(last)?
+            && let Some(command) = commands.next(last)?
         {
-            let sequence = record.sequence;
-            let command = LogCommand::decode(record.payload)
-                .map_err(|source| ReplayError::Command { sequence, source })?;
             batch.push(command);
         }
         let Some(end) = batch.last().map(|command| command.sequence()) else { break };
@@ -435,8 +402,8 @@ pub fn replay<S: Storage>(
         }
     }
     match (replica.undeliverable(), replica.unencodable()) {
-        (Some(sequence), _) => Err(ReplayError::Undeliverable { sequence }),
-        (None, Some(sequence)) => Err(ReplayError::Unencodable { sequence }),
+        (Some(sequence), _) => Err(RecoveryError::Undeliverable { sequence }),
+        (None, Some(sequence)) => Err(RecoveryError::Unencodable { sequence }),
         (None, None) => Ok(()),
     }
 }

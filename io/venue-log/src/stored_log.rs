@@ -1,20 +1,21 @@
 //! The journal as its readers beside the venue see it.
 
-use tickpath_agent::Waker;
 use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
+use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
 use tickpath_venue::{LogCommand, LogReadError, Replica, StoredCommands, StoredLog};
 
 /// The log and its snapshots in a journal's folder, while the venue writes them.
 #[derive(Clone)]
-pub(crate) struct StoredJournal<S: Storage> {
+pub struct StoredJournal<S: Storage> {
     storage: S,
     session: SessionName,
     durable: DurableView,
 }
 
 impl<S: Storage> StoredJournal<S> {
-    pub(crate) fn new(storage: S, session: SessionName, durable: DurableView) -> StoredJournal<S> {
+    /// Of the log of a session, as far as it is durable.
+    pub fn new(storage: S, session: SessionName, durable: DurableView) -> StoredJournal<S> {
         StoredJournal { storage, session, durable }
     }
 
@@ -57,7 +58,8 @@ impl<S: Storage> StoredLog for StoredJournal<S> {
     }
 }
 
-struct JournalCommands<S: Storage>(Reader<S>);
+/// The commands of a journal.
+pub(super) struct JournalCommands<S: Storage>(pub(super) Reader<S>);
 
 impl<S: Storage> StoredCommands for JournalCommands<S> {
     fn next(&mut self, limit: Sequence) -> Result<Option<LogCommand>, LogReadError> {

@@ -2,7 +2,7 @@
 
 use tickpath_types::Nanos;
 
-use crate::VenueView;
+use crate::view::VenueView;
 
 /// Tells when a venue that takes no new orders any more may stop: when all clients have gone, or after a while.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use tickpath_types::Sequence;
 use tickpath_venue::{CommandLog, LogCommand, LogState};
 
 /// A journal as the log of the sequencer.
-pub(crate) struct JournalLog<S: Storage>(pub(crate) Journal<S>);
+pub struct JournalLog<S: Storage>(pub Journal<S>);
 
 /// The part of a segment, one in so many, that is kept for cancels while there can be no other segment.
 const KEPT_FOR_CANCELS: u64 = 4;

@@ -1,33 +1,18 @@
-//! The venue's log on disk: written before anything is answered, read at the start.
-
-mod archive;
-mod audit;
-mod follower;
-mod recovery;
-mod settings;
-mod stored_log;
-mod wire_name;
-mod writer;
-
-pub use archive::{ArchiveError, archive};
-pub use audit::{Audit, audit};
-pub use follower::{Follower, FollowerError};
-pub(crate) use recovery::{Recovered, recover};
-pub use recovery::{Recovery, RecoveryError, ReplayError, replay};
-pub use settings::JournalSettings;
-pub(crate) use stored_log::StoredJournal;
-pub(crate) use wire_name::wire_name;
-pub(crate) use writer::JournalLog;
+//! How the venue keeps its journal, and the threads that work on it.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tickpath_admin::TrustedLogins;
 use tickpath_agent::{Agent, AgentError, BackgroundThread, TscClock};
-use tickpath_journal::{DiskWorker, Storage, WorkerThread};
+use tickpath_journal::{DiskWorker, Policy, SessionName, Storage, WorkerThread};
 use tickpath_types::Nanos;
+use tickpath_venue::JournalCounters;
+use tickpath_venue_log::{Follower, FollowerError, Recovery};
 
+use crate::drop_copy::DropCopySettings;
 use crate::resting_thread::start_resting;
 
 /// How long the follower's thread rests when it has read all there is.
@@ -35,25 +20,44 @@ const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
 /// How often trusted logins are written, where there are new ones.
 const TRUST_INTERVAL: Duration = Duration::from_secs(1);
 
-tickpath_lockfree::counters! {
-    /// How the journal stands, readable from outside while the venue runs.
-    pub struct JournalCounters {
-        /// The last command that may be answered.
-        pub durable,
-        /// Times that a command had to wait because the journal's buffer was full.
-        pub delayed,
-        /// 1 while there is no room for another segment: new orders are refused.
-        pub is_full,
-        /// Requests that were refused without a numbered answer, because what room the log had was kept for cancels.
-        pub unlogged_refusals => "unlogged_refusals",
-        /// 1 once nothing more can be written: nothing more is answered.
-        pub has_failed,
-        /// Snapshots written since the start.
-        pub snapshots,
-        /// The last command that the newest of them covers.
-        pub snapshot_sequence,
-        /// Snapshots that could not be written, older files that could not be removed, and reads of the log that failed.
-        pub snapshot_errors,
+/// How a venue keeps its journal, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalSettings {
+    /// The folder of segments and snapshots, for one venue alone.
+    pub folder: PathBuf,
+    /// The meaning of an acknowledgement.
+    pub policy: Policy,
+    /// Length of a segment's file, in bytes.
+    pub segment_len: u64,
+    /// Length of each of the two buffers between duty cycle and disk, in bytes.
+    pub buffer_len: usize,
+    /// Commands from one snapshot to the next; none are written when 0.
+    pub snapshot_every: u64,
+    /// Snapshots that are kept, and with them the log from the oldest of them on; 1 at least, `usize::MAX` for
+    /// all of them and the whole log.
+    pub keep_snapshots: usize,
+    /// The session must be this one.
+    pub session: Option<SessionName>,
+    /// Accepts that answered commands are lost, by damage or by the loss of power: the session has another name then.
+    pub accept_loss: bool,
+    /// The endpoint of drop copies, which are read from the log.
+    pub drop_copy: Option<DropCopySettings>,
+}
+
+impl JournalSettings {
+    /// The defaults, in a folder.
+    pub fn new(folder: impl Into<PathBuf>, policy: Policy) -> JournalSettings {
+        JournalSettings {
+            folder: folder.into(),
+            policy,
+            segment_len: 64 << 20,
+            buffer_len: 1 << 20,
+            snapshot_every: 1_000_000,
+            keep_snapshots: 2,
+            session: None,
+            accept_loss: false,
+            drop_copy: None,
+        }
     }
 }
 

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tickpath_journal::{ACKNOWLEDGED_FILE, Folder, GENERATION_FILE, OpenError, Storage, session_of};
-use tickpath_nasdaq::moldudp64::Session;
+use crate::{ACKNOWLEDGED_FILE, Folder, GENERATION_FILE, OpenError, SessionName, Storage, session_of};
 
 /// The session of a folder was not put aside.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +19,7 @@ pub enum ArchiveError {
     )]
     SameName {
         /// The name.
-        session: Session,
+        session: SessionName,
     },
     /// Move that file away: it is of another session of this name, and would be lost.
     #[error("{file} is there already, of another session of this name: move its folder away")]
@@ -36,16 +35,13 @@ pub enum ArchiveError {
 /// # Errors
 /// [`ArchiveError`] when a venue runs on the folder, the log is damaged, the next session cannot be told from this one or
 /// from one that is kept there, or the system refuses. What was moved already is not moved again by the next try.
-pub fn archive(folder: &Path, next: Option<Session>) -> Result<Option<PathBuf>, ArchiveError> {
+pub fn archive(folder: &Path, next: Option<SessionName>) -> Result<Option<PathBuf>, ArchiveError> {
     let storage = Folder::new(folder).map_err(error(folder))?;
     let _lock = storage.lock().map_err(error(folder))?.ok_or(OpenError::InUse)?;
     let Some(session) = session_of(&storage)? else {
         return Ok(None);
     };
-    let is_known = |next: &Session| {
-        let next = next.to_string();
-        next == session.to_string() || folder.join(next).exists()
-    };
+    let is_known = |next: &SessionName| *next == session || folder.join(next.to_string()).exists();
     if let Some(session) = next.filter(is_known) {
         return Err(ArchiveError::SameName { session });
     }

@@ -13,7 +13,7 @@ const FILE: &str = "trusted-logins";
 const UNFINISHED: &str = "trusted-logins.unfinished";
 
 /// Reads the file. Where it is damaged, or missing though there `should_be` one, a line says so.
-pub(crate) fn open_trusted_logins<S: Storage>(
+pub fn open_trusted_logins<S: Storage>(
     storage: S,
     users: UserRegistry,
     should_be: bool,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tickpath_journal::{OpenError, Storage};
 use tickpath_types::Sequence;
-use tickpath_venue::{LogReadError, Replica, StoredCommands, StoredLog};
+use tickpath_venue::{JournalCounters, LogReadError, Replica, StoredCommands, StoredLog};
 
-use super::recovery::write_snapshot;
-use super::{JournalCounters, StoredJournal};
+use crate::recovery::write_snapshot;
+use crate::stored_log::StoredJournal;
 
 /// Commands taken at a time.
 const COMMANDS_PER_RUN: usize = 1 << 14;
@@ -64,12 +64,15 @@ pub struct Follower<S: Storage> {
 }
 
 impl<S: Storage> Follower<S> {
-    pub(crate) fn new(
+    /// Of a log: one snapshot `every` this number of commands, of which the newest `keep` stay.
+    #[must_use]
+    pub fn new(
         log: StoredJournal<S>,
-        [every, keep]: [u64; 2],
+        every: u64,
+        keep: usize,
         counters: Arc<JournalCounters>,
     ) -> Follower<S> {
-        Follower { log, every, keep: keep as usize, counters, state: None, payload: vec![] }
+        Follower { log, every, keep, counters, state: None, payload: vec![] }
     }
 
     /// Takes some of what is durable and writes a snapshot if one is due; returns how many commands it took.

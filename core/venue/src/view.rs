@@ -2,17 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use tickpath_agent::Counter;
+use tickpath_lockfree::Counter;
 use tickpath_types::InstrumentId;
-use tickpath_venue::market_recovery::RecoveryCounters;
-use tickpath_venue::{Replica, UserRegistry};
 
-use super::settings::VenueSettings;
-use crate::drop_copy::DropCopyCounters;
-use crate::journal::JournalCounters;
+use crate::counters::{DropCopyCounters, JournalCounters, OrderServerCounters, PublisherCounters};
+use crate::market_recovery::RecoveryCounters;
 use crate::matcher::{FinalEngine, MatcherCounters};
-use crate::order_server::OrderServerCounters;
-use crate::publisher::PublisherCounters;
+use crate::replica::Replica;
+use crate::user_registry::UserRegistry;
 
 /// Counters and states of a venue, readable while it runs and afterwards.
 #[derive(Clone, Default)]
@@ -38,18 +35,14 @@ pub struct VenueView {
 }
 
 impl VenueView {
-    pub(super) fn new(settings: &VenueSettings) -> VenueView {
-        // Session 0 is no user's.
-        let users_max = usize::from(settings.limits.max_sessions.saturating_sub(1));
-        VenueView {
-            users: UserRegistry::new(&settings.users, users_max),
-            engine: Arc::new(Mutex::new(None)),
-            ..VenueView::default()
-        }
+    /// Of a venue with these users.
+    #[must_use]
+    pub fn new(users: UserRegistry) -> VenueView {
+        VenueView { users, engine: Arc::new(Mutex::new(None)), ..VenueView::default() }
     }
 
     /// Counts that go on with the session, and the states of all instruments that it has and has room for.
-    pub(super) fn resume(&mut self, replica: &Replica) {
+    pub fn resume(&mut self, replica: &Replica) {
         let max_id = replica.streams.table.max_id();
         self.states = (0..=max_id.0).map(|_| Counter::default()).collect();
         let (_, published) = replica.message_counts();

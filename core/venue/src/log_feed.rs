@@ -1,13 +1,13 @@
 //! The log read while it is written, for who must know everything that happened.
 
-use tickpath_agent::Waker;
-use tickpath_book::FastBooks;
-use tickpath_matching::{Engine, EventListener, Owner};
+use tickpath_lockfree::wake::Waker;
+use tickpath_matching::EventListener;
 use tickpath_types::Sequence;
-use tickpath_venue::{LogCommand, LogFollower, LogReadError, StoredLog};
 
-/// The venue's matching engine.
-pub type VenueEngine = Engine<FastBooks<Owner>>;
+use crate::log_command::LogCommand;
+use crate::log_follower::LogFollower;
+use crate::matcher::VenueEngine;
+use crate::stored_log::{LogReadError, StoredLog};
 
 /// Hears of each command: its events, in order, and then that it was applied.
 pub trait LogListener: EventListener {
@@ -38,7 +38,9 @@ pub struct LogFeed {
 }
 
 impl LogFeed {
-    pub(crate) fn new(log: Box<dyn StoredLog>, session: String, generation: u32) -> LogFeed {
+    /// Of a log whose session has this name and generation.
+    #[must_use]
+    pub fn new(log: Box<dyn StoredLog>, session: String, generation: u32) -> LogFeed {
         LogFeed { log, follower: None, session, generation }
     }
 
