@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use tickpath_net::{Network, TcpConnection};
+use tickpath_net::{Network, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 
 /// An endpoint that clients of SoupBinTCP connect to. Its connections that have not logged in are bounded, in all and by
@@ -45,4 +45,9 @@ pub(crate) trait SoupEndpoint<N: Network> {
         }
         Self::ACCEPTS_MAX
     }
+}
+
+/// The next connection of an acceptor. One that the system refuses now waits, and is accepted in a later run.
+pub(crate) fn next_waiting<N: Network>(acceptor: &mut TcpAcceptor<N>) -> Option<TcpConnection<N>> {
+    acceptor.accept().ok().flatten()
 }

@@ -30,7 +30,7 @@ use tickpath_venue_log::{
 
 use self::settings::{definition, retained_responses};
 use crate::admin::{self, AdminClient, UserBasis};
-use crate::drop_copy::{DropCopyEndpoint, DropCopyLinks, ReaderLogins};
+use crate::drop_copy::{DropCopyEndpoint, DropCopyLinks};
 use crate::journal::{JournalSettings, VenueJournal};
 use crate::login::{LoginChecker, TrustedLogin};
 use crate::market_recovery::{MarketRecovery, PublisherLinks, RecoveryBasis};
@@ -268,13 +268,14 @@ impl Venue {
         let Replica { engine, streams, .. } = replica;
         let entry = OrderEntry {
             users: opening_users(
+                session,
                 &settings.users,
                 &entitlements,
                 streams.users,
                 &instruments,
                 view.users.room(),
             ),
-            logins: Logins::new(session, settings.max_connections, settings.pre_login, guard),
+            logins: Logins::new(settings.max_connections, settings.pre_login, guard),
             sequencer,
             commands: InternalCommands::new(day, instruments.clone(), view.users.clone()),
         };
@@ -484,7 +485,9 @@ fn start_from<S: Storage, N: Network>(
         let links = DropCopyLinks {
             log: Box::new(stored()),
             session: name,
-            logins: ReaderLogins::new(view.users.clone(), guard.clone(), trusted_logins.sink()),
+            users: view.users.clone(),
+            guard: guard.clone(),
+            trusted: trusted_logins.sink(),
             pre_login: settings.pre_login,
             counters: Arc::clone(&view.drop_copy),
         };

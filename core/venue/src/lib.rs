@@ -93,7 +93,7 @@ pub use internal_commands::InternalCommands;
 pub use log_command::{LogCommand, LogCommandKind, VenueCommand, VenueCommandKind};
 pub use log_feed::{LogFeed, LogFeedError, LogListener};
 pub use log_follower::LogFollower;
-pub use logins::{CheckAnswer, CheckQueue, LoginStep, Logins, PasswordChecks};
+pub use logins::{Check, Denial, LoginStep, LoginUsers, Logins, PasswordChecks, is_current};
 pub use market_image::{MarketImage, next_message};
 pub use matcher::{FinalEngine, Matcher, MatcherCounters, VenueEngine};
 pub use message_log::{MAX_LOGGED_MESSAGE, MAX_STORED_MESSAGE, MessageLog, MessageStore, SessionLog};

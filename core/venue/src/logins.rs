@@ -1,46 +1,68 @@
-//! Logins at the port of order entry: passwords, bounds of connections, and what a login is answered.
+//! Logins at a port: passwords, bounds of connections, and the answer to a login.
 
 use tickpath_admission::{LoginGuard, PreLogin, PreLoginLimits};
-use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Password, Session};
+use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Password, Session, Username};
 use tickpath_types::{Nanos, Sequence};
 
-use crate::users::Users;
-
-/// The queue of a check. Trusted logins have their own, so that guesses do not delay them.
+/// The state of a check of a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckQueue {
-    /// The user's password was right from that peer before.
-    Trusted,
-    /// All others.
-    Other,
+pub enum Check {
+    /// It is done.
+    Done {
+        /// True when the password is the user's.
+        is_right: bool,
+    },
+    /// It is on its way, under this number.
+    Waiting(u64),
+    /// It is not taken: as many wait as may.
+    Full,
 }
 
-/// The answer to a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckAnswer {
-    /// The number of the check, as [`PasswordChecks::submit`] gave it.
-    pub id: u64,
-    /// The place of the connection, as submitted.
-    pub place: usize,
-    /// Its queue.
-    pub queue: CheckQueue,
-    /// True when the password was the user's.
-    pub is_right: bool,
-}
-
-/// Checks of passwords against hashes. They take milliseconds, so another thread does them.
+/// Checks of passwords against hashes, which take milliseconds.
 pub trait PasswordChecks {
     /// True when some user has a hash: then an unknown name takes as long to refuse.
     fn is_used(&self) -> bool;
-    /// Has a password checked, against the hash of `user` or against one that no password has; the number of the check.
-    /// `None` when as many wait in that queue as may.
-    fn submit(
+    /// Has a password checked, against the hash of `user` or against one that no password has. Trusted logins, whose user's
+    /// password was right from that peer before, have their own queue, so that guesses do not delay them.
+    fn submit(&mut self, place: usize, user: Option<usize>, is_trusted: bool, password: &Password) -> Check;
+}
+
+/// The users that log in at a port, known by their places.
+pub trait LoginUsers {
+    /// The user of this name.
+    fn find(&self, name: &Username) -> Option<usize>;
+    /// The password of a user.
+    fn password(&self, user: usize) -> &crate::Password;
+    /// Logs in a user that has shown its password, by the connection at `place`; the first message to be sent. `is_full`
+    /// where as many are logged in as may be.
+    ///
+    /// # Errors
+    /// [`Denial`]: the user is not logged in.
+    fn log_in(
         &mut self,
+        now: Nanos,
         place: usize,
-        user: Option<usize>,
-        queue: CheckQueue,
-        password: &Password,
-    ) -> Option<u64>;
+        user: usize,
+        login: &LoginRequest,
+        is_full: bool,
+    ) -> Result<Sequence, Denial>;
+}
+
+/// The reason why a user that has shown its password is not logged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// The login is rejected.
+    Rejected(LoginRejectReason),
+    /// The connection is closed without an answer, for a rejection is final to clients, and this is not.
+    Full,
+    /// The user's turn comes later, at this time or before.
+    Busy(Nanos),
+}
+
+/// True when a login is to this session, or to whichever there is.
+#[must_use]
+pub fn is_current(login: &LoginRequest, session: Session) -> bool {
+    login.session == Session::BLANK || login.session == session
 }
 
 /// The progress of a login.
@@ -50,6 +72,8 @@ pub enum LoginStep {
     Checking,
     /// Its check is put off: passwords were wrong before, or too many checks wait.
     PutOff,
+    /// Its password is right, and its turn comes later.
+    Busy,
     /// The password is wrong, or the name unknown; the login is rejected.
     Wrong {
         /// The user of that name.
@@ -57,8 +81,7 @@ pub enum LoginStep {
     },
     /// The login is rejected.
     Rejected(LoginRejectReason),
-    /// As many clients are logged in as may be: the connection is closed without an answer, for a rejection is final to
-    /// clients, and this is not.
+    /// As [`Denial::Full`].
     Full,
     /// The user is logged in.
     Accepted {
@@ -84,6 +107,8 @@ enum Stage {
     Checked(u64),
     /// The password is checked from this time on.
     PutOff(Nanos),
+    /// The password is right.
+    Right,
 }
 
 /// The connections of one port that log in or are logged in, by their places; `P` is the address of a peer.
@@ -91,7 +116,6 @@ enum Stage {
 /// A wrong name and a wrong password look the same from outside: where passwords take time to check, an unknown name takes
 /// as long.
 pub struct Logins<P> {
-    session: Session,
     clients_max: usize,
     /// Connections that have not logged in.
     pre_login: PreLogin<P>,
@@ -105,16 +129,10 @@ pub struct Logins<P> {
 }
 
 impl<P: Copy + Eq> Logins<P> {
-    /// Logins to `session` of at most `clients_max` clients at a time.
+    /// Logins of at most `clients_max` clients at a time.
     #[must_use]
-    pub fn new(
-        session: Session,
-        clients_max: usize,
-        limits: PreLoginLimits,
-        guard: LoginGuard<P>,
-    ) -> Logins<P> {
+    pub fn new(clients_max: usize, limits: PreLoginLimits, guard: LoginGuard<P>) -> Logins<P> {
         Logins {
-            session,
             clients_max,
             pre_login: PreLogin::new(limits),
             guard,
@@ -174,7 +192,7 @@ impl<P: Copy + Eq> Logins<P> {
         place: usize,
         peer: P,
         request: &LoginRequest,
-        users: &mut Users,
+        users: &mut impl LoginUsers,
         checks: &mut impl PasswordChecks,
     ) -> LoginStep {
         let user = users.find(&request.username);
@@ -192,26 +210,34 @@ impl<P: Copy + Eq> Logins<P> {
     pub fn handle_checked(
         &mut self,
         now: Nanos,
-        answer: &CheckAnswer,
-        users: &mut Users,
+        place: usize,
+        check: u64,
+        is_right: bool,
+        users: &mut impl LoginUsers,
     ) -> Option<LoginStep> {
-        let is_it =
-            |login: &mut PendingLogin<P>| matches!(login.stage, Stage::Checked(id) if id == answer.id);
-        let login = self.pending.get_mut(answer.place)?.take_if(is_it)?;
-        Some(self.settle(now, answer.place, &login, answer.is_right, users))
+        let is_it = |login: &mut PendingLogin<P>| matches!(login.stage, Stage::Checked(id) if id == check);
+        let login = self.pending.get_mut(place)?.take_if(is_it)?;
+        Some(self.settle(now, place, login, is_right, users))
     }
 
-    /// Checks a password that was put off, once it is time.
+    /// Checks a password that was put off, once it is time, and tries again to log in a user whose turn was to come.
     pub fn handle_timeout(
         &mut self,
         now: Nanos,
         place: usize,
-        users: &mut Users,
+        users: &mut impl LoginUsers,
         checks: &mut impl PasswordChecks,
     ) -> Option<LoginStep> {
-        let is_due = |login: &mut PendingLogin<P>| matches!(login.stage, Stage::PutOff(at) if now >= at);
+        let is_due = |login: &mut PendingLogin<P>| match login.stage {
+            Stage::Checked(_) => false,
+            Stage::PutOff(at) => now >= at,
+            Stage::Right => true,
+        };
         let login = self.pending[place].take_if(is_due)?;
-        Some(self.check(now, place, login, users, checks))
+        Some(match login.stage {
+            Stage::Right => self.log_in(now, place, login, users),
+            _ => self.check(now, place, login, users, checks),
+        })
     }
 
     fn check(
@@ -219,24 +245,20 @@ impl<P: Copy + Eq> Logins<P> {
         now: Nanos,
         place: usize,
         login: PendingLogin<P>,
-        users: &mut Users,
+        users: &mut impl LoginUsers,
         checks: &mut impl PasswordChecks,
     ) -> LoginStep {
         let PendingLogin { request, peer, user, .. } = login;
-        let known = user.map(|user| &users.get(user).password);
-        let verdict = match known.map(|known| known.matches_at_once(&request.password)) {
-            Some(verdict) => verdict,
-            None if checks.is_used() => None,
-            None => Some(false),
+        let known = user.map(|user| users.password(user).matches_at_once(&request.password));
+        let check = match known {
+            Some(Some(is_right)) => Check::Done { is_right },
+            None if !checks.is_used() => Check::Done { is_right: false },
+            _ => checks.submit(place, user, self.guard.is_trusted(user, peer), &request.password),
         };
-        if let Some(is_right) = verdict {
-            return self.settle(now, place, &login, is_right, users);
-        }
-        let is_trusted = self.guard.is_trusted(user, peer);
-        let queue = if is_trusted { CheckQueue::Trusted } else { CheckQueue::Other };
-        let (stage, step) = match checks.submit(place, user, queue, &request.password) {
-            Some(id) => (Stage::Checked(id), LoginStep::Checking),
-            None => (Stage::PutOff(now), LoginStep::PutOff),
+        let (stage, step) = match check {
+            Check::Done { is_right } => return self.settle(now, place, login, is_right, users),
+            Check::Waiting(id) => (Stage::Checked(id), LoginStep::Checking),
+            Check::Full => (Stage::PutOff(now), LoginStep::PutOff),
         };
         self.keep(place, PendingLogin { stage, ..login }, now);
         step
@@ -253,26 +275,43 @@ impl<P: Copy + Eq> Logins<P> {
         &mut self,
         now: Nanos,
         place: usize,
-        login: &PendingLogin<P>,
+        login: PendingLogin<P>,
         is_right: bool,
-        users: &mut Users,
+        users: &mut impl LoginUsers,
     ) -> LoginStep {
-        let PendingLogin { request, peer, user, .. } = login;
         // The answer is still to be sent.
-        self.pre_login.postpone_login(place as u64, *user, now, is_right);
-        let Some(user) = user.filter(|_| is_right) else { return LoginStep::Wrong { user: *user } };
-        if self.guard.record_success(user, *peer) {
-            self.new_trust = Some((user, *peer));
+        self.pre_login.postpone_login(place as u64, login.user, now, is_right);
+        let Some(user) = login.user.filter(|_| is_right) else {
+            return LoginStep::Wrong { user: login.user };
+        };
+        if self.guard.record_success(user, login.peer) {
+            self.new_trust = Some((user, login.peer));
         }
-        match users.admit(user, request, self.session) {
-            Ok(_) if self.clients.len() >= self.clients_max => LoginStep::Full,
+        self.log_in(now, place, login, users)
+    }
+
+    fn log_in(
+        &mut self,
+        now: Nanos,
+        place: usize,
+        login: PendingLogin<P>,
+        users: &mut impl LoginUsers,
+    ) -> LoginStep {
+        let Some(user) = login.user else { return LoginStep::Wrong { user: None } };
+        let is_full = self.clients.len() >= self.clients_max;
+        match users.log_in(now, place, user, &login.request, is_full) {
             Ok(next) => {
                 self.pre_login.remove(place as u64);
                 self.clients.push(place);
-                users.log_in(user, place);
                 LoginStep::Accepted { user, next }
             }
-            Err(reason) => LoginStep::Rejected(reason),
+            Err(Denial::Rejected(reason)) => LoginStep::Rejected(reason),
+            Err(Denial::Full) => LoginStep::Full,
+            Err(Denial::Busy(until)) => {
+                self.pre_login.postpone_login(place as u64, Some(user), until, true);
+                self.pending[place] = Some(PendingLogin { stage: Stage::Right, ..login });
+                LoginStep::Busy
+            }
         }
     }
 }
@@ -280,13 +319,13 @@ impl<P: Copy + Eq> Logins<P> {
 #[cfg(test)]
 mod tests {
     use tickpath_admission::LoginPolicy;
-    use tickpath_nasdaq::soupbintcp::Username;
     use tickpath_types::InstrumentTable;
 
     use super::*;
     use crate::entitlements::{Entitlements, ReplayedUser};
     use crate::message_log::SessionLog;
     use crate::user_settings::UserSettings;
+    use crate::users::Users;
 
     const NOW: Nanos = Nanos::from_secs(100);
     const PEER: u32 = 7;
@@ -294,7 +333,7 @@ mod tests {
     /// Checks that wait until the test answers them, two at a time.
     #[derive(Default)]
     struct Checks {
-        queues: Vec<CheckQueue>,
+        trusted: Vec<bool>,
     }
 
     impl PasswordChecks for Checks {
@@ -302,9 +341,10 @@ mod tests {
             true
         }
 
-        fn submit(&mut self, _: usize, _: Option<usize>, queue: CheckQueue, _: &Password) -> Option<u64> {
-            self.queues.push(queue);
-            (self.queues.len() <= 2).then_some(self.queues.len() as u64)
+        fn submit(&mut self, _: usize, _: Option<usize>, is_trusted: bool, _: &Password) -> Check {
+            self.trusted.push(is_trusted);
+            let count = self.trusted.len() as u64;
+            if count <= 2 { Check::Waiting(count) } else { Check::Full }
         }
     }
 
@@ -313,12 +353,19 @@ mod tests {
         let anna = UserSettings::new("ANNA", crate::Password::plain("secret"));
         let settings = [anna, UserSettings::new("BERT", crate::Password::of_hash("$argon2id$"))];
         let entitlements = settings.each_ref().map(|user| Entitlements::new(user, &ReplayedUser::default()));
-        Users::new(&settings, &entitlements, [2, 2].map(SessionLog::new), &InstrumentTable::new(&[]), 2)
+        let table = InstrumentTable::new(&[]);
+        Users::new(
+            Session::new("TODAY").unwrap(),
+            &settings,
+            &entitlements,
+            [2, 2].map(SessionLog::new),
+            &table,
+            2,
+        )
     }
 
     fn logins() -> Logins<u32> {
-        let session = Session::new("TODAY").unwrap();
-        Logins::new(session, 1, PreLoginLimits::default(), LoginGuard::new(LoginPolicy::default(), 2))
+        Logins::new(1, PreLoginLimits::default(), LoginGuard::new(LoginPolicy::default(), 2))
     }
 
     fn request(name: &str, password: &str) -> LoginRequest {
@@ -343,10 +390,9 @@ mod tests {
         assert_eq!((logins.client(0), logins.client(1)), (Some(0), None));
         assert_eq!((logins.poll_trusted(), logins.poll_trusted()), (Some((0, PEER)), None));
         assert_eq!(login(&mut logins, 1, "BERT"), LoginStep::Checking);
-        let answer = CheckAnswer { id: 1, place: 1, queue: CheckQueue::Other, is_right: true };
-        assert_eq!(logins.handle_checked(NOW, &answer, &mut users), Some(LoginStep::Full));
+        assert_eq!(logins.handle_checked(NOW, 1, 1, true, &mut users), Some(LoginStep::Full));
         assert!(logins.handle_close(0) && !logins.handle_close(1));
-        assert_eq!(logins.handle_checked(NOW, &answer, &mut users), None, "its connection is closed");
+        assert_eq!(logins.handle_checked(NOW, 1, 1, true, &mut users), None, "its connection is closed");
     }
 
     #[test]
@@ -359,9 +405,9 @@ mod tests {
         });
         assert_eq!(steps, [LoginStep::Checking, LoginStep::Checking, LoginStep::PutOff]);
         assert_eq!(logins.handle_timeout(NOW, 0, &mut users, &mut checks), None, "it is being checked");
-        checks.queues.clear();
+        checks.trusted.clear();
         let later = logins.handle_timeout(NOW, 2, &mut users, &mut checks);
-        assert_eq!((later, &checks.queues[..]), (Some(LoginStep::Checking), &[CheckQueue::Other][..]));
+        assert_eq!((later, &checks.trusted[..]), (Some(LoginStep::Checking), &[false][..]));
     }
 
     #[test]
@@ -372,8 +418,7 @@ mod tests {
         assert_eq!(wrong, LoginStep::Wrong { user: Some(0) });
         let unknown = logins.handle_login(NOW, 0, PEER, &request("EVE", "x"), &mut users, &mut checks);
         assert_eq!(unknown, LoginStep::Checking, "as a name with a hash");
-        let answer = CheckAnswer { id: 1, place: 0, queue: CheckQueue::Other, is_right: false };
-        let settled = logins.handle_checked(NOW, &answer, &mut users);
+        let settled = logins.handle_checked(NOW, 0, 1, false, &mut users);
         assert_eq!(settled, Some(LoginStep::Wrong { user: None }));
     }
 }

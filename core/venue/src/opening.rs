@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
+use tickpath_nasdaq::moldudp64::Session;
 use tickpath_types::{
     AddInstrumentError, Instrument, InstrumentTable, Nanos, SelfTradePrevention, SessionId,
 };
@@ -77,6 +78,7 @@ impl Opening {
 
 /// The users with what was sent to them before the start.
 pub fn opening_users(
+    session: Session,
     settings: &[UserSettings],
     entitlements: &[Entitlements],
     streams: Vec<Stream<MAX_LOGGED_MESSAGE>>,
@@ -87,7 +89,7 @@ pub fn opening_users(
         failpoint!(UserLogForgottenAtStart => return crate::SessionLog::new(user.messages.capacity()));
         user.messages
     });
-    Users::new(settings, entitlements, logs, instruments, max)
+    Users::new(session, settings, entitlements, logs, instruments, max)
 }
 
 /// Adds the instruments that are new in the file to the table, so that readers of the log find them.

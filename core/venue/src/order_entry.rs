@@ -247,15 +247,15 @@ mod tests {
             };
             let (settings, table) = ([anna], table());
             let entitlements = settings.each_ref().map(|it| Entitlements::new(it, &ReplayedUser::default()));
-            let users = Users::new(&settings, &entitlements, [SessionLog::new(4)], &table, 2);
+            let session = Session::new("TODAY").unwrap();
+            let users = Users::new(session, &settings, &entitlements, [SessionLog::new(4)], &table, 2);
             let states: Arc<[Counter]> = (0..=2).map(|_| Counter::default()).collect();
             let day = Day::new(DaySettings::default(), table.clone(), states, &ReplayedDay::default());
             let (producer, commands) = spsc::channel(64);
             let guard = LoginGuard::new(LoginPolicy::default(), 2);
-            let session = Session::new("TODAY").unwrap();
             let entry = OrderEntry {
                 users,
-                logins: Logins::new(session, 1, PreLoginLimits::default(), guard),
+                logins: Logins::new(1, PreLoginLimits::default(), guard),
                 sequencer: Sequencer::new(producer, 64),
                 commands: InternalCommands::new(day, table, UserRegistry::new(&settings, 2)),
             };
@@ -361,11 +361,11 @@ mod tests {
     #[test]
     fn orders_of_a_user_who_stays_away_are_cancelled_once() {
         let mut rig = Rig::new();
-        rig.entry.users.log_in(0, 5);
+        rig.entry.users.get_mut(0).connect(5);
         rig.entry.users.log_out(0, NOW);
         assert_eq!(rig.entry.users.next_cancel(), NOW + GRACE);
         assert_eq!(rig.entry.cancel_for_absent_users(NOW), 0);
-        rig.entry.users.log_in(0, 5);
+        rig.entry.users.get_mut(0).connect(5);
         assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 0, "back in time");
         rig.entry.users.log_out(0, NOW);
         assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 1);

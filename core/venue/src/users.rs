@@ -11,6 +11,7 @@ use tickpath_types::{
 use crate::day::commands_max;
 use crate::entitlements::{Entitlements, ReplayedUser};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
+use crate::logins::{Denial, LoginUsers, is_current};
 use crate::message_log::SessionLog;
 use crate::password::Password;
 use crate::request_filter::RequestFilter;
@@ -101,6 +102,13 @@ impl User {
             cancel_at: None,
         }
     }
+
+    /// A connection is logged in. The user is back in time: no order is cancelled.
+    pub(crate) fn connect(&mut self, connection: usize) {
+        self.connection = Some(connection);
+        failpoint!(CancelWhileConnected => return);
+        self.cancel_at = None;
+    }
 }
 
 /// A time that does not come.
@@ -108,6 +116,7 @@ const NEVER: Nanos = Nanos(u64::MAX);
 
 /// All users, in the order of their sessions.
 pub struct Users {
+    session: Session,
     /// With room for all that there may be.
     users: Vec<User>,
     /// When the open orders of the next user without a connection are to be cancelled.
@@ -116,8 +125,9 @@ pub struct Users {
 
 impl Users {
     /// Users get the sessions 1, 2, 3 ... in order, and each its log; they begin with `entitlements`. There may
-    /// be `max` of them.
+    /// be `max` of them. They log in to `session`.
     pub fn new(
+        session: Session,
         settings: &[UserSettings],
         entitlements: &[Entitlements],
         logs: impl IntoIterator<Item = SessionLog>,
@@ -126,60 +136,16 @@ impl Users {
     ) -> Users {
         let mut users = Vec::with_capacity(max.max(settings.len()));
         let sessions = (1..).map(SessionId);
-        for (((user, entitlements), log), session) in
-            settings.iter().zip(entitlements).zip(logs).zip(sessions)
-        {
-            users.push(User::new(user, session, entitlements, log, instruments));
+        for (((user, entitlements), log), id) in settings.iter().zip(entitlements).zip(logs).zip(sessions) {
+            users.push(User::new(user, id, entitlements, log, instruments));
         }
-        Users { users, next_cancel: NEVER }
+        Users { session, users, next_cancel: NEVER }
     }
 
     /// Adds the user of the next session, for which there is room.
     pub fn add(&mut self, user: User) {
         debug_assert!(self.users.len() < self.users.capacity(), "the registry has no more room than this");
         self.users.push(user);
-    }
-
-    /// The place of the user of this name.
-    pub fn find(&self, name: &Username) -> Option<usize> {
-        self.users.iter().position(|user| name.matches(&user.name))
-    }
-
-    /// The first message to be sent to a user that has shown its password, or why it may not log in.
-    ///
-    /// A session is not available when its user is logged in already, when it is not today's, and when the messages
-    /// asked for are no longer kept.
-    pub fn admit(
-        &self,
-        place: usize,
-        login: &LoginRequest,
-        current: Session,
-    ) -> Result<Sequence, LoginRejectReason> {
-        let user = &self.users[place];
-        if !user.may_enter_orders {
-            return Err(LoginRejectReason::NOT_AUTHORIZED);
-        }
-        let is_current = login.session == Session::BLANK || login.session == current;
-        if !is_current || user.connection.is_some() {
-            return Err(LoginRejectReason::SESSION_NOT_AVAILABLE);
-        }
-        let next = user.log.next_sequence();
-        match login.sequence.0 {
-            0 => Ok(Sequence(next)),
-            from if from == next || user.log.holds(from) => {
-                failpoint!(LoginSkipsMessage: from = from + u64::from(from < next));
-                Ok(Sequence(from))
-            }
-            _ => Err(LoginRejectReason::SESSION_NOT_AVAILABLE),
-        }
-    }
-
-    /// A connection of the user is logged in. It is back in time: no order is cancelled.
-    pub fn log_in(&mut self, place: usize, connection: usize) {
-        let user = &mut self.users[place];
-        user.connection = Some(connection);
-        failpoint!(CancelWhileConnected => return);
-        user.cancel_at = None;
     }
 
     /// The connection of the user is closed; it may come back.
@@ -275,6 +241,49 @@ impl Users {
     }
 }
 
+impl LoginUsers for Users {
+    fn find(&self, name: &Username) -> Option<usize> {
+        self.users.iter().position(|user| name.matches(&user.name))
+    }
+
+    fn password(&self, user: usize) -> &Password {
+        &self.users[user].password
+    }
+
+    /// A session is not available when its user is logged in already, when it is not today's, and when the messages
+    /// requested are no longer kept.
+    fn log_in(
+        &mut self,
+        _now: Nanos,
+        place: usize,
+        user: usize,
+        login: &LoginRequest,
+        is_full: bool,
+    ) -> Result<Sequence, Denial> {
+        let user = &mut self.users[user];
+        if !user.may_enter_orders {
+            return Err(Denial::Rejected(LoginRejectReason::NOT_AUTHORIZED));
+        }
+        let not_available = Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
+        if !is_current(login, self.session) || user.connection.is_some() {
+            return Err(not_available);
+        }
+        let next = match (login.sequence.0, user.log.next_sequence()) {
+            (0, next) => next,
+            (from, next) if from == next || user.log.holds(from) => {
+                failpoint!(LoginSkipsMessage: from = from + u64::from(from < next));
+                from
+            }
+            _ => return Err(not_available),
+        };
+        if is_full {
+            return Err(Denial::Full);
+        }
+        user.connect(place);
+        Ok(Sequence(next))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use tickpath_nasdaq::soupbintcp;
@@ -302,23 +311,29 @@ mod tests {
         let settings = [maker, clerk];
         let entitlements = settings.each_ref().map(|user| Entitlements::new(user, &ReplayedUser::default()));
         let table = InstrumentTable::new(&[]);
-        let mut users = Users::new(&settings, &entitlements, [2, 2].map(SessionLog::new), &table, 2);
+        let today = Session::new("TODAY").unwrap();
+        let mut users = Users::new(today, &settings, &entitlements, [2, 2].map(SessionLog::new), &table, 2);
         let found = |name| users.find(&Username::new(name).unwrap());
         assert_eq!([found("maker"), found("CLERK"), found("OTHER")], [Some(0), Some(1), None]);
         for byte in 1..=3 {
             users.get_mut(0).log.append(&[byte]);
         }
-        let today = Session::new("TODAY").unwrap();
-        let verdict = |place, session, sequence| users.admit(place, &login(session, sequence), today);
-        let not_available = Err(LoginRejectReason::SESSION_NOT_AVAILABLE);
-        assert_eq!(verdict(0, "", 0), Ok(Sequence(4)), "new messages alone");
-        assert_eq!(verdict(0, "TODAY", 2), Ok(Sequence(2)));
-        assert_eq!(verdict(0, "", 4), Ok(Sequence(4)));
-        assert_eq!(verdict(0, "", 1), not_available, "overwritten");
-        assert_eq!(verdict(0, "", 5), not_available, "not there yet");
-        assert_eq!(verdict(0, "MONDAY", 2), not_available);
-        assert_eq!(verdict(1, "", 0), Err(LoginRejectReason::NOT_AUTHORIZED), "another door");
+        let mut verdict = |place: usize, session, sequence, is_full| {
+            let verdict = users.log_in(Nanos(1), 7, place, &login(session, sequence), is_full);
+            assert_eq!(users.get_mut(place).connection.take().is_some(), verdict.is_ok());
+            verdict
+        };
+        let not_available = Err(Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
+        assert_eq!(verdict(0, "", 0, false), Ok(Sequence(4)), "new messages alone");
+        assert_eq!(verdict(0, "TODAY", 2, false), Ok(Sequence(2)));
+        assert_eq!(verdict(0, "TODAY", 2, true), Err(Denial::Full));
+        assert_eq!(verdict(0, "", 4, false), Ok(Sequence(4)));
+        assert_eq!(verdict(0, "", 1, true), not_available, "overwritten");
+        assert_eq!(verdict(0, "", 5, false), not_available, "not there yet");
+        assert_eq!(verdict(0, "MONDAY", 2, false), not_available);
+        let other_port = Err(Denial::Rejected(LoginRejectReason::NOT_AUTHORIZED));
+        assert_eq!(verdict(1, "", 0, false), other_port);
         users.get_mut(0).connection = Some(7);
-        assert_eq!(users.admit(0, &login("", 2), today), not_available, "logged in already");
+        assert_eq!(users.log_in(Nanos(1), 8, 0, &login("", 2), false), not_available, "logged in already");
     }
 }

@@ -3,20 +3,19 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use tickpath_admission::{PreLogin, PreLoginLimits};
+use tickpath_admission::{LoginGuard, PreLoginLimits};
 use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
+use tickpath_lockfree::spsc;
 use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, Copy};
-use tickpath_nasdaq::soupbintcp::{
-    HEADER_LEN, LoginRejectReason, LoginRequest, SendError, ServerConfig, Session,
-};
+use tickpath_nasdaq::soupbintcp::{HEADER_LEN, LoginRejectReason, SendError, ServerConfig, Session};
 use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor, TcpConnection};
-use tickpath_types::{Nanos, Sequence};
-use tickpath_venue::drop_copy::{CopySource, CopyStart, CopyStreams, FollowRun, REWIND_PATIENCE, RewindRun};
-use tickpath_venue::{DropCopyCounters, LogReadError, StoredLog};
+use tickpath_types::Nanos;
+use tickpath_venue::drop_copy::{CopySource, CopyStreams, FollowRun, Readers, RewindRun};
+use tickpath_venue::{DropCopyCounters, LogReadError, LoginStep, Logins, StoredLog, UserRegistry};
 
 use super::DropCopySettings;
-use super::logins::ReaderLogins;
-use crate::soup_endpoint::SoupEndpoint;
+use crate::login::{HashChecks, TrustedLogin};
+use crate::soup_endpoint::{SoupEndpoint, next_waiting};
 use crate::soup_link::{Hangup, SoupLink};
 
 /// Bytes received and not yet taken: readers send logins and heartbeats.
@@ -31,7 +30,10 @@ const MESSAGES_PER_RUN: usize = SEND_BUFFER / (HEADER_LEN + COPY_LEN_MAX);
 pub(crate) struct DropCopyLinks {
     pub(crate) log: Box<dyn StoredLog>,
     pub(crate) session: Session,
-    pub(crate) logins: ReaderLogins,
+    pub(crate) users: UserRegistry,
+    pub(crate) guard: LoginGuard<Ipv4Addr>,
+    /// New trusted logins, for the file that outlasts a restart.
+    pub(crate) trusted: spsc::Producer<TrustedLogin>,
     pub(crate) pre_login: PreLoginLimits,
     pub(crate) counters: Arc<DropCopyCounters>,
 }
@@ -42,35 +44,20 @@ pub(crate) struct DropCopyEndpoint<N: Network> {
     acceptor: TcpAcceptor<N>,
     /// Places for readers and for those who have not logged in.
     connections: Box<[Option<Connection<N>>]>,
-    pre_login: PreLogin<Ipv4Addr>,
-    /// Readers that are logged in, at most.
-    readers_max: usize,
-    logins: ReaderLogins,
-    streams: CopyStreams,
+    logins: Logins<Ipv4Addr>,
+    readers: Readers,
+    /// Takes as long as a hashed password takes, on this thread: only other readers wait for it, and the guard ensures that
+    /// they do not wait often.
+    checks: HashChecks,
+    trusted: spsc::Producer<TrustedLogin>,
     send_buffer: Box<[u8]>,
     counters: Arc<DropCopyCounters>,
 }
 
 struct Connection<N: Network> {
     link: SoupLink<N>,
-    /// The login that has no answer yet.
-    login: Option<PendingLogin>,
-    /// The reader that is logged in, and the source of its next message.
-    reader: Option<(usize, CopySource)>,
-}
-
-#[derive(Clone, Copy)]
-struct PendingLogin {
-    request: LoginRequest,
-    check: Check,
-}
-
-#[derive(Clone, Copy)]
-enum Check {
-    /// The password is checked from this time on.
-    PutOff(Nanos),
-    /// It is the one of this reader, whose stream cannot begin yet.
-    Right(usize),
+    /// The reader that is logged in.
+    reader: Option<usize>,
 }
 
 impl<N: Network> DropCopyEndpoint<N> {
@@ -79,19 +66,20 @@ impl<N: Network> DropCopyEndpoint<N> {
         network: &N,
         links: DropCopyLinks,
     ) -> Result<Self, NetError> {
-        let DropCopyLinks { log, session, logins, pre_login, counters } = links;
+        let DropCopyLinks { log, session, users, guard, trusted, pre_login, counters } = links;
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), settings.address, buffers)?;
         let places = settings.max_connections + pre_login.connections;
         acceptor.reserve(places);
+        let streams = CopyStreams::new(log, settings.retained_messages, MESSAGES_PER_RUN);
         Ok(DropCopyEndpoint {
             session,
             acceptor,
             connections: (0..places).map(|_| None).collect(),
-            pre_login: PreLogin::new(pre_login),
-            readers_max: settings.max_connections,
-            logins,
-            streams: CopyStreams::new(log, settings.retained_messages, MESSAGES_PER_RUN),
+            logins: Logins::new(settings.max_connections, pre_login, guard),
+            checks: HashChecks(users.clone()),
+            readers: Readers::new(session, users, streams),
+            trusted,
             send_buffer: vec![0; SEND_BUFFER].into_boxed_slice(),
             counters,
         })
@@ -103,7 +91,7 @@ impl<N: Network> DropCopyEndpoint<N> {
 
     /// Follows the log some way; returns how much there was to do.
     fn follow(&mut self) -> Result<usize, LogReadError> {
-        match self.streams.follow() {
+        match self.readers.streams.follow() {
             Ok(FollowRun { work, messages, last_command }) => {
                 self.counters.messages.add(messages as u64);
                 self.counters.commands.set(last_command.0);
@@ -119,11 +107,11 @@ impl<N: Network> DropCopyEndpoint<N> {
 
     /// Reads on in the log for the reader that began before what is kept; returns how much.
     fn rewind(&mut self, now: Nanos) -> usize {
-        let Some(place) = self.streams.rewinding() else { return 0 };
+        let Some(place) = self.readers.streams.rewinding() else { return 0 };
         let Some(connection) = &self.connections[place] else { return 0 };
-        let Some((reader, _)) = connection.reader else { return 0 };
+        let Some(reader) = connection.reader else { return 0 };
         let takes_all = connection.link.tcp.pending_len() == 0;
-        match self.streams.advance_rewind(&self.logins.reader(reader).watched, takes_all, now) {
+        match self.readers.advance_rewind(reader, takes_all, now) {
             RewindRun::Read(count) => return count,
             RewindRun::Stalled => self.hang_up(place, Hangup::Slow),
             RewindRun::Lost => {
@@ -137,11 +125,16 @@ impl<N: Network> DropCopyEndpoint<N> {
     /// Reads what the reader sends, then sends what there is for it.
     fn serve(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
-        if let Some(request) = connection.link.listen(now)? {
-            self.begin_login(place, request, now);
-        }
-        if let Some(login) = self.connections[place].as_mut().and_then(|connection| connection.login.take()) {
-            self.continue_login(place, login, now);
+        let (readers, checks) = (&mut self.readers, &mut self.checks);
+        let step = match connection.link.listen(now)? {
+            Some(request) => {
+                let peer = *connection.link.tcp.peer_address().ip();
+                Some(self.logins.handle_login(now, place, peer, &request, readers, checks))
+            }
+            None => self.logins.handle_timeout(now, place, readers, checks),
+        };
+        if let Some(step) = step {
+            self.answer_login(place, step);
         }
         self.transmit(place, now)
     }
@@ -153,83 +146,32 @@ impl<N: Network> DropCopyEndpoint<N> {
         })
     }
 
-    fn begin_login(&mut self, place: usize, request: LoginRequest, now: Nanos) {
+    /// Counts the progress of a login, and answers it where there is an answer.
+    fn answer_login(&mut self, place: usize, step: LoginStep) {
+        if let Some((user, peer)) = self.logins.poll_trusted() {
+            // One that finds no capacity is trusted until the venue stops.
+            let _ = self.trusted.try_push((user as u32, peer));
+        }
         let Some(connection) = self.connections[place].as_mut() else { return };
-        let peer = *connection.link.tcp.peer_address().ip();
-        let (user, delay, is_trusted) = self.logins.begin(&request, peer, now);
-        self.pre_login.postpone_login(place as u64, user, now + delay, is_trusted);
-        connection.login = Some(PendingLogin { request, check: Check::PutOff(now + delay) });
-    }
-
-    /// Answers a login, if it can be answered yet; otherwise it waits.
-    fn continue_login(&mut self, place: usize, mut login: PendingLogin, now: Nanos) {
-        let Some(connection) = self.connections[place].as_mut() else { return };
-        let reader = match login.check {
-            Check::PutOff(at) if now < at => {
-                connection.login = Some(login);
+        let reason = match step {
+            LoginStep::Checking | LoginStep::PutOff | LoginStep::Busy => return,
+            LoginStep::Accepted { user, next } => {
+                let source = self.readers.source(user);
+                self.counters.rewinds.add(u64::from(source == Some(CopySource::Rewind)));
+                connection.link.soup.accept(self.session, next);
+                connection.reader = Some(user);
+                self.counters.logins.add(1);
                 return;
             }
-            Check::PutOff(_) => {
-                let peer = *connection.link.tcp.peer_address().ip();
-                self.logins.check(&login.request, peer)
+            LoginStep::Wrong { .. } => {
+                self.counters.wrong_passwords.add(1);
+                LoginRejectReason::NOT_AUTHORIZED
             }
-            Check::Right(reader) => Some(reader),
+            LoginStep::Rejected(reason) => reason,
+            LoginStep::Full => LoginRejectReason::SESSION_NOT_AVAILABLE,
         };
-        let Some(reader) = reader else {
-            self.counters.wrong_passwords.add(1);
-            self.refuse_login(place, LoginRejectReason::NOT_AUTHORIZED);
-            return;
-        };
-        match self.start_stream(place, reader, &login.request, now) {
-            Err(reason) => self.refuse_login(place, reason),
-            Ok(CopyStart::NotAvailable) => {
-                self.refuse_login(place, LoginRejectReason::SESSION_NOT_AVAILABLE);
-            }
-            Ok(CopyStart::Busy) => {
-                // Its turn comes when the log has been read again for another one.
-                self.pre_login.postpone_login(place as u64, Some(reader), now + REWIND_PATIENCE, true);
-                login.check = Check::Right(reader);
-                if let Some(connection) = self.connections[place].as_mut() {
-                    connection.login = Some(login);
-                }
-            }
-            Ok(CopyStart::At(number, source)) => {
-                self.counters.rewinds.add(u64::from(source == CopySource::Rewind));
-                if let Some(connection) = self.connections[place].as_mut() {
-                    connection.link.soup.accept(self.session, Sequence(number));
-                    connection.reader = Some((reader, source));
-                }
-                *self.logins.connection_of(reader) = Some(place);
-                self.pre_login.remove(place as u64);
-                self.counters.logins.add(1);
-            }
-        }
-    }
-
-    fn refuse_login(&mut self, place: usize, reason: LoginRejectReason) {
-        let Some(connection) = self.connections[place].as_mut() else { return };
         connection.link.soup.reject(reason);
         self.counters.logins_refused.add(1);
-    }
-
-    /// Begins the stream of a reader whose password is right.
-    fn start_stream(
-        &mut self,
-        place: usize,
-        reader: usize,
-        request: &LoginRequest,
-        now: Nanos,
-    ) -> Result<CopyStart, LoginRejectReason> {
-        let user = self.logins.reader(reader);
-        if !user.may_read {
-            return Err(LoginRejectReason::NOT_AUTHORIZED);
-        }
-        let is_current = request.session == Session::BLANK || request.session == self.session;
-        let is_full = self.logins.connected() >= self.readers_max;
-        if !is_current || user.connection.is_some() || is_full {
-            return Ok(CopyStart::NotAvailable);
-        }
-        Ok(self.streams.start(place, &user.watched, request.sequence.0, now))
     }
 
     /// Hands TCP what is due: control packets, then copies; returns how many.
@@ -237,7 +179,8 @@ impl<N: Network> DropCopyEndpoint<N> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         let has_room = connection.link.flush()?;
         // A reader that never reads is noticed here, where nothing more can be sent.
-        if connection.reader.is_some_and(|(_, source)| !self.streams.is_kept(source)) {
+        let source = connection.reader.and_then(|reader| self.readers.source(reader));
+        if source.is_some_and(|source| !self.readers.streams.is_kept(source)) {
             return Err(Hangup::Slow);
         }
         if !has_room {
@@ -246,12 +189,11 @@ impl<N: Network> DropCopyEndpoint<N> {
         let mut len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
         let mut copies = 0;
         let is_active = connection.link.soup.is_active();
-        if let Some((reader, source)) = connection.reader.as_mut().filter(|_| is_active) {
-            let watched = &self.logins.reader(*reader).watched;
+        if let Some(reader) = connection.reader.filter(|_| is_active) {
             while self.send_buffer.len() - len >= HEADER_LEN + COPY_LEN_MAX
-                && let Some(entry) = self.streams.next(source, watched, now)
+                && let Some(entry) = self.readers.next_copy(reader, now)
             {
-                let user = &self.logins.reader(usize::from(entry.user)).name;
+                let user = self.readers.name(usize::from(entry.user));
                 let copy = Copy { user, number: entry.number, message: entry.message() };
                 let write = |room: &mut [u8]| Ok::<_, SendError>(copy.encode(room)?);
                 let encoded =
@@ -280,11 +222,11 @@ impl<N: Network> DropCopyEndpoint<N> {
 
     fn close(&mut self, place: usize) {
         let Some(connection) = self.connections[place].take() else { return };
-        self.pre_login.remove(place as u64);
-        if let Some((reader, _)) = connection.reader {
-            *self.logins.connection_of(reader) = None;
+        self.logins.handle_close(place);
+        if let Some(reader) = connection.reader {
+            self.readers.log_out(reader);
         }
-        self.streams.end(place);
+        self.readers.streams.end(place);
         self.acceptor.take_back(connection.link.tcp);
         self.counters.disconnects.add(1);
     }
@@ -294,12 +236,11 @@ impl<N: Network> SoupEndpoint<N> for DropCopyEndpoint<N> {
     const ACCEPTS_MAX: usize = 64;
 
     fn next_connection(&mut self, _now: Nanos) -> Option<TcpConnection<N>> {
-        // A connection that the system refuses now waits, and is accepted in a later run.
-        self.acceptor.accept().ok().flatten()
+        next_waiting(&mut self.acceptor)
     }
 
     fn victim(&self, peer: Ipv4Addr) -> Option<u64> {
-        self.pre_login.victim(peer)
+        self.logins.victim(peer).map(|place| place as u64)
     }
 
     fn serve_once(&mut self, key: u64, now: Nanos) {
@@ -315,9 +256,9 @@ impl<N: Network> SoupEndpoint<N> for DropCopyEndpoint<N> {
         let place = self.connections.iter().position(Option::is_none);
         let place = place.expect("readers and those who are not yet have places of their own");
         self.counters.connections.add(1);
-        self.pre_login.admit(now, place as u64, peer);
+        self.logins.handle_connection(now, place, peer);
         let link = SoupLink::new(tcp, ServerConfig::default(), now);
-        self.connections[place] = Some(Connection { link, login: None, reader: None });
+        self.connections[place] = Some(Connection { link, reader: None });
         true
     }
 }
@@ -326,13 +267,13 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
     /// Reads on in the log and serves every reader. Where the log cannot be followed any more, every connection is closed.
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut work = self.follow().map_err(AgentError::fatal)?;
-        self.logins.take_new_users();
+        self.readers.take_new_users();
         work += self.rewind(now);
-        if self.streams.is_ready() {
+        if self.readers.streams.is_ready() {
             work += self.accept(now);
         }
-        while let Some(key) = self.pre_login.expired(now) {
-            self.evict(key, now);
+        while let Some(place) = self.logins.poll_expired(now) {
+            self.evict(place as u64, now);
         }
         for place in 0..self.connections.len() {
             work += self.serve_or_close(place, now);
@@ -341,7 +282,7 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
     }
 
     fn wake_by(&mut self, waker: &Waker) {
-        self.streams.wake_by(waker);
+        self.readers.streams.wake_by(waker);
     }
 
     /// The next reader, and while there is one, a little.
@@ -359,10 +300,11 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
     /// Serves on until every reader has what there is.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         self.do_work(now)?;
+        let source_of = |connection: &Connection<N>| self.readers.source(connection.reader?);
         let is_sent = |connection: &Connection<N>| {
             connection.link.tcp.pending_len() == 0
-                && connection.reader.is_none_or(|(_, source)| self.streams.is_sent(source))
+                && source_of(connection).is_none_or(|source| self.readers.streams.is_sent(source))
         };
-        Ok(self.streams.is_caught_up() && self.connections.iter().flatten().all(is_sent))
+        Ok(self.readers.streams.is_caught_up() && self.connections.iter().flatten().all(is_sent))
     }
 }

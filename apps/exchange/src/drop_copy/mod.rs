@@ -6,12 +6,10 @@
 //! in between. `docs/drop-copy.md` is the protocol.
 
 mod endpoint;
-mod logins;
 
 use std::net::SocketAddrV4;
 
 pub(crate) use endpoint::{DropCopyEndpoint, DropCopyLinks};
-pub(crate) use logins::ReaderLogins;
 use serde::{Deserialize, Serialize};
 pub use tickpath_nasdaq::drop_copy::{Copy, CopyError, HEADER_LEN as COPY_HEADER_LEN};
 

@@ -3,7 +3,7 @@
 use tickpath_admin::{Checked, PasswordChecker};
 use tickpath_lockfree::wake::Waker;
 use tickpath_nasdaq::soupbintcp::Password;
-use tickpath_venue::{CheckAnswer, CheckQueue, PasswordChecks, UserRegistry};
+use tickpath_venue::{Check, PasswordChecks, UserRegistry};
 
 use super::password::{UNKNOWN_HASH, has_hash};
 
@@ -15,10 +15,26 @@ pub(crate) type HashChecker = PasswordChecker<usize>;
 /// # Errors
 /// The system refused a thread.
 pub(crate) fn start_hash_checker(users: UserRegistry) -> std::io::Result<HashChecker> {
-    PasswordChecker::start(move |user, password| {
-        let hash = user.and_then(|user| users.get(user)?.settings.password.hash());
-        has_hash(password, hash.unwrap_or(UNKNOWN_HASH)) && hash.is_some()
-    })
+    PasswordChecker::start(move |user, password| is_right(&users, user, password))
+}
+
+/// Whether a password, in lower case and padded, has the hash of a user. Takes as long where there is no such user.
+fn is_right(users: &UserRegistry, user: Option<usize>, password: &[u8]) -> bool {
+    let hash = user.and_then(|user| users.get(user)?.settings.password.hash());
+    has_hash(password, hash.unwrap_or(UNKNOWN_HASH)) && hash.is_some()
+}
+
+/// Checks passwords against the hashes of these users on the calling thread. Not for a duty cycle.
+pub(crate) struct HashChecks(pub(crate) UserRegistry);
+
+impl PasswordChecks for HashChecks {
+    fn is_used(&self) -> bool {
+        self.0.has_hashes()
+    }
+
+    fn submit(&mut self, _: usize, user: Option<usize>, _: bool, password: &Password) -> Check {
+        Check::Done { is_right: is_right(&self.0, user, &password.to_lowercase()) }
+    }
 }
 
 /// Has passwords checked against their hashes. The thread is there from the first user on who has a hash.
@@ -62,10 +78,8 @@ impl LoginChecker {
     }
 
     /// The next answer, if there is one.
-    pub(crate) fn poll(&mut self) -> Option<CheckAnswer> {
-        let Checked { id, key: place, is_trusted, is_right } = self.checker.as_mut()?.poll()?;
-        let queue = if is_trusted { CheckQueue::Trusted } else { CheckQueue::Other };
-        Some(CheckAnswer { id, place, queue, is_right })
+    pub(crate) fn poll(&mut self) -> Option<Checked<usize>> {
+        self.checker.as_mut()?.poll()
     }
 }
 
@@ -74,22 +88,17 @@ impl PasswordChecks for LoginChecker {
         self.checker.is_some()
     }
 
-    fn submit(
-        &mut self,
-        place: usize,
-        user: Option<usize>,
-        queue: CheckQueue,
-        password: &Password,
-    ) -> Option<u64> {
-        let is_trusted = queue == CheckQueue::Trusted;
-        self.checker.as_mut()?.submit(place, user, is_trusted, &password.to_lowercase())
+    fn submit(&mut self, place: usize, user: Option<usize>, is_trusted: bool, password: &Password) -> Check {
+        let checker = self.checker.as_mut();
+        let id =
+            checker.and_then(|checker| checker.submit(place, user, is_trusted, &password.to_lowercase()));
+        id.map_or(Check::Full, Check::Waiting)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
+    use tickpath_test_support::until;
     use tickpath_venue::UserSettings;
 
     use super::*;
@@ -114,41 +123,28 @@ mod tests {
         UserRegistry::new(&users, users.len() + 1)
     }
 
-    fn answers(checker: &mut LoginChecker) -> Vec<CheckAnswer> {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let mut answers = vec![];
-        while checker.is_waiting() {
-            assert!(Instant::now() < deadline, "no answer");
-            match checker.poll() {
-                Some(answer) => answers.push(answer),
-                None => std::thread::yield_now(),
-            }
-        }
-        answers
+    /// The checks of these passwords by user, one after the other.
+    fn checked<const N: usize>(checker: &mut LoginChecker, logins: [(Option<usize>, &str); N]) -> [bool; N] {
+        let ids = logins.map(|(user, text)| checker.submit(9, user, false, &Password::new(text).unwrap()));
+        ids.map(|id| {
+            let answer = until(|| checker.poll());
+            assert_eq!((Check::Waiting(answer.id), answer.key, answer.is_trusted), (id, 9, false));
+            answer.is_right
+        })
     }
 
     #[test]
     fn passwords_are_checked_in_order_against_the_user_s_hash() {
         let mut checker = LoginChecker::start(&registry(&[None, Some(cheap_hash())])).unwrap();
-        let password = |text| Password::new(text).unwrap();
-        let ids: Vec<u64> = [(Some(1), "SECRET"), (Some(1), "wrong"), (None, "secret"), (None, "*nobody*")]
-            .into_iter()
-            .map(|(user, text)| checker.submit(9, user, CheckQueue::Other, &password(text)).unwrap())
-            .collect();
-        let expected = [true, false, false, false];
-        let expected: Vec<CheckAnswer> = ids
-            .into_iter()
-            .zip(expected)
-            .map(|(id, is_right)| CheckAnswer { id, place: 9, queue: CheckQueue::Other, is_right })
-            .collect();
-        assert_eq!(answers(&mut checker), expected);
+        let logins = [(Some(1), "SECRET"), (Some(1), "wrong"), (None, "secret"), (None, "*nobody*")];
+        assert_eq!(checked(&mut checker, logins), [true, false, false, false]);
     }
 
     #[test]
     fn without_hashes_there_is_no_thread() {
         let mut checker = LoginChecker::start(&registry(&[None])).unwrap();
         assert!(!checker.is_used());
-        assert_eq!(checker.submit(0, Some(0), CheckQueue::Other, &Password::new("x").unwrap()), None);
+        assert_eq!(checker.submit(0, Some(0), false, &Password::new("x").unwrap()), Check::Full);
         assert_eq!(checker.poll(), None);
     }
 
@@ -161,10 +157,7 @@ mod tests {
         users.add(UserSettings::new("LATER", hashed)).unwrap();
         checker.engage(thread);
         assert!(checker.is_used());
-        for (user, text, is_right) in [(1, "secret", true), (1, "wrong", false), (0, "secret", false)] {
-            let queue = CheckQueue::Trusted;
-            let id = checker.submit(3, Some(user), queue, &Password::new(text).unwrap()).unwrap();
-            assert_eq!(answers(&mut checker), [CheckAnswer { id, place: 3, queue, is_right }]);
-        }
+        let logins = [(Some(1), "secret"), (Some(1), "wrong"), (Some(0), "secret")];
+        assert_eq!(checked(&mut checker, logins), [true, false, false]);
     }
 }

@@ -3,7 +3,6 @@
 mod checker;
 mod password;
 
-pub(crate) use checker::{HashChecker, LoginChecker, start_hash_checker};
+pub(crate) use checker::{HashChecker, HashChecks, LoginChecker, start_hash_checker};
 pub use password::{PasswordHashError, hash_password, hashed_password};
-pub(crate) use password::{has_password, unknown_password};
 pub(crate) use tickpath_admin::TrustedLogin;

@@ -3,7 +3,7 @@
 use tickpath_admin::PasswordHash;
 pub use tickpath_admin::PasswordHashError;
 use tickpath_nasdaq::soupbintcp;
-use tickpath_venue::{Password, UserRegistry};
+use tickpath_venue::Password;
 
 /// A hash that no known password has; checking it takes as long as checking one that [`hash_password`] made.
 pub(super) const UNKNOWN_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YW4gdW5rbm93biB1c2VyIQ$\
@@ -28,28 +28,13 @@ pub fn hash_password(password: &str) -> Option<String> {
     PasswordHash::make(password.trim_ascii_end())
 }
 
-/// Whether `password` is the known one; takes as long as a hash takes. Not for a duty cycle.
-pub(crate) fn has_password(known: &Password, password: &soupbintcp::Password) -> bool {
-    match known.hash() {
-        Some(hash) => has_hash(&password.to_lowercase(), hash),
-        None => known.matches_at_once(password) == Some(true),
-    }
-}
-
 /// Whether a password, in lower case and padded, has this hash; takes as long as the hash says.
 pub(super) fn has_hash(password: &[u8], hash: &str) -> bool {
     PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
 }
 
-/// The password that is checked for an unknown name, where users have hashes: refusing it takes as long.
-pub(crate) fn unknown_password(registry: &UserRegistry) -> Option<Password> {
-    registry.has_hashes().then(|| Password::of_hash(UNKNOWN_HASH))
-}
-
 #[cfg(test)]
 mod tests {
-    use tickpath_venue::UserSettings;
-
     use super::*;
 
     #[test]
@@ -71,12 +56,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_costs_what_a_name_costs() {
-        let user = UserSettings::new("ANNA", Password::plain("secret"));
-        let registry = UserRegistry::new(&[user], 2);
-        assert!(unknown_password(&registry).is_none(), "no password takes time to check");
         let hash = hash_password("secret").unwrap();
-        registry.add(UserSettings::new("BERT", hashed_password(&hash).unwrap())).unwrap();
-        let unknown = unknown_password(&registry).unwrap();
-        assert!(unknown.hash().is_some_and(|unknown| unknown.split('$').nth(3) == hash.split('$').nth(3)));
+        assert_eq!(UNKNOWN_HASH.split('$').nth(3), hash.split('$').nth(3));
     }
 }

@@ -13,7 +13,7 @@ use tickpath_venue::market_recovery::RecoveryCounters;
 use tickpath_venue::{MarketImage, next_message};
 
 use super::settings::SnapshotSettings;
-use crate::soup_endpoint::SoupEndpoint;
+use crate::soup_endpoint::{SoupEndpoint, next_waiting};
 use crate::soup_link::{Hangup, SoupLink};
 
 /// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all
@@ -244,7 +244,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
     const ACCEPTS_MAX: usize = 64;
 
     fn next_connection(&mut self, _now: Nanos) -> Option<TcpConnection<N>> {
-        self.acceptor.accept().ok().flatten()
+        next_waiting(&mut self.acceptor)
     }
 
     fn victim(&self, peer: Ipv4Addr) -> Option<u64> {

@@ -1,5 +1,6 @@
 //! Clients that log in, and connections that end.
 
+use tickpath_admin::Checked;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest};
 use tickpath_net::Network;
 use tickpath_timing::Tracer;
@@ -29,10 +30,11 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             && let Some(answer) = self.checker.poll()
         {
             count += 1;
-            match self.entry.logins.handle_checked(now, &answer, &mut self.entry.users) {
+            let Checked { id, key: place, is_right, .. } = answer;
+            match self.entry.logins.handle_checked(now, place, id, is_right, &mut self.entry.users) {
                 Some(step) => {
-                    self.answer_login(answer.place, step, now);
-                    self.resume_reading(answer.place, now);
+                    self.answer_login(place, step, now);
+                    self.resume_reading(place, now);
                 }
                 None => self.counters.checks_dropped.add(1),
             }
@@ -71,7 +73,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
         let Some(connection) = self.connections.get_mut(place) else { return };
         match step {
-            LoginStep::Checking => {}
+            LoginStep::Checking | LoginStep::Busy => {}
             LoginStep::PutOff => self.counters.logins_delayed.add(1),
             LoginStep::Wrong { user } => {
                 self.counters.wrong_passwords.add(1);

@@ -72,7 +72,7 @@ fn is_right(users: &[UserPassword], user: Option<usize>, guess: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use tickpath_test_support::until;
 
     use super::*;
     use crate::users::password::tests::cheap_hash;
@@ -80,19 +80,6 @@ mod tests {
     fn checker() -> LoginChecker {
         let user = |name: &str, text: &str| (name.to_owned(), UserPassword::new(text).unwrap());
         LoginChecker::start(vec![user("anna", &cheap_hash("secret")), user("bert", "plain")]).unwrap()
-    }
-
-    fn answers(checker: &mut LoginChecker) -> Vec<CheckAnswer> {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let mut answers = vec![];
-        while checker.is_waiting() {
-            assert!(Instant::now() < deadline, "no answer");
-            match checker.poll() {
-                Some(answer) => answers.push(answer),
-                None => std::thread::yield_now(),
-            }
-        }
-        answers
     }
 
     #[test]
@@ -110,7 +97,7 @@ mod tests {
             let password = Password::new(password.as_bytes()).unwrap();
             assert!(checker.submit(caller as u32, user, &password).is_some());
         }
-        let found: Vec<Option<u16>> = answers(&mut checker).iter().map(|answer| answer.user).collect();
-        assert_eq!(found, cases.map(|(_, _, user)| user));
+        assert_eq!(cases.map(|_| until(|| checker.poll()).user), cases.map(|(_, _, user)| user));
+        assert!(!checker.is_waiting());
     }
 }

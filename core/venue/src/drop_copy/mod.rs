@@ -4,6 +4,6 @@ mod readers;
 mod store;
 mod streams;
 
-pub use readers::{ReaderUser, enlist, find};
+pub use readers::Readers;
 pub use store::{Entry, Watched};
-pub use streams::{CopySource, CopyStart, CopyStreams, FollowRun, REWIND_PATIENCE, RewindRun};
+pub use streams::{CopySource, CopyStreams, FollowRun, RewindRun};

@@ -1,51 +1,128 @@
 //! The users that may read drop copies, and those that each of them watches.
 
-use tickpath_nasdaq::soupbintcp::Username;
+use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
+use tickpath_types::{Nanos, Sequence};
 
+use super::store::Entry;
+use super::streams::{CopySource, CopyStart, CopyStreams, REWIND_PATIENCE, RewindRun};
+use crate::logins::{Denial, LoginUsers, is_current};
 use crate::password::Password;
 use crate::user_registry::{UserRegistry, UserView};
 
 /// A user of the drop copy port.
-pub struct ReaderUser {
-    /// The name, in the configuration's case.
-    pub name: String,
-    /// The password.
-    pub password: Password,
-    /// False for a user of other ports alone.
-    pub may_read: bool,
+struct Reader {
     /// True for each user that it watches, by the user's place.
-    pub watched: Vec<bool>,
-    /// The connection that is logged in.
-    pub connection: Option<usize>,
+    watched: Vec<bool>,
+    /// The source of its next message, while it is logged in.
+    source: Option<CopySource>,
+}
+
+/// The users of the drop copy port, known by their places, and the streams of those that are logged in.
+///
+/// Users of other ports alone are among them, so that a reader cannot tell a wrong port from a wrong name.
+pub struct Readers {
+    session: Session,
+    registry: UserRegistry,
+    readers: Vec<Reader>,
+    /// The streams, by the places of the connections.
+    pub streams: CopyStreams,
+}
+
+impl Readers {
+    /// The users of the registry, who log in to `session`.
+    #[must_use]
+    pub fn new(session: Session, registry: UserRegistry, streams: CopyStreams) -> Readers {
+        let mut readers = Vec::with_capacity(registry.room());
+        enlist(&mut readers, &registry);
+        Readers { session, registry, readers, streams }
+    }
+
+    /// Adds the users that came since. A user that the log names is in the registry by then.
+    pub fn take_new_users(&mut self) {
+        if self.registry.get(self.readers.len()).is_some() {
+            enlist(&mut self.readers, &self.registry);
+        }
+    }
+
+    /// The name of a user.
+    #[must_use]
+    pub fn name(&self, user: usize) -> &str {
+        self.registry[user].name()
+    }
+
+    /// The source of a reader's next message, while it is logged in.
+    #[must_use]
+    pub fn source(&self, reader: usize) -> Option<CopySource> {
+        self.readers[reader].source
+    }
+
+    /// The next copy for a reader, if it is there.
+    pub fn next_copy(&mut self, reader: usize, now: Nanos) -> Option<Entry> {
+        let Reader { watched, source, .. } = &mut self.readers[reader];
+        self.streams.next(source.as_mut()?, watched, now)
+    }
+
+    /// Reads on in the log for the reader that began before what is kept, as [`CopyStreams::advance_rewind`].
+    pub fn advance_rewind(&mut self, reader: usize, takes_all: bool, now: Nanos) -> RewindRun {
+        self.streams.advance_rewind(&self.readers[reader].watched, takes_all, now)
+    }
+
+    /// The connection of a reader is closed.
+    pub fn log_out(&mut self, reader: usize) {
+        self.readers[reader].source = None;
+    }
+}
+
+impl LoginUsers for Readers {
+    fn find(&self, name: &Username) -> Option<usize> {
+        let mut known = self.registry.iter().take(self.readers.len());
+        known.position(|user| name.matches(user.name()))
+    }
+
+    fn password(&self, user: usize) -> &Password {
+        &self.registry[user].settings.password
+    }
+
+    fn log_in(
+        &mut self,
+        now: Nanos,
+        place: usize,
+        user: usize,
+        login: &LoginRequest,
+        is_full: bool,
+    ) -> Result<Sequence, Denial> {
+        let reader = &mut self.readers[user];
+        if !self.registry[user].settings.ports.drop_copy {
+            return Err(Denial::Rejected(LoginRejectReason::NOT_AUTHORIZED));
+        }
+        let is_free = is_current(login, self.session) && reader.source.is_none() && !is_full;
+        match is_free.then(|| self.streams.start(place, &reader.watched, login.sequence.0, now)) {
+            None | Some(CopyStart::NotAvailable) => {
+                Err(Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE))
+            }
+            // Its turn comes when the log has been read again for another one.
+            Some(CopyStart::Busy) => Err(Denial::Busy(now + REWIND_PATIENCE)),
+            Some(CopyStart::At(number, source)) => {
+                reader.source = Some(source);
+                Ok(Sequence(number))
+            }
+        }
+    }
 }
 
 /// Adds the users of the registry that are not among the readers yet, also to the lists of the readers that watch them.
-/// Users of other ports alone are added too, so that a reader cannot tell a wrong port from a wrong name.
-pub fn enlist(readers: &mut Vec<ReaderUser>, registry: &UserRegistry) {
-    for UserView { settings, .. } in registry.iter().skip(readers.len()) {
-        readers.push(ReaderUser {
-            name: settings.name.clone(),
-            password: settings.password.clone(),
-            may_read: settings.ports.drop_copy,
-            watched: Vec::with_capacity(registry.room()),
-            connection: None,
-        });
-    }
-    let names: Vec<String> = readers.iter().map(|reader| reader.name.clone()).collect();
-    for (reader, UserView { settings, .. }) in readers.iter_mut().zip(registry.iter()) {
-        let is_watched = |user: &String| match &settings.copies_of {
+fn enlist(readers: &mut Vec<Reader>, registry: &UserRegistry) {
+    let users: Vec<&UserView> = registry.iter().collect();
+    readers
+        .resize_with(users.len(), || Reader { watched: Vec::with_capacity(registry.room()), source: None });
+    for (reader, UserView { settings, .. }) in readers.iter_mut().zip(&users) {
+        let is_watched = |user: &&UserView| match &settings.copies_of {
             None => true,
-            Some(watched) => watched.iter().any(|name| name.eq_ignore_ascii_case(user)),
+            Some(watched) => watched.iter().any(|name| name.eq_ignore_ascii_case(user.name())),
         };
         let known = reader.watched.len();
-        reader.watched.extend(names[known..].iter().map(is_watched));
+        reader.watched.extend(users[known..].iter().map(is_watched));
     }
-}
-
-/// The place of the reader of this name.
-#[must_use]
-pub fn find(readers: &[ReaderUser], name: &Username) -> Option<usize> {
-    readers.iter().position(|reader| name.matches(&reader.name))
 }
 
 #[cfg(test)]
@@ -63,7 +140,7 @@ mod tests {
         let registry = UserRegistry::new(&[user("ANNA", None), user("CLERK", Some(&["anna", "dora"]))], 4);
         let mut readers = Vec::new();
         enlist(&mut readers, &registry);
-        let watched = |readers: &[ReaderUser]| -> Vec<Vec<bool>> {
+        let watched = |readers: &[Reader]| -> Vec<Vec<bool>> {
             readers.iter().map(|reader| reader.watched.clone()).collect()
         };
         assert_eq!(watched(&readers), [[true, true], [true, false]]);
@@ -74,6 +151,5 @@ mod tests {
             watched(&readers),
             [[true; 4], [true, false, true, false], [false, true, false, false], [true; 4]]
         );
-        assert_eq!(find(&readers, &Username::new("DORA").unwrap()), Some(2));
     }
 }
