@@ -112,6 +112,6 @@ pub use stored_log::{LogReadError, StoredCommands, StoredLog};
 pub use token_bucket::RateLimit;
 pub use user_limits::{LimitsChange, UserLimits};
 pub use user_registry::{LimitsView, RegisterError, UserRegistry, UserView};
-pub use user_settings::{UserPorts, UserSettings};
+pub use user_settings::{UserPorts, UserSettings, check_names, check_watched};
 pub use users::{NewUser, User, Users};
 pub use view::VenueView;

@@ -34,7 +34,7 @@ pub trait LoginUsers {
     /// The password of a user.
     fn password(&self, user: usize) -> &crate::Password;
     /// Logs in a user that has shown its password, by the connection at `place`; the first message to be sent. `is_full`
-    /// where as many are logged in as may be.
+    /// where the port has the most clients that it may have.
     ///
     /// # Errors
     /// [`Denial`]: the user is not logged in.

@@ -4,7 +4,7 @@ use std::ops::Index;
 use std::sync::{Arc, OnceLock};
 
 use tickpath_lockfree::Counter;
-use tickpath_types::{Qty, UserName};
+use tickpath_types::{InstrumentId, InstrumentTable, Qty, UserName};
 
 use crate::token_bucket::RateLimit;
 use crate::user_limits::UserLimits;
@@ -115,11 +115,58 @@ impl UserRegistry {
         self.places.len()
     }
 
+    /// The users of the configuration that are new, behind those that there are, with the instruments as the venue numbers
+    /// them; `named` are the instruments of the configuration.
+    ///
+    /// # Errors
+    /// What is wrong, in one line that says what to change.
+    pub fn new_users(
+        &self,
+        mut users: Vec<UserSettings>,
+        named: &InstrumentTable,
+        instruments: &InstrumentTable,
+    ) -> Result<Vec<UserSettings>, String> {
+        let known = self.len();
+        let mut pairs = self.iter().zip(&users);
+        if users.len() < known || !pairs.all(|(user, listed)| user.name().eq_ignore_ascii_case(&listed.name))
+        {
+            let names: Vec<&str> = self.iter().map(UserView::name).collect();
+            return Err(format!(
+                "the users of the venue are {}: keep them in this order, with new ones behind them",
+                names.join(", ")
+            ));
+        }
+        let mut new = users.split_off(known);
+        if known + new.len() > self.room() {
+            return Err(RegisterError::Full { max: self.room() }.to_string());
+        }
+        for user in &mut new {
+            self.check(&user.name).map_err(|error| error.to_string())?;
+            let name = &user.name;
+            for id in user.instruments.iter_mut().flatten() {
+                *id = as_numbered(*id, named, instruments).map_err(|symbol| {
+                    format!("user '{name}': the venue has no instrument '{symbol}' yet: add it first")
+                })?;
+            }
+        }
+        Ok(new)
+    }
+
     /// True when the password of a user is known by its hash alone.
     #[must_use]
     pub fn has_hashes(&self) -> bool {
         self.iter().any(|user| user.settings.password.hash().is_some())
     }
+}
+
+/// The id that the venue has for an instrument of the file; its symbol when the venue lacks it.
+fn as_numbered(
+    id: InstrumentId,
+    named: &InstrumentTable,
+    instruments: &InstrumentTable,
+) -> Result<InstrumentId, String> {
+    let symbol = named.symbol(id).ok_or_else(|| id.to_string())?;
+    instruments.find(symbol).ok_or_else(|| symbol.to_string())
 }
 
 impl Index<usize> for UserRegistry {

@@ -1,5 +1,6 @@
 //! Users as the configuration describes them.
 
+use tickpath_nasdaq::soupbintcp::Username;
 use tickpath_types::{InstrumentId, Nanos, SelfTradePrevention};
 
 use crate::password::Password;
@@ -59,4 +60,40 @@ impl UserSettings {
             copies_of: None,
         }
     }
+}
+
+/// Checks the names of all users.
+///
+/// # Errors
+/// What is wrong, in one line that says what to change.
+pub fn check_names(users: &[UserSettings]) -> Result<(), String> {
+    for (place, UserSettings { name, .. }) in users.iter().enumerate() {
+        if Username::new(name).is_none() || name.is_empty() {
+            return Err(format!("user '{name}' must have 1 to 6 ASCII characters"));
+        }
+        if users[..place].iter().any(|other| other.name.eq_ignore_ascii_case(name)) {
+            return Err(format!("user '{name}' is named twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the lists of the users whose drop copies a user gets.
+///
+/// # Errors
+/// What is wrong, in one line that says what to change.
+pub fn check_watched(users: &[UserSettings]) -> Result<(), String> {
+    if let Some(user) = users.iter().find(|user| user.copies_of.is_some() && !user.ports.drop_copy) {
+        return Err(format!(
+            "user '{}' has copies_of and may not log in for them: add \"drop_copy\" to its ports",
+            user.name
+        ));
+    }
+    let is_known = |name: &String| users.iter().any(|user| user.name.eq_ignore_ascii_case(name));
+    for user in users {
+        if let Some(name) = user.copies_of.iter().flatten().find(|name| !is_known(name)) {
+            return Err(format!("user '{}': there is no user '{name}'", user.name));
+        }
+    }
+    Ok(())
 }

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use tickpath_types::{InstrumentId, InstrumentTable};
-use tickpath_venue::{RegisterError, UserRegistry, UserSettings, UserView};
+use tickpath_types::InstrumentTable;
+use tickpath_venue::UserRegistry;
 
 use super::AdminClient;
 use crate::ExchangeConfig;
@@ -32,7 +32,8 @@ pub(super) fn reload_users(
 ) -> Result<Option<Reloaded>, String> {
     let config = config.ok_or("this venue was not started from a configuration file")?;
     let (_, listed) = ExchangeConfig::load(config).map_err(|error| error.to_string())?;
-    let new = new_users(listed, registry, instruments)?;
+    let VenueSettings { users, instruments: named, .. } = listed;
+    let new = registry.new_users(users, &named, instruments)?;
     if new.len() > client.capacity() {
         return Err(format!(
             "{} users are new and the venue takes {} at a time: try again, or name fewer",
@@ -47,46 +48,4 @@ pub(super) fn reload_users(
     }
     let added = new.into_iter().map(|user| user.name).collect();
     Ok(ids.map(|ids| Reloaded { ids, added }))
-}
-
-/// Those behind the users that there are, as the venue numbers its instruments.
-fn new_users(
-    listed: VenueSettings,
-    registry: &UserRegistry,
-    instruments: &InstrumentTable,
-) -> Result<Vec<UserSettings>, String> {
-    let VenueSettings { mut users, instruments: named, .. } = listed;
-    let known = registry.len();
-    let mut pairs = registry.iter().zip(&users);
-    if users.len() < known || !pairs.all(|(user, listed)| user.name().eq_ignore_ascii_case(&listed.name)) {
-        let names: Vec<&str> = registry.iter().map(UserView::name).collect();
-        return Err(format!(
-            "the users of the venue are {}: keep them in this order, with new ones behind them",
-            names.join(", ")
-        ));
-    }
-    let mut new = users.split_off(known);
-    if known + new.len() > registry.room() {
-        return Err(RegisterError::Full { max: registry.room() }.to_string());
-    }
-    for user in &mut new {
-        registry.check(&user.name).map_err(|error| error.to_string())?;
-        let name = &user.name;
-        for id in user.instruments.iter_mut().flatten() {
-            *id = as_numbered(*id, &named, instruments).map_err(|symbol| {
-                format!("user '{name}': the venue has no instrument '{symbol}' yet: add it first")
-            })?;
-        }
-    }
-    Ok(new)
-}
-
-/// The id that the venue has for an instrument of the file; its symbol when the venue lacks it.
-fn as_numbered(
-    id: InstrumentId,
-    named: &InstrumentTable,
-    instruments: &InstrumentTable,
-) -> Result<InstrumentId, String> {
-    let symbol = named.symbol(id).ok_or_else(|| id.to_string())?;
-    instruments.find(symbol).ok_or_else(|| symbol.to_string())
 }

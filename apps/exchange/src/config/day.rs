@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use tickpath_config::{ConfigError, Duration, Fraction, Zone, as_text, at_least};
 use tickpath_types::{InstrumentTable, Nanos};
-use tickpath_venue::day::{DaySettings, Phase, Schedule, ScheduleStep};
+use tickpath_venue::day::{DaySettings, Phase, Schedule, ScheduleStep, time_of_day};
 
 use super::instrument_ids;
 
@@ -113,44 +113,10 @@ impl StepConfig {
         Ok(ScheduleStep { second: at.second, phase: phase.0, instruments })
     }
 
-    /// What makes no sense behind the steps before it.
-    fn check(&self, before: &[StepConfig]) -> Result<(), String> {
-        let StepConfig { at, phase, instruments } = self;
-        let is_of_venue = phase.0.is_of_venue();
-        if is_of_venue && instruments.is_some() {
-            return Err(format!("{phase} is for the whole venue: leave out its instruments"));
-        }
-        if instruments.as_ref().is_some_and(Vec::is_empty) {
-            return Err(format!("{phase} at {at} is for no instrument: leave the list out for all"));
-        }
-        let Some(last) = before.last() else {
-            let is_start = phase.0 == Phase::Start;
-            return if is_start { Ok(()) } else { Err("the first step of a day must be start".to_owned()) };
-        };
-        if at < &last.at {
-            return Err(format!(
-                "{phase} at {at} stands behind {} at {}: put steps in order",
-                last.phase, last.at
-            ));
-        }
-        if last.phase.0 == Phase::EndOfDay {
-            return Err(format!("{phase} at {at} comes after the end of the day"));
-        }
-        if phase.0 == Phase::Start {
-            return Err(format!("the day has started at {} already", before[0].at));
-        }
-        let is_same = |other: &&StepConfig| {
-            let share = |list: &Vec<String>| instruments.iter().flatten().any(|symbol| list.contains(symbol));
-            other.at == *at
-                && !other.phase.0.is_of_venue()
-                && (instruments.is_none() || other.instruments.as_ref().is_none_or(share))
-        };
-        match before.iter().find(is_same) {
-            Some(other) if !is_of_venue => {
-                Err(format!("{} and {phase} both come at {at}: give them different times", other.phase))
-            }
-            _ => Ok(()),
-        }
+    /// The step with the symbols of its instruments.
+    fn with_symbols(&self) -> ScheduleStep<&str> {
+        let instruments = self.instruments.as_ref().map(|list| list.iter().map(String::as_str).collect());
+        ScheduleStep { second: self.at.second, phase: self.phase.0, instruments }
     }
 }
 
@@ -197,7 +163,10 @@ impl<'de> Visitor<'de> for NextStep<'_> {
         let step = StepConfig::deserialize(MapAccessDeserializer::new(fields))?;
         let checked = match self.0.len() {
             STEPS_MAX.. => Err(format!("a day has {STEPS_MAX} steps at most")),
-            _ => step.check(self.0),
+            _ => {
+                let before: Vec<_> = self.0.iter().map(StepConfig::with_symbols).collect();
+                step.with_symbols().check(&before)
+            }
         };
         checked.map(|()| step).map_err(serde::de::Error::custom)
     }
@@ -224,7 +193,7 @@ impl FromStr for TimeOfDay {
 
 impl fmt::Display for TimeOfDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:02}:{:02}:{:02}", self.second / 3_600, self.second / 60 % 60, self.second % 60)
+        f.write_str(&time_of_day(self.second))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_config::{ConfigError, in_range};
-use tickpath_venue::UserSettings;
+use tickpath_venue::{UserSettings, check_watched};
 
 use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;
@@ -35,20 +35,7 @@ impl DropCopySettings {
         };
         in_range("drop_copy.max_connections", self.max_connections, 1..=CONNECTIONS_MAX)?;
         in_range("drop_copy.retained_messages", self.retained_messages, 1..=RETAINED_MAX)?;
-        for user in users.iter().filter(|user| user.copies_of.is_some()) {
-            if !user.ports.drop_copy {
-                return Err(ConfigError::value(format!(
-                    "user '{}' has copies_of and may not log in for them: add \"drop_copy\" to its ports",
-                    user.name
-                )));
-            }
-        }
-        let is_known = |name: &String| users.iter().any(|user| user.name.eq_ignore_ascii_case(name));
-        for user in users {
-            if let Some(name) = user.copies_of.iter().flatten().find(|name| !is_known(name)) {
-                return Err(ConfigError::value(format!("user '{}': there is no user '{name}'", user.name)));
-            }
-        }
+        check_watched(users).map_err(ConfigError::value)?;
         journal.drop_copy = Some(self.clone());
         Ok(())
     }

@@ -6,7 +6,7 @@ use tickpath_admission::LoginPolicy;
 use tickpath_config::{ConfigError, TEST_PASSWORD, in_range};
 use tickpath_nasdaq::soupbintcp;
 use tickpath_types::{InstrumentTable, Nanos, Qty};
-use tickpath_venue::{Password, RateLimit, UserLimits, UserPorts, UserSettings};
+use tickpath_venue::{Password, RateLimit, UserLimits, UserPorts, UserSettings, check_names};
 
 use super::{
     CancelConfig, LimitsConfig, LoginConfig, OPEN_ORDERS_MAX, OrderEntryConfig, PortConfig, UserConfig,
@@ -79,17 +79,7 @@ impl OrderEntryConfig {
                 "order_entry names no user: add test_users = [\"TEST01\"] or [[order_entry.user]]",
             ));
         }
-        for (place, user) in users.iter().enumerate() {
-            if soupbintcp::Username::new(&user.name).is_none() || user.name.is_empty() {
-                return Err(ConfigError::value(format!(
-                    "user '{}' must have 1 to 6 ASCII characters",
-                    user.name
-                )));
-            }
-            if users[..place].iter().any(|other| other.name.eq_ignore_ascii_case(&user.name)) {
-                return Err(ConfigError::value(format!("user '{}' is named twice", user.name)));
-            }
-        }
+        check_names(&users).map_err(ConfigError::value)?;
         Ok(users)
     }
 }

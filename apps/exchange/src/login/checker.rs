@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn passwords_are_checked_in_order_against_the_user_s_hash() {
         let mut checker = LoginChecker::start(&registry(&[None, Some(cheap_hash())])).unwrap();
-        let logins = [(Some(1), "SECRET"), (Some(1), "wrong"), (None, "secret"), (None, "*nobody*")];
+        let logins = [(Some(1), "SECRET"), (Some(1), "wrong"), (None, "secret"), (None, "*unknown*")];
         assert_eq!(checked(&mut checker, logins), [true, false, false, false]);
     }
 

@@ -3,24 +3,19 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use tickpath_admission::{PreLogin, PreLoginLimits};
+use tickpath_admission::PreLoginLimits;
 use tickpath_agent::WaitSet;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, LoginRejectReason, LoginRequest, ServerConfig};
 use tickpath_net::{BufferSizes, NetError, Network, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
-use tickpath_venue::market_recovery::RecoveryCounters;
-use tickpath_venue::{MarketImage, next_message};
+use tickpath_venue::MarketImage;
+use tickpath_venue::market_recovery::{RecoveryCounters, SnapshotTurns, Stage};
 
 use super::settings::SnapshotSettings;
 use crate::soup_endpoint::{SoupEndpoint, next_waiting};
 use crate::soup_link::{Hangup, SoupLink};
 
-/// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all
-/// are being read wait until one has been, or its readers have had their turn.
-pub(super) const SNAPSHOTS_MAX: usize = 2;
-/// How long a snapshot may be read while others wait for room: a client that is slower is let go.
-const TURN_MAX: Nanos = Nanos::from_secs(2);
 /// Bytes for one client that the kernel takes before they are received.
 const KERNEL_LEN: usize = 64 << 10;
 /// Bytes for one client that the kernel has not taken; no message is added beyond.
@@ -39,45 +34,12 @@ struct Client<N: Network> {
     deadline: Nanos,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Its login has not come.
-    Login,
-    /// It waits for a snapshot.
-    Waiting,
-    /// It has been sent this snapshot up to `place`.
-    Reading {
-        snapshot: usize,
-        place: usize,
-        since: Nanos,
-    },
-    /// It was refused, and that is still to be sent.
-    Refused,
-    /// It was given everything: what is pending is still to be sent, and the client to close its side.
-    Leaving,
-    Gone,
-}
-
-/// A snapshot and how many clients are being sent it.
-#[derive(Default)]
-struct Snapshot {
-    messages: Vec<u8>,
-    readers: usize,
-}
-
-/// Sends the state of the market to whoever logs in, and ends the session.
-///
-/// Name and password are not checked: what is told is public, and the number of connections, their time and the
-/// memory for them are bounded.
+/// Sends the state of the market to each client that logs in, and ends the session.
 pub struct GlimpseServer<N: Network> {
     acceptor: TcpAcceptor<N>,
     clients: Vec<Client<N>>,
-    /// Of these, those that have not logged in.
-    pre_login: PreLogin<Ipv4Addr>,
-    /// Of these, those that are sent a snapshot or wait for one.
-    served: PreLogin<Ipv4Addr>,
+    turns: SnapshotTurns<Ipv4Addr>,
     next_id: u64,
-    snapshots: [Snapshot; SNAPSHOTS_MAX],
     market_session: Session,
     /// False while no snapshot can be taken: logins are refused.
     is_open: bool,
@@ -109,10 +71,8 @@ impl<N: Network> GlimpseServer<N> {
         Ok(GlimpseServer {
             acceptor,
             clients: Vec::with_capacity(places),
-            pre_login: PreLogin::new(pre_login),
-            served: PreLogin::new(served),
+            turns: SnapshotTurns::new(market_session, pre_login, served, Arc::clone(&counters)),
             next_id: 0,
-            snapshots: Default::default(),
             market_session,
             is_open: false,
             time_max: settings.time_max,
@@ -135,12 +95,12 @@ impl<N: Network> GlimpseServer<N> {
         }
         // Behind the others: a login that has come is read before its connection could be closed for a newcomer.
         work += self.accept(now);
-        while let Some(id) = self.pre_login.expired(now) {
+        while let Some(id) = self.turns.poll_expired(now) {
             self.evict(id, now);
         }
         work += self.take_snapshot(now, image);
         for client in &mut self.clients {
-            work += client.send(now, &self.snapshots);
+            work += client.send(now, &self.turns);
             client.check_time(now, &self.counters);
         }
         self.release();
@@ -163,72 +123,51 @@ impl<N: Network> GlimpseServer<N> {
             Some(Some(login)) => self.answer_login(now, index, &login),
         }
         if self.clients[index].stage != Stage::Login {
-            self.pre_login.remove(self.clients[index].id);
+            self.turns.end_login(self.clients[index].id);
         }
         1
     }
 
     fn answer_login(&mut self, now: Nanos, index: usize, login: &LoginRequest) {
-        let market = self.market_session;
-        let is_current = login.session == Session::BLANK || login.session == market;
-        let may_enter = is_current && self.is_open;
         let (id, peer) = (self.clients[index].id, *self.clients[index].link.tcp.peer_address().ip());
-        // An address that has many clients gives way to one that has fewer.
-        if may_enter && let Some(rival) = self.served.rival(peer) {
-            self.served.remove(rival);
+        let (stage, rival) = self.turns.handle_login(now, id, peer, login, self.is_open);
+        if let Some(rival) = rival {
             let rival = self.clients.iter_mut().find(|client| client.id == rival);
-            rival.expect("who is served is a client").hang_up(Hangup::Slow, &self.counters);
+            rival.expect("a client that is served is connected").hang_up(Hangup::Slow, &self.counters);
         }
         let client = &mut self.clients[index];
-        if may_enter && !self.served.is_full() {
-            self.counters.glimpse_logins.add(1);
-            self.served.admit(now, id, peer);
-            // A snapshot that was cut off does not go on: its state is gone.
-            client.link.soup.accept(market, Sequence(1));
-            client.stage = Stage::Waiting;
+        client.stage = stage;
+        if stage == Stage::Waiting {
+            // A snapshot that was cut off is not continued: its state is gone.
+            client.link.soup.accept(self.market_session, Sequence(1));
         } else {
-            self.counters.glimpse_refused.add(1);
             client.link.soup.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
-            client.stage = Stage::Refused;
         }
     }
 
-    /// Gives those who wait a snapshot of this moment, if there is room for one.
+    /// Gives those who wait a snapshot of this moment, if there is capacity for one.
     fn take_snapshot(&mut self, now: Nanos, image: &MarketImage) -> usize {
+        let GlimpseServer { clients, turns, counters, .. } = self;
         let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.link.soup.is_active();
-        let mut waiting = self.clients.iter_mut().filter(waits).peekable();
+        let mut waiting = clients.iter_mut().filter(waits).map(|client| &mut client.stage).peekable();
         if waiting.peek().is_none() || !image.is_whole() {
             return 0;
         }
-        let free = self.snapshots.iter().position(|snapshot| snapshot.readers == 0);
-        let Some(snapshot) = free else {
-            let counters = &self.counters;
-            return self.clients.iter_mut().map(|client| client.check_turn(now, counters)).sum();
-        };
-        let Snapshot { messages, readers } = &mut self.snapshots[snapshot];
-        messages.clear();
-        image.write_all(messages);
-        for client in waiting {
-            client.stage = Stage::Reading { snapshot, place: 0, since: now };
-            *readers += 1;
+        if turns.begin_snapshot(now, image, waiting) {
+            return 1;
         }
-        self.counters.glimpse_snapshots.add(1);
-        1
+        let slow = clients.iter_mut().filter(|client| client.stage.has_had_turn(now));
+        slow.map(|client| client.hang_up(Hangup::Slow, counters)).count()
     }
 
     /// Lets go of clients that are gone, and of snapshots that nobody reads.
     fn release(&mut self) {
-        let (acceptor, counters) = (&mut self.acceptor, &self.counters);
         for client in self.clients.extract_if(.., |client| client.stage == Stage::Gone) {
-            self.pre_login.remove(client.id);
-            self.served.remove(client.id);
-            acceptor.take_back(client.link.tcp);
+            self.turns.handle_close(client.id);
+            self.acceptor.take_back(client.link.tcp);
         }
-        for (index, snapshot) in self.snapshots.iter_mut().enumerate() {
-            let reads = |client: &&Client<N>| matches!(client.stage, Stage::Reading { snapshot, .. } if snapshot == index);
-            snapshot.readers = self.clients.iter().filter(reads).count();
-        }
-        counters.glimpse_connections.set(self.clients.len() as u64);
+        self.turns.release(self.clients.iter().map(|client| &client.stage));
+        self.counters.glimpse_connections.set(self.clients.len() as u64);
     }
 
     /// Ends every session.
@@ -248,7 +187,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
     }
 
     fn victim(&self, peer: Ipv4Addr) -> Option<u64> {
-        self.pre_login.victim(peer)
+        self.turns.victim(peer)
     }
 
     fn serve_once(&mut self, key: u64, now: Nanos) {
@@ -259,7 +198,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
 
     fn evict(&mut self, key: u64, _now: Nanos) {
         self.counters.glimpse_evicted.add(1);
-        self.pre_login.remove(key);
+        self.turns.end_login(key);
         if let Some(index) = self.clients.iter().position(|client| client.id == key) {
             self.acceptor.take_back(self.clients.remove(index).link.tcp);
         }
@@ -271,7 +210,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
         let link = SoupLink::new(tcp, ServerConfig::default(), now);
         let id = self.next_id;
         self.next_id += 1;
-        self.pre_login.admit(now, id, peer);
+        self.turns.handle_connection(now, id, peer);
         self.clients.push(Client { id, link, stage: Stage::Login, deadline: now + self.time_max });
         true
     }
@@ -289,7 +228,7 @@ impl<N: Network> Client<N> {
                 self.stage = Stage::Gone;
                 return Some(None);
             }
-            Stage::Login | Stage::Waiting | Stage::Reading { .. } => {}
+            Stage::Login | Stage::Waiting | Stage::Reading(_) => {}
         }
         match self.link.listen(now) {
             Ok(None) => None,
@@ -312,26 +251,24 @@ impl<N: Network> Client<N> {
     }
 
     /// Queues control packets and as many messages as there is room for, and gives them to the kernel.
-    fn send(&mut self, now: Nanos, snapshots: &[Snapshot]) -> usize {
+    fn send(&mut self, now: Nanos, turns: &SnapshotTurns<Ipv4Addr>) -> usize {
         if self.stage == Stage::Gone {
             return 0;
         }
         let mut count = self.queue_control(now);
-        if let Stage::Reading { snapshot, mut place, since } = self.stage {
-            let messages = &snapshots[snapshot].messages;
+        if let Stage::Reading(reading) = &mut self.stage {
             while self.link.tcp.pending_len() + PACKET_LEN_MAX <= PENDING_LEN
-                && let Some(message) = next_message(messages, place)
+                && let Some(message) = turns.message(reading)
             {
                 let mut packet = [0; PACKET_LEN_MAX];
                 let Ok((len, _)) = self.link.soup.encode_message(now, &mut packet, message) else { break };
                 if self.link.tcp.queue(&packet[..len]) != SendOutcome::Pending {
                     break;
                 }
-                place += 1 + message.len();
+                reading.pass(message.len());
                 count += 1;
             }
-            self.stage = Stage::Reading { snapshot, place, since };
-            if place >= messages.len() {
+            if turns.message(reading).is_none() {
                 self.link.soup.end_session();
                 self.queue_control(now);
                 self.stage = Stage::Leaving;
@@ -359,17 +296,6 @@ impl<N: Network> Client<N> {
             Ok(true) if self.stage == Stage::Refused => self.stage = Stage::Gone,
             Ok(_) => {}
             Err(_) => self.stage = Stage::Gone,
-        }
-    }
-
-    /// Others wait: lets it go when it has had its turn; 1 then.
-    fn check_turn(&mut self, now: Nanos, counters: &RecoveryCounters) -> usize {
-        match self.stage {
-            Stage::Reading { since, .. } if now >= since + TURN_MAX => {
-                self.hang_up(Hangup::Slow, counters);
-                1
-            }
-            _ => 0,
         }
     }
 

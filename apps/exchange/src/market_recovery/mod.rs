@@ -1,7 +1,6 @@
 //! Market data for those who come late or lost too much: snapshots over TCP and by multicast, and old messages out of
 //! the journal. All of it is made beside the venue, on a thread of its own, of what the publisher has published.
 
-mod channel;
 mod glimpse;
 mod settings;
 
@@ -14,19 +13,23 @@ use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, BackgroundThread, TscClock, WaitSet, Waker};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_net::Network;
+use tickpath_net::{DatagramSender, Network, SendStatus};
 use tickpath_types::{Nanos, Sequence};
-use tickpath_venue::market_recovery::{ArchiveLink, CatchUp, MessageArchive, RecoveryCounters};
+use tickpath_venue::market_recovery::{
+    ArchiveLink, CatchUp, MessageArchive, RecoveryCounters, SnapshotChannel,
+};
 use tickpath_venue::{MarketImage, MessageCopies, PublishedMessage, Replica, StoredLog};
+use zerocopy::IntoBytes;
 
 pub use glimpse::GlimpseServer;
 pub use settings::{MarketRecoverySettings, SnapshotSettings};
 
 use crate::resting_thread::start_resting;
-use channel::SnapshotChannel;
 
 /// Messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
+/// Packets of multicast snapshots sent in one duty cycle.
+const PACKETS_PER_CYCLE: usize = 8;
 /// After the state of the market was made anew, or could not be, for so long it is not again.
 const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
 /// The most that a published message waits for it in a quiet market.
@@ -63,7 +66,8 @@ struct SnapshotServices<N: Network> {
     copies: spsc::Consumer<PublishedMessage>,
     image: MarketImage,
     glimpse: GlimpseServer<N>,
-    channel: SnapshotChannel<N::Sender>,
+    channel: SnapshotChannel,
+    sender: N::Sender,
     counters: Arc<RecoveryCounters>,
 }
 
@@ -164,16 +168,36 @@ impl<N: Network> SnapshotServices<N> {
         let glimpse = GlimpseServer::bind(network, settings, basis.pre_login, basis.session, counters())
             .context("snapshots over TCP")?;
         let sender = network.sender(settings.group, basis.interface).context("snapshots by multicast")?;
-        let channel =
-            SnapshotChannel::new(sender, basis.session, basis.packet_bytes, settings.interval, counters());
+        let channel = SnapshotChannel::new(basis.session, basis.packet_bytes, settings.interval, counters());
         let counters = counters();
-        Ok(Box::new(SnapshotServices { copies, image, glimpse, channel, counters }))
+        Ok(Box::new(SnapshotServices { copies, image, glimpse, channel, sender, counters }))
+    }
+
+    /// Sends some packets of the multicast snapshots; returns how many. One that the kernel does not take is tried again.
+    fn send_on_channel(&mut self, now: Nanos) -> usize {
+        let SnapshotServices { channel, sender, counters, .. } = self;
+        channel.handle_time(now, &self.image);
+        let mut count = 0;
+        while count < PACKETS_PER_CYCLE
+            && let Some(packet) = channel.poll_packet()
+        {
+            if !matches!(sender.send(packet), Ok(SendStatus::Sent)) {
+                counters.channel_unsent.add(1);
+                break;
+            }
+            channel.handle_sent(now);
+            count += 1;
+        }
+        if let Some(heartbeat) = channel.poll_heartbeat(now) {
+            _ = sender.send(heartbeat.as_bytes());
+        }
+        count
     }
 }
 
 impl<N: Network> Snapshots for SnapshotServices<N> {
     fn poll(&mut self, now: Nanos) -> usize {
-        let SnapshotServices { copies, image, glimpse, channel, counters } = self;
+        let SnapshotServices { copies, image, glimpse, counters, .. } = self;
         let mut work = copies.drain(MESSAGES_PER_CYCLE, |copy| {
             // A state that was made anew knows what still waited.
             if copy.sequence >= image.next_sequence().0 {
@@ -181,15 +205,17 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
             }
         });
         work += glimpse.poll(now, image);
-        work += channel.poll(now, image);
         counters.next_sequence.set(image.next_sequence().0);
         counters.is_behind.set(u64::from(!image.is_whole()));
-        work
+        work + self.send_on_channel(now)
     }
 
     fn wait_for(&self, now: Nanos, wait: &mut WaitSet) {
         self.glimpse.wait_for(wait);
-        self.channel.wait_for(&self.image, wait);
+        wait.until(self.channel.poll_timeout(&self.image));
+        if self.channel.is_sending() {
+            wait.soon();
+        }
         // The publisher does not wake this thread: its messages are in its store as well.
         wait.until(now + COPIES_WAIT);
     }
@@ -209,7 +235,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
 
     fn close(&mut self, now: Nanos) {
         self.glimpse.close(now);
-        self.channel.close();
+        _ = self.sender.send(self.channel.end_of_session().as_bytes());
     }
 }
 

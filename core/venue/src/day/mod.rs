@@ -6,7 +6,7 @@ mod schedule;
 
 pub(crate) use expiry::Expiries;
 pub use phases::{BandWidth, Day, ReplayedDay, Which, commands_max, state_of};
-pub use schedule::{Schedule, ScheduleStep};
+pub use schedule::{Schedule, ScheduleStep, time_of_day};
 
 use tickpath_types::Nanos;
 

@@ -4,15 +4,15 @@ use tickpath_types::{InstrumentId, Nanos};
 
 use super::Phase;
 
-/// One step of every day.
+/// One step of every day; its instruments are known by `I`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScheduleStep {
+pub struct ScheduleStep<I = InstrumentId> {
     /// Seconds since midnight in the schedule's time zone.
     pub second: u32,
     /// What begins.
     pub phase: Phase,
     /// For which instruments; for all, also those that are added during the day, when `None`.
-    pub instruments: Option<Vec<InstrumentId>>,
+    pub instruments: Option<Vec<I>>,
 }
 
 /// The steps of every day, in the order of their times.
@@ -89,10 +89,60 @@ impl Schedule {
     }
 }
 
+/// A second of the day, as `09:30:00`.
+#[must_use]
+pub fn time_of_day(second: u32) -> String {
+    format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)
+}
+
+impl<I: PartialEq> ScheduleStep<I> {
+    /// Checks the step against those before it.
+    ///
+    /// # Errors
+    /// What makes no sense, in one line that says what to change.
+    pub fn check(&self, before: &[ScheduleStep<I>]) -> Result<(), String> {
+        let ScheduleStep { second, phase, instruments } = self;
+        let (name, at) = (phase.name(), time_of_day(*second));
+        if phase.is_of_venue() && instruments.is_some() {
+            return Err(format!("{name} is for the whole venue: leave out its instruments"));
+        }
+        if instruments.as_ref().is_some_and(Vec::is_empty) {
+            return Err(format!("{name} at {at} is for no instrument: leave the list out for all"));
+        }
+        let (Some(first), Some(last)) = (before.first(), before.last()) else {
+            let is_start = *phase == Phase::Start;
+            return if is_start { Ok(()) } else { Err("the first step of a day must be start".to_owned()) };
+        };
+        if *second < last.second {
+            let (last_name, last_at) = (last.phase.name(), time_of_day(last.second));
+            return Err(format!("{name} at {at} stands behind {last_name} at {last_at}: put steps in order"));
+        }
+        if last.phase == Phase::EndOfDay {
+            return Err(format!("{name} at {at} comes after the end of the day"));
+        }
+        if *phase == Phase::Start {
+            return Err(format!("the day has started at {} already", time_of_day(first.second)));
+        }
+        let is_same = |other: &&ScheduleStep<I>| {
+            let share =
+                |list: &Vec<I>| instruments.iter().flatten().any(|instrument| list.contains(instrument));
+            other.second == *second
+                && !other.phase.is_of_venue()
+                && (instruments.is_none() || other.instruments.as_ref().is_none_or(share))
+        };
+        match before.iter().find(is_same) {
+            Some(other) if !phase.is_of_venue() => {
+                let other = other.phase.name();
+                Err(format!("{other} and {name} both come at {at}: give them different times"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl std::fmt::Display for ScheduleStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (hour, minute, second) = (self.second / 3_600, self.second / 60 % 60, self.second % 60);
-        write!(f, "{} due at {hour:02}:{minute:02}:{second:02}", self.phase.name())?;
+        write!(f, "{} due at {}", self.phase.name(), time_of_day(self.second))?;
         match &self.instruments {
             Some(instruments) => write!(f, " for {} instruments", instruments.len()),
             None => Ok(()),

@@ -1,0 +1,190 @@
+//! The turns of the clients of GLIMPSE, who are sent a snapshot of the market each.
+
+use std::sync::Arc;
+
+use tickpath_admission::{PreLogin, PreLoginLimits};
+use tickpath_nasdaq::moldudp64::Session;
+use tickpath_nasdaq::soupbintcp::LoginRequest;
+use tickpath_types::Nanos;
+
+use super::counters::RecoveryCounters;
+use crate::logins::is_current;
+use crate::market_image::{MarketImage, next_message};
+
+/// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all
+/// are being read wait until one has been, or its readers have had their turn.
+const SNAPSHOTS_MAX: usize = 2;
+/// The time that a snapshot may be read while others wait for capacity: a client that is slower is disconnected.
+const TURN_MAX: Nanos = Nanos::from_secs(2);
+
+/// The progress of one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Its login has not come.
+    Login,
+    /// It waits for a snapshot.
+    Waiting,
+    /// It has been sent this snapshot up to a place.
+    Reading(Reading),
+    /// It was refused, and that is still to be sent.
+    Refused,
+    /// It was given everything: what is pending is still to be sent, and the client to close its side.
+    Leaving,
+    /// It is disconnected.
+    Gone,
+}
+
+/// A snapshot that a client is being sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    snapshot: usize,
+    place: usize,
+    since: Nanos,
+}
+
+impl Stage {
+    /// True when the client has had its turn, and others wait.
+    #[must_use]
+    pub fn has_had_turn(&self, now: Nanos) -> bool {
+        matches!(self, Stage::Reading(reading) if now >= reading.since + TURN_MAX)
+    }
+}
+
+/// A snapshot, and the number of clients that are being sent it.
+#[derive(Default)]
+struct Snapshot {
+    messages: Vec<u8>,
+    readers: usize,
+}
+
+/// Who is sent which snapshot, of clients that are known by ids; `P` is the address of a peer.
+///
+/// Names and passwords are not checked: the content is public, and the number of connections, their time and the memory for
+/// them are bounded. The state of each client is a [`Stage`], which its owner keeps.
+pub struct SnapshotTurns<P> {
+    market_session: Session,
+    /// Clients that have not logged in.
+    pre_login: PreLogin<P>,
+    /// Clients that are sent a snapshot or wait for one.
+    served: PreLogin<P>,
+    snapshots: [Snapshot; SNAPSHOTS_MAX],
+    counters: Arc<RecoveryCounters>,
+}
+
+impl<P: Copy + Eq> SnapshotTurns<P> {
+    /// Of the market of a session, with bounds of the clients that have not logged in and of those that are served.
+    #[must_use]
+    pub fn new(
+        market_session: Session,
+        pre_login: PreLoginLimits,
+        served: PreLoginLimits,
+        counters: Arc<RecoveryCounters>,
+    ) -> SnapshotTurns<P> {
+        SnapshotTurns {
+            market_session,
+            pre_login: PreLogin::new(pre_login),
+            served: PreLogin::new(served),
+            snapshots: Default::default(),
+            counters,
+        }
+    }
+
+    /// Takes note of a new connection.
+    pub fn handle_connection(&mut self, now: Nanos, id: u64, peer: P) {
+        self.pre_login.admit(now, id, peer);
+    }
+
+    /// The login of a client has been answered, or comes no more.
+    pub fn end_login(&mut self, id: u64) {
+        self.pre_login.remove(id);
+    }
+
+    /// Takes note of a client that is closed.
+    pub fn handle_close(&mut self, id: u64) {
+        self.pre_login.remove(id);
+        self.served.remove(id);
+    }
+
+    /// The connection to be closed where another one of `peer` finds no capacity.
+    #[must_use]
+    pub fn victim(&self, peer: P) -> Option<u64> {
+        self.pre_login.victim(peer)
+    }
+
+    /// A connection whose time for its login is over.
+    #[must_use]
+    pub fn poll_expired(&self, now: Nanos) -> Option<u64> {
+        self.pre_login.expired(now)
+    }
+
+    /// Answers a login by the client's next stage, [`Waiting`](Stage::Waiting) or [`Refused`](Stage::Refused). An address that
+    /// has many clients gives way to one that has fewer: then there is also the client that is to be disconnected. While no
+    /// snapshot can be taken, `is_open` is false.
+    pub fn handle_login(
+        &mut self,
+        now: Nanos,
+        id: u64,
+        peer: P,
+        login: &LoginRequest,
+        is_open: bool,
+    ) -> (Stage, Option<u64>) {
+        let may_enter = is_current(login, self.market_session) && is_open;
+        let rival = self.served.rival(peer).filter(|_| may_enter);
+        if let Some(rival) = rival {
+            self.served.remove(rival);
+        }
+        let stage = if may_enter && !self.served.is_full() {
+            self.counters.glimpse_logins.add(1);
+            self.served.admit(now, id, peer);
+            Stage::Waiting
+        } else {
+            self.counters.glimpse_refused.add(1);
+            Stage::Refused
+        };
+        (stage, rival)
+    }
+
+    /// Gives those who wait a snapshot of this moment; false when there is no capacity for one.
+    pub fn begin_snapshot<'a>(
+        &mut self,
+        now: Nanos,
+        image: &MarketImage,
+        waiting: impl Iterator<Item = &'a mut Stage>,
+    ) -> bool {
+        let Some(snapshot) = self.snapshots.iter().position(|snapshot| snapshot.readers == 0) else {
+            return false;
+        };
+        let Snapshot { messages, readers } = &mut self.snapshots[snapshot];
+        messages.clear();
+        image.write_all(messages);
+        for stage in waiting {
+            *stage = Stage::Reading(Reading { snapshot, place: 0, since: now });
+            *readers += 1;
+        }
+        self.counters.glimpse_snapshots.add(1);
+        true
+    }
+
+    /// The client's next message; `None` after the last one.
+    #[must_use]
+    pub fn message(&self, reading: &Reading) -> Option<&[u8]> {
+        next_message(&self.snapshots[reading.snapshot].messages, reading.place)
+    }
+
+    /// Lets go of the snapshots that none of the clients is being sent.
+    pub fn release<'a>(&mut self, stages: impl Iterator<Item = &'a Stage>) {
+        self.snapshots.iter_mut().for_each(|snapshot| snapshot.readers = 0);
+        for stage in stages {
+            if let Stage::Reading(Reading { snapshot, .. }) = stage {
+                self.snapshots[*snapshot].readers += 1;
+            }
+        }
+    }
+}
+
+impl Reading {
+    /// The message was handed on.
+    pub fn pass(&mut self, message_len: usize) {
+        self.place += 1 + message_len;
+    }
+}
