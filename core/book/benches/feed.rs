@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{BookLimits, FastBooks, IndexLimits, Order, OrderBooks, OrderIndex};
+use tickpath_book::{BookLimits, FastBooks, Order, OrderBooks, OrderIndex};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
@@ -113,7 +113,7 @@ fn apply<B: OrderBooks<()>>(books: &mut B, index: &mut OrderIndex, messages: &[M
 fn new<B: OrderBooks<()>>(load: &Load) -> (B, OrderIndex) {
     let max_orders = load.open_orders as u32 * 2;
     let books = B::new(BookLimits::new(InstrumentId(load.instruments), max_orders));
-    (books, OrderIndex::new(IndexLimits::hashed(max_orders)))
+    (books, OrderIndex::new(max_orders))
 }
 
 fn measure(load: &Load, passes: usize) {

@@ -2,16 +2,15 @@
 
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
-use crate::index::Entry;
 use crate::{
-    AddError, Announced, BookLimits, BooksById, Coming, Hint, IndexLimits, InsertError, Level, Order,
-    OrderBooks, OrderHandle, OrderIndex, QueuePosition,
+    AddError, Announced, BookLimits, BooksById, Coming, Hint, InsertError, Level, Order, OrderBooks,
+    OrderHandle, OrderIndex, QueuePosition,
 };
 
 /// What is looked at together.
 const LOOK_AHEAD_LEN: usize = 32;
 
-/// [`OrderBooks`] whose handles are kept in an [`OrderIndex`], in its hash table.
+/// [`OrderBooks`] whose handles are kept in an [`OrderIndex`].
 #[derive(Clone, Debug)]
 pub struct Indexed<B> {
     books: B,
@@ -27,20 +26,17 @@ impl<B: OrderBooks<()>> Indexed<B> {
         let handle = self.open(id)?;
         (self.books.order(handle)?.instrument == instrument).then_some(handle)
     }
-}
 
-impl<B: OrderBooks<()>> Indexed<B> {
     /// Empty books whose memory is touched as it comes into use.
     #[must_use]
     pub fn untouched(limits: BookLimits) -> Self {
-        let index = OrderIndex::untouched(IndexLimits::hashed(limits.max_orders));
-        Indexed { books: B::untouched(limits), index }
+        Indexed { books: B::untouched(limits), index: OrderIndex::new(limits.max_orders) }
     }
 }
 
 impl<B: OrderBooks<()>> BooksById for Indexed<B> {
     fn new(limits: BookLimits) -> Self {
-        Indexed { books: B::new(limits), index: OrderIndex::new(IndexLimits::hashed(limits.max_orders)) }
+        Indexed { books: B::new(limits), index: OrderIndex::new(limits.max_orders) }
     }
 
     fn limits(&self) -> BookLimits {
@@ -128,8 +124,8 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
     #[inline]
     fn announce(&self, coming: &Coming) -> Announced {
         let Coming { id, instrument, side, price } = *coming;
-        let (entry, hint) = (self.index.prefetch(id.0), self.books.hint(instrument, side, price));
-        Announced { id: id.0, home: entry.home, level: hint.place }
+        let (home, hint) = (self.index.prefetch(id.0), self.books.hint(instrument, side, price));
+        Announced { id: id.0, home, level: hint.place }
     }
 
     #[inline]
@@ -138,7 +134,7 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
             let mut hints = [Hint::NONE; LOOK_AHEAD_LEN];
             for (hint, &Announced { id, home, level }) in hints.iter_mut().zip(group) {
                 hint.place = level;
-                hint.name_order(self.index.peek(Entry { id, home }));
+                hint.name_order(self.index.peek(home, id));
             }
             self.books.look_ahead(&mut hints[..group.len()]);
         }

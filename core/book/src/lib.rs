@@ -1,18 +1,18 @@
 //! Limit order books, order by order, in price-time priority: for a venue and for feeds.
 //!
 //! [`OrderBooks`] is what every implementation does; [`FastBooks`] is for the hot path, and `tickpath-reference`
-//! has the reference model that tests compare it with. [`OrderIndex`] finds an order by the number its venue or
-//! client gave it.
+//! has the reference model that tests compare it with. [`OrderIndex`] finds an order by the number that its venue
+//! gave it, [`PageIndex`] by that of its client.
 //!
 //! [`BooksById`] are books whose orders are named by that number alone, as a feed needs them: [`DirectBooks`]
 //! keep each order in the very table where it is looked for, and [`Indexed`] makes such books of any others.
 //!
 //! ```
-//! use tickpath_book::{BookLimits, FastBooks, IndexLimits, Order, OrderBooks, OrderIndex};
+//! use tickpath_book::{BookLimits, FastBooks, Order, OrderBooks, OrderIndex};
 //! use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 //!
 //! let mut books: FastBooks = FastBooks::new(BookLimits::new(InstrumentId(8), 1_000));
-//! let mut index = OrderIndex::new(IndexLimits::hashed(1_000));
+//! let mut index = OrderIndex::new(1_000);
 //! let bid = |id, price, qty| Order {
 //!     id: OrderId(id),
 //!     instrument: InstrumentId(1),
@@ -47,6 +47,7 @@ mod index;
 mod indexed;
 mod ladder;
 mod order;
+mod pages;
 mod record;
 mod table;
 
@@ -54,6 +55,7 @@ pub use books::{OrderBooks, state_hash};
 pub use by_id::{Announced, BooksById, Coming};
 pub use direct::DirectBooks;
 pub use fast::FastBooks;
-pub use index::{Entry, IndexLimits, InsertError, OrderIndex};
+pub use index::{InsertError, OrderIndex};
 pub use indexed::Indexed;
 pub use order::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition};
+pub use pages::{PageIndex, PageLimits};

@@ -106,11 +106,6 @@ impl<B: Buckets> Table<B> {
         self.len
     }
 
-    #[inline(always)]
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     pub(crate) const fn is_full(&self) -> bool {
         self.len >= self.max
     }

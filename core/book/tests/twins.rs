@@ -1,14 +1,14 @@
 //! The fast books against the plain ones, and the index against a hash map, on random commands.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::prices::Prices;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_book::{
-    BookLimits, FastBooks, IndexLimits, InsertError, Order, OrderBooks, OrderHandle, OrderIndex,
+    BookLimits, FastBooks, InsertError, Order, OrderBooks, OrderHandle, OrderIndex, PageIndex, PageLimits,
 };
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Qty, Side};
@@ -125,13 +125,45 @@ proptest! {
     }
 }
 
-/// Random ids round a moving front, some far off, against a hash map.
-fn run_index(seed: u64, limits: IndexLimits, base: Option<u64>, spread: u64) {
+/// What both kinds of index do.
+trait Index {
+    fn has_room(&self, id: u64) -> bool;
+    fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError>;
+    fn find(&self, id: u64) -> Option<OrderHandle>;
+    fn remove(&mut self, id: u64) -> Option<OrderHandle>;
+}
+
+macro_rules! index {
+    ($($Type:ty: |$index:ident, $id:ident| $has_room:expr;)*) => { $(
+        impl Index for $Type {
+            fn has_room(&self, $id: u64) -> bool {
+                let $index = self;
+                $has_room
+            }
+
+            fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
+                self.insert(id, handle)
+            }
+
+            fn find(&self, id: u64) -> Option<OrderHandle> {
+                self.find(id)
+            }
+
+            fn remove(&mut self, id: u64) -> Option<OrderHandle> {
+                self.remove(id)
+            }
+        }
+    )* };
+}
+
+index! {
+    PageIndex: |index, id| index.has_room(id);
+    OrderIndex: |_index, _id| true; // made for as many as there are
+}
+
+/// Random ids round a moving front, some far off, against a hash map, which is returned.
+fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, OrderHandle> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut index = match base {
-        Some(base) => OrderIndex::new(limits).with_base(base),
-        None => OrderIndex::new(limits),
-    };
     let mut plain: BTreeMap<u64, OrderHandle> = BTreeMap::new();
     let mut front = 1 << 33;
     for step in 1..30_000_u32 {
@@ -153,41 +185,41 @@ fn run_index(seed: u64, limits: IndexLimits, base: Option<u64>, spread: u64) {
             assert_eq!(index.remove(id), plain.remove(&id));
         }
         assert_eq!(index.find(id), plain.get(&id).copied());
-        index.prefetch(id);
     }
     for (id, handle) in &plain {
         assert_eq!(index.find(*id), Some(*handle));
     }
-    if limits.max_hashed == 0 {
+    plain
+}
+
+#[test]
+fn an_index_is_a_map() {
+    for (seed, spread) in [(1, 2_000), (2, 200_000), (3, 5_000_000)] {
+        let mut hashed = OrderIndex::new(20_000);
+        for (id, handle) in run_index(seed, &mut hashed, spread) {
+            assert_eq!(hashed.remove(id), Some(handle));
+        }
+        let mut paged =
+            PageIndex::untouched(PageLimits { blocks: 3, max_pages: 12, max_pages_per_block: 9 }, 0);
+        let plain = run_index(seed, &mut paged, spread);
         let mut from = 0;
         let walked = std::iter::from_fn(|| {
-            let (id, handle) = index.first_from(from)?;
+            let (id, handle) = paged.first_from(from)?;
             from = id + 1;
             Some((id, handle))
         });
         assert!(walked.eq(plain.iter().map(|(id, handle)| (*id, *handle))));
-    }
-    for id in plain.keys() {
-        assert!(index.remove(*id).is_some());
-    }
-    assert_eq!((index.page_count(), index.hashed_count()), (0, 0), "everything goes back to the pool");
-}
-
-#[test]
-fn the_index_is_a_map() {
-    for (seed, spread) in [(1, 2_000), (2, 200_000), (3, 5_000_000)] {
-        run_index(seed, IndexLimits::hashed(20_000), None, spread);
-        let tight = IndexLimits { blocks: 3, max_pages: 12, max_pages_per_block: 9, max_hashed: 0 };
-        run_index(seed, tight, Some(0), spread);
-        run_index(seed, IndexLimits { max_hashed: 40, ..tight }, Some(0), spread);
+        for id in plain.keys() {
+            assert!(paged.remove(*id).is_some());
+        }
+        assert_eq!(paged.page_count(), 0, "everything goes back to the pool");
     }
 }
 
 #[test]
-fn the_index_refuses_at_its_bounds() {
+fn pages_are_refused_at_their_bounds() {
     let handle = OrderHandle::new(7).expect("not zero");
-    let limits = IndexLimits { blocks: 2, max_pages: 5, max_pages_per_block: 3, max_hashed: 0 };
-    let mut index = OrderIndex::new(limits).with_base(0);
+    let mut index = PageIndex::untouched(PageLimits { blocks: 2, max_pages: 5, max_pages_per_block: 3 }, 0);
     let page = 1 << 10;
     // One directory page and two leaves are the block's three pages.
     for id in [0, page, 5, page + 5] {
@@ -210,28 +242,21 @@ fn the_index_refuses_at_its_bounds() {
 }
 
 #[test]
-fn ids_outside_are_hashed_up_to_the_bound() {
-    let limits = IndexLimits { blocks: 1, max_pages: 2, max_pages_per_block: 2, max_hashed: 2 };
-    let mut index = OrderIndex::new(limits);
-    let handles: HashMap<u64, OrderHandle> =
-        [5_000_000, 1, 1 << 40].into_iter().zip((1..).filter_map(OrderHandle::new)).collect();
-    assert!(index.has_room(5_000_000));
-    for id in [5_000_000, 1, 1 << 40] {
-        index.insert(id, handles[&id]).unwrap();
-    }
-    assert_eq!((index.hashed_count(), index.page_count()), (2, 2));
-    assert_eq!(index.insert(2, handles[&1]), Err(InsertError::IndexFull { id: 2 }));
-    assert_eq!(index.insert(1, handles[&1]), Err(InsertError::Duplicate { id: 1 }));
-    assert!(handles.iter().all(|(id, handle)| index.find(*id) == Some(*handle)));
-    assert_eq!(index.remove(1), Some(handles[&1]));
-    assert_eq!(index.remove(1), None);
-    assert!(index.has_room(2));
+fn ids_are_hashed_up_to_the_bound() {
+    let mut index = OrderIndex::new(2);
+    let handle = |slot| OrderHandle::new(slot).expect("not zero");
+    index.insert(1, handle(1)).unwrap();
+    index.insert(1 << 40, handle(2)).unwrap();
+    assert_eq!(index.insert(2, handle(3)), Err(InsertError::IndexFull { id: 2 }));
+    assert_eq!(index.insert(1, handle(3)), Err(InsertError::Duplicate { id: 1 }));
+    assert_eq!((index.find(1), index.find(1 << 40)), (Some(handle(1)), Some(handle(2))));
+    assert_eq!((index.remove(1), index.remove(1)), (Some(handle(1)), None));
+    assert_eq!(index.insert(2, handle(3)), Ok(()));
 }
 
 #[test]
 fn pages_are_recycled_while_the_window_moves() {
-    let limits = IndexLimits { blocks: 1, max_pages: 4, max_pages_per_block: 4, max_hashed: 0 };
-    let mut index = OrderIndex::new(limits).with_base(0);
+    let mut index = PageIndex::untouched(PageLimits { blocks: 1, max_pages: 4, max_pages_per_block: 4 }, 0);
     let handle = OrderHandle::new(1).expect("not zero");
     // A thousand open orders at a time, over three million ids.
     for id in 0..3_000_000_u64 {

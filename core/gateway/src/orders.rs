@@ -3,7 +3,7 @@
 //! An order is kept from the request on, and for a while after its end, so that late news of it is known to be late.
 //! Room is taken once, at the start.
 
-use tickpath_book::{IndexLimits, OrderHandle, OrderIndex};
+use tickpath_book::{OrderHandle, OrderIndex};
 use tickpath_deribit::codes::{OrderType, TimeInForce, Trigger};
 use tickpath_gateway_protocol::Text;
 use tickpath_types::Side;
@@ -191,9 +191,9 @@ impl Orders {
             free: (0..max).rev().collect(),
             over: std::collections::VecDeque::with_capacity(max as usize),
             over_max: max as usize / 4,
-            by_gateway: OrderIndex::new(IndexLimits::hashed(max)),
-            by_client: OrderIndex::new(IndexLimits::hashed(max)),
-            by_external: OrderIndex::new(IndexLimits::hashed(max)),
+            by_gateway: OrderIndex::new(max),
+            by_client: OrderIndex::new(max),
+            by_external: OrderIndex::new(max),
             next_id: FIRST_ORDER_ID,
             used: 0,
             used_before: 0,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickpath_book::{IndexLimits, OrderHandle, OrderIndex};
+use tickpath_book::{OrderHandle, OrderIndex};
 
 /// The latest trades, by a number made of their ids.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl Seen {
     /// Remembers so many.
     #[must_use]
     pub fn new(max: u32, seed: u64) -> Seen {
-        let index = OrderIndex::new(IndexLimits::hashed(max.saturating_add(1)));
+        let index = OrderIndex::new(max.saturating_add(1));
         Seen { order: VecDeque::with_capacity(max as usize + 1), index, max: max as usize, seed }
     }
 

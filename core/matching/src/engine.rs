@@ -147,7 +147,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             .orders
             .specials
             .iter()
-            .map(|(_, order)| order.terms.expire_at)
+            .map(|(_, order)| order.terms().expire_at)
             .filter(|second| *second != 0)
     }
 

@@ -123,11 +123,17 @@ impl ReferenceEngine {
             CommandKind::BreakTrade { match_id, reason } => self.break_trade(match_id, reason),
             CommandKind::ExpireOrders => self.expire_orders(),
             CommandKind::EndDay => self.end_day(),
-            CommandKind::SetLimits { .. }
-            | CommandKind::SetSelfTradePrevention { .. }
-            | CommandKind::KillSession { .. } => {
-                if usize::from(session.0) < self.sessions.len() {
-                    self.change_session(&command.kind);
+            CommandKind::SetLimits { open_orders, order_qty, order_notional } => self.set_rules(|rules| {
+                (rules.max_open_orders, rules.max_qty, rules.max_notional) =
+                    (open_orders, order_qty, order_notional);
+            }),
+            CommandKind::SetSelfTradePrevention { strategy, account } => {
+                self.set_rules(|rules| (rules.prevention, rules.account) = (strategy, account.0));
+            }
+            CommandKind::KillSession { is_killed } => {
+                self.set_rules(|rules| rules.is_killed = is_killed);
+                if is_killed {
+                    self.cancel_all(session, true, CancelReason::Supervisory, |_| true);
                 }
             }
             CommandKind::KillVenue { is_killed } => {
@@ -139,24 +145,10 @@ impl ReferenceEngine {
         }
     }
 
-    fn change_session(&mut self, kind: &CommandKind) {
-        let session = self.command.session;
-        let rules = &mut self.sessions[usize::from(session.0)];
-        match *kind {
-            CommandKind::SetLimits { open_orders, order_qty, order_notional } => {
-                (rules.max_open_orders, rules.max_qty, rules.max_notional) =
-                    (open_orders, order_qty, order_notional);
-            }
-            CommandKind::SetSelfTradePrevention { strategy, account } => {
-                (rules.prevention, rules.account) = (strategy, account.0);
-            }
-            CommandKind::KillSession { is_killed } => {
-                rules.is_killed = is_killed;
-                if is_killed {
-                    self.cancel_all(session, true, CancelReason::Supervisory, |_| true);
-                }
-            }
-            _ => unreachable!("no command of a session"),
+    /// Changes the rules of the command's session, if it exists.
+    fn set_rules(&mut self, change: impl FnOnce(&mut Session)) {
+        if let Some(rules) = self.sessions.get_mut(usize::from(self.command.session.0)) {
+            change(rules);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::hint::black_box;
 
 use anyhow::{Context as _, ensure};
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, IndexLimits, OrderBooks, OrderIndex};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks, OrderIndex};
 use tickpath_types::InstrumentId;
 
 use crate::day::StandardDay;
@@ -42,7 +42,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let level = bytes_each(LEVELS, |levels| books(1, levels, 1))?;
     let book = bytes_each(INSTRUMENTS, |instruments| books(1, 1, instruments as u16))?;
     let limits = itch_books::book_limits(&day.standard.config);
-    let index = grown(|| OrderIndex::new(IndexLimits::hashed(limits.max_orders)))?;
+    let index = grown(|| OrderIndex::new(limits.max_orders))?;
     let direct = grown(|| DirectBooks::new(limits))?;
     let per_order = |bytes: f64| bytes / f64::from(facts.live_max);
     let note = format!(

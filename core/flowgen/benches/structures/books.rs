@@ -1,6 +1,6 @@
 //! What every structure does, and the digest that all of them must agree on.
 
-use tickpath_book::{FastBooks, IndexLimits, Level, Order, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_book::{FastBooks, Level, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -22,11 +22,6 @@ impl Limits {
     /// For the crate's own books.
     pub fn books(self) -> tickpath_book::BookLimits {
         tickpath_book::BookLimits::new(self.max_instrument, self.max_orders)
-    }
-
-    /// For the index that a feed has, whose orders are all in its hash table.
-    pub fn hashed(self) -> IndexLimits {
-        IndexLimits::hashed(self.max_orders)
     }
 }
 
@@ -118,7 +113,7 @@ pub struct Hashed(OrderIndex);
 
 impl IdMap for Hashed {
     fn new(limits: Limits) -> Self {
-        Hashed(OrderIndex::new(limits.hashed()))
+        Hashed(OrderIndex::new(limits.max_orders))
     }
 
     #[inline]

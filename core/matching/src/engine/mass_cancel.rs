@@ -11,7 +11,7 @@ use super::context::Context;
 use super::orders::{Carried, OpenOrders};
 use super::owner::{Owner, order_key, user_ref_of};
 use super::sessions::SessionRules;
-use super::special::{Layer, SpecialOrder, expiry, is_special};
+use super::special::{Layer, SpecialOrder, is_special};
 use crate::EventListener;
 
 impl<B: OrderBooks<Owner>> OpenOrders<B> {
@@ -154,12 +154,10 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         if !self.specials.may_expire(now) {
             return;
         }
-        let expired = self.specials_by_entry(|order| {
-            order.time_in_force == TimeInForce::Gtt && expiry(&order.terms) <= now
-        });
+        let expired = self.specials_by_entry(|order| order.is_expired(now));
         for (_, handle) in &expired {
-            let SpecialOrder { session, user_ref, .. } = *self.specials.order(*handle);
-            self.cancel_whole((session, user_ref), false, CancelReason::Expired, context);
+            let name = self.specials.order(*handle).name();
+            self.cancel_whole(name, false, CancelReason::Expired, context);
         }
         self.scratch = expired;
         self.specials.update_expiry();
@@ -180,7 +178,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     pub(super) fn end_day(&mut self, context: &mut Context<'_, impl EventListener>) {
         self.cancel_everywhere(CancelReason::EndOfDay, context, |orders, handle| {
             failpoint!(DayOrderSurvives => return !is_special(handle));
-            !is_special(handle) || orders.specials.order(handle).time_in_force != TimeInForce::Gtc
+            !is_special(handle) || orders.specials.order(handle).order.time_in_force != TimeInForce::Gtc
         });
         for session in &mut self.sessions.sessions {
             failpoint!(NumbersKeptOverDay => continue);
@@ -199,7 +197,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
         let orders = self.specials_by_entry(|_| true);
         for (_, handle) in &orders {
-            let SpecialOrder { session, user_ref, .. } = *self.specials.order(*handle);
+            let (session, user_ref) = self.specials.order(*handle).name();
             self.index.remove(order_key(session, user_ref));
         }
         for (place, (_, handle)) in orders.iter().enumerate() {
@@ -240,7 +238,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     /// Takes a part out and puts it at the tail of its level under its order's new number and reference, and returns it.
     /// All parts are, so they keep their order.
     fn put_back(&mut self, part: Carried, id: OrderId) -> Order<Owner> {
-        let user_ref = self.specials.order(part.entry).user_ref;
+        let user_ref = self.specials.order(part.entry).order.user_ref;
         let books = self.layer_mut(part.layer);
         let old = books.remove(part.handle);
         let new = Order { id, data: Owner { user_ref, ..old.data }, ..old };
@@ -259,12 +257,12 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         let special = *self.specials.order(handle);
         let (part, leaves) = self.special_whole(&special);
         let user_ref = self.sessions.use_next_number(special.session);
-        self.specials.order_mut(handle).user_ref = user_ref;
+        self.specials.order_mut(handle).order.user_ref = user_ref;
         self.index
             .insert(order_key(special.session, user_ref), handle)
             .expect("the same orders under neighbouring numbers take no more room");
         let order = self.specials.order(handle).as_entered(Qty(part.data.executed + leaves.0));
-        let (orig_user_ref, state) = (special.user_ref, OrderState::Live);
+        let (orig_user_ref, state) = (special.order.user_ref, OrderState::Live);
         context.tell(
             special.session,
             false,

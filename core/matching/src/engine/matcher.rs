@@ -308,21 +308,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             let key = order_key(session, order.user_ref);
             return self.orders.index.find(key).expect("an order that waited is in the index");
         }
-        self.orders.specials.insert(SpecialOrder {
-            session,
-            user_ref: order.user_ref,
-            instrument: order.instrument,
-            side: order.side,
-            price: order.price,
-            time_in_force: order.time_in_force,
-            post_only: order.post_only,
-            terms: order.special.unwrap_or_default(),
-            attributes: order.attributes,
-            client_order_id: order.client_order_id,
-            entry: 0,
-            parts: parts_of(&order) as u32,
-            in_layers: [None; 3],
-        })
+        let parts = parts_of(&order) as u32;
+        self.orders.specials.insert(SpecialOrder { session, order, entry: 0, parts, in_layers: [None; 3] })
     }
 
     /// Puts an order into the index, unless it is there.

@@ -1,6 +1,6 @@
 //! Everything that is open, wherever its quantity is: displayed, undisplayed, or waiting for a stop price.
 
-use tickpath_book::{BookLimits, IndexLimits, Order, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_book::{BookLimits, Order, OrderBooks, OrderHandle, PageIndex, PageLimits};
 use tickpath_faults::{failpoint, if_planted};
 use tickpath_types::{
     ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketEventKind, OrderId, Price, Qty, RejectReason,
@@ -62,7 +62,7 @@ pub(super) struct OpenOrders<B> {
     /// Orders that wait for their stop price.
     pub(super) stops: Stops<B>,
     /// Open orders by [`order_key`].
-    pub(super) index: OrderIndex,
+    pub(super) index: PageIndex,
     pub(super) specials: Specials,
     /// Capacity for lists of orders, and of parts of orders, within a command.
     pub(super) scratch: Vec<(u64, OrderHandle)>,
@@ -74,12 +74,10 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     pub(super) fn untouched(max_instrument: InstrumentId, limits: EngineLimits) -> OpenOrders<B> {
         let special = BookLimits::new(max_instrument, limits.max_special_orders);
         let displayed = BookLimits::new(max_instrument, limits.max_resting());
-        let index = IndexLimits {
+        let index = PageLimits {
             blocks: u32::from(limits.max_sessions),
             max_pages: limits.max_index_pages,
             max_pages_per_block: limits.max_index_pages_per_session,
-            // Clients choose their numbers, and would choose those that collide.
-            max_hashed: 0,
         };
         let max_special = limits.max_special_orders as usize;
         OpenOrders {
@@ -90,7 +88,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             hidden: B::untouched(special),
             stops: Stops::untouched(special, limits.max_special_orders),
             // The least number is 1, so the numbers of a new day lie on as few pages as possible.
-            index: OrderIndex::untouched(index).with_base(order_key(SessionId(0), UserRefNum(1))),
+            index: PageIndex::untouched(index, order_key(SessionId(0), UserRefNum(1))),
             specials: Specials::new(limits.max_special_orders),
             scratch: Vec::with_capacity(max_special),
             carried: Vec::with_capacity(2 * max_special),
@@ -195,14 +193,14 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         let parts = Layer::ALL.map(|layer| self.layer(layer).order(special.part(layer)?));
         let leaves = parts.iter().flatten().map(|order| order.qty.0).sum();
         let first = parts.into_iter().flatten().next().expect("an open order has a part that rests");
-        (Order { side: special.side, ..first }, Qty(leaves))
+        (Order { side: special.order.side, ..first }, Qty(leaves))
     }
 
     /// Instrument and side of an open order.
     pub(super) fn place_of(&self, handle: OrderHandle) -> (InstrumentId, Side) {
         if is_special(handle) {
             let special = self.specials.order(handle);
-            return (special.instrument, special.side);
+            return (special.order.instrument, special.order.side);
         }
         let order = self.books.order(handle).expect("the index knows only open orders");
         (order.instrument, order.side)
@@ -252,9 +250,9 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     pub(super) fn remove_special(&mut self, handle: OrderHandle) -> Removed {
         let special = self.specials.remove(handle);
         let parts = Layer::ALL.map(|layer| Some(self.layer_mut(layer).remove(special.part(layer)?)));
-        self.update_listing(special.instrument);
+        self.update_listing(special.order.instrument);
         Removed {
-            instrument: special.instrument,
+            instrument: special.order.instrument,
             leaves: Qty(parts.iter().flatten().map(|order| order.qty.0).sum()),
             displayed: parts[Layer::Displayed as usize].map(|order| order.id),
         }

@@ -3,7 +3,7 @@
 use tickpath_book::{Order, OrderBooks};
 use tickpath_faults::failpoint;
 use tickpath_types::{
-    Instrument, InstrumentId, MatchId, OrderAttributes, OrderId, Price, Qty, SessionId, Side, TradingState,
+    EnterOrder, Instrument, InstrumentId, MatchId, OrderId, Price, Qty, SessionId, Side, TradingState,
     UserRefNum,
 };
 use xxhash_rust::xxh3::Xxh3;
@@ -265,24 +265,23 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
     entries.sort_unstable_by_key(|order| order.entry);
     writer.put(specials.last_entry);
     writer.put(entries.len() as u32);
-    for order in entries {
+    for special in entries {
+        let TermsBytes { ahead, behind } = TermsBytes::of(special.terms());
         // Every field is named, so that a new one is not forgotten.
-        let SpecialOrder {
-            session,
+        let SpecialOrder { session, order, entry, parts, in_layers: [displayed, ..] } = special;
+        let EnterOrder {
             user_ref,
             instrument,
             side,
+            qty: _, // the quantities follow from the books, as the other layers do
             price,
             time_in_force,
             post_only,
-            terms,
+            min_qty: _,
+            special: _, // its bytes are apart
             attributes,
             client_order_id,
-            entry,
-            parts,
-            in_layers: [displayed, ..], // the others follow from the books
         } = order;
-        let TermsBytes { ahead, behind } = TermsBytes::of(terms);
         writer.put(entry);
         writer.put(session);
         writer.put(user_ref);
@@ -302,36 +301,25 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
 
 /// An entry, and whether it has a displayed part.
 fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool), SnapshotError> {
-    let entry = reader.take("entry")?;
-    let session = reader.take("session")?;
-    let user_ref = reader.take("user_ref")?;
-    let instrument = reader.take("instrument")?;
-    let price = reader.take("price")?;
+    let (entry, session) = (reader.take("entry")?, reader.take("session")?);
+    let mut order = EnterOrder::limit(
+        reader.take("user_ref")?,
+        reader.take("instrument")?,
+        Side::Buy,
+        Qty::ZERO,
+        reader.take("price")?,
+    );
     let ahead = reader.take_bytes()?;
     let parts = reader.take("parts")?;
-    let attributes: OrderAttributes = reader.take("attributes")?;
-    let client_order_id = reader.take("client_order_id")?;
-    let side = reader.take("side")?;
-    let time_in_force = reader.take("time_in_force")?;
-    let post_only = reader.take("flag")?;
+    order.attributes = reader.take("attributes")?;
+    order.client_order_id = reader.take("client_order_id")?;
+    order.side = reader.take("side")?;
+    order.time_in_force = reader.take("time_in_force")?;
+    order.post_only = reader.take("flag")?;
     let terms = TermsBytes { ahead, behind: reader.take_bytes()? }.terms();
+    order.special = Some(terms.map_err(|_| SnapshotError::Value { field: "terms" })?);
     let is_displayed = reader.take("flag")?;
-    let order = SpecialOrder {
-        session,
-        user_ref,
-        instrument,
-        side,
-        price,
-        time_in_force,
-        post_only,
-        terms: terms.map_err(|_| SnapshotError::Value { field: "terms" })?,
-        attributes,
-        client_order_id,
-        entry,
-        parts,
-        in_layers: [None; 3],
-    };
-    Ok((order, is_displayed))
+    Ok((SpecialOrder { session, order, entry, parts, in_layers: [None; 3] }, is_displayed))
 }
 
 fn restore_entries<B: OrderBooks<Owner>>(
@@ -340,19 +328,20 @@ fn restore_entries<B: OrderBooks<Owner>>(
 ) -> Result<(), SnapshotError> {
     orders.specials.last_entry = reader.take_count("last_entry")?;
     for _ in 0..reader.take::<u32>("entries")? {
-        let (mut order, is_displayed) = take_entry(reader)?;
-        if !orders.specials.has_room(u64::from(order.parts)) || order.parts == 0 {
+        let (mut special, is_displayed) = take_entry(reader)?;
+        if !orders.specials.has_room(u64::from(special.parts)) || special.parts == 0 {
             return Err(SnapshotError::Limits);
         }
-        orders.sessions.find(order.session).ok_or(SnapshotError::Value { field: "session" })?;
-        let key = order_key(order.session, order.user_ref);
+        let (session, user_ref) = special.name();
+        orders.sessions.find(session).ok_or(SnapshotError::Value { field: "session" })?;
+        let key = order_key(session, user_ref);
         let known = orders.index.remove(key);
         match (known, is_displayed) {
-            (Some(handle), true) if !is_special(handle) => order.set_part(Layer::Displayed, known),
-            (None, false) => orders.sessions.count_opened(order.session),
+            (Some(handle), true) if !is_special(handle) => special.set_part(Layer::Displayed, known),
+            (None, false) => orders.sessions.count_opened(session),
             _ => return Err(SPECIAL_ORDER),
         }
-        let handle = orders.specials.restore(order);
+        let handle = orders.specials.restore(special);
         orders.index.insert(key, handle).map_err(|_| SnapshotError::Limits)?;
     }
     Ok(())

@@ -1,10 +1,7 @@
 //! What is kept of orders that are not just a quantity at a price.
 
 use tickpath_book::OrderHandle;
-use tickpath_types::{
-    ClientOrderId, EnterOrder, InstrumentId, Liquidity, Nanos, OrderAttributes, Price, Qty, SessionId, Side,
-    SpecialTerms, TimeInForce, UserRefNum,
-};
+use tickpath_types::{EnterOrder, Liquidity, Nanos, Qty, SessionId, SpecialTerms, TimeInForce, UserRefNum};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::codec::{CodecError, Field, FieldReader, FieldWriter, hash_field};
@@ -21,16 +18,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpecialOrder {
     pub(super) session: SessionId,
-    pub(super) user_ref: UserRefNum,
-    pub(super) instrument: InstrumentId,
-    pub(super) side: Side,
-    /// As entered: [`Price::MARKET`] for a stop order without a limit.
-    pub(super) price: Price,
-    pub(super) time_in_force: TimeInForce,
-    pub(super) post_only: bool,
-    pub(super) terms: SpecialTerms,
-    pub(super) attributes: OrderAttributes,
-    pub(super) client_order_id: ClientOrderId,
+    /// As it was entered, with the latest number of its session. Its quantities are not kept: the books have them.
+    pub(super) order: EnterOrder,
     /// Greater than that of every order entered before.
     pub(super) entry: u64,
     /// Places in the limit that it takes.
@@ -69,21 +58,28 @@ impl SpecialOrder {
         self.in_layers[layer as usize] = part;
     }
 
+    /// The session and its number of the order.
+    pub(super) const fn name(&self) -> (SessionId, UserRefNum) {
+        (self.session, self.order.user_ref)
+    }
+
+    pub(super) fn terms(&self) -> SpecialTerms {
+        self.order.special.unwrap_or_default()
+    }
+
     /// The order as its session would enter it with this intended size.
     pub(super) fn as_entered(&self, qty: Qty) -> EnterOrder {
-        EnterOrder {
-            user_ref: self.user_ref,
-            instrument: self.instrument,
-            side: self.side,
-            qty,
-            price: self.price,
-            time_in_force: self.time_in_force,
-            post_only: self.post_only,
-            min_qty: Qty::ZERO,
-            special: (self.terms != SpecialTerms::default()).then_some(self.terms),
-            attributes: self.attributes,
-            client_order_id: self.client_order_id,
-        }
+        let special = self.order.special.filter(|terms| *terms != SpecialTerms::default());
+        EnterOrder { qty, min_qty: Qty::ZERO, special, ..self.order }
+    }
+
+    fn expiry(&self) -> Option<Nanos> {
+        (self.order.time_in_force == TimeInForce::Gtt).then(|| expiry(&self.terms()))
+    }
+
+    /// True for an order that expires, and has by now.
+    pub(super) fn is_expired(&self, now: Nanos) -> bool {
+        self.expiry().is_some_and(|expiry| expiry <= now)
     }
 }
 
@@ -175,9 +171,7 @@ impl Specials {
 
     /// As `insert`, with the number of entry that it has.
     pub(super) fn restore(&mut self, order: SpecialOrder) -> OrderHandle {
-        if order.time_in_force == TimeInForce::Gtt {
-            self.next_expiry = self.next_expiry.min(expiry(&order.terms));
-        }
+        self.next_expiry = order.expiry().unwrap_or(Nanos(u64::MAX)).min(self.next_expiry);
         self.parts += u64::from(order.parts);
         let place = self.free.pop().expect("room was checked on entry");
         self.orders[place as usize] = Some(order);
@@ -214,8 +208,8 @@ impl Specials {
 
     /// Finds out anew when the next order expires.
     pub(super) fn update_expiry(&mut self) {
-        let gtt = self.iter().filter(|(_, order)| order.time_in_force == TimeInForce::Gtt);
-        self.next_expiry = gtt.map(|(_, order)| expiry(&order.terms)).min().unwrap_or(Nanos(u64::MAX));
+        let expiries = self.iter().filter_map(|(_, order)| order.expiry());
+        self.next_expiry = expiries.min().unwrap_or(Nanos(u64::MAX));
     }
 
     /// Adds all entries in the order of entry, whatever their places. Allocates.
@@ -223,20 +217,21 @@ impl Specials {
         let mut orders: Vec<&SpecialOrder> = self.iter().map(|(_, order)| order).collect();
         orders.sort_unstable_by_key(|order| order.entry);
         hash_field(self.last_entry, hasher);
-        for order in orders {
-            hash_field(order.entry, hasher);
-            hash_field(order.session, hasher);
+        for special in orders {
+            let order = &special.order;
+            hash_field(special.entry, hasher);
+            hash_field(special.session, hasher);
             hash_field(order.user_ref, hasher);
             hash_field(order.instrument, hasher);
             hash_field(order.price, hasher);
             hasher.update(&[order.side as u8, order.time_in_force as u8, u8::from(order.post_only)]);
-            let terms = TermsBytes::of(order.terms);
+            let terms = TermsBytes::of(special.terms());
             hasher.update(&terms.behind);
             hasher.update(&terms.ahead);
-            hash_field(order.parts, hasher);
+            hash_field(special.parts, hasher);
             hash_field(order.client_order_id, hasher);
             hash_field(order.attributes, hasher);
-            hasher.update(&order.in_layers.map(|part| u8::from(part.is_some())));
+            hasher.update(&special.in_layers.map(|part| u8::from(part.is_some())));
         }
     }
 }

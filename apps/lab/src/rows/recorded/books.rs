@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use tickpath_book::{BookLimits, IndexLimits, Order, OrderBooks, OrderHandle, OrderIndex};
+use tickpath_book::{BookLimits, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
@@ -31,7 +31,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         RecordedBooks {
             books: B::new(BookLimits::new(INSTRUMENT, max_orders)),
             // A venue's ids come in clusters: in a table with room to spare nearly each has a place in its own bucket.
-            index: OrderIndex::new(IndexLimits::hashed(max_orders.saturating_mul(INDEX_ROOM))),
+            index: OrderIndex::new(max_orders.saturating_mul(INDEX_ROOM)),
             info,
             events: 0,
             unknown: 0,

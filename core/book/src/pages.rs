@@ -1,0 +1,268 @@
+//! From the numbers that clients gave their orders to handles.
+
+use crate::OrderHandle;
+use crate::index::InsertError;
+use crate::record::NIL;
+
+/// Bits of an id that choose among the entries of one page.
+const PAGE_BITS: u32 = 10;
+/// Entries of a page.
+const PAGE_LEN: usize = 1 << PAGE_BITS;
+/// Bits of an id below its directory page: what one entry of the root covers.
+const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
+/// Ids that share their upper 32 bits are a block.
+const BLOCK_SHIFT: u32 = 32;
+
+/// Place of a page's entry among those of all pages.
+#[inline(always)]
+const fn entry(page: u32, place: usize) -> usize {
+    page as usize * PAGE_LEN + place
+}
+
+/// How large a [`PageIndex`] may become; all memory is taken at creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimits {
+    /// Ids from the base that pages cover, in blocks of 2^32. Any other finds no room.
+    pub blocks: u32,
+    /// Pages of 1024 ids (4 KiB) in use at once. 1024 consecutive ids take one page, up to 2^20 of them
+    /// one directory page more.
+    pub max_pages: u32,
+    /// Pages of one block: what a single client can take if a block is a client's.
+    pub max_pages_per_block: u32,
+}
+
+/// Open orders by ids that clients choose, dense for each of them.
+///
+/// A tree of three levels with pages of 1024 entries, in which no client can make another's look-ups slow. A look-up is
+/// three loads, of which the upper two stay in the nearest cache, and a page goes back to the pool when its last order
+/// leaves. Nothing is allocated after creation.
+#[derive(Clone, Debug)]
+pub struct PageIndex {
+    limits: PageLimits,
+    /// First id of the first block.
+    base: u64,
+    /// Directory page of each 2^20 ids.
+    root: Vec<u32>,
+    /// Pages of [`PAGE_LEN`] entries, one behind the other: pages in a directory page, slots in a leaf.
+    pages: Vec<u32>,
+    /// Entries in use of each page.
+    used: Vec<u16>,
+    free: Vec<u32>,
+    block_pages: Vec<u32>,
+}
+
+/// An id's way through the tree.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    block: usize,
+    root: usize,
+    directory: usize,
+    leaf: usize,
+}
+
+/// Writes what is there: a page that was only read is the system's page of zeroes.
+fn touch<T: Copy>(entries: &mut [T]) {
+    entries.iter_mut().for_each(|entry| *entry = std::hint::black_box(*entry));
+}
+
+impl PageIndex {
+    /// An empty index whose blocks begin with `base`. Its pages are touched as they come into use, or by
+    /// [`prefault`](Self::prefault).
+    #[must_use]
+    pub fn untouched(limits: PageLimits, base: u64) -> PageIndex {
+        let roots = (limits.blocks as usize) << (BLOCK_SHIFT - ROOT_SHIFT);
+        let pages = limits.max_pages as usize + 1;
+        PageIndex {
+            limits,
+            base,
+            // Zeroes, which the allocator hands out untouched.
+            root: vec![NIL; roots],
+            used: vec![0; pages],
+            pages: vec![NIL; pages * PAGE_LEN],
+            free: (1..=limits.max_pages).rev().collect(),
+            block_pages: vec![0; limits.blocks as usize],
+        }
+    }
+
+    /// Touches all memory that is not yet, so that no order costs a page fault.
+    pub fn prefault(&mut self) {
+        touch(&mut self.pages);
+        touch(&mut self.root);
+        touch(&mut self.used);
+    }
+
+    /// The open order of this id.
+    #[inline(always)]
+    #[must_use]
+    pub fn find(&self, id: u64) -> Option<OrderHandle> {
+        let path = self.path(id)?;
+        OrderHandle::new(self.pages[entry(self.leaf(path), path.leaf)])
+    }
+
+    /// Enters an order.
+    ///
+    /// # Errors
+    /// [`InsertError`] when a bound is reached or the id is already there; nothing changed.
+    #[inline(always)]
+    pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
+        let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
+            return Err(InsertError::IndexFull { id });
+        };
+        let slot = &mut self.pages[entry(leaf, path.leaf)];
+        if *slot != NIL {
+            return Err(InsertError::Duplicate { id });
+        }
+        *slot = handle.slot();
+        self.used[leaf as usize] += 1;
+        Ok(())
+    }
+
+    /// Takes an order out.
+    #[inline(always)]
+    pub fn remove(&mut self, id: u64) -> Option<OrderHandle> {
+        let path = self.path(id)?;
+        let leaf = self.leaf(path);
+        let slot = std::mem::replace(&mut self.pages[entry(leaf, path.leaf)], NIL);
+        if slot != NIL {
+            self.release(path, leaf);
+        }
+        OrderHandle::new(slot)
+    }
+
+    /// True when an id that is not there now could be entered.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self, id: u64) -> bool {
+        let block = (id.wrapping_sub(self.base) >> BLOCK_SHIFT) as usize;
+        let is_plain =
+            self.block_pages.get(block).is_some_and(|pages| pages + 2 <= self.limits.max_pages_per_block);
+        (is_plain && self.free.len() >= 2) || self.has_room_at_bound(id)
+    }
+
+    #[cold]
+    fn has_room_at_bound(&self, id: u64) -> bool {
+        self.path(id).is_some_and(|path| self.room(path.block) >= self.missing_pages(path))
+    }
+
+    /// The first open order with an id of at least `from`.
+    #[must_use]
+    pub fn first_from(&self, from: u64) -> Option<(u64, OrderHandle)> {
+        let start = from.saturating_sub(self.base);
+        let (root_from, directory_from, leaf_from) = (
+            (start >> ROOT_SHIFT) as usize,
+            (start >> PAGE_BITS) as usize % PAGE_LEN,
+            start as usize % PAGE_LEN,
+        );
+        for root in root_from..self.root.len() {
+            let first = if root == root_from { directory_from } else { 0 };
+            let directory_page = self.root[root];
+            if directory_page == NIL {
+                continue;
+            }
+            for directory in first..PAGE_LEN {
+                let leaf_page = self.pages[entry(directory_page, directory)];
+                if leaf_page == NIL {
+                    continue;
+                }
+                let is_first = root == root_from && directory == directory_from;
+                let skipped = if is_first { leaf_from } else { 0 };
+                let entries = &self.pages[entry(leaf_page, 0)..][..PAGE_LEN];
+                if let Some(leaf) = (skipped..PAGE_LEN).find(|leaf| entries[*leaf] != NIL) {
+                    let offset = (root << ROOT_SHIFT | directory << PAGE_BITS | leaf) as u64;
+                    return Some((self.base + offset, OrderHandle::new(entries[leaf])?));
+                }
+            }
+        }
+        None
+    }
+
+    /// Pages in use.
+    #[must_use]
+    pub fn page_count(&self) -> u32 {
+        self.limits.max_pages - self.free.len() as u32
+    }
+
+    #[inline(always)]
+    fn path(&self, id: u64) -> Option<Path> {
+        // An id below the base becomes a very large offset, which is outside too.
+        let offset = id.wrapping_sub(self.base);
+        let root = (offset >> ROOT_SHIFT) as usize;
+        (root < self.root.len()).then_some(Path {
+            block: (offset >> BLOCK_SHIFT) as usize,
+            root,
+            directory: (offset >> PAGE_BITS) as usize % PAGE_LEN,
+            leaf: offset as usize % PAGE_LEN,
+        })
+    }
+
+    #[inline(always)]
+    fn leaf(&self, path: Path) -> u32 {
+        self.pages[entry(self.root[path.root], path.directory)]
+    }
+
+    /// Pages that a block may still take.
+    fn room(&self, block: usize) -> u32 {
+        (self.limits.max_pages_per_block - self.block_pages[block]).min(self.free.len() as u32)
+    }
+
+    fn missing_pages(&self, path: Path) -> u32 {
+        match self.root[path.root] {
+            NIL => 2,
+            directory if self.pages[entry(directory, path.directory)] == NIL => 1,
+            _ => 0,
+        }
+    }
+
+    /// The leaf of a path, taken from the pool if it is not there; `None` at a bound.
+    #[inline(always)]
+    fn open_leaf(&mut self, path: Path) -> Option<u32> {
+        match self.leaf(path) {
+            NIL => self.take_leaf(path),
+            leaf => Some(leaf),
+        }
+    }
+
+    #[cold]
+    fn take_leaf(&mut self, path: Path) -> Option<u32> {
+        if self.room(path.block) < self.missing_pages(path) {
+            return None;
+        }
+        if self.root[path.root] == NIL {
+            self.root[path.root] = self.take_page(path.block)?;
+        }
+        let leaf = self.take_page(path.block)?;
+        let directory = self.root[path.root] as usize;
+        self.pages[directory * PAGE_LEN + path.directory] = leaf;
+        self.used[directory] += 1;
+        Some(leaf)
+    }
+
+    fn take_page(&mut self, block: usize) -> Option<u32> {
+        let page = self.free.pop()?;
+        self.block_pages[block] += 1;
+        Some(page)
+    }
+
+    #[inline(always)]
+    fn release(&mut self, path: Path, leaf: u32) {
+        self.used[leaf as usize] -= 1;
+        if self.used[leaf as usize] == 0 {
+            self.give_back(path, leaf);
+        }
+    }
+
+    /// Returns a leaf that became empty, and its directory if that did too. Both are all `NIL` again.
+    #[cold]
+    fn give_back(&mut self, path: Path, leaf: u32) {
+        let directory = self.root[path.root];
+        self.pages[entry(directory, path.directory)] = NIL;
+        self.used[directory as usize] -= 1;
+        self.free.push(leaf);
+        self.block_pages[path.block] -= 1;
+        if self.used[directory as usize] == 0 {
+            self.root[path.root] = NIL;
+            self.free.push(directory);
+            self.block_pages[path.block] -= 1;
+        }
+    }
+}
