@@ -33,7 +33,7 @@ pub enum InsertError {
 /// Open orders by ids that a venue chose, in a hash table: one load, 32 to 64 bytes for each order that it can hold. Nothing
 /// is allocated after creation.
 ///
-/// Where a peer chooses the ids take a [`PageIndex`](crate::PageIndex): it could choose ids that collide.
+/// Use a [`PageIndex`](crate::PageIndex) if a peer chooses the ids: it could choose ids that collide.
 #[derive(Clone, Debug)]
 pub struct OrderIndex(Table<Vec<HandleBucket>>);
 

@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// What both kinds of index do.
+/// The methods of both kinds of index.
 trait Index {
     fn has_room(&self, id: u64) -> bool;
     fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError>;

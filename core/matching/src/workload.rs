@@ -7,11 +7,9 @@
 
 use std::collections::HashMap;
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_types::{
-    CancelOrder, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderEvent, OrderEventKind,
+    CancelOrder, Draw, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderEvent, OrderEventKind,
     OrderRequest, Price, Qty, Sequence, SessionId, Side, Symbol, TradingState, UserRefNum,
 };
 
@@ -126,7 +124,7 @@ fn new_engine<B: OrderBooks<Owner>>(instruments: &[Instrument], limits: EngineLi
 }
 
 struct Generator {
-    random: Xoshiro256PlusPlus,
+    draw: Draw,
     engine: Engine<FastBooks<Owner>>,
     instruments: Vec<Instrument>,
     open: OpenOrders,
@@ -147,7 +145,7 @@ impl Generator {
             ..EngineLimits::default()
         };
         Generator {
-            random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
+            draw: Draw::new(config.seed),
             engine: new_engine(&instruments, limits),
             open: OpenOrders::default(),
             mids: instruments.iter().map(|instrument| instrument.reference_price.0).collect(),
@@ -171,7 +169,7 @@ impl Generator {
         self.open.event_count = 0;
         let mut commands = Vec::with_capacity(config.command_count);
         while commands.len() < config.command_count {
-            let crosses = self.below(100) < CROSSING_PERCENT;
+            let crosses = self.draw.below(100) < CROSSING_PERCENT;
             commands.push(match crosses {
                 true => self.crossing(),
                 false if self.open.list.len() < target => self.passive(),
@@ -188,26 +186,21 @@ impl Generator {
         }
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
-        // The bias of the multiplication is below 2^-50 for bounds this small.
-        ((u128::from(self.random.next_u64()) * u128::from(bound)) >> 64) as u64
-    }
-
     fn choose_book(&mut self) -> (usize, Side) {
-        let book = self.below(self.instruments.len() as u64) as usize;
-        if self.below(COMMANDS_PER_MOVE) == 0 {
+        let book = self.draw.below(self.instruments.len() as u64) as usize;
+        if self.draw.below(COMMANDS_PER_MOVE) == 0 {
             let Instrument { collar_low, collar_high, .. } = self.instruments[book];
             let room = 2 * PASSIVE_TICKS as i64 * TICK;
-            let step = if self.below(2) == 0 { TICK } else { -TICK };
+            let step = if self.draw.below(2) == 0 { TICK } else { -TICK };
             self.mids[book] = (self.mids[book] + step).clamp(collar_low.0 + room, collar_high.0 - room);
         }
-        (book, Side::BOTH[self.below(2) as usize])
+        (book, Side::BOTH[self.draw.below(2) as usize])
     }
 
     /// An order on its own side of the mid that does not trade.
     fn passive(&mut self) -> Command {
         let (book, side) = self.choose_book();
-        let away = (1 + self.below(PASSIVE_TICKS)) as i64 * TICK;
+        let away = (1 + self.draw.below(PASSIVE_TICKS)) as i64 * TICK;
         let wanted = Price(self.mids[book] - side.sign() * away);
         let other = self.engine.books().best_price(self.instruments[book].id, side.opposite());
         let price = match other {
@@ -222,22 +215,22 @@ impl Generator {
         let (book, side) = self.choose_book();
         let best = self.engine.books().best_price(self.instruments[book].id, side.opposite());
         let best = best.unwrap_or(Price(self.mids[book]));
-        let reach = self.below(CROSSING_TICKS) as i64 * TICK;
+        let reach = self.draw.below(CROSSING_TICKS) as i64 * TICK;
         self.enter(book, side, Price(best.0 + side.sign() * reach))
     }
 
     fn cancel(&mut self) -> Command {
-        let chosen = self.below(self.open.list.len() as u64) as usize;
+        let chosen = self.draw.below(self.open.list.len() as u64) as usize;
         let (session, user_ref) = self.open.list[chosen];
         let request = OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty::ZERO });
         self.apply(session, CommandKind::Order(request))
     }
 
     fn enter(&mut self, book: usize, side: Side, price: Price) -> Command {
-        let session = self.below(self.last_user_ref.len() as u64) as usize;
+        let session = self.draw.below(self.last_user_ref.len() as u64) as usize;
         self.last_user_ref[session] += 1;
         let (user_ref, instrument) = (UserRefNum(self.last_user_ref[session]), self.instruments[book].id);
-        let order = EnterOrder::limit(user_ref, instrument, side, Qty(1 + self.below(MAX_QTY)), price);
+        let order = EnterOrder::limit(user_ref, instrument, side, Qty(1 + self.draw.below(MAX_QTY)), price);
         self.apply(SessionId(session as u16), CommandKind::Order(OrderRequest::Enter(order)))
     }
 

@@ -362,11 +362,10 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     #[inline(always)]
     fn rest(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
         let Incoming { order, id, limit: price, executed, replaced } = incoming;
-        let EnterOrder { user_ref, instrument, side, attributes, .. } = *order;
+        let EnterOrder { user_ref, instrument, side, .. } = *order;
         let session = context.command.session;
         let qty = incoming.leaves();
-        let (capacity, cross_type) = (attributes.capacity, attributes.cross_type);
-        let data = Owner { executed, user_ref, session, capacity, cross_type };
+        let data = Owner::of(order, session, executed);
         let handle = self
             .orders
             .books

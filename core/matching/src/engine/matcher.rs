@@ -264,10 +264,9 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Rests what is left of an order, displayed, in part or not at all.
     fn rest_special(&mut self, mut working: Working, context: &mut Context<'_, impl EventListener>) {
         let Working { order, session, id, executed, .. } = working;
-        let EnterOrder { user_ref, instrument, side, price, attributes, .. } = order;
+        let EnterOrder { instrument, side, price, .. } = order;
         let leaves = working.leaves();
-        let (capacity, cross_type) = (attributes.capacity, attributes.cross_type);
-        let data = Owner { executed, user_ref, session, capacity, cross_type };
+        let data = Owner::of(&order, session, executed);
         let part = |qty| Order { id, instrument, side, price, qty, data };
         let terms = order.special.unwrap_or_default();
         let shown = match terms.display_qty {
@@ -352,9 +351,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Lets an order wait.
     pub(super) fn park(&mut self, working: &Working) {
         let Working { order, session, id, executed, .. } = *working;
-        let EnterOrder { user_ref, instrument, side, attributes, .. } = order;
-        let (capacity, cross_type) = (attributes.capacity, attributes.cross_type);
-        let data = Owner { executed, user_ref, session, capacity, cross_type };
+        let EnterOrder { instrument, side, .. } = order;
+        let data = Owner::of(&order, session, executed);
         let price = order.special.unwrap_or_default().stop_price;
         let waiting = Order { id, instrument, side: side.opposite(), price, qty: working.leaves(), data };
         let stop = self.orders.stops.books.add(waiting).expect("room was checked on entry");

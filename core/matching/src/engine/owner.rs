@@ -1,6 +1,6 @@
 //! The owner of a resting order, and the key by which it is found.
 
-use tickpath_types::{SessionId, UserRefNum};
+use tickpath_types::{EnterOrder, OrderAttributes, SessionId, UserRefNum};
 
 use crate::codec::orders::layout;
 
@@ -17,6 +17,15 @@ pub struct Owner {
     pub capacity: u8,
     /// OUCH CrossType, likewise.
     pub cross_type: u8,
+}
+
+impl Owner {
+    /// The owner of an order of a session, of which so much has been executed.
+    #[inline(always)]
+    pub(super) const fn of(order: &EnterOrder, session: SessionId, executed: u64) -> Owner {
+        let OrderAttributes { capacity, cross_type, .. } = order.attributes;
+        Owner { executed, user_ref: order.user_ref, session, capacity, cross_type }
+    }
 }
 
 layout! { Owner { executed: u64, user_ref: UserRefNum, session: SessionId, capacity: u8, cross_type: u8 } }
