@@ -1,8 +1,6 @@
 //! Money, exactly.
 
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
 /// An amount of some currency, or a price reckoned from amounts, in units of 10^-18.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,47 +113,7 @@ const fn divide_long(a: u128, b: u128, divisor: u128) -> (u128, u128) {
     (low, rest)
 }
 
-impl Add for Money {
-    type Output = Money;
-
-    fn add(self, other: Money) -> Money {
-        Money(self.0 + other.0)
-    }
-}
-
-impl Sub for Money {
-    type Output = Money;
-
-    fn sub(self, other: Money) -> Money {
-        Money(self.0 - other.0)
-    }
-}
-
-impl Neg for Money {
-    type Output = Money;
-
-    fn neg(self) -> Money {
-        Money(-self.0)
-    }
-}
-
-impl AddAssign for Money {
-    fn add_assign(&mut self, other: Money) {
-        self.0 += other.0;
-    }
-}
-
-impl SubAssign for Money {
-    fn sub_assign(&mut self, other: Money) {
-        self.0 -= other.0;
-    }
-}
-
-impl Sum for Money {
-    fn sum<I: Iterator<Item = Money>>(amounts: I) -> Money {
-        amounts.fold(Money::ZERO, Add::add)
-    }
-}
+tickpath_types::impl_sums!(Money);
 
 impl fmt::Display for Money {
     /// As JSON has numbers: no exponent, no zeros at the end.

@@ -40,13 +40,11 @@
 //! assert_eq!(second.try_recv(), Ok(None));
 //! ```
 
-use core::{fmt, marker::PhantomData};
-
 use crate::{
-    capacity::ring_capacity,
     cpu,
-    lines::{LINE_WORDS, Line, SharedLines, WrongMemory, load_acquire},
-    payload,
+    debug::debug_with,
+    lines::{SharedLines, WrongMemory, load_acquire},
+    slot_ring::SlotRing,
     sync::{Arc, AtomicU64, Ordering, fence},
     wake::{Waker, Wakers},
 };
@@ -57,36 +55,18 @@ pub use crate::payload::Payload;
 /// message that is still there.
 ///
 /// Treat as a gap in the sequence: rebuild from a snapshot, or raise the capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("lost {0} messages by reading too slowly: rebuild the state, or raise the capacity")]
 pub struct Lagged(pub u64);
-
-impl fmt::Display for Lagged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "lost {} messages by reading too slowly: rebuild the state, or raise the capacity", self.0)
-    }
-}
-
-impl core::error::Error for Lagged {}
 
 /// Slots that the next one to write is fetched ahead of. Not the next itself, which receivers poll.
 const AHEAD: u64 = 3;
 
-/// How the payload `T` lies in the lines of a slot: one word for the sequence, then its own words, the
-/// last one filled up with zeros.
-struct Layout<T>(PhantomData<T>);
-
-impl<T> Layout<T> {
-    const LINES: usize = (1 + payload::words_of::<T>()).div_ceil(LINE_WORDS);
-}
-
 /// Lines before the slots: one for `tail`, one for what is seldom written.
 const HEAD_LINES: usize = 2;
 
-struct Shared {
-    /// Capacity - 1.
-    mask: u64,
-    /// [`HEAD_LINES`], then those of `mask + 1` slots.
-    lines: SharedLines,
+struct Shared<T> {
+    ring: SlotRing<T, HEAD_LINES>,
     /// Of the threads of receivers that sleep, in this process.
     wakers: Wakers,
 }
@@ -101,66 +81,23 @@ struct Shared {
 /// If `capacity` exceeds 2^30.
 #[must_use]
 pub fn lines_of<T: Payload>(capacity: usize) -> usize {
-    HEAD_LINES + ring_capacity(capacity) * Layout::<T>::LINES
+    SlotRing::<T, HEAD_LINES>::lines_of(capacity)
 }
 
-/// A slot: its sequence, then the words of the payload.
-#[derive(Clone, Copy)]
-struct Slot<'a>(&'a [Line]);
-
-impl<'a> Slot<'a> {
-    fn sequence(self) -> &'a AtomicU64 {
-        &self.0[0].0[0]
-    }
-
-    #[inline(always)]
-    fn word(self, index: usize) -> &'a AtomicU64 {
-        &self.0[(1 + index) / LINE_WORDS].0[(1 + index) % LINE_WORDS]
-    }
-
-    #[inline(always)]
-    fn store<T: Payload>(self, item: &T) {
-        payload::store(item, |index| self.word(index));
-    }
-
-    #[inline(always)]
-    fn load<T: Payload>(self) -> T {
-        payload::load(|index| self.word(index))
-    }
-}
-
-impl Shared {
-    /// `None` unless the lines are those of a whole ring of messages of this size.
-    fn over<T>(lines: SharedLines) -> Option<Shared> {
-        let slots = lines.count().checked_sub(HEAD_LINES)?;
-        let capacity = slots / Layout::<T>::LINES;
-        let is_whole = slots == capacity * Layout::<T>::LINES && capacity.is_power_of_two();
-        is_whole.then(|| Shared { mask: capacity as u64 - 1, lines, wakers: Wakers::default() })
-    }
-
-    #[inline(always)]
-    fn slot<T>(&self, position: u64) -> Slot<'_> {
-        let first = HEAD_LINES + (position & self.mask) as usize * Layout::<T>::LINES;
-        debug_assert!(first + Layout::<T>::LINES <= self.lines.count());
-        // SAFETY: the position in the ring is at most `mask`, and `over` has seen that the lines of `mask + 1` slots
-        // follow the head.
-        Slot(unsafe { self.lines.as_slice().get_unchecked(first..first + Layout::<T>::LINES) })
+impl<T> Shared<T> {
+    fn over(lines: SharedLines) -> Result<Shared<T>, WrongMemory> {
+        Ok(Shared { ring: SlotRing::over(lines)?, wakers: Wakers::default() })
     }
 
     /// Position after the last message.
     #[inline(always)]
     fn tail(&self) -> &AtomicU64 {
-        // SAFETY: `over` has seen that there is a head.
-        unsafe { &self.lines.as_slice().get_unchecked(0).0[0] }
+        self.ring.head::<0>()
     }
 
     /// 1 once the sender was dropped.
     fn sender_dropped(&self) -> &AtomicU64 {
-        &self.lines.as_slice()[1].0[0]
-    }
-
-    fn capacity(&self) -> u64 {
-        self.mask + 1
+        self.ring.head::<1>()
     }
 }
 
@@ -190,8 +127,7 @@ pub fn channel<T: Payload>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 pub struct Sender<T> {
     /// Next position to write.
     position: u64,
-    shared: Arc<Shared>,
-    payload: PhantomData<T>,
+    shared: Arc<Shared<T>>,
 }
 
 impl<T: Payload> Sender<T> {
@@ -206,23 +142,23 @@ impl<T: Payload> Sender<T> {
         if !lines.is_writable() {
             return Err(WrongMemory);
         }
-        let shared = Shared::over::<T>(lines).ok_or(WrongMemory)?;
+        let shared = Shared::over(lines)?;
         shared.sender_dropped().store(0, Ordering::Release);
         let position = shared.tail().load(Ordering::Relaxed);
-        Ok(Sender { position, shared: Arc::new(shared), payload: PhantomData })
+        Ok(Sender { position, shared: Arc::new(shared) })
     }
 
     /// Appends a message, over the oldest one when the ring is full.
     #[inline]
     pub fn send(&mut self, item: T) {
-        let slot = self.shared.slot::<T>(self.position);
+        let slot = self.shared.ring.slot(self.position);
         slot.sequence().store(writing(self.position), Ordering::Relaxed);
         fence(Ordering::Release);
         slot.store(&item);
         slot.sequence().store(written(self.position), Ordering::Release);
         self.position += 1;
         self.shared.tail().store(self.position, Ordering::Release);
-        for line in self.shared.slot::<T>(self.position + AHEAD).0 {
+        for line in self.shared.ring.slot(self.position + AHEAD).0 {
             cpu::prefetch_write_ahead(line, 0);
         }
         self.shared.wakers.wake_if_asleep();
@@ -231,7 +167,7 @@ impl<T: Payload> Sender<T> {
     /// Adds a consumer, which receives what is sent from now on. Allocates nothing.
     #[must_use]
     pub fn subscribe(&self) -> Receiver<T> {
-        Receiver { position: self.position, shared: Arc::clone(&self.shared), payload: PhantomData }
+        Receiver { position: self.position, shared: Arc::clone(&self.shared) }
     }
 
     /// Number of messages sent since creation.
@@ -243,7 +179,7 @@ impl<T: Payload> Sender<T> {
     /// Number of messages that the ring keeps.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.shared.capacity() as usize
+        self.shared.ring.capacity() as usize
     }
 
     /// Whether there is no consumer at the moment; those that other memory was given to are not seen.
@@ -264,8 +200,7 @@ impl<T> Drop for Sender<T> {
 pub struct Receiver<T> {
     /// Next position to read.
     position: u64,
-    shared: Arc<Shared>,
-    payload: PhantomData<T>,
+    shared: Arc<Shared<T>>,
 }
 
 impl<T: Payload> Receiver<T> {
@@ -276,9 +211,9 @@ impl<T: Payload> Receiver<T> {
     /// # Errors
     /// [`WrongMemory`] when it has not the size of a ring.
     pub fn over(lines: SharedLines) -> Result<Receiver<T>, WrongMemory> {
-        let shared = Shared::over::<T>(lines).ok_or(WrongMemory)?;
+        let shared = Shared::over(lines)?;
         let position = load_acquire(shared.tail());
-        Ok(Receiver { position, shared: Arc::new(shared), payload: PhantomData })
+        Ok(Receiver { position, shared: Arc::new(shared) })
     }
 
     /// Has every message wake the thread behind `waker` while that sleeps; not for a ring in memory that the caller provides:
@@ -292,7 +227,7 @@ impl<T: Payload> Receiver<T> {
 
     /// Goes back to the oldest message that is still there.
     pub fn rewind(&mut self) {
-        self.position = load_acquire(self.shared.tail()).saturating_sub(self.shared.capacity());
+        self.position = load_acquire(self.shared.tail()).saturating_sub(self.shared.ring.capacity());
     }
 
     /// Goes to where `position` messages had been sent, or to the end when there are not so many; when the message there
@@ -314,7 +249,7 @@ impl<T: Payload> Receiver<T> {
     /// that is still there.
     #[inline]
     pub fn try_recv(&mut self) -> Result<Option<T>, Lagged> {
-        let slot = self.shared.slot::<T>(self.position);
+        let slot = self.shared.ring.slot(self.position);
         let sequence = load_acquire(slot.sequence());
         if sequence < written(self.position) {
             return Ok(None);
@@ -333,7 +268,7 @@ impl<T: Payload> Receiver<T> {
     #[inline(never)]
     fn skip_to_oldest(&mut self) -> Lagged {
         let tail = load_acquire(self.shared.tail());
-        let oldest = tail.saturating_sub(self.shared.capacity());
+        let oldest = tail.saturating_sub(self.shared.ring.capacity());
         // The message at hand is gone even if `tail` does not show it yet.
         let next = oldest.max(self.position.wrapping_add(1));
         let lost = next.wrapping_sub(self.position);
@@ -356,7 +291,7 @@ impl<T: Payload> Receiver<T> {
     /// Number of messages that the ring keeps.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.shared.capacity() as usize
+        self.shared.ring.capacity() as usize
     }
 
     /// Whether the producer was dropped; what it sent before can still be received.
@@ -371,21 +306,12 @@ impl<T: Payload> Receiver<T> {
 impl<T> Clone for Receiver<T> {
     /// Another consumer at the same position.
     fn clone(&self) -> Self {
-        Self { position: self.position, shared: Arc::clone(&self.shared), payload: PhantomData }
+        Self { position: self.position, shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("position", &self.position).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("position", &self.position).finish_non_exhaustive()
-    }
-}
+debug_with!(Sender<T>: "position", it => it.position);
+debug_with!(Receiver<T>: "position", it => it.position);
 
 #[cfg(test)]
 mod tests {
@@ -442,7 +368,7 @@ mod tests {
         let (mut sender, mut receiver) = channel::<u64>(2);
         sender.send(1);
         sender.send(2);
-        let slot = sender.shared.slot::<u64>(2);
+        let slot = sender.shared.ring.slot(2);
         slot.sequence().store(writing(2), Ordering::Relaxed);
         let mut waiting = sender.subscribe();
         assert_eq!(waiting.try_recv(), Ok(None));
@@ -463,9 +389,9 @@ mod tests {
         assert_eq!((receiver.try_recv(), receiver.position()), (Ok(None), 6));
     }
 
-    fn passes<T: Payload + PartialEq + fmt::Debug>(lines: usize, item: T) {
+    fn passes<T: Payload + PartialEq + core::fmt::Debug>(lines: usize, item: T) {
         let (mut sender, mut receiver) = channel::<T>(4);
-        assert_eq!(Layout::<T>::LINES, lines);
+        assert_eq!(SlotRing::<T, HEAD_LINES>::SLOT_LINES, lines);
         for _ in 0..9 {
             sender.send(item);
             assert_eq!(receiver.try_recv(), Ok(Some(item)));

@@ -37,12 +37,6 @@ pub fn prefetch_read<T>(value: &T) {
     arch::prefetch_read(core::ptr::from_ref(value));
 }
 
-/// Starts to fetch the line that holds the first byte of `value`, for writing: other cores lose it.
-#[inline(always)]
-pub fn prefetch_write<T>(value: &mut T) {
-    arch::prefetch_write(core::ptr::from_mut(value));
-}
-
 /// Begins to fetch every cache line of a value, to write to it.
 #[inline(always)]
 pub fn prefetch_lines_write<T>(value: &T) {
@@ -64,14 +58,6 @@ pub fn prefetch_write_ahead<T>(first: *const T, count: usize) {
 #[inline(always)]
 pub fn prefetch_index<T>(slice: &[T], index: usize) {
     arch::prefetch_read(slice.as_ptr().wrapping_add(index));
-}
-
-/// Starts to fetch `slice[index]` for writing; does nothing when `index` is out of range.
-#[inline(always)]
-pub fn prefetch_index_write<T>(slice: &mut [T], index: usize) {
-    if let Some(value) = slice.get_mut(index) {
-        prefetch_write(value);
-    }
 }
 
 /// One bit for each byte, the first one lowest: set where it is no ASCII digit, and behind the last byte.
@@ -312,12 +298,12 @@ mod tests {
 
     #[test]
     fn a_prefetch_changes_nothing_in_range_or_out() {
-        let mut values = [1_u64, 2, 3];
+        let values = [1_u64, 2, 3];
         prefetch_read(&values[0]);
-        prefetch_write(&mut values[1]);
+        prefetch_lines_write(&values);
         for index in [0, 2, 3, usize::MAX] {
             prefetch_index(&values, index);
-            prefetch_index_write(&mut values, index);
+            prefetch_write_ahead(&values[0], index);
         }
         prefetch_index::<u64>(&[], 0);
         assert_eq!(values, [1, 2, 3]);

@@ -12,6 +12,9 @@
 //! assert_eq!(!crc32c::Table.byte(crc, b'9'), 0xe306_9283);
 //! ```
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use core::arch::asm;
+
 /// The checksum of some bytes: initial value and final exclusive-or of all ones, reflected.
 #[inline]
 #[must_use]
@@ -52,45 +55,24 @@ impl Instruction {
     #[inline]
     #[must_use]
     pub fn detect() -> Option<Instruction> {
-        arch::is_there().then_some(Instruction(()))
-    }
-}
-
-impl Step for Instruction {
-    #[inline(always)]
-    fn word(self, crc: u32, word: u64) -> u32 {
-        arch::word(self, crc, word)
-    }
-
-    #[inline(always)]
-    fn half(self, crc: u32, half: u32) -> u32 {
-        arch::half(self, crc, half)
-    }
-
-    #[inline(always)]
-    fn byte(self, crc: u32, byte: u8) -> u32 {
-        arch::byte(self, crc, byte)
+        is_there().then_some(Instruction(()))
     }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-mod arch {
-    use core::arch::asm;
+#[inline(always)]
+fn is_there() -> bool {
+    std::arch::is_x86_feature_detected!("sse4.2")
+}
 
-    use super::Instruction;
-
+// As assembly, not by the compiler's intrinsics: those are inlined only into functions that demand the instruction of
+// the CPU, and other functions could call these only by `unsafe`.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+impl Step for Instruction {
     #[inline(always)]
-    pub(super) fn is_there() -> bool {
-        std::arch::is_x86_feature_detected!("sse4.2")
-    }
-
-    // As assembly, not by the compiler's intrinsics: those are inlined only into functions that demand the instruction of
-    // the CPU, and then nothing that is not could call these without a word of its own.
-
-    #[inline(always)]
-    pub(super) fn word(_: Instruction, crc: u32, word: u64) -> u32 {
+    fn word(self, crc: u32, word: u64) -> u32 {
         let mut wide = u64::from(crc);
-        // SAFETY: the CPU has the instruction, as the argument is there; it changes the one register alone, whose upper half
+        // SAFETY: the CPU has the instruction, as `self` is there; it changes the one register alone, whose upper half
         // it clears: that the compiler knows it saves a step between two words.
         unsafe {
             asm!("crc32 {0}, {1}", inout(reg) wide, in(reg) word, options(pure, nomem, nostack, preserves_flags));
@@ -100,7 +82,7 @@ mod arch {
     }
 
     #[inline(always)]
-    pub(super) fn half(_: Instruction, mut crc: u32, half: u32) -> u32 {
+    fn half(self, mut crc: u32, half: u32) -> u32 {
         // SAFETY: as above.
         unsafe {
             asm!("crc32 {0:e}, {1:e}", inout(reg) crc, in(reg) half, options(pure, nomem, nostack, preserves_flags));
@@ -109,7 +91,7 @@ mod arch {
     }
 
     #[inline(always)]
-    pub(super) fn byte(_: Instruction, mut crc: u32, byte: u8) -> u32 {
+    fn byte(self, mut crc: u32, byte: u8) -> u32 {
         // SAFETY: as above.
         unsafe {
             asm!("crc32 {0:e}, {1}", inout(reg) crc, in(reg_byte) byte, options(pure, nomem, nostack, preserves_flags));
@@ -119,22 +101,21 @@ mod arch {
 }
 
 #[cfg(any(miri, not(target_arch = "x86_64")))]
-mod arch {
-    use super::{Instruction, Step, Table};
+fn is_there() -> bool {
+    false
+}
 
-    pub(super) fn is_there() -> bool {
-        false
-    }
-
-    pub(super) fn word(_: Instruction, crc: u32, word: u64) -> u32 {
+#[cfg(any(miri, not(target_arch = "x86_64")))]
+impl Step for Instruction {
+    fn word(self, crc: u32, word: u64) -> u32 {
         Table.word(crc, word)
     }
 
-    pub(super) fn half(_: Instruction, crc: u32, half: u32) -> u32 {
+    fn half(self, crc: u32, half: u32) -> u32 {
         Table.half(crc, half)
     }
 
-    pub(super) fn byte(_: Instruction, crc: u32, byte: u8) -> u32 {
+    fn byte(self, crc: u32, byte: u8) -> u32 {
         Table.byte(crc, byte)
     }
 }
@@ -175,20 +156,21 @@ const fn tables() -> [[u32; 256]; 8] {
     tables
 }
 
+#[inline(always)]
+fn by_tables<const N: usize>(bytes: [u8; N]) -> u32 {
+    let tables = TABLES[..N].iter().rev();
+    bytes.iter().zip(tables).fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
+}
+
 impl Step for Table {
     #[inline]
     fn word(self, crc: u32, word: u64) -> u32 {
-        let bytes = (word ^ u64::from(crc)).to_le_bytes();
-        bytes.iter().zip(TABLES.iter().rev()).fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
+        by_tables((word ^ u64::from(crc)).to_le_bytes())
     }
 
     #[inline]
     fn half(self, crc: u32, half: u32) -> u32 {
-        let bytes = (half ^ crc).to_le_bytes();
-        bytes
-            .iter()
-            .zip(TABLES[..4].iter().rev())
-            .fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
+        by_tables((half ^ crc).to_le_bytes())
     }
 
     #[inline]

@@ -6,7 +6,8 @@ use core::fmt;
 ///
 /// Retry after the other side has made room, or apply the caller's own policy: refuse, drop and
 /// count, or disconnect.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("full: retry after the other side has made room, or raise the capacity")]
 pub struct Full<T>(pub T);
 
 impl<T> fmt::Debug for Full<T> {
@@ -14,11 +15,3 @@ impl<T> fmt::Debug for Full<T> {
         f.write_str("Full(..)")
     }
 }
-
-impl<T> fmt::Display for Full<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("full: retry after the other side has made room, or raise the capacity")
-    }
-}
-
-impl<T> core::error::Error for Full<T> {}

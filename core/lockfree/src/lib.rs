@@ -1,4 +1,4 @@
-//! Bounded lock-free rings, a cell for the latest value, an index pool and instructions of the CPU: prefetch, pause,
+//! Bounded lock-free rings, a cell for the latest value and instructions of the CPU: prefetch, pause,
 //! time stamp, comparison of bytes, checksum.
 //!
 //! | module | what it is | at its bound |
@@ -10,14 +10,13 @@
 //! | [`table`] | one writer, any readers of the latest values of many things, one cache line each | the older value is overwritten, a reader that meets a write is told so |
 //! | [`shared_spsc`] | one producer, one consumer, in processes that do not trust each other | push gives the item back |
 //! | [`wake`] | wakes a thread that sleeps until it is given something | |
-//! | [`pool`] | objects addressed by a 32-bit slot | allocate gives the value back |
 //!
 //! [`broadcast`], [`table`] and [`shared_spsc`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
 //!
 //! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines that no other shares, and a [`Counter`] is a
 //! number that one thread writes and any other reads.
 //!
-//! All other memory is allocated and touched when a ring, cell or pool is created; nothing allocates, blocks or
+//! All other memory is allocated and touched when a ring or cell is created; nothing allocates, blocks or
 //! makes a system call afterwards, except to wake a consumer that sleeps ([`wake`]). Capacities of rings are rounded up to a power of two.
 //!
 //! ```
@@ -38,13 +37,14 @@ mod capacity;
 mod counter;
 pub mod cpu;
 pub mod crc32c;
+mod debug;
 mod full;
 mod lines;
 mod payload;
-pub mod pool;
 pub mod records;
 pub mod seqlock;
 pub mod shared_spsc;
+mod slot_ring;
 pub mod spsc;
 mod sync;
 pub mod table;

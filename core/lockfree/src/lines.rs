@@ -138,18 +138,9 @@ impl fmt::Debug for SharedLines {
 }
 
 /// The memory has not the size that the structure needs, or may only be read where it is to be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the memory has another size than the structure needs, or may not be written: map it anew")]
 pub struct WrongMemory;
-
-impl fmt::Display for WrongMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the memory has another size than the structure needs, or may not be written: map it anew",
-        )
-    }
-}
-
-impl core::error::Error for WrongMemory {}
 
 #[cfg(all(test, not(loom)))]
 mod tests {

@@ -30,30 +30,23 @@
 //! assert_eq!(rows, [-3, 3]);
 //! ```
 
-use core::{fmt, marker::PhantomData};
+use core::marker::PhantomData;
 
 use crate::{
     CachePadded, cpu,
+    debug::debug_with,
     payload::{self, Payload},
     sync::{Arc, AtomicU64, Ordering, fence},
 };
 
-/// Copies that a read makes at most. A write of a few hundred words takes a microsecond, and a writer is
-/// busy with it for a small part of its time: more than a few copies in a row meet one only when the
-/// writer's thread lost its core in the middle of it.
-const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
+/// Copies that a read makes at most. A write of a few hundred words takes a microsecond: more than a few copies in a row
+/// meet one only when the writer's thread lost its core, or its process died, in the middle of it.
+pub(crate) const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// A write was under way whenever the reader looked: keep the older value, or look again later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the value is being written: keep the older one, or look again later")]
 pub struct Busy;
-
-impl fmt::Display for Busy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the value is being written: keep the older one, or look again later")
-    }
-}
-
-impl core::error::Error for Busy {}
 
 struct Shared<H, R> {
     sequence: CachePadded<AtomicU64>,
@@ -161,17 +154,8 @@ impl<H, R> Clone for Reader<H, R> {
     }
 }
 
-impl<H, R> fmt::Debug for Writer<H, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("sequence", &self.sequence).finish_non_exhaustive()
-    }
-}
-
-impl<H, R> fmt::Debug for Reader<H, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader").field("row_count", &self.shared.row_count).finish_non_exhaustive()
-    }
-}
+debug_with!(Writer<H, R>: "sequence", it => it.sequence);
+debug_with!(Reader<H, R>: "row_count", it => it.shared.row_count);
 
 #[cfg(test)]
 mod tests {

@@ -30,25 +30,17 @@
 //! # Ok::<(), tickpath_lockfree::WrongMemory>(())
 //! ```
 
-use core::{fmt, marker::PhantomData};
-
 use crate::{
-    Full,
-    capacity::ring_capacity,
-    cpu,
-    lines::{LINE_WORDS, Line, SharedLines, WrongMemory, load_acquire},
-    payload::{self, Payload},
+    Full, cpu,
+    debug::debug_with,
+    lines::{SharedLines, WrongMemory, load_acquire},
+    payload::Payload,
+    slot_ring::SlotRing,
     sync::{AtomicU64, Ordering},
 };
 
 /// Lines before the slots.
 const HEAD_LINES: usize = 3;
-/// Line of the consumer's next position.
-const HEAD: usize = 0;
-/// Line of the word that is 1 once the producer went.
-const PRODUCER_GONE: usize = 1;
-/// Line of the word that is 1 once the consumer went.
-const CONSUMER_GONE: usize = 2;
 /// Slots that the next one to write is fetched ahead of. Not the next itself, which the consumer polls.
 const AHEAD: u64 = 2;
 
@@ -58,49 +50,32 @@ const AHEAD: u64 = 2;
 /// If `capacity` exceeds 2^30.
 #[must_use]
 pub fn lines_of<T: Payload>(capacity: usize) -> usize {
-    HEAD_LINES + ring_capacity(capacity) * slot_lines::<T>()
+    SlotRing::<T, HEAD_LINES>::lines_of(capacity)
 }
 
-const fn slot_lines<T>() -> usize {
-    (1 + payload::words_of::<T>()).div_ceil(LINE_WORDS)
-}
+/// The memory of a ring.
+struct Ring<T>(SlotRing<T, HEAD_LINES>);
 
-/// The memory of a ring, seen to have the size of one.
-struct Ring<T> {
-    lines: SharedLines,
-    /// Capacity - 1.
-    mask: u64,
-    item: PhantomData<fn(T) -> T>,
-}
-
-impl<T: Payload> Ring<T> {
+impl<T> Ring<T> {
     fn over(lines: SharedLines) -> Result<Ring<T>, WrongMemory> {
-        let slots = lines.count().checked_sub(HEAD_LINES).ok_or(WrongMemory)?;
-        let capacity = slots / slot_lines::<T>();
-        let is_whole = slots == capacity * slot_lines::<T>() && capacity.is_power_of_two();
-        if !is_whole || !lines.is_writable() {
-            return Err(WrongMemory);
-        }
-        Ok(Ring { lines, mask: capacity as u64 - 1, item: PhantomData })
+        if lines.is_writable() { Ok(Ring(SlotRing::over(lines)?)) } else { Err(WrongMemory) }
     }
 
-    fn head_word(&self, line: usize) -> &AtomicU64 {
-        &self.lines.as_slice()[line].0[0]
-    }
-
+    /// The consumer's next position.
     #[inline(always)]
-    fn slot(&self, position: u64) -> &[Line] {
-        let first = HEAD_LINES + (position & self.mask) as usize * slot_lines::<T>();
-        debug_assert!(first + slot_lines::<T>() <= self.lines.count());
-        // SAFETY: the position in the ring is at most `mask`, and `over` has seen that the lines of `mask + 1` slots
-        // follow the head.
-        unsafe { self.lines.as_slice().get_unchecked(first..first + slot_lines::<T>()) }
+    fn head(&self) -> &AtomicU64 {
+        self.0.head::<0>()
     }
-}
 
-#[inline(always)]
-fn word(slot: &[Line], index: usize) -> &AtomicU64 {
-    &slot[(1 + index) / LINE_WORDS].0[(1 + index) % LINE_WORDS]
+    /// 1 once the producer went.
+    fn producer_gone(&self) -> &AtomicU64 {
+        self.0.head::<1>()
+    }
+
+    /// 1 once the consumer went.
+    fn consumer_gone(&self) -> &AtomicU64 {
+        self.0.head::<2>()
+    }
 }
 
 /// The end that pushes.
@@ -129,37 +104,37 @@ impl<T: Payload> Producer<T> {
     /// [is broken](Producer::is_broken).
     #[inline]
     pub fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
-        if self.position - self.head > self.ring.mask && !self.has_room() {
+        if self.position - self.head > self.ring.0.mask && !self.has_room() {
             return Err(Full(item));
         }
-        let slot = self.ring.slot(self.position);
-        payload::store(&item, |index| word(slot, index));
-        slot[0].0[0].store(self.position + 1, Ordering::Release);
+        let slot = self.ring.0.slot(self.position);
+        slot.store(&item);
+        slot.sequence().store(self.position + 1, Ordering::Release);
         self.position += 1;
-        cpu::prefetch_write_ahead(&self.ring.slot(self.position + AHEAD)[0], 0);
+        cpu::prefetch_write_ahead(&self.ring.0.slot(self.position + AHEAD).0[0], 0);
         Ok(())
     }
 
     /// Looks again how far the consumer is.
     fn has_room(&mut self) -> bool {
-        let head = self.ring.head_word(HEAD).load(Ordering::Acquire);
-        // It neither goes back nor beyond what was pushed.
-        if head < self.head || head > self.position {
+        let Some(head) = self.look() else {
             self.is_broken = true;
             return false;
-        }
+        };
         self.head = head;
-        self.position - head <= self.ring.mask
+        self.position - head <= self.ring.0.mask
+    }
+
+    /// The consumer's next position; `None` where that went back, or beyond what was pushed.
+    fn look(&self) -> Option<u64> {
+        Some(self.ring.head().load(Ordering::Acquire))
+            .filter(|head| (self.head..=self.position).contains(head))
     }
 
     /// Items that can be pushed now; 0 where the other end has put a position there that it cannot have reached.
     #[must_use]
     pub fn room(&self) -> u64 {
-        let head = self.ring.head_word(HEAD).load(Ordering::Acquire);
-        if head < self.head || head > self.position {
-            return 0;
-        }
-        self.ring.mask + 1 - (self.position - head)
+        self.look().map_or(0, |head| self.ring.0.capacity() - (self.position - head))
     }
 
     /// Whether the other end has put a position there that it cannot have reached: it is damaged or hostile, and
@@ -172,19 +147,19 @@ impl<T: Payload> Producer<T> {
     /// Whether the consumer has said that it goes; one that was killed does not.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
-        load_acquire(self.ring.head_word(CONSUMER_GONE)) != 0
+        load_acquire(self.ring.consumer_gone()) != 0
     }
 
     /// Number of items that the ring holds at most.
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.ring.mask as usize + 1
+        self.ring.0.capacity() as usize
     }
 }
 
 impl<T> Drop for Producer<T> {
     fn drop(&mut self) {
-        self.ring.lines.store(PRODUCER_GONE, 0, 1);
+        self.ring.producer_gone().store(1, Ordering::Release);
     }
 }
 
@@ -208,13 +183,13 @@ impl<T: Payload> Consumer<T> {
     /// value.
     #[inline]
     pub fn try_pop(&mut self) -> Option<T> {
-        let slot = self.ring.slot(self.position);
-        if load_acquire(&slot[0].0[0]) != self.position + 1 {
+        let slot = self.ring.0.slot(self.position);
+        if load_acquire(slot.sequence()) != self.position + 1 {
             return None;
         }
-        let item = payload::load(|index| word(slot, index));
+        let item = slot.load();
         self.position += 1;
-        self.ring.head_word(HEAD).store(self.position, Ordering::Release);
+        self.ring.head().store(self.position, Ordering::Release);
         Some(item)
     }
 
@@ -222,33 +197,24 @@ impl<T: Payload> Consumer<T> {
     /// popped: true and then `try_pop() == None`, in this order, means that the ring is finished.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        load_acquire(self.ring.head_word(PRODUCER_GONE)) != 0
+        load_acquire(self.ring.producer_gone()) != 0
     }
 
     /// Number of items that the ring holds at most.
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.ring.mask as usize + 1
+        self.ring.0.capacity() as usize
     }
 }
 
 impl<T> Drop for Consumer<T> {
     fn drop(&mut self) {
-        self.ring.lines.store(CONSUMER_GONE, 0, 1);
+        self.ring.consumer_gone().store(1, Ordering::Release);
     }
 }
 
-impl<T> fmt::Debug for Producer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Producer").field("position", &self.position).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Consumer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Consumer").field("position", &self.position).finish_non_exhaustive()
-    }
-}
+debug_with!(Producer<T>: "position", it => it.position);
+debug_with!(Consumer<T>: "position", it => it.position);
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -297,7 +263,7 @@ mod tests {
     fn whatever_the_other_end_writes_is_noticed_or_harmless() {
         for head in [1, 3, u64::MAX, 1 << 63] {
             let (lines, mut producer, _consumer) = ring(1);
-            assert!(lines.store(HEAD, 0, head) && !producer.is_broken());
+            assert!(lines.store(0, 0, head) && !producer.is_broken());
             let _ = (producer.try_push([1; 9]), producer.try_push([1; 9]), producer.try_push([1; 9]));
             assert!(producer.is_broken() || head == 1);
         }

@@ -34,13 +34,14 @@
 //! assert!(consumer.is_disconnected());
 //! ```
 
-use core::{fmt, mem::MaybeUninit, ptr::NonNull};
+use core::{mem::MaybeUninit, ptr::NonNull};
 use std::sync::OnceLock;
 
 use crate::{
     CachePadded, Full,
     capacity::ring_capacity,
     cpu,
+    debug::debug_with,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell},
     wake::Waker,
 };
@@ -356,17 +357,8 @@ impl<T> Drop for Consumer<T> {
     }
 }
 
-impl<T> fmt::Debug for Producer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Producer").field("position", &self.position).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Consumer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Consumer").field("position", &self.position).finish_non_exhaustive()
-    }
-}
+debug_with!(Producer<T>: "position", it => it.position);
+debug_with!(Consumer<T>: "position", it => it.position);
 
 #[cfg(test)]
 mod tests {

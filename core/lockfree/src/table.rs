@@ -12,14 +12,8 @@
 //! An entry is a line: a sequence word and seven words of the value, filled up with zeros. Zeros are an entry that
 //! was never written.
 //!
-//! - For its write number `n`, from 1, the writer stores sequence := `2n - 1` (relaxed), a release fence,
-//!   the words (relaxed), sequence := `2n` (release).
-//! - A reader loads the sequence (relaxed, then an acquire fence, as its memory may be mapped for reading alone); odd
-//!   means that a write is under way. It loads the words (relaxed), an acquire fence, and the sequence again (relaxed);
-//!   the copy is good if that is the same.
-//! - The first fence and the writer's last store order the words of write `n` before the copy, so that no
-//!   older word is seen. If the copy saw a word of a later write `m`, the two fences order the sequence
-//!   `2m - 1`, which precedes that word, before the second load, which then does not see `2n`.
+//! They are written and read as those of a [`seqlock`](crate::seqlock), for the same reasons. The reader's first load is
+//! relaxed, then an acquire fence, as its memory may be mapped for reading alone.
 //!
 //! ```
 //! use tickpath_lockfree::table;
@@ -36,53 +30,29 @@ use core::{fmt, marker::PhantomData};
 
 use crate::{
     cpu,
+    debug::debug_with,
     lines::{LINE_WORDS, Line, SharedLines, WrongMemory, load_acquire},
     payload::{self, Payload},
+    seqlock::TRIES_MAX,
     sync::{Ordering, fence},
 };
 
 pub use crate::seqlock::Busy;
 
-/// Copies that a read makes at most. A write takes some nanoseconds: more than a few copies in a row meet one only
-/// when the writer's thread lost its core in the middle of it, or its process died there.
-const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
-
 /// The table ends before this index: it was made for fewer things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the table ends before this index: make it for more entries")]
 pub struct NoEntry;
 
-impl fmt::Display for NoEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the table ends before this index: make it for more entries")
-    }
-}
-
-impl core::error::Error for NoEntry {}
-
 /// Why an entry was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// See [`Busy`].
+    #[error("{}", Busy)]
     Busy,
     /// See [`NoEntry`].
+    #[error("{}", NoEntry)]
     NoEntry,
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::Busy => Busy.fmt(f),
-            ReadError::NoEntry => NoEntry.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for ReadError {}
-
-impl From<Busy> for ReadError {
-    fn from(Busy: Busy) -> ReadError {
-        ReadError::Busy
-    }
 }
 
 /// Refuses, when it is compiled, a value that does not fit a line.
@@ -195,7 +165,7 @@ impl<T: Payload> Reader<T> {
     /// [`ReadError`] when every copy met a write, or the table ends before `index`.
     #[inline]
     pub fn try_read(&self, index: usize) -> Result<T, ReadError> {
-        Ok(self.entry(index).ok_or(ReadError::NoEntry)?.try_read()?)
+        self.entry(index).ok_or(ReadError::NoEntry)?.try_read().map_err(|Busy| ReadError::Busy)
     }
 
     /// The entry at `index`, for whoever reads it often; `None` when the table ends before it.
@@ -272,17 +242,8 @@ impl<T: Payload> Entry<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Writer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("entries", &self.lines.count()).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Reader<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader").field("entries", &self.lines.count()).finish_non_exhaustive()
-    }
-}
+debug_with!(Writer<T>: "entries", it => it.lines.count());
+debug_with!(Reader<T>: "entries", it => it.lines.count());
 
 impl<T> fmt::Debug for Entry<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,11 +1,11 @@
-//! The first lap over a fresh ring or pool causes no page fault: creation touched all memory.
+//! The first lap over a fresh ring causes no page fault: creation touched all memory.
 //!
 //! The only test of its process, so that nobody else's faults are counted.
 // The kernel's count of this process's page faults is a file.
 #![allow(clippy::disallowed_methods)]
 #![cfg(all(target_os = "linux", not(miri)))]
 
-use tickpath_lockfree::{broadcast, pool::Pool, records, spsc};
+use tickpath_lockfree::{broadcast, records, spsc};
 
 /// Of 64 bytes: 32 MiB, many pages even where pages are huge.
 const ITEMS: usize = 1 << 19;
@@ -40,7 +40,4 @@ fn the_first_lap_has_no_page_faults() {
 
     let (mut sender, _receiver) = broadcast::channel(ITEMS);
     check("broadcast", faults_of(|| (0..ITEMS).for_each(|item| sender.send([item; 7]))));
-
-    let mut pool = Pool::with_capacity(ITEMS);
-    check("pool", faults_of(|| (0..ITEMS).for_each(|item| _ = pool.allocate([item; 7]).unwrap())));
 }

@@ -1,8 +1,6 @@
 //! Amounts of money.
 
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
 use tickpath_types::{Price, Qty};
 
@@ -31,47 +29,7 @@ impl Money {
     }
 }
 
-impl Add for Money {
-    type Output = Money;
-
-    fn add(self, rhs: Money) -> Money {
-        Money(self.0 + rhs.0)
-    }
-}
-
-impl AddAssign for Money {
-    fn add_assign(&mut self, rhs: Money) {
-        self.0 += rhs.0;
-    }
-}
-
-impl Sub for Money {
-    type Output = Money;
-
-    fn sub(self, rhs: Money) -> Money {
-        Money(self.0 - rhs.0)
-    }
-}
-
-impl SubAssign for Money {
-    fn sub_assign(&mut self, rhs: Money) {
-        self.0 -= rhs.0;
-    }
-}
-
-impl Neg for Money {
-    type Output = Money;
-
-    fn neg(self) -> Money {
-        Money(-self.0)
-    }
-}
-
-impl Sum for Money {
-    fn sum<I: Iterator<Item = Money>>(amounts: I) -> Money {
-        amounts.fold(Money::ZERO, Add::add)
-    }
-}
+tickpath_types::impl_sums!(Money);
 
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -61,10 +61,50 @@ impl Default for ClientOrderId {
     }
 }
 
-/// A ticker of at most 8 printable ASCII characters, padded with spaces as ITCH and OUCH carry it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Symbol(pub [u8; 8]);
+macro_rules! padded_text {
+    ($(#[$doc:meta])* $name:ident($len:literal)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $name(pub [u8; $len]);
+
+        impl $name {
+            /// `None` for a text that is longer.
+            fn padded(text: &str) -> Option<$name> {
+                let mut padded = [b' '; $len];
+                padded.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+                Some($name(padded))
+            }
+
+            /// The text without its padding; what is not ASCII shows as nothing.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                std::str::from_utf8(&self.0).unwrap_or("").trim_end()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", self.as_str())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+padded_text! {
+    /// A ticker of at most 8 printable ASCII characters, padded with spaces as ITCH and OUCH carry it.
+    Symbol(8)
+}
+padded_text! {
+    /// A user's name of at most 6 ASCII characters, padded with spaces as SoupBinTCP carries it.
+    UserName(6)
+}
 
 impl Symbol {
     /// Makes a symbol of text.
@@ -72,38 +112,11 @@ impl Symbol {
     /// # Errors
     /// [`SymbolError`] when the text is empty, longer than 8, or has a character outside `!`..`~`.
     pub fn new(text: &str) -> Result<Symbol, SymbolError> {
-        let bytes = text.as_bytes();
-        if bytes.is_empty() || bytes.len() > 8 || !bytes.iter().all(u8::is_ascii_graphic) {
-            return Err(SymbolError { text: text.to_owned() });
-        }
-        let mut padded = [b' '; 8];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        Ok(Symbol(padded))
-    }
-
-    /// The text without its padding; what is not ASCII shows as nothing.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or("").trim_end()
+        let is_symbol = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let symbol = Symbol::padded(text).filter(|_| is_symbol);
+        symbol.ok_or_else(|| SymbolError { text: text.to_owned() })
     }
 }
-
-impl fmt::Debug for Symbol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.as_str())
-    }
-}
-
-impl fmt::Display for Symbol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// A user's name of at most 6 ASCII characters, padded with spaces as SoupBinTCP carries it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(transparent)]
-pub struct UserName(pub [u8; 6]);
 
 impl UserName {
     /// Makes a name of text; `None` when it is empty, longer than 6, has spaces around it, or another
@@ -112,30 +125,7 @@ impl UserName {
     pub fn new(text: &str) -> Option<UserName> {
         let is_bare = !text.is_empty() && text.trim() == text;
         let is_printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-        if !is_bare || !is_printable || text.len() > 6 {
-            return None;
-        }
-        let mut padded = [b' '; 6];
-        padded[..text.len()].copy_from_slice(text.as_bytes());
-        Some(UserName(padded))
-    }
-
-    /// The text without its padding; what is not ASCII shows as nothing.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or("").trim_end()
-    }
-}
-
-impl fmt::Debug for UserName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.as_str())
-    }
-}
-
-impl fmt::Display for UserName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        UserName::padded(text).filter(|_| is_bare && is_printable)
     }
 }
 

@@ -5,18 +5,9 @@
 //! is stated once, by its [`Instrument`].
 //!
 //! ```
-//! use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
+//! use tickpath_types::{Instrument, InstrumentId, Price, Symbol};
 //!
-//! let instrument = Instrument {
-//!     id: InstrumentId(1),
-//!     symbol: Symbol::new("ALPHA").unwrap(),
-//!     tick_size: Price(100),
-//!     lot_size: Qty(1),
-//!     max_qty: Qty(100_000),
-//!     reference_price: Price(1_000_000),
-//!     collar_low: Price(900_000),
-//!     collar_high: Price(1_100_000),
-//! };
+//! let instrument = Instrument::in_cents(InstrumentId(1), Symbol::new("ALPHA").unwrap(), Price(1_000_000));
 //! assert_eq!(Price::parse("100.25"), Ok(Price(1_002_500)));
 //! assert_eq!(Price(1_002_500).to_string(), "100.2500");
 //! assert!(instrument.is_on_tick(Price(1_002_500)));
@@ -31,6 +22,7 @@ mod instrument;
 mod market;
 mod order;
 mod price;
+mod sums;
 mod time;
 mod top_of_book;
 

@@ -2,6 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::codes::coded;
 use crate::{InstrumentId, MatchId, Nanos, OrderId, Price, Qty, Sequence, Side};
 
 /// One public event of the venue, in the order in which it is published.
@@ -122,18 +123,18 @@ pub enum MarketEventKind {
     },
 }
 
-/// Which cross it is, with its ITCH code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum CrossKind {
-    /// Opens the day.
-    Opening = b'O',
-    /// Closes it.
-    Closing = b'C',
-    /// Resumes trading after a halt, or begins it for a new instrument.
-    Halt = b'H',
-    /// At another time.
-    Intraday = b'I',
+coded! {
+    /// Which cross it is, with its ITCH code.
+    pub enum CrossKind {
+        /// Opens the day.
+        Opening = b'O',
+        /// Closes it.
+        Closing = b'C',
+        /// Resumes trading after a halt, or begins it for a new instrument.
+        Halt = b'H',
+        /// At another time.
+        Intraday = b'I',
+    }
 }
 
 /// What a cross would do now: the data of ITCH's Net Order Imbalance Indicator.
@@ -153,71 +154,59 @@ pub struct Imbalance {
     pub kind: CrossKind,
 }
 
-/// Stages of a session, with their ITCH codes. What is said of each is Nasdaq's meaning. This venue publishes them
-/// and acts on none: whether orders are taken and trade is each instrument's [`TradingState`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum SystemEventCode {
-    /// First message of the session.
-    StartOfMessages = b'O',
-    /// From now on orders are accepted.
-    StartOfSystemHours = b'S',
-    /// From now on orders for market hours can trade.
-    StartOfMarketHours = b'Q',
-    /// Orders for market hours trade no longer.
-    EndOfMarketHours = b'M',
-    /// No new orders are accepted; broken trades and deletions may follow.
-    EndOfSystemHours = b'E',
-    /// Last message of the session.
-    EndOfMessages = b'C',
-}
-
-/// Whether an instrument trades, with its ITCH code.
-///
-/// At this venue open orders stay where they are in every state and may be cancelled and reduced. New orders and
-/// replacements are refused as [`Halted`](crate::RejectReason::Halted) while the state is
-/// [`Halted`](TradingState::Halted); in the two states between they are taken and do not trade, so that a book may
-/// be crossed until a cross begins [`Trading`](TradingState::Trading).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TradingState {
-    /// No orders trade and none are taken.
-    Halted = b'H',
-    /// Orders are taken and do not trade: before the opening, and before trading resumes.
-    QuotationOnly = b'Q',
-    /// As [`QuotationOnly`](TradingState::QuotationOnly), because a trade would have left the price band.
-    Paused = b'P',
-    /// Orders trade.
-    Trading = b'T',
-}
-
-impl TradingState {
-    /// The state of an ITCH letter; `None` for a letter of no state.
-    pub(crate) const fn from_letter(letter: u8) -> Option<TradingState> {
-        match letter {
-            b'H' => Some(TradingState::Halted),
-            b'Q' => Some(TradingState::QuotationOnly),
-            b'P' => Some(TradingState::Paused),
-            b'T' => Some(TradingState::Trading),
-            _ => None,
-        }
+coded! {
+    /// Stages of a session, with their ITCH codes and Nasdaq's meaning of each. This venue publishes them
+    /// and acts on none: whether orders are taken and trade is each instrument's [`TradingState`].
+    pub enum SystemEventCode {
+        /// First message of the session.
+        StartOfMessages = b'O',
+        /// From now on orders are accepted.
+        StartOfSystemHours = b'S',
+        /// From now on orders for market hours can trade.
+        StartOfMarketHours = b'Q',
+        /// Orders for market hours trade no longer.
+        EndOfMarketHours = b'M',
+        /// No new orders are accepted; broken trades and deletions may follow.
+        EndOfSystemHours = b'E',
+        /// Last message of the session.
+        EndOfMessages = b'C',
     }
 }
 
-/// Whether a book built from a feed can be believed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum BookHealth {
-    /// Every message so far was applied.
-    #[default]
-    Live = 0,
-    /// A gap is open and its messages have been asked for.
-    Recovering = 1,
-    /// Messages were lost for good; the book may be wrong until it is rebuilt.
-    Stale = 2,
-    /// A message contradicted the book: an unknown order, too large an execution, a crossed market; or it is
-    /// the book of another symbol than is expected.
-    Suspect = 3,
+coded! {
+    /// Whether an instrument trades, with its ITCH code.
+    ///
+    /// At this venue open orders stay where they are in every state and may be cancelled and reduced. New orders and
+    /// replacements are refused as [`Halted`](crate::RejectReason::Halted) while the state is
+    /// [`Halted`](TradingState::Halted); in the two states between they are taken and do not trade, so that a book may
+    /// be crossed until a cross begins [`Trading`](TradingState::Trading).
+    pub enum TradingState {
+        /// No orders trade and none are taken.
+        Halted = b'H',
+        /// Orders are taken and do not trade: before the opening, and before trading resumes.
+        QuotationOnly = b'Q',
+        /// As [`QuotationOnly`](TradingState::QuotationOnly), because a trade would have left the price band.
+        Paused = b'P',
+        /// Orders trade.
+        Trading = b'T',
+    }
+}
+
+coded! {
+    /// Health of a book that is built from a feed.
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum BookHealth {
+        /// Every message so far was applied.
+        #[default]
+        Live = 0,
+        /// A gap is open and its messages have been asked for.
+        Recovering = 1,
+        /// Messages were lost for good; the book may be wrong until it is rebuilt.
+        Stale = 2,
+        /// A message contradicted the book: an unknown order, too large an execution, a crossed market; or it is
+        /// the book of another symbol than is expected.
+        Suspect = 3,
+    }
 }
 
 impl BookHealth {
@@ -232,67 +221,44 @@ impl BookHealth {
         }
     }
 
-    /// What the byte of an update or of a quote stands for; an unknown one is taken for suspect.
-    pub(crate) const fn from_wire(byte: u8) -> BookHealth {
-        match byte {
-            0 => BookHealth::Live,
-            1 => BookHealth::Recovering,
-            2 => BookHealth::Stale,
-            _ => BookHealth::Suspect,
+    /// The health of an update's or a quote's byte; an unknown one counts as suspect.
+    pub(crate) const fn or_suspect(code: u8) -> BookHealth {
+        match BookHealth::from_code(code) {
+            Some(health) => health,
+            None => BookHealth::Suspect,
         }
     }
 }
 
-/// Why a book is [`Suspect`](BookHealth::Suspect): the first thing that contradicted it since it was last believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum SuspectReason {
-    /// A message could not be decoded, and may have been about this book.
-    Malformed = 1,
-    /// A message about an order that does not rest.
-    UnknownOrder = 2,
-    /// An add of an order that rests already.
-    DuplicateOrder = 3,
-    /// An execution or a reduction beyond what was left of the order: its quantity would have become negative.
-    BeyondQty = 4,
-    /// An add that the books' bounds refused, or a value that no order can have.
-    Refused = 5,
-    /// Bid and ask met in continuous trading.
-    Crossed = 6,
-    /// The directory names another symbol than is expected: no snapshot heals that.
-    OtherSymbol = 7,
-    /// A message about a number that no symbol was mapped to.
-    UnmappedIndex = 8,
-    /// The instrument's own numbering skipped messages.
-    SymbolGap = 9,
-    /// The two lines carried different bytes under one number.
-    LinesDisagree = 10,
-    /// Somebody asked for the book to be read anew.
-    Resync = 11,
+coded! {
+    /// Why a book is [`Suspect`](BookHealth::Suspect): the first contradiction since it was last live.
+    pub enum SuspectReason {
+        /// A message could not be decoded, and may have been about this book.
+        Malformed = 1,
+        /// A message about an order that does not rest.
+        UnknownOrder = 2,
+        /// An add of an order that rests already.
+        DuplicateOrder = 3,
+        /// An execution or a reduction beyond what was left of the order: its quantity would have become negative.
+        BeyondQty = 4,
+        /// An add that the books' bounds refused, or a value that no order can have.
+        Refused = 5,
+        /// Bid and ask met in continuous trading.
+        Crossed = 6,
+        /// The directory names another symbol than is expected: no snapshot heals that.
+        OtherSymbol = 7,
+        /// A message about a number that no symbol was mapped to.
+        UnmappedIndex = 8,
+        /// The instrument's own numbering skipped messages.
+        SymbolGap = 9,
+        /// The two lines carried different bytes under one number.
+        LinesDisagree = 10,
+        /// A resync of the book was requested.
+        Resync = 11,
+    }
 }
 
 impl SuspectReason {
-    /// Every reason, in the order of their codes.
-    pub const ALL: [SuspectReason; 11] = [
-        SuspectReason::Malformed,
-        SuspectReason::UnknownOrder,
-        SuspectReason::DuplicateOrder,
-        SuspectReason::BeyondQty,
-        SuspectReason::Refused,
-        SuspectReason::Crossed,
-        SuspectReason::OtherSymbol,
-        SuspectReason::UnmappedIndex,
-        SuspectReason::SymbolGap,
-        SuspectReason::LinesDisagree,
-        SuspectReason::Resync,
-    ];
-
-    /// The reason of a code; `None` for 0 and for a code that this version does not know.
-    #[must_use]
-    pub fn from_code(code: u8) -> Option<SuspectReason> {
-        SuspectReason::ALL.get(usize::from(code).checked_sub(1)?).copied()
-    }
-
     /// It in words that go on "the book is suspect: ...".
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -312,22 +278,22 @@ impl SuspectReason {
     }
 }
 
-/// What a [`MarketUpdate`] reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum UpdateKind {
-    /// An order was added.
-    Add = 1,
-    /// A resting order traded.
-    Trade = 2,
-    /// A resting order was reduced.
-    Reduce = 3,
-    /// A resting order went away.
-    Delete = 4,
-    /// A resting order was replaced.
-    Replace = 5,
-    /// The state of the instrument or of its book's health changed.
-    Status = 6,
+coded! {
+    /// Kind of a [`MarketUpdate`].
+    pub enum UpdateKind {
+        /// An order was added.
+        Add = 1,
+        /// A resting order traded.
+        Trade = 2,
+        /// A resting order was reduced.
+        Reduce = 3,
+        /// A resting order went away.
+        Delete = 4,
+        /// A resting order was replaced.
+        Replace = 5,
+        /// The state of the instrument or of its book's health changed.
+        Status = 6,
+    }
 }
 
 /// Code of [`MarketUpdate::side`] when the feed does not state the side.
@@ -383,26 +349,14 @@ impl MarketUpdate {
     /// What it reports; `None` for a code that this version does not know.
     #[must_use]
     pub const fn kind(&self) -> Option<UpdateKind> {
-        Some(match self.kind {
-            1 => UpdateKind::Add,
-            2 => UpdateKind::Trade,
-            3 => UpdateKind::Reduce,
-            4 => UpdateKind::Delete,
-            5 => UpdateKind::Replace,
-            6 => UpdateKind::Status,
-            _ => return None,
-        })
+        UpdateKind::from_code(self.kind)
     }
 
     /// Side of the resting order; `None` where the feed does not state it, as for a trade of an order that was not
     /// displayed, and in an [`UpdateKind::Status`].
     #[must_use]
     pub const fn side(&self) -> Option<Side> {
-        match self.side {
-            0 => Some(Side::Buy),
-            1 => Some(Side::Sell),
-            _ => None,
-        }
+        Side::from_code(self.side)
     }
 
     /// Side of the order that came in, for a trade; `None` where the feed does not state it.
@@ -428,20 +382,20 @@ impl MarketUpdate {
 
     /// Why the book is suspect, as far as the update says.
     #[must_use]
-    pub fn reason(&self) -> Option<SuspectReason> {
+    pub const fn reason(&self) -> Option<SuspectReason> {
         SuspectReason::from_code(self.reason)
     }
 
     /// Whether the instrument trades, as far as the update says.
     #[must_use]
     pub const fn trading(&self) -> Option<TradingState> {
-        TradingState::from_letter(self.trading)
+        TradingState::from_code(self.trading)
     }
 
     /// Whether the book can be believed; an unknown code counts as suspect.
     #[must_use]
     pub const fn health(&self) -> BookHealth {
-        BookHealth::from_wire(self.health)
+        BookHealth::or_suspect(self.health)
     }
 }
 
@@ -459,12 +413,10 @@ mod tests {
     #[test]
     fn every_reason_has_a_code_and_words_of_its_own() {
         let mut words = std::collections::BTreeSet::new();
-        for reason in SuspectReason::ALL {
-            assert_eq!(SuspectReason::from_code(reason as u8), Some(reason));
+        for reason in (0..=u8::MAX).filter_map(SuspectReason::from_code) {
             assert!(words.insert(reason.as_str()));
         }
-        assert_eq!(SuspectReason::from_code(0), None);
-        assert_eq!(SuspectReason::from_code(SuspectReason::ALL.len() as u8 + 1), None);
+        assert_eq!((words.len(), SuspectReason::from_code(0)), (11, None));
     }
 
     #[test]

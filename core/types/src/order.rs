@@ -1,22 +1,23 @@
 //! Orders as every door and every client speaks of them, and what is answered.
 
+use crate::codes::coded;
 use crate::{
     ClientOrderId, InstrumentId, MatchId, Nanos, OrderId, Price, Qty, Sequence, SessionId, Side, UserRefNum,
 };
 
-/// How long an order may rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum TimeInForce {
-    /// Until the end of the session.
-    Day = 0,
-    /// Never: what does not trade at once is cancelled. With `min_qty` equal to the quantity it is
-    /// fill-or-kill.
-    Ioc = 1,
-    /// Until [`SpecialTerms::expire_at`], and no longer than the day.
-    Gtt = 2,
-    /// Until it is cancelled: the end of the day carries it into the next, under a new number and reference.
-    Gtc = 3,
+coded! {
+    /// Time in force of an order.
+    pub enum TimeInForce {
+        /// Until the end of the session.
+        Day = 0,
+        /// Never: what does not trade at once is cancelled. With `min_qty` equal to the quantity it is
+        /// fill-or-kill.
+        Ioc = 1,
+        /// Until [`SpecialTerms::expire_at`], and no longer than the day.
+        Gtt = 2,
+        /// Until it is cancelled: the end of the day carries it into the next, under a new number and reference.
+        Gtc = 3,
+    }
 }
 
 impl TimeInForce {
@@ -312,124 +313,127 @@ pub enum Liquidity {
     ClosingCross,
 }
 
-/// What happens when an order would trade with another of its owner: a session's setting, and of the order that
-/// comes in. In a cross all orders trade.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum SelfTradePrevention {
-    /// They trade.
-    #[default]
-    None = 0,
-    /// What is left of the order that came in is cancelled.
-    CancelNewest = 1,
-    /// The resting order is cancelled, and the other goes on.
-    CancelOldest = 2,
-    /// Both are cancelled.
-    CancelBoth = 3,
-    /// The smaller of the two quantities is taken off both.
-    Decrement = 4,
+coded! {
+    /// Handling of an order that would trade with another of its owner: a session's setting, and of the order that
+    /// comes in. In a cross all orders trade.
+    #[derive(Default)]
+    pub enum SelfTradePrevention {
+        /// They trade.
+        #[default]
+        None = 0,
+        /// The rest of the incoming order is cancelled.
+        CancelNewest = 1,
+        /// The resting order is cancelled, and the incoming one trades on.
+        CancelOldest = 2,
+        /// Both are cancelled.
+        CancelBoth = 3,
+        /// The smaller of the two quantities is taken off both.
+        Decrement = 4,
+    }
 }
 
-/// Why an execution was made void.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum BrokenReason {
-    /// Clearly erroneous.
-    Erroneous = b'E',
-    /// Both sides agreed.
-    Consent = b'C',
-    /// The venue's supervision.
-    Supervisory = b'S',
-    /// A third party.
-    External = b'X',
+coded! {
+    /// Why an execution was made void.
+    pub enum BrokenReason {
+        /// Clearly erroneous.
+        Erroneous = b'E',
+        /// Both sides agreed.
+        Consent = b'C',
+        /// The venue's supervision.
+        Supervisory = b'S',
+        /// A third party.
+        External = b'X',
+    }
 }
 
-/// Why quantity left an order without trading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CancelReason {
-    /// The user asked.
-    User,
-    /// What an IOC order could not trade.
-    ImmediateOrCancel,
-    /// A post-only order would have traded.
-    PostOnly,
-    /// The venue ended the session or the user's login.
-    System,
-    /// The venue's supervision.
-    Supervisory,
-    /// The time of a GTT order was over.
-    Expired,
-    /// The day ended.
-    EndOfDay,
-    /// Trading was halted before it could trade.
-    Halted,
-    /// It would have traded with another order of its owner.
-    SelfTrade,
+coded! {
+    /// Why quantity left an order without trading.
+    #[non_exhaustive]
+    pub enum CancelReason {
+        /// The user asked.
+        User = 1,
+        /// The rest of an IOC order that did not trade.
+        ImmediateOrCancel = 2,
+        /// A post-only order would have traded.
+        PostOnly = 3,
+        /// The venue ended the session or the user's login.
+        System = 4,
+        /// The venue's supervision.
+        Supervisory = 5,
+        /// The time of a GTT order was over.
+        Expired = 6,
+        /// The day ended.
+        EndOfDay = 7,
+        /// Trading was halted before it could trade.
+        Halted = 8,
+        /// It would have traded with another order of its owner.
+        SelfTrade = 9,
+    }
 }
 
-/// Why a request was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RejectReason {
-    /// No instrument of that symbol: check the venue's instrument file.
-    UnknownInstrument,
-    /// Not a multiple of the tick size, or not positive.
-    PriceNotOnTick,
-    /// Outside the instrument's collar.
-    PriceOutsideCollar,
-    /// Zero, not a multiple of the lot size, or above the instrument's largest.
-    InvalidQty,
-    /// The minimum quantity is above the quantity, or the order is not IOC.
-    InvalidMinQty,
-    /// This time in force is not offered.
-    TimeInForceNotOffered,
-    /// This display instruction is not offered.
-    DisplayNotOffered,
-    /// This cross type is not offered.
-    CrossNotOffered,
-    /// Neither buy nor sell, or a modification to the other side.
-    InvalidSide,
-    /// The instrument is not trading.
-    Halted,
-    /// The order to replace is not open.
-    UnknownOrder,
-    /// The venue holds as many orders as it may.
-    BookFull,
-    /// The session is not allowed to trade.
-    NotAuthorised,
-    /// An option of the message is not offered.
-    OptionNotOffered,
-    /// The client's own word, no venue's: it was not connected and the request was not sent.
-    NotConnected,
-    /// The client's own word, no venue's: the connection was lost after the request was sent, and no answer
-    /// came by the next one.
-    Unanswered,
-    /// The user sends more messages a second than it may: wait, and enter the order again.
-    RateAboveLimit,
-    /// The user has as many open orders as it may.
-    OpenOrdersAboveLimit,
-    /// The quantity is above what the user may enter in one order.
-    QtyAboveLimit,
-    /// Price times quantity is above what the user may enter in one order.
-    NotionalAboveLimit,
-    /// The user may not trade this instrument.
-    InstrumentNotAllowed,
-    /// The venue stopped the user's orders, or all orders.
-    Killed,
-    /// The session disabled its own order entry: enable it first.
-    OrderEntryDisabled,
-    /// The displayed part is not in lots, is more than the quantity, or belongs to an order that shows nothing or
-    /// does not rest.
-    InvalidDisplayQty,
-    /// The stop price is not a price of this instrument, or the order has a minimum or may not trade on entry.
-    InvalidStopPrice,
-    /// A GTT order without a time to come, or a time without GTT.
-    InvalidExpireTime,
-    /// The venue has no room for its log: it takes cancels, and orders again once there is room.
-    JournalFull,
-    /// The session has used the last number, 4294967295: orders are numbered again from 1 on after the end of the day.
-    UserRefsExhausted,
+coded! {
+    /// Why a request was refused.
+    #[non_exhaustive]
+    pub enum RejectReason {
+        /// No instrument of that symbol: check the venue's instrument file.
+        UnknownInstrument = 1,
+        /// Not a multiple of the tick size, or not positive.
+        PriceNotOnTick = 2,
+        /// Outside the instrument's collar.
+        PriceOutsideCollar = 3,
+        /// Zero, not a multiple of the lot size, or above the instrument's largest.
+        InvalidQty = 4,
+        /// The minimum quantity is above the quantity, or the order is not IOC.
+        InvalidMinQty = 5,
+        /// This time in force is not offered.
+        TimeInForceNotOffered = 6,
+        /// This display instruction is not offered.
+        DisplayNotOffered = 7,
+        /// This cross type is not offered.
+        CrossNotOffered = 8,
+        /// Neither buy nor sell, or a modification to the other side.
+        InvalidSide = 9,
+        /// The instrument is not trading.
+        Halted = 10,
+        /// The order to replace is not open.
+        UnknownOrder = 11,
+        /// The venue holds as many orders as it may.
+        BookFull = 12,
+        /// The session is not allowed to trade.
+        NotAuthorised = 13,
+        /// An option of the message is not offered.
+        OptionNotOffered = 14,
+        /// The client's own word, no venue's: it was not connected and the request was not sent.
+        NotConnected = 15,
+        /// The client's own word, no venue's: the connection was lost after the request was sent, and no answer
+        /// came by the next one.
+        Unanswered = 16,
+        /// The user sends more messages a second than it may: wait, and enter the order again.
+        RateAboveLimit = 17,
+        /// The user has as many open orders as it may.
+        OpenOrdersAboveLimit = 18,
+        /// The quantity is above what the user may enter in one order.
+        QtyAboveLimit = 19,
+        /// Price times quantity is above what the user may enter in one order.
+        NotionalAboveLimit = 20,
+        /// The user may not trade this instrument.
+        InstrumentNotAllowed = 21,
+        /// The venue stopped the user's orders, or all orders.
+        Killed = 22,
+        /// The session disabled its own order entry: enable it first.
+        OrderEntryDisabled = 23,
+        /// The displayed part is not in lots, is more than the quantity, or belongs to an order that shows nothing or
+        /// does not rest.
+        InvalidDisplayQty = 24,
+        /// The stop price is not a price of this instrument, or the order has a minimum or may not trade on entry.
+        InvalidStopPrice = 25,
+        /// A GTT order without a time to come, or a time without GTT.
+        InvalidExpireTime = 26,
+        /// The venue has no room for its log: it takes cancels, and orders again once there is room.
+        JournalFull = 27,
+        /// The session has used the last number, 4294967295: orders are numbered again from 1 on after the end of the day.
+        UserRefsExhausted = 28,
+    }
 }
 
 /// One answer to a session.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Decimal;
+use crate::codes::coded;
 
 /// A price in units of 10^-4 of the instrument's currency.
 ///
@@ -77,14 +78,15 @@ impl fmt::Display for Qty {
     }
 }
 
-/// The side of an order or of a book.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Side {
-    /// Bids.
-    Buy = 0,
-    /// Asks.
-    Sell = 1,
+coded! {
+    /// The side of an order or of a book.
+    #[derive(PartialOrd, Ord)]
+    pub enum Side {
+        /// Bids.
+        Buy = 0,
+        /// Asks.
+        Sell = 1,
+    }
 }
 
 impl Side {

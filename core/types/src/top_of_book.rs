@@ -95,19 +95,19 @@ impl TopOfBook {
     /// Whether the book can be believed; an unknown code counts as suspect.
     #[must_use]
     pub const fn health(&self) -> BookHealth {
-        BookHealth::from_wire(self.health)
+        BookHealth::or_suspect(self.health)
     }
 
     /// Why the book is suspect, as far as it was said.
     #[must_use]
-    pub fn suspect_reason(&self) -> Option<SuspectReason> {
+    pub const fn suspect_reason(&self) -> Option<SuspectReason> {
         SuspectReason::from_code(self.suspect_reason)
     }
 
     /// Whether the instrument trades; `None` when it is not known.
     #[must_use]
     pub const fn trading_state(&self) -> Option<TradingState> {
-        TradingState::from_letter(self.trading_state)
+        TradingState::from_code(self.trading_state)
     }
 }
 

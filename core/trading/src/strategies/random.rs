@@ -1,8 +1,6 @@
 //! Random orders, to exercise everything behind the strategy.
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_types::{Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Side};
+use tickpath_types::{Draw, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Side};
 
 use crate::{Context, NewOrder, OwnState, Strategy};
 
@@ -28,7 +26,7 @@ impl Default for RandomConfig {
 #[derive(Clone, Debug)]
 pub struct RandomStrategy {
     config: RandomConfig,
-    rng: Xoshiro256PlusPlus,
+    draw: Draw,
     next_at: Nanos,
 }
 
@@ -36,37 +34,31 @@ impl RandomStrategy {
     /// A strategy over every instrument.
     #[must_use]
     pub fn new(seed: u64, config: RandomConfig) -> RandomStrategy {
-        RandomStrategy { config, rng: Xoshiro256PlusPlus::seed_from_u64(seed), next_at: Nanos::ZERO }
-    }
-
-    /// Evenly from 0 up to and without `bound`; 0 for a bound of 0.
-    fn below(&mut self, bound: u64) -> u64 {
-        let product = u128::from(self.rng.next_u64()) * u128::from(bound);
-        u64::try_from(product >> 64).expect("the product's upper half is below the bound")
+        RandomStrategy { config, draw: Draw::new(seed), next_at: Nanos::ZERO }
     }
 
     fn act(&mut self, cx: &mut Context<'_>) {
-        let chosen = self.below(cx.instruments().len() as u64);
-        let side = Side::BOTH[usize::from(self.below(2) == 1)];
+        let chosen = self.draw.below(cx.instruments().len() as u64);
+        let side = Side::BOTH[usize::from(self.draw.below(2) == 1)];
         let Some(instrument) = cx.instruments().get(chosen as usize).copied() else { return };
         if cx.open_count(instrument.id) >= self.config.open_orders_max {
             cancel_oldest(instrument.id, side, cx);
-        } else if let Some(order) = self.draw(&instrument, side, cx) {
+        } else if let Some(order) = self.choose(&instrument, side, cx) {
             // A refusal is counted by the engine.
             let _ = cx.enter(&order);
         }
     }
 
-    fn draw(&mut self, instrument: &Instrument, side: Side, cx: &Context<'_>) -> Option<NewOrder> {
+    fn choose(&mut self, instrument: &Instrument, side: Side, cx: &Context<'_>) -> Option<NewOrder> {
         let clip_lots = cx.limits(instrument.id)?.clip.0 / instrument.lot_size.0;
         if clip_lots == 0 {
             return None;
         }
         let best = cx.bbo(instrument.id).best(side).map_or(instrument.reference_price, |(price, _)| price);
         let reach = u64::from(self.config.offset_ticks_max);
-        let offset = i64::try_from(self.below(2 * reach + 1)).ok()? - i64::try_from(reach).ok()?;
+        let offset = i64::try_from(self.draw.below(2 * reach + 1)).ok()? - i64::try_from(reach).ok()?;
         let price = best.0.checked_add(offset.checked_mul(instrument.tick_size.0)?)?;
-        let qty = Qty((1 + self.below(clip_lots)) * instrument.lot_size.0);
+        let qty = Qty((1 + self.draw.below(clip_lots)) * instrument.lot_size.0);
         Some(NewOrder::limit(instrument.id, side, qty, Price(price)))
     }
 }

@@ -1,0 +1,14 @@
+//! `Debug` of types whose items need none.
+
+/// Implements `Debug` by the name of the type and one figure.
+macro_rules! debug_with {
+    ($type:ident<$($param:ident),*>: $figure:literal, $it:ident => $value:expr) => {
+        impl<$($param),*> core::fmt::Debug for $type<$($param),*> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let $it = self;
+                f.debug_struct(stringify!($type)).field($figure, &$value).finish_non_exhaustive()
+            }
+        }
+    };
+}
+pub(crate) use debug_with;
