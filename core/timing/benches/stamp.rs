@@ -81,7 +81,7 @@ fn traced(
     trace.flush();
     let mut expected = 0;
     ring.drain(RING, |stamp| {
-        let [head, tsc] = stamp.to_words();
+        let [head, tsc] = stamp.0;
         let id = MarketId::new(Sequence(expected)).to_engine(1);
         assert_eq!(head & ((1 << 56) - 1), id.bits());
         assert!(tsc > 0);

@@ -16,7 +16,7 @@ pub struct ClockSample {
 /// The line that turns ticks of the time-stamp counter into time.
 ///
 /// Fixed point with 62 significant bits: the arithmetic adds less than a nanosecond over a year, so what
-/// error there is comes of the two samples. A small `Copy` value; converting is one multiplication.
+/// error there is comes of the rate and the sample. A small `Copy` value; converting is one multiplication.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     anchor: ClockSample,
@@ -24,19 +24,10 @@ pub struct Calibration {
     ticks_per_nano: Ratio,
 }
 
-/// Two samples did not make a line.
+/// A rate and a sample did not make a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CalibrationError {
-    /// The counter or the clock did not advance between the samples: take them some milliseconds apart,
-    /// and use the system clock where the counter is not invariant.
-    #[error("clock samples {ticks} ticks and {nanos} ns apart do not advance: take them further apart")]
-    NotAdvancing {
-        /// Ticks between the samples.
-        ticks: i64,
-        /// Nanoseconds between the samples.
-        nanos: i64,
-    },
     /// The rate is none that a time-stamp counter has (1 MHz to 100 GHz): a clock was set between the samples.
     #[error("{ticks} ticks in {nanos} ns is no rate of a time-stamp counter: take the samples again")]
     ImplausibleRate {
@@ -48,19 +39,6 @@ pub enum CalibrationError {
 }
 
 impl Calibration {
-    /// The line through two samples, `earlier` and `later`, anchored at the later.
-    ///
-    /// # Errors
-    /// [`CalibrationError`] when the samples do not advance or their rate is implausible.
-    pub fn from_samples(earlier: ClockSample, later: ClockSample) -> Result<Calibration, CalibrationError> {
-        let ticks = later.tsc.wrapping_sub(earlier.tsc) as i64;
-        let nanos = later.utc.0.wrapping_sub(earlier.utc.0) as i64;
-        if ticks <= 0 || nanos <= 0 {
-            return Err(CalibrationError::NotAdvancing { ticks, nanos });
-        }
-        Calibration::from_rate(ticks as u64, Nanos(nanos as u64), later)
-    }
-
     /// The line of a known rate, `ticks` in `time`, through a sample.
     ///
     /// # Errors
@@ -220,22 +198,6 @@ mod tests {
         }
         assert_eq!(calibration.ticks_per_second(), 2_600_000_000);
         assert_eq!(calibration.signed_nanos(-26), -10);
-    }
-
-    #[test]
-    fn two_samples_make_the_line() {
-        let later = ClockSample { tsc: ANCHOR.tsc + 260_000_000, utc: ANCHOR.utc + Nanos(100_000_000) };
-        let calibration = Calibration::from_samples(ANCHOR, later).unwrap();
-        assert_eq!(calibration.ticks_per_second(), 2_600_000_000);
-        assert_eq!(calibration.utc(later.tsc), later.utc);
-        assert_eq!(calibration.utc(ANCHOR.tsc), ANCHOR.utc);
-        assert_eq!(
-            Calibration::from_samples(later, ANCHOR),
-            Err(CalibrationError::NotAdvancing { ticks: -260_000_000, nanos: -100_000_000 })
-        );
-        let set = ClockSample { utc: ANCHOR.utc + Nanos::from_secs(3_600), ..later };
-        let error = Calibration::from_samples(ANCHOR, set).unwrap_err();
-        assert!(error.to_string().contains("take the samples again"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl EntryCounts {
 }
 
 /// Counts since the joiner was created. Nothing is dropped without being counted here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Records read from the rings.
     pub records: u64,
@@ -46,24 +46,6 @@ pub struct Counters {
     pub tokens: EntryCounts,
     /// Stamps missing of incomplete messages, by [`Hop::index`].
     pub missing: [u64; Hop::COUNT],
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Counters {
-            records: 0,
-            dropped: 0,
-            unrecognised: 0,
-            unknown_observer: 0,
-            duplicates: 0,
-            late: 0,
-            orphans: 0,
-            markets: EntryCounts::default(),
-            commands: EntryCounts::default(),
-            tokens: EntryCounts::default(),
-            missing: [0; Hop::COUNT],
-        }
-    }
 }
 
 impl Counters {

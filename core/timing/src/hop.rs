@@ -96,36 +96,6 @@ hops! {
 }
 
 impl Hop {
-    /// What happens here, for somebody who does not know the codes.
-    #[must_use]
-    pub const fn describe(self) -> &'static str {
-        match self {
-            Hop::T1k => "the venue's kernel received the order",
-            Hop::T1 => "order server read the order from TCP",
-            Hop::T2 => "order is sequenced in the command log",
-            Hop::T3 => "matcher took the command",
-            Hop::T4 => "matcher emitted the market event",
-            Hop::T5 => "publisher took the market event",
-            Hop::T6w => "publisher is about to send the packet",
-            Hop::T6 => "publisher's UDP send returned",
-            Hop::T7k => "the trader's kernel received the packet",
-            Hop::T7 => "feed handler read the packet from UDP",
-            Hop::T8 => "feed handler handed the update to the engines",
-            Hop::T9 => "engine took the market update",
-            Hop::T10 => "engine emitted the order, after risk checks",
-            Hop::T11 => "order gateway took the order",
-            Hop::T12w => "order gateway is about to write the order to TCP",
-            Hop::T12 => "order gateway's TCP write returned",
-            Hop::T4t => "matcher emitted the response",
-            Hop::T5t => "order server took the response",
-            Hop::T6tw => "order server is about to write the response to TCP",
-            Hop::T6t => "order server's TCP write returned",
-            Hop::T7t => "order gateway read the response from TCP",
-            Hop::T8t => "order gateway handed the response to the engine",
-            Hop::T9t => "engine took the response",
-        }
-    }
-
     /// The hop's position in [`Hop::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
@@ -140,12 +110,12 @@ impl fmt::Display for Hop {
 }
 
 macro_rules! functions {
-    ($($(#[$doc:meta])* $function:ident $name:literal $words:literal,)*) => {
+    ($($function:ident $name:literal $words:literal,)*) => {
         /// A piece of code whose own time is taken, apart from any message; the caller samples.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Function {
-            $($(#[$doc])* $function,)*
+            $(#[doc = $words] $function,)*
         }
 
         impl Function {
@@ -176,23 +146,14 @@ macro_rules! functions {
 }
 
 functions! {
-    /// Market data message decoded and applied to its book.
     BookApply "book_apply" "decode one market data message and apply it to the book",
-    /// Command through the matching engine.
     Match "match" "match one command",
-    /// Features of the market for the strategy.
     Features "features" "compute the strategy's features",
-    /// The strategy's decision.
     Strategy "strategy" "the strategy decides",
-    /// Pre-trade risk checks.
     Risk "risk" "pre-trade risk checks of one order",
-    /// Order to bytes.
     OrderEncode "order_encode" "encode one order",
-    /// Market event to bytes.
     MarketEncode "market_encode" "encode one market data message",
-    /// Response to bytes.
     ResponseEncode "response_encode" "encode one response",
-    /// Bytes to order.
     OrderDecode "order_decode" "decode one order",
 }
 
@@ -205,7 +166,6 @@ mod tests {
         for (index, hop) in Hop::ALL.into_iter().enumerate() {
             assert_eq!(hop.index(), index);
             assert_eq!(hop.code(), format!("{hop:?}"));
-            assert!(hop.describe().len() > 10);
         }
         for (index, function) in Function::ALL.into_iter().enumerate() {
             assert_eq!(function.index(), index);

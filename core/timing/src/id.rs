@@ -4,7 +4,7 @@
 //! space becomes the next a link is written: order token <- the market data message that triggered it,
 //! command <- order token, market data message <- command.
 
-use tickpath_types::{OrderRequest, Sequence, SessionId, UserRefNum};
+use tickpath_types::{CancelReason, OrderEventKind, OrderRequest, Sequence, SessionId, UserRefNum};
 
 use crate::IdSpace;
 
@@ -143,6 +143,27 @@ impl Token {
     #[must_use]
     pub const fn of_request(session: SessionId, request: &OrderRequest) -> Token {
         Token::new(session, request.user_ref(), request.is_new_order())
+    }
+
+    /// The token of the request that an answer replies to; `None` for mere news of an order. Every request has a reply,
+    /// unless it is about an order that is gone.
+    #[must_use]
+    pub const fn of_reply(session: SessionId, answer: &OrderEventKind) -> Option<Token> {
+        match answer {
+            OrderEventKind::Accepted { .. }
+            | OrderEventKind::Replaced { .. }
+            | OrderEventKind::Rejected { .. } => Some(Token::new(session, answer.user_ref(), true)),
+            OrderEventKind::Canceled { reason: CancelReason::User, .. }
+            | OrderEventKind::Modified { .. }
+            | OrderEventKind::MassCanceled(_)
+            | OrderEventKind::OrderEntrySet(_) => Some(Token::new(session, answer.user_ref(), false)),
+            OrderEventKind::Canceled { .. }
+            | OrderEventKind::Executed { .. }
+            | OrderEventKind::SelfTradePrevented { .. }
+            | OrderEventKind::Restated { .. }
+            | OrderEventKind::Triggered { .. }
+            | OrderEventKind::Broken { .. } => None,
+        }
     }
 
     /// The session.

@@ -3,7 +3,7 @@
 use tickpath_lockfree::records;
 use tickpath_types::{Nanos, Sequence};
 
-use crate::counters::{Counters, Seen};
+use crate::counters::{Counters, EntryCounts, Seen};
 use crate::entries::{CommandEntry, MarketEntry, TokenEntry};
 use crate::live::{Live, LiveState};
 use crate::series::Series;
@@ -148,30 +148,25 @@ impl Joiner {
     /// Age counts from the latest time that was known when an entry's first record came.
     pub fn handle_timeout(&mut self, now: u64) {
         self.now = self.now.max(now);
-        let half_age = now.saturating_sub(self.age / 2);
-        let age = now.saturating_sub(self.age);
-        while let Some(slot) = self.markets.oldest_before(half_age) {
+        self.settle_before(now.saturating_sub(self.age / 2), now.saturating_sub(self.age));
+    }
+
+    /// Settles the market data messages and commands, and the tokens, that were entered before these times.
+    fn settle_before(&mut self, causes: u64, tokens: u64) {
+        while let Some(slot) = self.markets.oldest_before(causes) {
             self.settle_market(slot);
         }
-        while let Some(slot) = self.commands.oldest_before(half_age) {
+        while let Some(slot) = self.commands.oldest_before(causes) {
             self.settle_command(slot);
         }
-        while let Some(slot) = self.tokens.oldest_before(age) {
+        while let Some(slot) = self.tokens.oldest_before(tokens) {
             self.settle_token(slot);
         }
     }
 
     /// Settles everything and forgets all ids: at the end, and before ids start again at 1. Figures stay.
     pub fn finish(&mut self) {
-        while let Some(slot) = self.markets.oldest() {
-            self.settle_market(slot);
-        }
-        while let Some(slot) = self.commands.oldest() {
-            self.settle_command(slot);
-        }
-        while let Some(slot) = self.tokens.oldest() {
-            self.settle_token(slot);
-        }
+        self.settle_before(u64::MAX, u64::MAX);
         self.markets.clear();
         self.commands.clear();
         self.tokens.clear();
@@ -267,51 +262,47 @@ impl Joiner {
     }
 
     fn market(&mut self, id: MarketId) -> Option<Slot> {
-        self.enter(|joiner| &mut joiner.markets, Joiner::displace_market, id.sequence().0)
+        let key = id.sequence().0;
+        self.enter(key, |joiner| (&mut joiner.markets, &mut joiner.counters.markets), Joiner::settle_market)
     }
 
     fn command(&mut self, id: CommandId) -> Option<Slot> {
-        self.enter(|joiner| &mut joiner.commands, Joiner::displace_command, id.bits())
+        let key = id.bits();
+        self.enter(
+            key,
+            |joiner| (&mut joiner.commands, &mut joiner.counters.commands),
+            Joiner::settle_command,
+        )
     }
 
     fn token(&mut self, id: Token) -> Option<Slot> {
-        self.enter(|joiner| &mut joiner.tokens, Joiner::displace_token, id.bits())
+        let key = id.bits();
+        self.enter(key, |joiner| (&mut joiner.tokens, &mut joiner.counters.tokens), Joiner::settle_token)
     }
 
     /// The live entry of an id; none, and counted, when it has settled.
     #[inline]
     fn enter<E: Clone + Default>(
         &mut self,
-        table: fn(&mut Joiner) -> &mut Table<E>,
-        displace: fn(&mut Joiner, Slot),
         key: u64,
+        table: fn(&mut Joiner) -> (&mut Table<E>, &mut EntryCounts),
+        settle: fn(&mut Joiner, Slot),
     ) -> Option<Slot> {
         let now = self.now;
         loop {
-            match table(self).enter(key, now) {
+            let (entries, counts) = table(self);
+            match entries.enter(key, now) {
                 Entered::Live(slot) => return Some(slot),
                 Entered::Settled => {
                     self.counters.late += 1;
                     return None;
                 }
-                Entered::Full(oldest) => displace(self, oldest),
+                Entered::Full(oldest) => {
+                    counts.displaced += 1;
+                    settle(self, oldest);
+                }
             }
         }
-    }
-
-    fn displace_market(&mut self, slot: Slot) {
-        self.counters.markets.displaced += 1;
-        self.settle_market(slot);
-    }
-
-    fn displace_command(&mut self, slot: Slot) {
-        self.counters.commands.displaced += 1;
-        self.settle_command(slot);
-    }
-
-    fn displace_token(&mut self, slot: Slot) {
-        self.counters.tokens.displaced += 1;
-        self.settle_token(slot);
     }
 }
 

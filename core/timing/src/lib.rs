@@ -75,4 +75,4 @@ pub use report::{Report, Row, Step, TradeStory};
 pub use series::{DURATION_NS_MAX, Summary};
 pub use stamp::{Stamp, StampKind};
 pub use tracer::{NoTrace, Sampler, Trace, Tracer};
-pub use trades::{RECENT_TRADES_MAX, SLOWEST_TRADES_MAX, Trade};
+pub use trades::SLOWEST_TRADES_MAX;

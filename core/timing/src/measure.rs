@@ -51,13 +51,13 @@ impl Group {
 macro_rules! measures {
     (
         $(#[$enum_doc:meta])* $enum:ident
-        $($(#[$doc:meta])* $measure:ident $name:literal $from:ident $to:ident $group:ident $words:literal,)*
+        $($measure:ident $name:literal $from:ident $to:ident $group:ident $words:literal,)*
     ) => {
         $(#[$enum_doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum $enum {
-            $($(#[$doc])* $measure,)*
+            $(#[doc = $words] $measure,)*
         }
 
         impl $enum {
@@ -110,78 +110,44 @@ measures! {
     ///
     /// A pair that crosses a socket may be negative: the reader can return before the writer does.
     Pair
-    /// Matcher at work until the market event.
     T3T4 "T3_T4" T3 T4 MarketData "matcher: command to market event",
-    /// Ring from matcher to publisher.
     T4T5 "T4_T5" T4 T5 MarketData "ring to the publisher",
-    /// Publisher encodes and packs.
     T5T6w "T5_T6w" T5 T6w MarketData "publisher encodes and packs",
-    /// The send call.
     T6wT6 "T6w_T6" T6w T6 MarketData "publisher's UDP send call",
-    /// The wire, up to the kernel.
     T6wT7k "T6w_T7k" T6w T7k MarketData "send begins to the receiving kernel",
-    /// The wire, from the return of the send call.
     T6T7 "T6_T7" T6 T7 MarketData "send returned to feed handler's read",
-    /// The wire, from the beginning of the send call.
     T6wT7 "T6w_T7" T6w T7 MarketData "send begins to feed handler's read",
-    /// The receiving kernel and the feed handler's turn.
     T7kT7 "T7k_T7" T7k T7 MarketData "kernel waits for the feed handler",
-    /// Feed handler at work.
     T7T8 "T7_T8" T7 T8 MarketData "feed handler: arbitrate, decode, book",
-    /// Ring from feed handler to engine.
     T8T9 "T8_T9" T8 T9 MarketData "ring to the engine",
-    /// Engine at work.
     T9T10 "T9_T10" T9 T10 Decision "engine: features, strategy, risk",
-    /// Ring from engine to gateway.
     T10T11 "T10_T11" T10 T11 Decision "ring to the order gateway",
-    /// Gateway encodes.
     T11T12w "T11_T12w" T11 T12w Decision "order gateway encodes the order",
-    /// The write call.
     T12wT12 "T12w_T12" T12w T12 Decision "order gateway's TCP write call",
-    /// The wire, from the beginning of the write call.
     T12wT1 "T12w_T1" T12w T1 OrderIn "write begins to order server's read",
-    /// The wire, from the return of the write call.
     T12T1 "T12_T1" T12 T1 OrderIn "write returned to order server's read",
-    /// The receiving kernel and the order server's turn.
     T1kT1 "T1k_T1" T1k T1 OrderIn "kernel waits for the order server",
-    /// Order server at work.
     T1T2 "T1_T2" T1 T2 Venue "order server: decode, check, sequence",
-    /// Ring from order server to matcher.
     T2T3 "T2_T3" T2 T3 Venue "ring to the matcher",
-    /// Matcher at work until the response.
     T3T4t "T3_T4t" T3 T4t Venue "matcher: command to response",
-    /// Ring from matcher to order server.
     T4tT5t "T4t_T5t" T4t T5t Response "ring to the order server",
-    /// Order server encodes.
     T5tT6tw "T5t_T6tw" T5t T6tw Response "order server encodes the response",
-    /// The write call.
     T6twT6t "T6tw_T6t" T6tw T6t Response "order server's TCP write call",
-    /// The wire, from the beginning of the write call.
     T6twT7t "T6tw_T7t" T6tw T7t Response "write begins to order gateway's read",
-    /// Gateway at work.
     T7tT8t "T7t_T8t" T7t T8t Response "order gateway decodes the response",
-    /// Ring from gateway to engine.
     T8tT9t "T8t_T9t" T8t T9t Response "ring to the engine",
 }
 
 measures! {
     /// The time over several hops, from one end of the system to the other.
     Span
-    /// Market data read to order written, with the write call.
     TickToTrade "tick_to_trade" T7 T12 Span "market data read to order written",
-    /// The same without the write call.
     TickToTradeSoftware "tick_to_trade_software" T7 T12w Span "market data read to order to be written",
-    /// The same from the kernel's time of receipt.
     TickToTradeWithKernel "tick_to_trade_with_kernel" T7k T12 Span "market data in kernel to order written",
-    /// Market data read to the venue's answer in the engine.
     TickToAck "tick_to_ack" T7 T9t Span "market data read to answer in the engine",
-    /// The venue's part, without sockets.
     VenueResponse "venue_response" T1 T6tw Span "order read to response to be written",
-    /// The venue's part, with sockets.
     VenueResponseWithKernel "venue_response_with_kernel" T1k T6t Span "order in the kernel to response written",
-    /// Order read to market data ready to send; once for each message that the order caused.
     VenuePublish "venue_publish" T1 T6w Span "order read to market data to be sent",
-    /// The client's view of the venue.
     OrderRoundTrip "order_round_trip" T12w T7t Span "order to be written to response read",
 }
 

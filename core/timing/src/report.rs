@@ -3,7 +3,8 @@
 use tickpath_types::Nanos;
 
 use crate::joiner::Joiner;
-use crate::{CommandId, Counters, Function, Group, Hop, MarketId, Pair, Proof, Span, Summary, Token, Trade};
+use crate::trades::Trade;
+use crate::{CommandId, Counters, Function, Group, Hop, MarketId, Pair, Proof, Span, Summary, Token};
 
 /// Everything that a run's stamps say. All times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,15 +104,8 @@ impl Joiner {
         }
     }
 
-    /// The trades with the longest tick-to-trade time, slowest first.
-    #[must_use]
-    pub fn slowest_trades(&self) -> &[Trade] {
-        self.trades.slowest()
-    }
-
     /// A trade step by step.
-    #[must_use]
-    pub fn story(&self, trade: &Trade) -> TradeStory {
+    fn story(&self, trade: &Trade) -> TradeStory {
         let way: &[Pair] = if trade.at(Hop::T1).is_some() { &WAY_BY_VENUE } else { &WAY_TO_WRITE };
         let start = trade.at(Hop::T7).unwrap_or_default();
         let since_start = |hop| {
@@ -143,33 +137,24 @@ impl Joiner {
     }
 
     fn rows(&self) -> Vec<Row> {
-        let calibration = &self.calibration;
-        let spans = Span::ALL.into_iter().map(|span| Row {
-            name: span.name(),
-            group: span.group(),
-            from: Some(span.from()),
-            to: Some(span.to()),
-            words: span.describe(),
-            summary: self.spans[span.index()].summary(calibration),
+        let spans = Span::ALL.into_iter().map(|span| {
+            let way = (Some(span.from()), Some(span.to()));
+            (span.name(), span.group(), way, span.describe(), &self.spans[span.index()])
         });
-        let pairs = Pair::ALL.into_iter().map(|pair| Row {
-            name: pair.name(),
-            group: pair.group(),
-            from: Some(pair.from()),
-            to: Some(pair.to()),
-            words: pair.describe(),
-            summary: self.pairs[pair.index()].summary(calibration),
+        let pairs = Pair::ALL.into_iter().map(|pair| {
+            let way = (Some(pair.from()), Some(pair.to()));
+            (pair.name(), pair.group(), way, pair.describe(), &self.pairs[pair.index()])
         });
-        let functions = Function::ALL.into_iter().map(|function| Row {
-            name: function.name(),
-            group: Group::Function,
-            from: None,
-            to: None,
-            words: function.describe(),
-            summary: self.functions[function.index()].summary(calibration),
+        let functions = Function::ALL.into_iter().map(|function| {
+            let series = &self.functions[function.index()];
+            (function.name(), Group::Function, (None, None), function.describe(), series)
         });
         // Pairs are enumerated group by group, so this is the order of the groups.
-        spans.chain(pairs).chain(functions).filter(|row| row.summary.count > 0).collect()
+        let rows = spans.chain(pairs).chain(functions).map(|(name, group, (from, to), words, series)| {
+            let summary = series.summary(&self.calibration);
+            Row { name, group, from, to, words, summary }
+        });
+        rows.filter(|row| row.summary.count > 0).collect()
     }
 }
 

@@ -9,7 +9,8 @@ use crate::entries::{COMMAND_HOPS, COMMAND_PAIRS, MarketEntry, TOKEN_HOPS, VENUE
 use crate::joiner::Joiner;
 use crate::measure::Stamps;
 use crate::table::Slot;
-use crate::{CommandId, Hop, MarketId, Pair, Span, Token, TraceId, Trade};
+use crate::trades::Trade;
+use crate::{CommandId, Hop, MarketId, Pair, Span, Token, TraceId};
 use tickpath_types::Sequence;
 
 /// Recorded for a market data message.

@@ -8,10 +8,7 @@ use crate::{CommandId, Function, Hop, IdSpace, MarketId, Token, TraceId};
 /// counter, the parent's id, or a number of ticks. A zeroed record means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub struct Stamp {
-    head: u64,
-    value: u64,
-}
+pub struct Stamp(pub [u64; 2]);
 
 const _: () = assert!(size_of::<Stamp>() == 16);
 
@@ -71,7 +68,7 @@ impl Stamp {
     #[inline(always)]
     const fn new(code: u8, id: u64, value: u64) -> Stamp {
         debug_assert!(id <= ID_MASK);
-        Stamp { head: (code as u64) << ID_BITS | id, value }
+        Stamp([(code as u64) << ID_BITS | id, value])
     }
 
     /// A message was at a hop.
@@ -104,42 +101,31 @@ impl Stamp {
     /// What it says, or nothing when the record is not one of ours.
     #[must_use]
     pub fn decode(self) -> Option<StampKind> {
-        let (code, id) = ((self.head >> ID_BITS) as u8, self.head & ID_MASK);
+        let [head, value] = self.0;
+        let (code, id) = ((head >> ID_BITS) as u8, head & ID_MASK);
         let command = |bits| CommandId(tickpath_types::Sequence(bits));
         match code {
             TOKEN_FROM_MARKET => Some(StampKind::TokenFromMarket {
                 child: Token::from_bits(id),
-                parent: MarketId::from_bits(self.value & ID_MASK),
+                parent: MarketId::from_bits(value & ID_MASK),
             }),
             COMMAND_FROM_TOKEN => Some(StampKind::CommandFromToken {
                 child: command(id),
-                parent: Token::from_bits(self.value & ID_MASK),
+                parent: Token::from_bits(value & ID_MASK),
             }),
             MARKET_FROM_COMMAND => Some(StampKind::MarketFromCommand {
                 child: MarketId::from_bits(id),
-                parent: command(self.value & ID_MASK),
+                parent: command(value & ID_MASK),
             }),
             FIRST_FUNCTION.. => {
                 let function = *Function::ALL.get(usize::from(code - FIRST_FUNCTION))?;
-                Some(StampKind::Time { function, ticks: self.value })
+                Some(StampKind::Time { function, ticks: value })
             }
             _ => {
                 let hop = *Hop::ALL.get(usize::from(code.checked_sub(FIRST_HOP)?))?;
-                Some(StampKind::Hop { hop, id, tsc: self.value })
+                Some(StampKind::Hop { hop, id, tsc: value })
             }
         }
-    }
-
-    /// The record as two words, for a trace file; both are written little-endian.
-    #[must_use]
-    pub const fn to_words(self) -> [u64; 2] {
-        [self.head, self.value]
-    }
-
-    /// The record of two words.
-    #[must_use]
-    pub const fn from_words(words: [u64; 2]) -> Stamp {
-        Stamp { head: words[0], value: words[1] }
     }
 }
 
@@ -161,7 +147,6 @@ mod tests {
                 IdSpace::Token => (Stamp::hop(hop, token, 5), token.bits()),
             };
             assert_eq!(stamp.decode(), Some(StampKind::Hop { hop, id, tsc: 5 }));
-            assert_eq!(Stamp::from_words(stamp.to_words()), stamp);
         }
         let links = [
             (Stamp::link(token, market), StampKind::TokenFromMarket { child: token, parent: market }),
@@ -178,11 +163,10 @@ mod tests {
 
     #[test]
     fn codes_that_mean_nothing_are_told_apart() {
-        let known = (0..=u8::MAX)
-            .filter(|code| Stamp::from_words([u64::from(*code) << ID_BITS, 1]).decode().is_some())
-            .count();
+        let known =
+            (0..=u8::MAX).filter(|code| Stamp([u64::from(*code) << ID_BITS, 1]).decode().is_some()).count();
         assert_eq!(known, Hop::COUNT + 3 + Function::COUNT);
-        assert_eq!(Stamp::from_words([0, 0]).decode(), None);
+        assert_eq!(Stamp([0, 0]).decode(), None);
     }
 
     #[test]

@@ -99,11 +99,6 @@ impl<E: Clone + Default> Table<E> {
         (self.oldest != NIL && self.nodes[self.oldest as usize].born < deadline).then_some(self.oldest)
     }
 
-    /// The live entry that was entered first.
-    pub(crate) fn oldest(&self) -> Option<Slot> {
-        (self.oldest != NIL).then_some(self.oldest)
-    }
-
     /// Makes a live entry a settled one.
     pub(crate) fn settle(&mut self, slot: Slot) {
         let Node { older, newer, is_live, .. } = self.nodes[slot as usize];
@@ -203,10 +198,10 @@ mod tests {
             table.settle(slot);
         }
         assert_eq!(order, [0, 1]);
-        assert_eq!(table.oldest(), Some(slots[3]));
+        assert_eq!(table.oldest_before(u64::MAX), Some(slots[3]));
         table.settle(slots[3]);
         live(&mut table, 9, 90);
-        assert_eq!(table.oldest().map(|slot| table.key(slot)), Some(9));
+        assert_eq!(table.oldest_before(u64::MAX).map(|slot| table.key(slot)), Some(9));
     }
 
     #[test]

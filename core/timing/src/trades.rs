@@ -4,26 +4,25 @@ use crate::measure::Stamps;
 use crate::{CommandId, Hop, MarketId, Span, Token};
 
 /// The latest trades that are kept.
-pub const RECENT_TRADES_MAX: usize = 256;
+const RECENT_TRADES_MAX: usize = 256;
 /// The slowest trades that are kept.
 pub const SLOWEST_TRADES_MAX: usize = 16;
 
 /// One order with the market data that triggered it and the command that it became, stamp by stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trade {
+pub(crate) struct Trade {
     /// The order.
-    pub token: Token,
+    pub(crate) token: Token,
     /// Its trigger, with the feed handler and the engine that it came by.
-    pub trigger: Option<MarketId>,
+    pub(crate) trigger: Option<MarketId>,
     /// The command that it became, where the venue is traced too.
-    pub command: Option<CommandId>,
+    pub(crate) command: Option<CommandId>,
     pub(crate) stamps: Stamps,
 }
 
 impl Trade {
     /// When it was at a hop, in ticks.
-    #[must_use]
-    pub const fn at(&self, hop: Hop) -> Option<u64> {
+    pub(crate) const fn at(&self, hop: Hop) -> Option<u64> {
         match self.stamps.at(hop) {
             0 => None,
             tsc => Some(tsc),
@@ -31,8 +30,7 @@ impl Trade {
     }
 
     /// How long a span took, in ticks.
-    #[must_use]
-    pub fn span_ticks(&self, span: Span) -> Option<i64> {
+    pub(crate) fn span_ticks(&self, span: Span) -> Option<i64> {
         self.stamps.ticks(span.from(), span.to())
     }
 

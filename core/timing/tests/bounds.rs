@@ -113,8 +113,8 @@ fn observers_beyond_the_bound_are_counted_and_not_followed() {
     let mut joiner = joiner(SMALL);
     // Bits as a foreign trace may have them: debug builds refuse to make such an id.
     let with_observer = |feed: u64, engine: u64| {
-        let [head, tsc] = record("T9 m1f0e0 77").to_words();
-        Stamp::from_words([head | feed << 48 | engine << 52, tsc])
+        let Stamp([head, tsc]) = record("T9 m1f0e0 77");
+        Stamp([head | feed << 48 | engine << 52, tsc])
     };
     joiner.handle_stamp(with_observer(FEEDS_MAX as u64 - 1, ENGINES_MAX as u64 - 1));
     assert_eq!(joiner.counters().unknown_observer, 0);
@@ -128,8 +128,8 @@ fn observers_beyond_the_bound_are_counted_and_not_followed() {
 #[test]
 fn records_of_nobody_and_unknown_times_are_harmless() {
     let mut joiner = joiner(SMALL);
-    joiner.handle_stamp(Stamp::from_words([0, 5]));
-    joiner.handle_stamp(Stamp::from_words([u64::MAX, u64::MAX]));
+    joiner.handle_stamp(Stamp([0, 5]));
+    joiner.handle_stamp(Stamp([u64::MAX, u64::MAX]));
     take(&mut joiner, &["T7k m1f0 0", "match 18446744073709551615"]);
     joiner.finish();
     let report = joiner.report();
