@@ -68,7 +68,9 @@ fn read(reader: &SegmentReader) {
 fn read_events(reader: &EventsReader) {
     let found = verify_events(reader);
     assert!(found.problems.len() as u64 <= found.problem_count);
-    assert!(found.updates + found.overtaken + found.problem_count <= reader.header().stream_capacity + 1);
+    assert!(
+        found.updates + found.overtaken + found.problem_count <= reader.header().layout.stream_capacity + 1
+    );
     let _ = (reader.writer_state(), reader.heartbeat(), reader.sent());
     let Some(mut stream) = reader.stream::<[u64; 23]>() else { return };
     stream.rewind();

@@ -262,26 +262,7 @@ impl Caller {
     /// [`ChannelError::Bounds`], and what the system says.
     pub fn grant<S: Payload, R: Payload>(self, capacity: u64) -> Result<Channel<S, R>, ChannelError> {
         let capacity = capacity.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two();
-        self.grant_greeting(Greeting::new::<R, S>(0, capacity).ok_or(ChannelError::Bounds)?)
-    }
-
-    /// The same with rings that hold as many items as each is to, rounded up to powers of two.
-    ///
-    /// # Errors
-    /// As [`grant`](Caller::grant).
-    pub fn grant_rings<S: Payload, R: Payload>(
-        self,
-        to_server: u64,
-        to_client: u64,
-    ) -> Result<Channel<S, R>, ChannelError> {
-        self.grant_made(Rings::new(to_server, to_client)?)
-    }
-
-    fn grant_greeting<S: Payload, R: Payload>(
-        self,
-        greeting: Greeting,
-    ) -> Result<Channel<S, R>, ChannelError> {
-        self.grant_made(Rings::made(greeting)?)
+        self.grant_made(Rings::made(Greeting::new::<R, S>(0, capacity).ok_or(ChannelError::Bounds)?)?)
     }
 
     /// The same with rings that were made before: handing them over takes microseconds.

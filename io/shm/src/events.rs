@@ -3,7 +3,8 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::PathBuf;
 
 use tickpath_lockfree::broadcast::{Receiver, Sender};
 use tickpath_lockfree::{LINE_LEN, Payload, SharedLines};
@@ -12,9 +13,9 @@ use tickpath_types::Nanos;
 use crate::folder::{is_at, system};
 use crate::header::{EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, event_lines, event_slot_lines};
 use crate::live::{LiveWord, STATE_CLOSED};
-use crate::opened::Opened;
+use crate::opened::OpenedSegment;
 use crate::writer::Created;
-use crate::{Folder, SegmentName, ShmError, WriterState};
+use crate::{Folder, SegmentName, SegmentReader, ShmError};
 
 /// Lines before the slots of a stream: one for the position after its last event, one for the word that is 1 once its
 /// sender went.
@@ -35,7 +36,7 @@ pub struct EventsWriter<T> {
 
 /// The lines of the stream.
 fn stream_lines(lines: &SharedLines, header: &Header) -> Option<SharedLines> {
-    let count = event_lines(header.item_len, header.stream_capacity);
+    let count = event_lines(header.layout.item_len, header.layout.stream_capacity);
     lines.part((HEADER_LEN / LINE_LEN as u64) as usize, usize::try_from(count).ok()?)
 }
 
@@ -92,12 +93,6 @@ impl<T> EventsWriter<T> {
         &self.header
     }
 
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Takes the segment's file away, so that nothing is left when the writer goes. Who has it mapped keeps its memory, and
     /// finds it closed then; the name is free.
     ///
@@ -126,9 +121,10 @@ impl<T> fmt::Debug for EventsWriter<T> {
 }
 
 /// Reads a segment of events, which it maps for reading alone. It believes nothing, as
-/// [`SegmentReader`](crate::SegmentReader) does.
+/// [`SegmentReader`] does.
+#[derive(Debug)]
 pub struct EventsReader {
-    opened: Opened,
+    opened: OpenedSegment,
     stream: SharedLines,
 }
 
@@ -139,11 +135,11 @@ impl EventsReader {
     /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and what the system
     /// says.
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<EventsReader, ShmError> {
-        EventsReader::over(Opened::open(folder, name)?.expect(KIND_EVENTS)?)
+        EventsReader::over(OpenedSegment::open(folder, name)?.expect(KIND_EVENTS)?)
     }
 
-    pub(crate) fn over(opened: Opened) -> Result<EventsReader, ShmError> {
-        let stream = stream_lines(&opened.lines, &opened.header).ok_or_else(|| opened.damaged())?;
+    pub(crate) fn over(opened: OpenedSegment) -> Result<EventsReader, ShmError> {
+        let stream = stream_lines(&opened.lines, opened.header()).ok_or_else(|| opened.damaged())?;
         Ok(EventsReader { opened, stream })
     }
 
@@ -151,7 +147,7 @@ impl EventsReader {
     /// this type's length.
     #[must_use]
     pub fn stream<T: Payload>(&self) -> Option<Receiver<T>> {
-        let is_so_long = self.opened.header.item_len == size_of::<T>() as u64;
+        let is_so_long = self.opened.header().layout.item_len == size_of::<T>() as u64;
         is_so_long.then(|| Receiver::over(self.stream.clone()).ok()).flatten()
     }
 
@@ -163,52 +159,19 @@ impl EventsReader {
 
     /// The number in the slot of position `p`: `2p + 2` once the event at `p` is there.
     pub(crate) fn slot_sequence(&self, position: u64) -> u64 {
-        let header = &self.opened.header;
+        let header = self.opened.header();
         // Within the stream's lines, by the capacity.
-        let slot = (position & (header.stream_capacity - 1)) * event_slot_lines(header.item_len);
+        let slot =
+            (position & (header.layout.stream_capacity - 1)) * event_slot_lines(header.layout.item_len);
         self.stream.load(STREAM_HEAD_LINES + slot as usize, 0).expect("the slot is one of the stream's")
-    }
-
-    /// What its writer wrote before anybody saw it.
-    #[must_use]
-    pub const fn header(&self) -> &Header {
-        &self.opened.header
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.opened.path
-    }
-
-    /// When the writer last showed that it works, since the Unix epoch.
-    #[must_use]
-    pub fn heartbeat(&self) -> Nanos {
-        self.opened.heartbeat()
-    }
-
-    /// What is known of the writer. A system call or three: for now and then.
-    #[must_use]
-    pub fn writer_state(&self) -> WriterState {
-        self.opened.writer_state()
-    }
-
-    /// Whether another segment, or none, has the name now: open it anew. A system call.
-    #[must_use]
-    pub fn is_replaced(&self) -> bool {
-        self.opened.is_replaced()
-    }
-
-    /// Whether the file still is as long as it was. A system call.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.opened.is_whole()
     }
 }
 
-impl fmt::Debug for EventsReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventsReader").field("path", &self.opened.path).finish_non_exhaustive()
+impl Deref for EventsReader {
+    type Target = OpenedSegment;
+
+    fn deref(&self) -> &OpenedSegment {
+        &self.opened
     }
 }
 
@@ -217,7 +180,7 @@ impl fmt::Debug for EventsReader {
 #[non_exhaustive]
 pub enum Segment {
     /// Names, quotes, updates.
-    MarketData(crate::SegmentReader),
+    MarketData(SegmentReader),
     /// Events.
     Events(EventsReader),
 }
@@ -228,37 +191,21 @@ impl Segment {
     /// # Errors
     /// As [`EventsReader::open`], without [`ShmError::OtherKind`].
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<Segment, ShmError> {
-        let opened = Opened::open(folder, name)?;
-        match opened.header.kind() {
+        let opened = OpenedSegment::open(folder, name)?;
+        match opened.header().kind() {
             KIND_EVENTS => EventsReader::over(opened).map(Segment::Events),
-            _ => crate::SegmentReader::over(opened).map(Segment::MarketData),
+            _ => SegmentReader::over(opened).map(Segment::MarketData),
         }
     }
+}
 
-    /// What its writer wrote before anybody saw it.
-    #[must_use]
-    pub const fn header(&self) -> &Header {
-        match self {
-            Segment::MarketData(reader) => reader.header(),
-            Segment::Events(reader) => reader.header(),
-        }
-    }
+impl Deref for Segment {
+    type Target = OpenedSegment;
 
-    /// When the writer last showed that it works, since the Unix epoch.
-    #[must_use]
-    pub fn heartbeat(&self) -> Nanos {
+    fn deref(&self) -> &OpenedSegment {
         match self {
-            Segment::MarketData(reader) => reader.heartbeat(),
-            Segment::Events(reader) => reader.heartbeat(),
-        }
-    }
-
-    /// What is known of the writer. A system call or three: for now and then.
-    #[must_use]
-    pub fn writer_state(&self) -> WriterState {
-        match self {
-            Segment::MarketData(reader) => reader.writer_state(),
-            Segment::Events(reader) => reader.writer_state(),
+            Segment::MarketData(reader) => reader,
+            Segment::Events(reader) => reader,
         }
     }
 }

@@ -97,6 +97,24 @@ impl TimeBase {
     }
 }
 
+/// The places of a segment's sections, in bytes from the start of the file, and their lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Layout {
+    /// Rows of the tables, one for each instrument.
+    pub rows: u64,
+    /// Start of the names.
+    pub names_offset: u64,
+    /// Start of the quotes.
+    pub quotes_offset: u64,
+    /// Start of the stream; 0 when there is none.
+    pub stream_offset: u64,
+    /// Updates that the stream keeps; 0 when there is none.
+    pub stream_capacity: u64,
+    /// Bytes of an event of the stream; 0 in a segment of market data, whose updates have one length.
+    pub item_len: u64,
+}
+
 /// The first 256 bytes of a segment, which its writer fills before anybody sees the file and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -116,18 +134,8 @@ pub struct Header {
     pub price_scale: u64,
     time_base: u32,
     reserved: u32,
-    /// Rows of the tables, one for each instrument.
-    pub rows: u64,
-    /// Where the names begin, in bytes from the start of the file.
-    pub names_offset: u64,
-    /// Where the quotes begin.
-    pub quotes_offset: u64,
-    /// Where the stream begins; 0 when there is none.
-    pub stream_offset: u64,
-    /// Updates that the stream keeps; 0 when there is none.
-    pub stream_capacity: u64,
-    /// Bytes of an event of the stream; 0 in a segment of market data, whose updates have one length.
-    pub item_len: u64,
+    /// Its sections.
+    pub layout: Layout,
     unused: [u64; 14],
     /// FNV-1a of the bytes before it.
     checksum: u64,
@@ -135,7 +143,7 @@ pub struct Header {
 
 const _: () = assert!(size_of::<Header>() == LIVE_LINE * LINE_LEN);
 const _: () = assert!(offset_of!(Header, writer) == 40 && offset_of!(Header, price_scale) == 72);
-const _: () = assert!(offset_of!(Header, rows) == 88 && offset_of!(Header, checksum) == 248);
+const _: () = assert!(offset_of!(Header, layout) == 88 && offset_of!(Header, checksum) == 248);
 
 // docs/shm.md says where the fields of an update are in the stream.
 const _: () = assert!(size_of::<MarketUpdate>() == 80 && offset_of!(MarketUpdate, instrument) == 72);
@@ -165,26 +173,13 @@ impl Header {
         let rows = config.rows.clamp(1, ROWS_MAX);
         let capacity = config.stream_capacity.min(STREAM_CAPACITY_MAX);
         let stream_capacity = if capacity == 0 { 0 } else { capacity.next_power_of_two() };
-        let places = Places::of(rows, stream_capacity);
-        let mut header = Header {
-            magic: MAGIC,
-            version: VERSION,
+        let header = Header {
             kind: KIND_MARKET_DATA,
-            file_len: places.file_len,
-            generation,
-            created_ns,
-            writer,
             price_scale: Price::SCALE.unsigned_abs(),
             time_base: config.time_base as u32,
-            rows,
-            names_offset: places.names,
-            quotes_offset: places.quotes,
-            stream_offset: places.stream,
-            stream_capacity,
             ..Header::new_zeroed()
         };
-        header.checksum = header.sum();
-        header
+        header.completed(Layout::of_market_data(rows, stream_capacity), generation, created_ns, writer)
     }
 
     /// The header of a new segment of events of `item_len` bytes, of which it keeps `capacity`, rounded up to a power of
@@ -198,22 +193,24 @@ impl Header {
     ) -> Header {
         let item_len = item_len.clamp(8, EVENT_LEN_MAX);
         let stream_capacity = capacity.clamp(1, STREAM_CAPACITY_MAX).next_power_of_two();
-        let places = Places::of_events(item_len, stream_capacity);
-        let mut header = Header {
-            magic: MAGIC,
-            version: VERSION,
+        let header = Header {
             kind: KIND_EVENTS,
-            file_len: places.file_len,
-            generation,
-            created_ns,
-            writer,
             price_scale: EVENT_PRICE_SCALE,
             time_base: TimeBase::Monotonic as u32,
-            stream_offset: places.stream,
-            stream_capacity,
-            item_len,
             ..Header::new_zeroed()
         };
+        header.completed(Layout::of_events(item_len, stream_capacity), generation, created_ns, writer)
+    }
+
+    fn completed(
+        self,
+        (layout, file_len): (Layout, u64),
+        generation: u64,
+        created_ns: u64,
+        writer: WriterId,
+    ) -> Header {
+        let (magic, version) = (MAGIC, VERSION);
+        let mut header = Header { magic, version, file_len, generation, created_ns, writer, layout, ..self };
         header.checksum = header.sum();
         header
     }
@@ -252,35 +249,32 @@ impl Header {
     }
 
     fn check_places(&self) -> Result<(), Damage> {
-        let found = Places {
-            names: self.names_offset,
-            quotes: self.quotes_offset,
-            stream: self.stream_offset,
-            file_len: self.file_len,
-        };
+        let Layout { rows, stream_capacity, item_len, .. } = self.layout;
         // There is one arrangement for each number of rows and updates, and for each length and number of events.
         let expected = match self.kind {
-            KIND_EVENTS => self.is_events().then(|| Places::of_events(self.item_len, self.stream_capacity)),
-            _ => self.is_market_data().then(|| Places::of(self.rows, self.stream_capacity)),
+            KIND_EVENTS => self.is_events().then(|| Layout::of_events(item_len, stream_capacity)),
+            _ => self.is_market_data().then(|| Layout::of_market_data(rows, stream_capacity)),
         };
-        if expected == Some(found) { Ok(()) } else { Err(Damage::Layout) }
+        if expected == Some((self.layout, self.file_len)) { Ok(()) } else { Err(Damage::Layout) }
     }
 
     fn is_market_data(&self) -> bool {
-        (1..=ROWS_MAX).contains(&self.rows)
-            && self.stream_capacity <= STREAM_CAPACITY_MAX
-            && (self.stream_capacity == 0 || self.stream_capacity.is_power_of_two())
-            && self.item_len == 0
+        let Layout { rows, stream_capacity, item_len, .. } = self.layout;
+        (1..=ROWS_MAX).contains(&rows)
+            && stream_capacity <= STREAM_CAPACITY_MAX
+            && (stream_capacity == 0 || stream_capacity.is_power_of_two())
+            && item_len == 0
             && self.price_scale == Price::SCALE.unsigned_abs()
             && matches!(TimeBase::from_code(self.time_base), Some(TimeBase::Midnight | TimeBase::Unix))
     }
 
     fn is_events(&self) -> bool {
-        self.rows == 0
-            && (1..=STREAM_CAPACITY_MAX).contains(&self.stream_capacity)
-            && self.stream_capacity.is_power_of_two()
-            && (8..=EVENT_LEN_MAX).contains(&self.item_len)
-            && self.item_len.is_multiple_of(8)
+        let Layout { rows, stream_capacity, item_len, .. } = self.layout;
+        rows == 0
+            && (1..=STREAM_CAPACITY_MAX).contains(&stream_capacity)
+            && stream_capacity.is_power_of_two()
+            && (8..=EVENT_LEN_MAX).contains(&item_len)
+            && item_len.is_multiple_of(8)
             && self.price_scale == EVENT_PRICE_SCALE
             && TimeBase::from_code(self.time_base) == Some(TimeBase::Monotonic)
     }
@@ -296,34 +290,34 @@ impl Header {
     }
 }
 
-/// Where the sections lie.
-#[derive(PartialEq, Eq)]
-struct Places {
-    names: u64,
-    quotes: u64,
-    stream: u64,
-    file_len: u64,
-}
-
-impl Places {
-    /// Names, quotes, stream, each from the start of a page on. The arguments are within their bounds, so nothing
-    /// overflows.
-    fn of(rows: u64, stream_capacity: u64) -> Places {
+impl Layout {
+    /// Names, quotes, stream, each from the start of a page on, with the length of the file. The arguments are within
+    /// their bounds, so nothing overflows.
+    fn of_market_data(rows: u64, stream_capacity: u64) -> (Layout, u64) {
         let after = |offset: u64, len: u64| (offset + len).next_multiple_of(SECTION_ALIGN);
-        let quotes = after(HEADER_LEN, rows * LINE_LEN as u64);
-        let end = after(quotes, rows * LINE_LEN as u64);
-        let names = HEADER_LEN;
-        if stream_capacity == 0 {
-            return Places { names, quotes, stream: 0, file_len: end };
-        }
-        Places { names, quotes, stream: end, file_len: after(end, stream_len(stream_capacity)) }
+        let names_offset = HEADER_LEN;
+        let quotes_offset = after(names_offset, rows * LINE_LEN as u64);
+        let end = after(quotes_offset, rows * LINE_LEN as u64);
+        let (stream_offset, file_len) = match stream_capacity {
+            0 => (0, end),
+            _ => (end, after(end, stream_len(stream_capacity))),
+        };
+        let layout = Layout {
+            rows,
+            names_offset,
+            quotes_offset,
+            stream_offset,
+            stream_capacity,
+            ..Layout::new_zeroed()
+        };
+        (layout, file_len)
     }
 
-    /// The stream alone.
-    fn of_events(item_len: u64, capacity: u64) -> Places {
-        let len = event_lines(item_len, capacity) * LINE_LEN as u64;
-        let file_len = (HEADER_LEN + len).next_multiple_of(SECTION_ALIGN);
-        Places { names: 0, quotes: 0, stream: HEADER_LEN, file_len }
+    /// The stream alone, likewise.
+    fn of_events(item_len: u64, stream_capacity: u64) -> (Layout, u64) {
+        let len = event_lines(item_len, stream_capacity) * LINE_LEN as u64;
+        let layout = Layout { stream_offset: HEADER_LEN, stream_capacity, item_len, ..Layout::new_zeroed() };
+        (layout, (HEADER_LEN + len).next_multiple_of(SECTION_ALIGN))
     }
 }
 
@@ -354,10 +348,18 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    const WRITER: WriterId = WriterId { pid: 7, uid: 1_000, start_ticks: 9, boot: [3; 16] };
+
     fn header() -> Header {
-        let writer = WriterId { pid: 7, uid: 1_000, start_ticks: 9, boot: [3; 16] };
         let config = SegmentConfig { rows: 100, stream_capacity: 5, time_base: TimeBase::Unix };
-        Header::new(&config, 2, 1_700_000_000_000_000_000, writer)
+        Header::new(&config, 2, 1_700_000_000_000_000_000, WRITER)
+    }
+
+    /// A header with a change that its checksum covers.
+    fn changed(mut header: Header, change: fn(&mut Header)) -> Result<Header, Damage> {
+        change(&mut header);
+        header.checksum = header.sum();
+        Header::check(header.as_bytes(), header.file_len)
     }
 
     #[test]
@@ -365,7 +367,10 @@ mod tests {
         let header = header();
         let bytes = header.as_bytes();
         assert_eq!(Header::check(bytes, header.file_len), Ok(header));
-        assert_eq!((header.rows, header.stream_capacity, header.time_base()), (100, 8, TimeBase::Unix));
+        assert_eq!(
+            (header.layout.rows, header.layout.stream_capacity, header.time_base()),
+            (100, 8, TimeBase::Unix)
+        );
         for len in 0..bytes.len() {
             assert_eq!(Header::check(&bytes[..len], header.file_len), Err(Damage::Short { len: len as u64 }));
         }
@@ -381,82 +386,68 @@ mod tests {
     #[test]
     fn a_header_that_adds_up_and_makes_no_sense_is_refused() {
         let good = header();
-        let with = |change: fn(&mut Header)| {
-            let mut header = good;
-            change(&mut header);
-            header.checksum = header.sum();
-            Header::check(header.as_bytes(), header.file_len)
-        };
-        assert_eq!(with(|_| ()), Ok(good));
-        assert_eq!(with(|header| header.kind = 9), Err(Damage::Kind { kind: 9 }));
+        assert_eq!(changed(good, |_| ()), Ok(good));
+        assert_eq!(changed(good, |header| header.kind = 9), Err(Damage::Kind { kind: 9 }));
         for change in [
-            (|header| header.rows = 0) as fn(&mut Header),
-            |header| header.rows = u64::MAX,
-            |header| header.rows += 64,
-            |header| header.names_offset = 0,
-            |header| header.names_offset += 8,
-            |header| header.quotes_offset = header.names_offset,
-            |header| header.quotes_offset = u64::MAX,
-            |header| header.stream_offset = 1 << 60,
-            |header| header.stream_capacity = 7,
-            |header| header.stream_capacity = 1 << 40,
-            |header| header.stream_capacity = 0,
+            (|header| header.layout.rows = 0) as fn(&mut Header),
+            |header| header.layout.rows = u64::MAX,
+            |header| header.layout.rows += 64,
+            |header| header.layout.names_offset = 0,
+            |header| header.layout.names_offset += 8,
+            |header| header.layout.quotes_offset = header.layout.names_offset,
+            |header| header.layout.quotes_offset = u64::MAX,
+            |header| header.layout.stream_offset = 1 << 60,
+            |header| header.layout.stream_capacity = 7,
+            |header| header.layout.stream_capacity = 1 << 40,
+            |header| header.layout.stream_capacity = 0,
             |header| header.file_len += 4096,
             |header| header.price_scale = 100,
             |header| header.time_base = 0,
         ] {
-            assert_eq!(with(change), Err(Damage::Layout));
+            assert_eq!(changed(good, change), Err(Damage::Layout));
         }
     }
 
     #[test]
     fn the_header_of_events_is_believed_as_it_was_written() {
-        let writer = WriterId { pid: 7, uid: 1_000, start_ticks: 9, boot: [3; 16] };
-        let good = Header::events(184, 1_000, 1, 0, writer);
+        let good = Header::events(184, 1_000, 1, 0, WRITER);
         assert_eq!(
-            (good.kind(), good.stream_capacity, good.file_len),
+            (good.kind(), good.layout.stream_capacity, good.file_len),
             (KIND_EVENTS, 1_024, 4096 + 49 * 4096)
         );
         assert_eq!(event_lines(184, 1_024), broadcast::lines_of::<[u64; 23]>(1_024) as u64);
         assert_eq!(event_lines(56, 4), broadcast::lines_of::<[u64; 7]>(4) as u64);
-        let with = |change: fn(&mut Header)| {
-            let mut header = good;
-            change(&mut header);
-            header.checksum = header.sum();
-            Header::check(header.as_bytes(), header.file_len)
-        };
-        assert_eq!(with(|_| ()), Ok(good));
+        assert_eq!(changed(good, |_| ()), Ok(good));
         for change in [
-            (|header| header.rows = 1) as fn(&mut Header),
-            |header| header.item_len = 0,
-            |header| header.item_len = 185,
-            |header| header.item_len = 248,
-            |header| header.item_len = u64::MAX - 7,
-            |header| header.stream_capacity = 0,
-            |header| header.stream_capacity = 1 << 40,
-            |header| header.stream_offset = 0,
-            |header| header.names_offset = 4_096,
+            (|header| header.layout.rows = 1) as fn(&mut Header),
+            |header| header.layout.item_len = 0,
+            |header| header.layout.item_len = 185,
+            |header| header.layout.item_len = 248,
+            |header| header.layout.item_len = u64::MAX - 7,
+            |header| header.layout.stream_capacity = 0,
+            |header| header.layout.stream_capacity = 1 << 40,
+            |header| header.layout.stream_offset = 0,
+            |header| header.layout.names_offset = 4_096,
             |header| header.file_len += 4096,
             |header| header.price_scale = 10_000,
             |header| header.time_base = 2,
             |header| header.kind = KIND_MARKET_DATA,
         ] {
-            assert_eq!(with(change), Err(Damage::Layout));
+            assert_eq!(changed(good, change), Err(Damage::Layout));
         }
-        let least = Header::events(0, 0, 1, 0, writer);
-        assert_eq!((least.item_len, least.stream_capacity), (8, 1));
+        let least = Header::events(0, 0, 1, 0, WRITER);
+        assert_eq!((least.layout.item_len, least.layout.stream_capacity), (8, 1));
         assert_eq!(Header::check(least.as_bytes(), least.file_len), Ok(least));
     }
 
     #[test]
     fn what_is_asked_beyond_the_bounds_is_cut_down() {
-        let writer = WriterId { pid: 7, uid: 1_000, start_ticks: 9, boot: [3; 16] };
         let config = SegmentConfig { rows: u64::MAX, stream_capacity: u64::MAX, ..SegmentConfig::default() };
-        let header = Header::new(&config, 1, 0, writer);
-        assert_eq!((header.rows, header.stream_capacity), (ROWS_MAX, STREAM_CAPACITY_MAX));
+        let header = Header::new(&config, 1, 0, WRITER);
+        assert_eq!((header.layout.rows, header.layout.stream_capacity), (ROWS_MAX, STREAM_CAPACITY_MAX));
         assert_eq!(Header::check(header.as_bytes(), header.file_len), Ok(header));
         let config = SegmentConfig { rows: 0, stream_capacity: 0, ..config };
-        let header = Header::new(&config, 1, 0, writer);
-        assert_eq!((header.rows, header.stream_offset, header.file_len), (1, 0, 3 * 4096));
+        let header = Header::new(&config, 1, 0, WRITER);
+        assert_eq!((header.layout.rows, header.layout.stream_offset, header.file_len), (1, 0, 3 * 4096));
     }
 }

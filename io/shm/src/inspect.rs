@@ -89,7 +89,7 @@ pub fn verify_events(segment: &EventsReader) -> Verified {
     let mut verified = Verified::default();
     let sent = segment.sent();
     let is_alive = segment.writer_state() == WriterState::Alive;
-    let capacity = segment.header().stream_capacity;
+    let capacity = segment.header().layout.stream_capacity;
     let first = sent.saturating_sub(capacity);
     for position in first..sent {
         let expected = position.wrapping_mul(2).wrapping_add(2);

@@ -40,7 +40,7 @@
 //!
 //! A process of the same user may cut the file short while it is mapped: the next look at what is gone is SIGBUS. Nobody
 //! but the user can do so (owner and mode are checked), the programs here never do, and
-//! [`is_whole`](SegmentReader::is_whole) sees it where it is asked in time. Seals, which would forbid it, are for files
+//! [`is_whole`](OpenedSegment::is_whole) sees it where it is asked in time. Seals, which would forbid it, are for files
 //! without names alone: those of a [`channel`] have them.
 #![allow(unsafe_code)]
 
@@ -62,10 +62,11 @@ pub use error::{NameError, ShmError};
 pub use events::{EventsReader, EventsWriter, Segment};
 pub use folder::{Folder, SegmentName};
 pub use header::{
-    Damage, EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, KIND_MARKET_DATA, ROWS_MAX, STREAM_CAPACITY_MAX,
-    SegmentConfig, TimeBase, VERSION,
+    Damage, EVENT_LEN_MAX, HEADER_LEN, Header, KIND_EVENTS, KIND_MARKET_DATA, Layout, ROWS_MAX,
+    STREAM_CAPACITY_MAX, SegmentConfig, TimeBase, VERSION,
 };
 pub use inspect::{Reclaimed, Verified, reclaim, reclaim_unfinished, verify, verify_events};
+pub use opened::OpenedSegment;
 pub use process::{WriterId, WriterState};
 pub use reader::SegmentReader;
 pub use symbol::{SYMBOL_LEN_MAX, SymbolName};

@@ -1,8 +1,9 @@
-//! A segment that was opened to read, whatever it holds.
+//! A segment that was opened to read, of any kind.
 
+use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tickpath_lockfree::SharedLines;
 use tickpath_types::Nanos;
@@ -12,17 +13,17 @@ use crate::header::Header;
 use crate::live::{LiveWord, STATE_CLOSED};
 use crate::{Damage, Folder, SegmentName, ShmError, WriterState, mapping};
 
-/// A segment whose header was believed, mapped for reading alone.
-pub(crate) struct Opened {
-    pub(crate) header: Header,
-    pub(crate) path: PathBuf,
+/// A segment that was opened to read: its header was checked, and it is mapped for reading alone.
+pub struct OpenedSegment {
+    header: Header,
+    path: PathBuf,
     file: File,
     pub(crate) lines: SharedLines,
 }
 
-impl Opened {
+impl OpenedSegment {
     /// Opens the segment that has the name now.
-    pub(crate) fn open(folder: &Folder, name: &SegmentName) -> Result<Opened, ShmError> {
+    pub(crate) fn open(folder: &Folder, name: &SegmentName) -> Result<OpenedSegment, ShmError> {
         let (path, file, found) = folder.open_segment(name)?;
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
@@ -30,11 +31,11 @@ impl Opened {
         let header = Header::check(&bytes[..len], found.len())
             .map_err(|damage| ShmError::Damaged { path: path.clone(), damage })?;
         let lines = mapping::map(&file, header.file_len, false).map_err(system("map", &path))?;
-        Ok(Opened { header, path, file, lines })
+        Ok(OpenedSegment { header, path, file, lines })
     }
 
     /// Refuses a segment of another kind.
-    pub(crate) fn expect(self, kind: u32) -> Result<Opened, ShmError> {
+    pub(crate) fn expect(self, kind: u32) -> Result<OpenedSegment, ShmError> {
         if self.header.kind() == kind {
             return Ok(self);
         }
@@ -46,11 +47,27 @@ impl Opened {
         ShmError::Damaged { path: self.path.clone(), damage: Damage::Layout }
     }
 
-    pub(crate) fn heartbeat(&self) -> Nanos {
+    /// Its header, which never changes.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// When the writer last showed that it works, since the Unix epoch.
+    #[must_use]
+    pub fn heartbeat(&self) -> Nanos {
         Nanos(LiveWord::Heartbeat.load(&self.lines))
     }
 
-    pub(crate) fn writer_state(&self) -> WriterState {
+    /// State of the writer. Takes up to three system calls.
+    #[must_use]
+    pub fn writer_state(&self) -> WriterState {
         if LiveWord::State.load(&self.lines) == STATE_CLOSED {
             WriterState::Closed
         } else if self.header.writer.is_alive() {
@@ -60,11 +77,21 @@ impl Opened {
         }
     }
 
-    pub(crate) fn is_replaced(&self) -> bool {
+    /// True when another segment, or none, has the name now: open it again. A system call.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
         !self.file.metadata().is_ok_and(|file| is_at(&file, &self.path))
     }
 
-    pub(crate) fn is_whole(&self) -> bool {
+    /// True while the file is as long as its header says. A system call.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
         self.file.metadata().is_ok_and(|file| file.size() == self.header.file_len)
+    }
+}
+
+impl fmt::Debug for OpenedSegment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenedSegment").field("path", &self.path).finish_non_exhaustive()
     }
 }

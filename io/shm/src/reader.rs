@@ -1,26 +1,25 @@
 //! Any process that reads a segment.
 
-use std::fmt;
-use std::path::Path;
+use std::ops::Deref;
 
 use tickpath_lockfree::SharedLines;
-use tickpath_lockfree::broadcast::{self, Receiver};
+use tickpath_lockfree::broadcast::Receiver;
 use tickpath_lockfree::table::{self, Entry, ReadError};
-use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
+use tickpath_types::{MarketUpdate, TopOfBook};
 
-use crate::header::{Header, KIND_MARKET_DATA};
+use crate::header::KIND_MARKET_DATA;
 use crate::live::LiveWord;
-use crate::opened::Opened;
-use crate::process::WriterState;
+use crate::opened::OpenedSegment;
 use crate::writer::Sections;
 use crate::{Folder, SegmentName, ShmError, SymbolName};
 
 /// Reads a segment, which it maps for reading alone.
 ///
 /// It believes nothing: whatever is in the file, its methods end and give a value or an error. What another process of
-/// the same user can do is to cut the file short under it; [`is_whole`](SegmentReader::is_whole) sees that.
+/// the same user can do is to cut the file short under it; [`is_whole`](OpenedSegment::is_whole) sees that.
+#[derive(Debug)]
 pub struct SegmentReader {
-    opened: Opened,
+    opened: OpenedSegment,
     names: table::Reader<SymbolName>,
     quotes: table::Reader<TopOfBook>,
     stream: Option<SharedLines>,
@@ -33,11 +32,11 @@ impl SegmentReader {
     /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and what the system
     /// says.
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<SegmentReader, ShmError> {
-        SegmentReader::over(Opened::open(folder, name)?.expect(KIND_MARKET_DATA)?)
+        SegmentReader::over(OpenedSegment::open(folder, name)?.expect(KIND_MARKET_DATA)?)
     }
 
-    pub(crate) fn over(opened: Opened) -> Result<SegmentReader, ShmError> {
-        let sections = Sections::of(&opened.lines, &opened.header).ok_or_else(|| opened.damaged())?;
+    pub(crate) fn over(opened: OpenedSegment) -> Result<SegmentReader, ShmError> {
+        let sections = Sections::of(&opened.lines, opened.header()).ok_or_else(|| opened.damaged())?;
         let Sections { names, quotes, stream } = sections;
         Ok(SegmentReader {
             names: table::Reader::over(names),
@@ -45,18 +44,6 @@ impl SegmentReader {
             stream,
             opened,
         })
-    }
-
-    /// What its writer wrote before anybody saw it.
-    #[must_use]
-    pub const fn header(&self) -> &Header {
-        &self.opened.header
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.opened.path
     }
 
     /// Rows, one for each instrument.
@@ -122,43 +109,17 @@ impl SegmentReader {
         LiveWord::QuotesWritten.load(&self.opened.lines)
     }
 
-    /// When the writer last showed that it works, since the Unix epoch.
-    #[must_use]
-    pub fn heartbeat(&self) -> Nanos {
-        self.opened.heartbeat()
-    }
-
     /// The stream, from now on; `None` when the segment has none. A reader that is overtaken is told how many it lost.
     #[must_use]
     pub fn stream(&self) -> Option<Receiver<MarketUpdate>> {
-        self.stream_lines().and_then(|lines| broadcast::Receiver::over(lines).ok())
-    }
-
-    pub(crate) fn stream_lines(&self) -> Option<SharedLines> {
-        self.stream.clone()
-    }
-
-    /// What is known of the writer. A system call or three: for now and then.
-    #[must_use]
-    pub fn writer_state(&self) -> WriterState {
-        self.opened.writer_state()
-    }
-
-    /// Whether another segment, or none, has the name now: open it anew. A system call.
-    #[must_use]
-    pub fn is_replaced(&self) -> bool {
-        self.opened.is_replaced()
-    }
-
-    /// Whether the file still is as long as it was. A system call.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.opened.is_whole()
+        Receiver::over(self.stream.clone()?).ok()
     }
 }
 
-impl fmt::Debug for SegmentReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SegmentReader").field("path", &self.opened.path).finish_non_exhaustive()
+impl Deref for SegmentReader {
+    type Target = OpenedSegment;
+
+    fn deref(&self) -> &OpenedSegment {
+        &self.opened
     }
 }

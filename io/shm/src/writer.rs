@@ -214,16 +214,16 @@ impl Sections {
         let part = |offset: u64, count: u64| {
             lines.part(usize::try_from(offset / line).ok()?, usize::try_from(count).ok()?)
         };
-        let stream = match usize::try_from(header.stream_capacity).ok()? {
+        let stream = match usize::try_from(header.layout.stream_capacity).ok()? {
             0 => None,
             capacity => {
                 let count = broadcast::lines_of::<MarketUpdate>(capacity) as u64;
-                Some(part(header.stream_offset, count)?)
+                Some(part(header.layout.stream_offset, count)?)
             }
         };
         Some(Sections {
-            names: part(header.names_offset, header.rows)?,
-            quotes: part(header.quotes_offset, header.rows)?,
+            names: part(header.layout.names_offset, header.layout.rows)?,
+            quotes: part(header.layout.quotes_offset, header.layout.rows)?,
             stream,
         })
     }

@@ -14,7 +14,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use tickpath_lockfree::{Full, Payload};
-use tickpath_shm::channel::{CHANNEL_CAPACITY_MAX, Caller, Channel, ChannelError, ChannelListener, call};
+use tickpath_shm::channel::{
+    CHANNEL_CAPACITY_MAX, Caller, Channel, ChannelError, ChannelListener, Rings, call,
+};
 use tickpath_test_support::{PATIENCE, this_test, until};
 
 /// Where the client of a child process calls.
@@ -246,7 +248,7 @@ fn each_ring_holds_as_many_as_it_is_to() {
     let listener = ChannelListener::bind(&path).unwrap();
     let caller = call(&path).unwrap();
     let accepted = listener.try_accept().unwrap().unwrap();
-    let mut server: Channel<[u64; 23], [u64; 15]> = accepted.grant_rings(3, 16).unwrap();
+    let mut server: Channel<[u64; 23], [u64; 15]> = accepted.grant_made(Rings::new(3, 16).unwrap()).unwrap();
     let mut client: Channel<[u64; 15], [u64; 23]> = caller.receive(Duration::from_secs(30)).unwrap();
     assert_eq!((client.sender.capacity(), client.receiver.capacity()), (4, 16));
     for number in 0..4 {

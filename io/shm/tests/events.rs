@@ -30,7 +30,7 @@ fn events_pass_in_order_and_a_reader_that_is_overtaken_is_told() {
     let mut writer = EventsWriter::<Item>::create(&folder, &name, 3, Nanos(5)).unwrap();
     let reader = EventsReader::open(&folder, &name).unwrap();
     let header = *reader.header();
-    assert_eq!((header.kind(), header.stream_capacity, header.item_len), (KIND_EVENTS, 4, 184));
+    assert_eq!((header.kind(), header.layout.stream_capacity, header.layout.item_len), (KIND_EVENTS, 4, 184));
     assert_eq!(
         (header.time_base(), header.generation, reader.heartbeat()),
         (TimeBase::Monotonic, 1, Nanos(5))

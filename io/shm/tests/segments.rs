@@ -290,10 +290,10 @@ fn values_that_nobody_writes_are_found() {
     drop(writer);
     let file = OpenOptions::new().write(true).open(site.file()).unwrap();
     let put = |offset: u64, value: u64| file.write_all_at(&value.to_le_bytes(), offset).unwrap();
-    put(header.names_offset + 2 * 64 + 8, 0x1b);
-    put(header.names_offset + 2 * 64, 2);
-    put(header.quotes_offset + 64, 7);
-    put(header.stream_offset + 2 * 64 + 128, 3);
+    put(header.layout.names_offset + 2 * 64 + 8, 0x1b);
+    put(header.layout.names_offset + 2 * 64, 2);
+    put(header.layout.quotes_offset + 64, 7);
+    put(header.layout.stream_offset + 2 * 64 + 128, 3);
     let reader = site.reader();
     assert_eq!(reader.try_read(1), Err(ReadError::Busy));
     assert_eq!(reader.symbol(2), None);

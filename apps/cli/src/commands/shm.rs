@@ -198,7 +198,7 @@ fn describe(name: &SegmentName, segment: &Segment) -> Value {
         "generation": header.generation,
         "created_ns": header.created_ns,
         "heartbeat_ns": segment.heartbeat().0,
-        "stream_capacity": header.stream_capacity,
+        "stream_capacity": header.layout.stream_capacity,
         "time_base": time_base(header.time_base()),
         "bytes": header.file_len,
     });
@@ -206,14 +206,14 @@ fn describe(name: &SegmentName, segment: &Segment) -> Value {
         Segment::MarketData(reader) => json!({
             "kind": "market data",
             "symbols": reader.symbols().count(),
-            "rows": header.rows,
+            "rows": header.layout.rows,
             "updates_sent": reader.stream().map(|stream| stream.position()),
             "quotes_written": reader.quotes_written(),
             "quotes_per_second": mean_rate(segment, reader.quotes_written()),
         }),
         Segment::Events(reader) => json!({
             "kind": "events",
-            "event_bytes": header.item_len,
+            "event_bytes": header.layout.item_len,
             "events_sent": reader.sent(),
             "events_per_second": mean_rate(segment, reader.sent()),
         }),
