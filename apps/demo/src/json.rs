@@ -143,7 +143,7 @@ impl Outcome {
                 "gap_max_ns": jitter.gap_max.0,
                 "lost_share": jitter.lost_share(),
             },
-            "stalls_during_run": self.threads.iter().map(|thread| thread.counters.stalls()).sum::<u64>(),
+            "stalls_during_run": self.threads.iter().map(|thread| thread.counters.cycles.stalls.read()).sum::<u64>(),
             "clock_drift_ppm": self.drift.ppm,
             "market_data_reader": self.read_by.to_string(),
         })

@@ -181,8 +181,9 @@ impl Outcome {
             }
             None => writeln!(f, "  allocations in duty cycles were not counted")?,
         }
-        let stalls: u64 = self.threads.iter().map(|thread| thread.counters.stalls()).sum();
-        let stalled: u64 = self.threads.iter().map(|thread| thread.counters.stalled_ticks()).sum();
+        let stalls: u64 = self.threads.iter().map(|thread| thread.counters.cycles.stalls.read()).sum();
+        let stalled: u64 =
+            self.threads.iter().map(|thread| thread.counters.cycles.stalled_ticks.read()).sum();
         let elapsed: u64 = self.threads.iter().map(|thread| thread.counters.elapsed_ticks()).sum();
         writeln!(
             f,

@@ -101,18 +101,19 @@ impl TscClock {
     /// A clock that reads the system's; its ticks are nanoseconds.
     #[must_use]
     pub fn system() -> TscClock {
-        let monotonic = monotonic_ns();
-        let anchor = ClockSample { tsc: monotonic, utc: system_time(ClockId::CLOCK_REALTIME) };
-        let calibration = Calibration::from_rate(1, Nanos(1), anchor).expect("a nanosecond is a nanosecond");
-        TscClock { calibration, calibrated_at: anchor.utc, source: ClockSource::System }
+        let (tsc, utc) = (monotonic_ns(), system_time(ClockId::CLOCK_REALTIME));
+        TscClock::of_nanoseconds(ClockSample { tsc, utc }, ClockSource::System)
     }
 
     /// A clock that reads the time that [`TscClock::simulate`] was given on the same thread; its ticks are nanoseconds.
     #[must_use]
     pub fn simulated() -> TscClock {
-        let anchor = ClockSample { tsc: 0, utc: Nanos::ZERO };
+        TscClock::of_nanoseconds(ClockSample { tsc: 0, utc: Nanos::ZERO }, ClockSource::Simulated)
+    }
+
+    fn of_nanoseconds(anchor: ClockSample, source: ClockSource) -> TscClock {
         let calibration = Calibration::from_rate(1, Nanos(1), anchor).expect("a nanosecond is a nanosecond");
-        TscClock { calibration, calibrated_at: anchor.utc, source: ClockSource::Simulated }
+        TscClock { calibration, calibrated_at: anchor.utc, source }
     }
 
     /// Sets what [simulated](TscClock::simulated) clocks read on this thread.
@@ -161,13 +162,6 @@ impl TscClock {
     #[must_use]
     pub fn nanos_to_ticks(&self, time: Nanos) -> u64 {
         self.calibration.ticks(time)
-    }
-
-    /// The ticks at a time since the Unix epoch, on this clock's own line.
-    #[inline]
-    #[must_use]
-    pub fn utc_to_ticks(&self, utc: Nanos) -> u64 {
-        self.calibration.tsc(utc)
     }
 
     /// The line between ticks and time, for reports and trace files.
@@ -252,7 +246,7 @@ mod tests {
         let later = clock.sample();
         assert!(clock.at(later.tsc).0.abs_diff(later.utc.0) < TOLERANCE_NS);
         assert!(
-            clock.utc_to_ticks(later.utc).abs_diff(later.tsc) < clock.nanos_to_ticks(Nanos(TOLERANCE_NS))
+            clock.calibration.tsc(later.utc).abs_diff(later.tsc) < clock.nanos_to_ticks(Nanos(TOLERANCE_NS))
         );
     }
 
@@ -280,7 +274,7 @@ mod tests {
     #[test]
     fn drift_is_what_the_clock_is_ahead_of_the_system_clock() {
         let clock = TscClock::system();
-        let ticks = clock.utc_to_ticks(clock.calibrated_at + Nanos::from_secs(10));
+        let ticks = clock.calibration.tsc(clock.calibrated_at + Nanos::from_secs(10));
         let sample = ClockSample { tsc: ticks, utc: clock.calibrated_at + Nanos(9_999_900_000) };
         let drift = clock.drift_at(sample);
         assert_eq!(drift.elapsed, Nanos(9_999_900_000));

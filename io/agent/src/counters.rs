@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use tickpath_lockfree::{CachePadded, Counter};
 
 /// What one agent did.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AgentCounters {
     /// [`role_name`](crate::Agent::role_name) of the agent.
     pub role: &'static str,
@@ -28,16 +28,7 @@ pub struct AgentCounters {
 
 impl AgentCounters {
     pub(crate) fn new(role: &'static str) -> AgentCounters {
-        AgentCounters {
-            role,
-            busy_calls: Counter::default(),
-            work: Counter::default(),
-            busy_ticks: Counter::default(),
-            call_ticks_max: Counter::default(),
-            allocations: Counter::default(),
-            errors: Counter::default(),
-            last_error: Mutex::new(None),
-        }
+        AgentCounters { role, ..AgentCounters::default() }
     }
 
     /// The message of the latest recoverable error, for whoever watches to print when it changes. None without
@@ -75,19 +66,26 @@ pub struct ThreadCounters {
     pub name: String,
     /// One entry per agent, in the order of the plan.
     pub agents: Vec<CachePadded<AgentCounters>>,
-    cycles: CachePadded<CycleCounters>,
+    /// Its cycles.
+    pub cycles: CachePadded<CycleCounters>,
 }
 
-/// The part of [`ThreadCounters`] about whole cycles.
+/// Counts of one thread's cycles through its agents.
 #[derive(Debug, Default)]
-pub(crate) struct CycleCounters {
-    pub(crate) cycles: Counter,
+pub struct CycleCounters {
+    /// Cycles so far.
+    pub count: Counter,
     pub(crate) start_ticks: Counter,
     pub(crate) latest_ticks: Counter,
-    pub(crate) cycle_ticks_max: Counter,
-    pub(crate) stalls: Counter,
-    pub(crate) stalled_ticks: Counter,
-    pub(crate) sleeps: Counter,
+    /// Longest time from the end of one cycle to the end of the next while the thread held its core, in ticks: an agent's
+    /// work, or a core that was taken away.
+    pub cycle_ticks_max: Counter,
+    /// Cycles without work that took more than 10 us while the thread held its core: nothing but the host explains them.
+    pub stalls: Counter,
+    /// Ticks in stalls.
+    pub stalled_ticks: Counter,
+    /// Times that the thread went to sleep because there was nothing to do.
+    pub sleeps: Counter,
 }
 
 impl ThreadCounters {
@@ -96,46 +94,10 @@ impl ThreadCounters {
         ThreadCounters { name, agents, cycles: CachePadded::default() }
     }
 
-    pub(crate) fn of_cycles(&self) -> &CycleCounters {
-        &self.cycles
-    }
-
-    /// Cycles through the agents so far.
-    #[must_use]
-    pub fn cycles(&self) -> u64 {
-        self.cycles.cycles.read()
-    }
-
     /// Ticks from the first cycle to the latest; 0 before there was one.
     #[must_use]
     pub fn elapsed_ticks(&self) -> u64 {
         self.cycles.latest_ticks.read().saturating_sub(self.cycles.start_ticks.read())
-    }
-
-    /// Longest time from the end of one cycle to the end of the next while the thread held its core, in ticks:
-    /// an agent's work, or a core that was taken away.
-    #[must_use]
-    pub fn cycle_ticks_max(&self) -> u64 {
-        self.cycles.cycle_ticks_max.read()
-    }
-
-    /// Cycles without work that took more than 10 us while the thread held its core: nothing but the host
-    /// explains them.
-    #[must_use]
-    pub fn stalls(&self) -> u64 {
-        self.cycles.stalls.read()
-    }
-
-    /// Ticks in [`stalls`](ThreadCounters::stalls).
-    #[must_use]
-    pub fn stalled_ticks(&self) -> u64 {
-        self.cycles.stalled_ticks.read()
-    }
-
-    /// Times that the thread went to sleep because there was nothing to do.
-    #[must_use]
-    pub fn sleeps(&self) -> u64 {
-        self.cycles.sleeps.read()
     }
 
     /// Ticks spent in duty cycles that found work, all agents together; see [`AgentCounters::busy_ticks`].

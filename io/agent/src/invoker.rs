@@ -155,7 +155,7 @@ impl Invoker {
     }
 
     pub(crate) fn count_sleep(&self) {
-        self.counters.of_cycles().sleeps.add(1);
+        self.counters.cycles.sleeps.add(1);
     }
 
     /// Calls [`Agent::finish`] of each agent in the order of the cycle; true when none has anything left to do.

@@ -53,7 +53,7 @@ pub use agent::{Agent, AgentError, AgentFailure};
 pub use allocations::{CountingAllocator, counts_allocations, thread_allocations};
 pub use background::BackgroundThread;
 pub use clock::{ClockSource, Drift, TscClock};
-pub use counters::{AgentCounters, ThreadCounters};
+pub use counters::{AgentCounters, CycleCounters, ThreadCounters};
 pub use host::{Host, TscFacts};
 pub use idle::{IdleStrategy, ParseIdleError};
 pub use invoker::{Invoker, PlanError};

@@ -282,7 +282,7 @@ impl Loop {
 
     fn run_cycles(&mut self) -> Result<(), AgentFailure> {
         let counters = self.invoker.counters();
-        let counts = counters.of_cycles();
+        let counts = &counters.cycles;
         let stall_ticks_min = self.clock.nanos_to_ticks(STALL_MIN);
         let rehearse_ticks = self.rehearse_interval.map(|interval| self.clock.nanos_to_ticks(interval));
         let mut own_since = self.clock.ticks();
@@ -292,7 +292,7 @@ impl Loop {
         while !self.stop.is_stopped() {
             let (work, end) = self.invoker.run_timed(&self.clock, self.clock.ticks())?;
             let cycle_ticks = end.saturating_sub(own_since);
-            counts.cycles.add(1);
+            counts.count.add(1);
             counts.latest_ticks.set(end);
             counts.cycle_ticks_max.raise_to(cycle_ticks);
             if work == 0 && cycle_ticks > stall_ticks_min {

@@ -64,7 +64,7 @@ fn the_run_loop_allocates_nothing() {
             cycle: vec![0, 0],
         };
         let reports = Runner::start(vec![plan], TscClock::shared(), stop).unwrap().join().unwrap();
-        assert_eq!(reports[0].counters.sleeps() > 0, idle == IdleStrategy::Park);
+        assert_eq!(reports[0].counters.cycles.sleeps.read() > 0, idle == IdleStrategy::Park);
     }
     assert!(thread_allocations() > 0, "the allocator above counts");
 }

@@ -108,12 +108,12 @@ fn a_system_runs_until_it_is_stopped_under_each_idle_strategy() {
         assert_eq!(reports.len(), 2);
         let stopper = &reports[1].counters;
         assert_eq!(stopper.name, "second-thread");
-        assert_eq!(stopper.cycles(), 300);
+        assert_eq!(stopper.cycles.count.read(), 300);
         assert_eq!(stopper.agents[0].role, "second");
         assert_eq!(stopper.agents[0].work.read(), 150);
         assert_eq!(stopper.agents[0].busy_calls.read(), 150);
         assert!(0.0 < stopper.utilisation() && stopper.utilisation() <= 1.0);
-        assert!(stopper.cycle_ticks_max() >= stopper.agents[0].call_ticks_max.read());
+        assert!(stopper.cycles.cycle_ticks_max.read() >= stopper.agents[0].call_ticks_max.read());
     }
 }
 
@@ -153,12 +153,12 @@ fn counters_are_read_while_the_system_runs() {
     let (runner, _, stop) = start(&[Fate::Live], IdleStrategy::Yield);
     let runner = runner.unwrap();
     let counters = Arc::clone(runner.counters().next().unwrap());
-    while counters.cycles() < 10 || counters.agents[0].work.read() < 5 {
+    while counters.cycles.count.read() < 10 || counters.agents[0].work.read() < 5 {
         std::thread::yield_now();
     }
     assert!(!runner.is_finished());
     stop.stop();
-    assert_eq!(runner.join().unwrap()[0].counters.cycles(), counters.cycles());
+    assert_eq!(runner.join().unwrap()[0].counters.cycles.count.read(), counters.cycles.count.read());
 }
 
 #[test]
@@ -245,7 +245,7 @@ impl Relays {
     }
 
     fn sleeps(&self) -> Vec<u64> {
-        self.runner.counters().map(|thread| thread.sleeps()).collect()
+        self.runner.counters().map(|thread| thread.cycles.sleeps.read()).collect()
     }
 
     fn wait_until(&self, what: &str, is_there: impl Fn(&Relays) -> bool) {

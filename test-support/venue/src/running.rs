@@ -61,7 +61,7 @@ impl RunningVenue {
     /// How often each thread has slept.
     #[must_use]
     pub fn sleeps(&self) -> Vec<u64> {
-        self.runner.iter().flat_map(Runner::counters).map(|thread| thread.sleeps()).collect()
+        self.runner.iter().flat_map(Runner::counters).map(|thread| thread.cycles.sleeps.read()).collect()
     }
 
     /// Asks it to stop, while its clients read on.
