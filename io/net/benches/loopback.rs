@@ -27,7 +27,7 @@ fn main() {
     }
     report("tcp 64 B", &tcp_round_trips(64, rounds));
     idle_polls(calls);
-    segmented_sends(if is_bench { 5_000 } else { 2 });
+    batches(if is_bench { 5_000 } else { 2 });
 }
 
 /// Round trips, and in each the time from the kernel's stamp of the answer to its read.
@@ -211,37 +211,27 @@ fn median_cost(calls: usize, mut call: impl FnMut() -> bool) -> u64 {
     percentiles(&costs)[0]
 }
 
-/// Cost of a datagram of 1,400 bytes, sent one by one and 46 at a time, and received on the same thread.
-fn segmented_sends(rounds: usize) {
-    const SEGMENT_LEN: u16 = 1_400;
-    const SEGMENTS: usize = 46;
+/// Cost of a datagram of 1,400 bytes, sent and received in batches of 46 on the same thread.
+fn batches(rounds: usize) {
+    const COUNT: usize = 46;
     let group = free_multicast_group().unwrap();
     let mut receiver = MulticastReceiver::join(group, LOOPBACK).unwrap();
     let mut sender = MulticastSender::new(group, LOOPBACK).unwrap();
-    let mut batch = RecvBatch::new(SEGMENTS, 2_048);
-    let bytes = vec![7; SEGMENTS * usize::from(SEGMENT_LEN)];
-    let mut drain = || {
-        let start = Instant::now();
-        let mut received_count = 0;
-        while received_count < SEGMENTS {
-            received_count += receiver.recv_batch(&mut batch).unwrap();
-        }
-        start.elapsed().as_nanos() as u64 / SEGMENTS as u64
-    };
-    let (mut single, mut segmented, mut received) = (vec![], vec![], vec![]);
+    let mut batch = RecvBatch::new(COUNT, 2_048);
+    let (mut sent, mut received) = (vec![], vec![]);
     for _ in 0..rounds {
         let start = Instant::now();
-        for datagram in bytes.chunks(usize::from(SEGMENT_LEN)) {
-            assert_eq!(sender.send(datagram).unwrap(), SendStatus::Sent);
+        for _ in 0..COUNT {
+            assert_eq!(sender.send(&[7; 1_400]).unwrap(), SendStatus::Sent);
         }
-        single.push(start.elapsed().as_nanos() as u64 / SEGMENTS as u64);
-        drain();
+        sent.push(start.elapsed().as_nanos() as u64 / COUNT as u64);
         let start = Instant::now();
-        assert_eq!(sender.send_segments(&bytes, SEGMENT_LEN).unwrap(), SEGMENTS);
-        segmented.push(start.elapsed().as_nanos() as u64 / SEGMENTS as u64);
-        received.push(drain());
+        let mut received_count = 0;
+        while received_count < COUNT {
+            received_count += receiver.recv_batch(&mut batch).unwrap();
+        }
+        received.push(start.elapsed().as_nanos() as u64 / COUNT as u64);
     }
-    let [single, segmented, received] = [single, segmented, received].map(|costs| percentiles(&costs)[0]);
-    println!("1,400 B datagram: send {single} ns, in segments {segmented} ns, recv_batch {received} ns");
-    println!("kernel segments multicast on loopback: {}", sender.can_segment());
+    let [sent, received] = [sent, received].map(|costs| percentiles(&costs)[0]);
+    println!("1,400 B datagram: send {sent} ns, recv_batch {received} ns");
 }

@@ -27,7 +27,7 @@
 //! On loopback, busy-polled with both ends on cores of their own, expect 2 to 3 us one way by multicast and
 //! 3 to 5 us by TCP; `cargo bench -p tickpath-net` measures this host.
 
-#![allow(unsafe_code)] // recvmsg, recvmmsg and sendmsg on fixed arrays; a mapped packet ring
+#![allow(unsafe_code)] // recvmsg and recvmmsg on fixed arrays; a mapped packet ring
 
 mod batch;
 mod byte_queue;
@@ -56,5 +56,5 @@ pub use network::{
 pub use packet_ring::{PacketRing, PacketRingConfig, PacketRingCounters, RingDatagram};
 pub use poller::{Interest, Poller, Ready};
 pub use reconnect::{ClientState, ReconnectConfig, ReconnectingClient};
-pub use sockets::{BufferGrant, keep_alive};
+pub use sockets::keep_alive;
 pub use tcp::{BufferSizes, Fill, SendOutcome, TcpAcceptor, TcpConnection};

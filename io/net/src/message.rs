@@ -1,4 +1,4 @@
-//! `recvmsg` and `sendmsg` with their control messages, on fixed arrays.
+//! `recvmsg` with its control messages, on fixed arrays.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -153,27 +153,6 @@ fn receive(
     }
     let control = Control::of(&header, &control);
     Ok(Some(Message { len: len as usize, flags: header.msg_flags, control }))
-}
-
-/// Sends one buffer as datagrams of `segment_len` bytes each (UDP generic segmentation offload).
-pub(crate) fn send_segmented(fd: BorrowedFd<'_>, buffer: &[u8], segment_len: u16) -> io::Result<SendStatus> {
-    const DATA_LEN: usize = size_of::<u16>();
-    let mut control = ControlBuffer::EMPTY;
-    control.0[..8].copy_from_slice(&(CONTROL_HEADER_LEN + DATA_LEN).to_ne_bytes());
-    control.0[8..12].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
-    control.0[12..16].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
-    control.0[16..18].copy_from_slice(&segment_len.to_ne_bytes());
-
-    let mut vector = libc::iovec { iov_base: buffer.as_ptr().cast_mut().cast(), iov_len: buffer.len() };
-    let mut header = empty_header();
-    header.msg_iov = &raw mut vector;
-    header.msg_iovlen = 1;
-    header.msg_control = control.0.as_mut_ptr().cast();
-    header.msg_controllen = (CONTROL_HEADER_LEN + DATA_LEN).next_multiple_of(8) as _;
-    // SAFETY: every pointer in the header points to memory that lives until the call returns, with the length
-    // beside it; the kernel only reads the buffer.
-    let len = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_DONTWAIT) };
-    if len < 0 { would_block_if_full(io::Error::last_os_error()) } else { Ok(SendStatus::Sent) }
 }
 
 /// A full queue is a result.

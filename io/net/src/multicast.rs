@@ -11,27 +11,20 @@ use socket2::Socket;
 use crate::batch::RecvBatch;
 use crate::endpoint::UdpEndpoint;
 use crate::error::NetError;
-use crate::message::{Received, SendStatus, receive_datagram, send_segmented, would_block_if_full};
-use crate::sockets::{self, BufferGrant};
+use crate::message::{Received, SendStatus, receive_datagram, would_block_if_full};
+use crate::sockets;
 
-/// Receive buffer asked for unless stated otherwise: a burst of some milliseconds at a million datagrams
+/// Receive buffer asked for: a burst of some milliseconds at a million datagrams
 /// a second.
-const RECEIVE_BUFFER_DEFAULT: usize = 8 << 20;
-/// Send buffer asked for: segmented sends of 64 KiB need several of them.
+const RECEIVE_BUFFER: usize = 8 << 20;
+/// Send buffer asked for, likewise.
 const SEND_BUFFER: usize = 2 << 20;
-/// Datagrams of one segmented send; the limit of older kernels.
-const SEGMENTS_MAX: usize = 64;
-/// Bytes of one segmented send: the longest UDP payload.
-const SEGMENTED_LEN_MAX: usize = 65_507;
 
 /// Sends datagrams to one group.
 #[derive(Debug)]
 pub struct MulticastSender {
     socket: Socket,
     group: SocketAddrV4,
-    send_buffer: BufferGrant,
-    can_segment: bool,
-    would_block_count: u64,
 }
 
 impl MulticastSender {
@@ -45,18 +38,14 @@ impl MulticastSender {
     pub fn new(group: SocketAddrV4, interface: Ipv4Addr) -> Result<MulticastSender, NetError> {
         check_group(group)?;
         let socket = sockets::udp()?;
-        socket.set_multicast_if_v4(&interface).map_err(|source| NetError::JoinGroup {
-            group,
-            interface,
-            source,
-        })?;
+        socket.set_multicast_if_v4(&interface).map_err(join_error(group, interface))?;
         let ttl = u32::from(!interface.is_loopback());
         socket.set_multicast_ttl_v4(ttl).map_err(NetError::socket("multicast time to live"))?;
         socket.set_multicast_loop_v4(true).map_err(NetError::socket("multicast loop"))?;
-        let send_buffer = sockets::size_send_buffer(&socket, SEND_BUFFER)?;
+        sockets::size_send_buffer(&socket, SEND_BUFFER)?;
         // Connected, so that the kernel keeps the route instead of looking it up for each datagram.
         socket.connect(&group.into()).map_err(|source| NetError::Connect { address: group, source })?;
-        Ok(MulticastSender { socket, group, send_buffer, can_segment: true, would_block_count: 0 })
+        Ok(MulticastSender { socket, group })
     }
 
     /// Sends one datagram.
@@ -65,66 +54,10 @@ impl MulticastSender {
     /// The system's, such as a datagram longer than 65,507 bytes; a full queue is a result.
     #[inline]
     pub fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
-        let status = match self.socket.send(datagram) {
-            Ok(_) => SendStatus::Sent,
-            Err(error) => would_block_if_full(error)?,
-        };
-        self.would_block_count += u64::from(status == SendStatus::WouldBlock);
-        Ok(status)
-    }
-
-    /// Sends `buffer` as datagrams of `segment_len` bytes, the last one shorter where it does not divide, and
-    /// returns how many were sent. Fewer than all only when a queue was full; the rest may be tried again.
-    ///
-    /// Up to 64 datagrams cost about one system call and one way through the stack (UDP_SEGMENT); where the
-    /// kernel refuses that, one each.
-    ///
-    /// # Errors
-    /// The system's, such as segments too long for a datagram.
-    ///
-    /// # Panics
-    /// When `segment_len` is 0.
-    pub fn send_segments(&mut self, buffer: &[u8], segment_len: u16) -> io::Result<usize> {
-        let segment_len_usize = usize::from(segment_len);
-        let per_call = (SEGMENTED_LEN_MAX / segment_len_usize).clamp(1, SEGMENTS_MAX);
-        let mut sent_count = 0;
-        for run in buffer.chunks(per_call * segment_len_usize) {
-            let run_count = run.len().div_ceil(segment_len_usize);
-            let sent = if self.can_segment && run_count > 1 {
-                self.send_run(run, segment_len)?
-            } else {
-                self.send_one_by_one(run, segment_len)?
-            };
-            sent_count += sent;
-            if sent < run_count {
-                break;
-            }
+        match self.socket.send(datagram) {
+            Ok(_) => Ok(SendStatus::Sent),
+            Err(error) => would_block_if_full(error),
         }
-        Ok(sent_count)
-    }
-
-    fn send_run(&mut self, run: &[u8], segment_len: u16) -> io::Result<usize> {
-        match send_segmented(self.socket.as_fd(), run, segment_len) {
-            Ok(SendStatus::Sent) => Ok(run.len().div_ceil(usize::from(segment_len))),
-            Ok(SendStatus::WouldBlock) => {
-                self.would_block_count += 1;
-                Ok(0)
-            }
-            Err(error) if is_segmentation_refused(&error) => {
-                self.can_segment = false;
-                self.send_one_by_one(run, segment_len)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn send_one_by_one(&mut self, run: &[u8], segment_len: u16) -> io::Result<usize> {
-        for (index, segment) in run.chunks(usize::from(segment_len)).enumerate() {
-            if self.send(segment)? == SendStatus::WouldBlock {
-                return Ok(index);
-            }
-        }
-        Ok(run.len().div_ceil(usize::from(segment_len)))
     }
 
     /// The group sent to.
@@ -132,31 +65,6 @@ impl MulticastSender {
     pub fn group(&self) -> SocketAddrV4 {
         self.group
     }
-
-    /// The send buffer, for reports.
-    #[must_use]
-    pub fn send_buffer(&self) -> BufferGrant {
-        self.send_buffer
-    }
-
-    /// Whether [`send_segments`](MulticastSender::send_segments) sends many datagrams by one call; false
-    /// once the kernel has refused it.
-    #[must_use]
-    pub fn can_segment(&self) -> bool {
-        self.can_segment
-    }
-
-    /// Sends that found a queue full.
-    #[must_use]
-    pub fn would_block_count(&self) -> u64 {
-        self.would_block_count
-    }
-}
-
-/// The kernel or the device does not do UDP segmentation, or not of this length.
-fn is_segmentation_refused(error: &io::Error) -> bool {
-    let refusals = [libc::EINVAL, libc::EIO, libc::EOPNOTSUPP, libc::ENOPROTOOPT, libc::EMSGSIZE];
-    error.raw_os_error().is_some_and(|code| refusals.contains(&code))
 }
 
 /// Receives the datagrams of one group on one interface.
@@ -167,7 +75,7 @@ fn is_segmentation_refused(error: &io::Error) -> bool {
 pub struct MulticastReceiver {
     socket: Socket,
     group: SocketAddrV4,
-    receive_buffer: BufferGrant,
+    receive_buffer: usize,
     kernel_drop_count: u32,
 }
 
@@ -178,33 +86,16 @@ impl MulticastReceiver {
     /// # Errors
     /// [`NetError`] when `group` is no multicast group or cannot be joined there.
     pub fn join(group: SocketAddrV4, interface: Ipv4Addr) -> Result<MulticastReceiver, NetError> {
-        MulticastReceiver::join_with_buffer(group, interface, RECEIVE_BUFFER_DEFAULT)
-    }
-
-    /// As [`join`](MulticastReceiver::join), with a receive buffer of the given size in bytes where the system
-    /// allows it; see [`receive_buffer`](MulticastReceiver::receive_buffer).
-    ///
-    /// # Errors
-    /// As [`join`](MulticastReceiver::join).
-    pub fn join_with_buffer(
-        group: SocketAddrV4,
-        interface: Ipv4Addr,
-        receive_buffer: usize,
-    ) -> Result<MulticastReceiver, NetError> {
         check_group(group)?;
         let socket = sockets::udp()?;
         socket.set_reuse_address(true).map_err(NetError::socket("address reuse"))?;
         sockets::stamp_receives(&socket)?;
         sockets::count_drops(&socket)?;
-        let receive_buffer = sockets::size_receive_buffer(&socket, receive_buffer)?;
+        let receive_buffer = sockets::size_receive_buffer(&socket, RECEIVE_BUFFER)?;
         // Only what this socket joined, not what others on the machine did.
         socket.set_multicast_all_v4(false).map_err(NetError::socket("multicast of own groups only"))?;
         sockets::bind(&socket, group)?;
-        socket.join_multicast_v4(group.ip(), &interface).map_err(|source| NetError::JoinGroup {
-            group,
-            interface,
-            source,
-        })?;
+        socket.join_multicast_v4(group.ip(), &interface).map_err(join_error(group, interface))?;
         Ok(MulticastReceiver { socket, group, receive_buffer, kernel_drop_count: 0 })
     }
 
@@ -238,9 +129,10 @@ impl MulticastReceiver {
         self.group
     }
 
-    /// The receive buffer as given; say so once when it [is short](BufferGrant::is_short).
+    /// Bytes of the receive buffer, as the system gave it. The kernel's own bookkeeping comes out of its doubling of this,
+    /// so small datagrams fill a buffer at a fraction of it: on loopback each takes 768 bytes or more.
     #[must_use]
-    pub fn receive_buffer(&self) -> BufferGrant {
+    pub fn receive_buffer(&self) -> usize {
         self.receive_buffer
     }
 
@@ -256,6 +148,10 @@ impl AsFd for MulticastReceiver {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+pub(crate) fn join_error(group: SocketAddrV4, interface: Ipv4Addr) -> impl FnOnce(io::Error) -> NetError {
+    move |source| NetError::JoinGroup { group, interface, source }
 }
 
 pub(crate) fn check_group(group: SocketAddrV4) -> Result<(), NetError> {
@@ -281,46 +177,7 @@ pub fn free_multicast_group() -> Result<SocketAddrV4, NetError> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use super::*;
-
-    /// The kernel refuses to segment what it does not checksum.
-    fn forgo_checksums(socket: &Socket) {
-        let on: libc::c_int = 1;
-        // SAFETY: the value is an int that lives during the call, with its length.
-        let result = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_NO_CHECK,
-                (&raw const on).cast(),
-                size_of_val(&on) as libc::socklen_t,
-            )
-        };
-        assert_eq!(result, 0);
-    }
-
-    #[test]
-    fn where_the_kernel_refuses_to_segment_datagrams_go_one_by_one() {
-        let group = free_multicast_group().unwrap();
-        let mut receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST).unwrap();
-        let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
-        forgo_checksums(&sender.socket);
-        for _ in 0..2 {
-            assert_eq!(sender.send_segments(&[1; 250], 100).unwrap(), 3);
-            assert!(!sender.can_segment());
-            let mut lens = [0; 3];
-            for len in &mut lens {
-                *len = loop {
-                    if let Some(received) = receiver.recv(&mut [0; 200]).unwrap() {
-                        break received.len;
-                    }
-                };
-            }
-            assert_eq!(lens, [100, 100, 50]);
-        }
-    }
 
     #[test]
     fn free_groups_are_local_and_differ() {

@@ -1,9 +1,11 @@
 //! A TCP connection that is made again whenever it is lost.
 
 use std::net::SocketAddrV4;
+use std::time::Duration;
 
 use tickpath_types::Nanos;
 
+use crate::error::NetError;
 use crate::network::{Kernel, Network};
 use crate::tcp::{BufferSizes, TcpConnection};
 
@@ -70,8 +72,22 @@ pub struct ReconnectingClient<N: Network = Kernel> {
     state: State,
     next_wait: Nanos,
     connection: Option<TcpConnection<N>>,
+    error: Option<NetError>,
     attempts: u64,
     failures: u64,
+}
+
+impl ReconnectingClient {
+    /// A client that is connected, after a wait of up to the time that an attempt may take.
+    ///
+    /// # Errors
+    /// [`NetError::Connect`] when the server does not answer in time.
+    pub fn connect(server: SocketAddrV4, config: ReconnectConfig) -> Result<ReconnectingClient, NetError> {
+        let timeout = Duration::from_nanos(config.connect_timeout.0);
+        let connection = Some(TcpConnection::connect(server, timeout, config.buffers)?);
+        let client = ReconnectingClient::new(Kernel, server, config);
+        Ok(ReconnectingClient { connection, state: State::Established, attempts: 1, ..client })
+    }
 }
 
 impl<N: Network> ReconnectingClient<N> {
@@ -85,6 +101,7 @@ impl<N: Network> ReconnectingClient<N> {
             state: State::Waiting { until: Nanos::ZERO },
             next_wait: config.wait_min,
             connection: None,
+            error: None,
             attempts: 0,
             failures: 0,
         }
@@ -94,7 +111,7 @@ impl<N: Network> ReconnectingClient<N> {
     pub fn poll(&mut self, now: Nanos) -> ClientState {
         match self.state {
             State::Waiting { until } if now < until => ClientState::Waiting,
-            State::Waiting { .. } => self.connect(now),
+            State::Waiting { .. } => self.begin(now),
             State::Connecting { deadline } => {
                 match self.connection.as_mut().map(TcpConnection::poll_connected) {
                     Some(Ok(true)) => {
@@ -102,22 +119,22 @@ impl<N: Network> ReconnectingClient<N> {
                         ClientState::Connected
                     }
                     Some(Ok(false)) if now < deadline => ClientState::Connecting,
-                    _ => self.failed(now),
+                    outcome => self.failed(now, outcome.and_then(Result::err)),
                 }
             }
             State::Established => ClientState::Established,
         }
     }
 
-    fn connect(&mut self, now: Nanos) -> ClientState {
+    fn begin(&mut self, now: Nanos) -> ClientState {
         self.attempts += 1;
         let begun = match &mut self.connection {
             Some(connection) => connection.start_connecting(self.server),
             none => TcpConnection::begin_on(self.network.clone(), self.server, self.config.buffers)
                 .map(|begun| *none = Some(begun)),
         };
-        if begun.is_err() {
-            return self.failed(now);
+        if let Err(error) = begun {
+            return self.failed(now, Some(error));
         }
         self.state = State::Connecting { deadline: now + self.config.connect_timeout };
         ClientState::Connecting
@@ -129,13 +146,26 @@ impl<N: Network> ReconnectingClient<N> {
         self.connection.as_mut().filter(|_| self.state == State::Established)
     }
 
+    /// The same, to look at.
+    #[inline]
+    #[must_use]
+    pub fn established(&self) -> Option<&TcpConnection<N>> {
+        self.connection.as_ref().filter(|_| self.state == State::Established)
+    }
+
     /// True while there is neither a connection nor an attempt.
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
         matches!(self.state, State::Waiting { .. })
     }
 
-    fn failed(&mut self, now: Nanos) -> ClientState {
+    /// The reason why the latest attempt failed, once; none where the server did not answer in time.
+    pub const fn take_error(&mut self) -> Option<NetError> {
+        self.error.take()
+    }
+
+    fn failed(&mut self, now: Nanos, error: Option<NetError>) -> ClientState {
+        self.error = error;
         self.fail(now);
         ClientState::Failed
     }

@@ -1,6 +1,5 @@
 //! Making sockets: what the UDP and TCP types share.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
@@ -9,34 +8,6 @@ use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::NetError;
-
-/// A socket buffer as asked for and as the kernel gave it, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferGrant {
-    /// Bytes asked for.
-    pub requested: usize,
-    /// Bytes given. The kernel's own bookkeeping comes out of its doubling of this, so small datagrams fill
-    /// a buffer at a fraction of it: on loopback each takes 768 bytes or more.
-    pub granted: usize,
-}
-
-impl BufferGrant {
-    /// Whether the kernel gave less than was asked for.
-    #[must_use]
-    pub fn is_short(&self) -> bool {
-        self.granted < self.requested
-    }
-}
-
-impl fmt::Display for BufferGrant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} bytes", self.granted, self.requested)?;
-        if self.is_short() {
-            f.write_str(": raise net.core.rmem_max and net.core.wmem_max, or run with CAP_NET_ADMIN")?;
-        }
-        Ok(())
-    }
-}
 
 /// A non-blocking UDP socket.
 pub(crate) fn udp() -> Result<Socket, NetError> {
@@ -89,35 +60,32 @@ pub(crate) fn bind_error(address: SocketAddrV4, source: io::Error) -> NetError {
 /// Makes the kernel stamp each received packet with `CLOCK_REALTIME` as it enters the network stack.
 pub(crate) fn stamp_receives(socket: &Socket) -> Result<(), NetError> {
     setsockopt(socket, sockopt::ReceiveTimestampns, &true)
-        .map_err(|error| NetError::Socket { what: "receive time stamps", source: error.into() })
+        .map_err(io::Error::from)
+        .map_err(NetError::socket("receive time stamps"))
 }
 
 /// Makes the kernel report how many datagrams it dropped because the receive buffer was full.
 pub(crate) fn count_drops(socket: &Socket) -> Result<(), NetError> {
     setsockopt(socket, sockopt::RxqOvfl, &1)
-        .map_err(|error| NetError::Socket { what: "drop counter", source: error.into() })
+        .map_err(io::Error::from)
+        .map_err(NetError::socket("drop counter"))
 }
 
-/// Asks for a receive buffer, beyond the system's limit where the process may.
-pub(crate) fn size_receive_buffer(socket: &Socket, requested: usize) -> Result<BufferGrant, NetError> {
+/// Asks for a receive buffer, beyond the system's limit where the process may; returns the bytes given.
+pub(crate) fn size_receive_buffer(socket: &Socket, requested: usize) -> Result<usize, NetError> {
     if setsockopt(socket, sockopt::RcvBufForce, &requested).is_err() {
         socket.set_recv_buffer_size(requested).map_err(NetError::socket("receive buffer size"))?;
     }
-    let doubled = getsockopt(socket, sockopt::RcvBuf)
-        .map_err(io::Error::from)
-        .map_err(NetError::socket("receive buffer size"))?;
-    Ok(BufferGrant { requested, granted: doubled / 2 })
+    let doubled = getsockopt(socket, sockopt::RcvBuf).map_err(io::Error::from);
+    Ok(doubled.map_err(NetError::socket("receive buffer size"))? / 2)
 }
 
-/// Asks for a send buffer, beyond the system's limit where the process may.
-pub(crate) fn size_send_buffer(socket: &Socket, requested: usize) -> Result<BufferGrant, NetError> {
-    if setsockopt(socket, sockopt::SndBufForce, &requested).is_err() {
-        socket.set_send_buffer_size(requested).map_err(NetError::socket("send buffer size"))?;
+/// Asks for a send buffer likewise.
+pub(crate) fn size_send_buffer(socket: &Socket, requested: usize) -> Result<(), NetError> {
+    match setsockopt(socket, sockopt::SndBufForce, &requested) {
+        Ok(()) => Ok(()),
+        Err(_) => socket.set_send_buffer_size(requested).map_err(NetError::socket("send buffer size")),
     }
-    let doubled = getsockopt(socket, sockopt::SndBuf)
-        .map_err(io::Error::from)
-        .map_err(NetError::socket("send buffer size"))?;
-    Ok(BufferGrant { requested, granted: doubled / 2 })
 }
 
 /// The address a socket is bound to; needed where port 0 was asked for.

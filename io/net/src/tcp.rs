@@ -9,7 +9,7 @@ use crate::byte_queue::ByteQueue;
 use crate::error::NetError;
 use crate::network::{Kernel, Network, SocketPoller, StreamSocket};
 use crate::poller::Interest;
-use crate::sockets::{self, BufferGrant};
+use crate::sockets;
 
 /// Sizes of the buffers of a connection, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,28 +222,6 @@ impl TcpConnection {
         sockets::set_up_stream(&socket).map_err(failed)?;
         let buffers = Buffers::new(buffers);
         Ok(TcpConnection { network: Kernel, socket, peer_address: address, buffers, is_closed: false })
-    }
-
-    /// Acknowledges what was received now instead of with the next send. Not lasting: call after each fill
-    /// where the other end needs it.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn acknowledge_now(&self) -> io::Result<()> {
-        self.socket.set_tcp_quickack(true)
-    }
-
-    /// Asks for socket buffers of the kernel, in bytes; returns what it gave to receive and to send.
-    ///
-    /// # Errors
-    /// [`NetError::Socket`].
-    pub fn size_kernel_buffers(
-        &self,
-        receive: usize,
-        send: usize,
-    ) -> Result<(BufferGrant, BufferGrant), NetError> {
-        let receive = sockets::size_receive_buffer(&self.socket, receive)?;
-        Ok((receive, sockets::size_send_buffer(&self.socket, send)?))
     }
 }
 

@@ -115,34 +115,6 @@ fn a_batch_takes_what_fits_in_order_and_leaves_the_rest() {
 }
 
 #[test]
-fn segments_arrive_as_datagrams_of_their_own() {
-    let (mut sender, mut receiver) = pair();
-    // One, a full call, more than one call, and a short last segment.
-    for len in [100, 6_400, 6_401, 12_850] {
-        let bytes: Vec<u8> = (0..len).map(|index| (index / 100) as u8).collect();
-        let segments: Vec<_> = bytes.chunks(100).collect();
-        assert_eq!(sender.send_segments(&bytes, 100).unwrap(), segments.len());
-        for segment in segments {
-            let mut buffer = [0; 200];
-            let received = recv(&mut receiver, &mut buffer);
-            assert_eq!(&buffer[..received.len], segment);
-        }
-    }
-    assert_eq!(sender.would_block_count(), 0);
-}
-
-#[test]
-fn segments_as_long_as_a_datagram_can_be_go_one_by_one() {
-    let (mut sender, mut receiver) = pair();
-    let segment_len = 65_507;
-    let bytes = vec![9; usize::from(segment_len) + 10];
-    assert_eq!(sender.send_segments(&bytes, segment_len).unwrap(), 2);
-    let mut buffer = vec![0; 65_536];
-    assert_eq!(recv(&mut receiver, &mut buffer).len, 65_507);
-    assert_eq!(recv(&mut receiver, &mut buffer).len, 10);
-}
-
-#[test]
 fn a_datagram_too_long_for_udp_is_an_error() {
     let (mut sender, _receiver) = pair();
     assert_eq!(sender.send(&vec![0; 65_507]).unwrap(), SendStatus::Sent);
@@ -152,7 +124,8 @@ fn a_datagram_too_long_for_udp_is_an_error() {
 #[test]
 fn what_the_kernel_drops_is_counted() {
     let group = free_multicast_group().unwrap();
-    let mut receiver = MulticastReceiver::join_with_buffer(group, LOOPBACK, 4_096).unwrap();
+    let mut receiver = MulticastReceiver::join(group, LOOPBACK).unwrap();
+    socket2::SockRef::from(&receiver).set_recv_buffer_size(4_096).unwrap();
     let mut sender = MulticastSender::new(group, LOOPBACK).unwrap();
     let (mut sent_count, mut received_count) = (0_u32, 0);
     until(|| {
@@ -168,18 +141,6 @@ fn what_the_kernel_drops_is_counted() {
         }
         (receiver.kernel_drop_count() > 0).then_some(())
     });
-}
-
-#[test]
-fn a_receive_buffer_says_what_was_given() {
-    let group = free_multicast_group().unwrap();
-    let receiver = MulticastReceiver::join_with_buffer(group, LOOPBACK, 64 << 10).unwrap();
-    let grant = receiver.receive_buffer();
-    assert_eq!(grant.requested, 64 << 10);
-    assert_eq!(grant.granted, 64 << 10);
-    assert!(!grant.is_short());
-    let short = tickpath_net::BufferGrant { requested: 2, granted: 1 };
-    assert!(short.to_string().contains("raise net.core.rmem_max"));
 }
 
 #[test]

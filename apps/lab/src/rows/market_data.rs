@@ -76,7 +76,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// Datagrams that may be on their way without filling the receive buffer.
 fn in_flight_max(receiver: &MulticastReceiver) -> u64 {
-    (receiver.receive_buffer().granted / BUFFER_PER_DATAGRAM).max(RECEIVE_BATCH) as u64
+    (receiver.receive_buffer() / BUFFER_PER_DATAGRAM).max(RECEIVE_BATCH) as u64
 }
 
 /// Millions of bare datagrams a second.

@@ -12,7 +12,7 @@ use nix::net::if_::if_nametoindex;
 use socket2::{Domain, Socket, Type};
 
 use crate::error::NetError;
-use crate::multicast::check_group;
+use crate::multicast::{check_group, join_error};
 use crate::sockets;
 
 use datagram::Datagram;
@@ -65,9 +65,8 @@ pub struct RingDatagram<'a> {
 ///
 /// To look whether there is one is a read of memory, and so is to take it: no system call drives the program's
 /// code out of the processor's caches, and the sender's core does the kernel's part. Needs `CAP_NET_RAW`.
-/// Datagrams must come whole: what a sender on the same machine hands over in segments
-/// ([`send_segments`](crate::MulticastSender::send_segments)) comes unsegmented, and is dropped as truncated
-/// or as a protocol's damage. Linux only.
+/// Datagrams must come whole: what a sender on the same machine hands over in segments (UDP_SEGMENT) comes
+/// unsegmented, and is dropped as truncated or as a protocol's damage. Linux only.
 #[derive(Debug)]
 pub struct PacketRing {
     frames: Frames,
@@ -149,11 +148,7 @@ impl PacketRing {
 
 fn join(group: SocketAddrV4, interface: Ipv4Addr) -> Result<Socket, NetError> {
     let socket = sockets::udp()?;
-    socket.join_multicast_v4(group.ip(), &interface).map_err(|source| NetError::JoinGroup {
-        group,
-        interface,
-        source,
-    })?;
+    socket.join_multicast_v4(group.ip(), &interface).map_err(join_error(group, interface))?;
     Ok(socket)
 }
 
