@@ -21,11 +21,13 @@ use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_trader::{
-    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
-    OrderGateway, SETTLE_AFTER, TraderView,
+    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, OrderEntry, OrderGateway,
 };
-use tickpath_trading::{EngineConfig, Limits, LiquidityTaker, MarketMaker, Strategy, TradeEngine, WarmUp};
-use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, SessionId};
+use tickpath_trading::{
+    EngineConfig, Limits, LiquidityTaker, MarketMaker, SETTLE_AFTER, Strategy, TradeEngine, TraderView,
+    WarmUp,
+};
+use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, Qty, SessionId};
 
 use crate::crowd::CrowdAgent;
 use crate::flow::{FlowAgent, FlowOutcome, FlowReader};
@@ -262,13 +264,13 @@ impl Market {
             )?;
         } else {
             let maker = MarketMaker::warmed_up(Default::default());
-            let limits = |instrument: &Instrument| settings.maker.limits(instrument);
+            let limits = |instrument: &Instrument| settings.maker.in_lots(instrument);
             builder.add_trader("maker", "maker-gateway", "MAKER", limits, maker)?;
             builder.add_trader(
                 "taker",
                 "taker-gateway",
                 "TAKER",
-                |instrument| settings.taker.limits(instrument),
+                |instrument| settings.taker.in_lots(instrument),
                 WarmUp::of(|| LiquidityTaker::new(count)),
             )?;
         }
@@ -371,15 +373,15 @@ fn venue_settings<'a>(
 
 /// Room for the probe's orders of one lot, whatever a lot is in the recording.
 fn probe_limits(instrument: &Instrument) -> Limits {
-    let lot = instrument.lot_size.0;
-    LimitsConfig {
+    let lot = instrument.lot_size;
+    Limits {
         clip: lot,
-        max_order: lot,
-        max_position: lot * u64::from(PROBES_OPEN_MAX),
+        max_order_qty: lot,
+        max_position: Qty(lot.0 * u64::from(PROBES_OPEN_MAX)),
         max_open_orders: PROBES_OPEN_MAX,
-        ..LimitsConfig::taker()
+        ..Limits::taker()
     }
-    .limits(instrument)
+    .in_lots(instrument)
 }
 
 fn feed_settings(

@@ -9,8 +9,7 @@ use tickpath_feed::ArbiterCounters;
 use tickpath_feedhandler::{FinalFeed, ReadBy};
 use tickpath_matching::Engine;
 use tickpath_timing::Report;
-use tickpath_trader::TraderSnapshot;
-use tickpath_trading::Position;
+use tickpath_trading::{Position, TraderSnapshot};
 use tickpath_types::{BookHealth, InstrumentId, Nanos};
 
 use crate::flow::FlowResult;

@@ -12,7 +12,8 @@ use tickpath_exchange::{AdminConfig, OrderEntryConfig, UserConfig, UserPorts, Us
 use tickpath_feedhandler::LineReader;
 use tickpath_flowgen::CrowdConfig;
 use tickpath_monitor::Mode;
-use tickpath_trader::{LimitsConfig, LimitsTable};
+use tickpath_trader::LimitsTable;
+use tickpath_trading::Limits;
 use tickpath_types::{Instrument, InstrumentTable, Nanos};
 
 /// Instruments of a demonstration that names no others.
@@ -170,9 +171,9 @@ pub struct DemoSettings {
     /// What is traded; a recorded flow brings its own.
     pub instruments: Vec<Instrument>,
     /// Limits of the maker in each instrument.
-    pub maker: LimitsConfig,
+    pub maker: Limits,
     /// Limits of the taker in each instrument.
-    pub taker: LimitsConfig,
+    pub taker: Limits,
     /// Which agents run on which threads; by the number of cores when `None`.
     pub placement: Option<Placement>,
     /// How market data is read.
@@ -226,10 +227,9 @@ impl DemoConfig {
             check_placement(placement)?;
         }
         let instruments = self.listed_instruments()?.definitions()?;
-        let (maker, taker) = (self.maker.or(LimitsConfig::maker()), self.taker.or(LimitsConfig::taker()));
-        for instrument in &instruments {
-            maker.check(instrument)?;
-            taker.check(instrument)?;
+        let (maker, taker) = (self.maker.or(Limits::default()), self.taker.or(Limits::taker()));
+        for (instrument, limits) in instruments.iter().flat_map(|it| [(it, maker), (it, taker)]) {
+            limits.check_lots(instrument).map_err(|error| ConfigError::value(error.to_string()))?;
         }
         self.order_entry.settings(&InstrumentTable::new(&instruments), self.file.as_deref())?;
         Ok(DemoSettings {

@@ -10,8 +10,7 @@ use tickpath_monitor::{
     Sample, ThreadView,
 };
 use tickpath_timing::{LiveSpan, Span};
-use tickpath_trader::TraderSnapshot;
-use tickpath_trading::{Bbo, MarkTo, Position};
+use tickpath_trading::{Bbo, MarkTo, Position, TraderSnapshot};
 use tickpath_types::{BookHealth, MarketUpdate, Nanos, UpdateKind};
 
 use crate::market::Market;

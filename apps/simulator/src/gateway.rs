@@ -10,7 +10,8 @@ use tickpath_nasdaq::ouch50::QueryResponse;
 use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session, next_packet};
 use tickpath_simnet::{HostId, Network, StreamFaults, StreamRead};
 use tickpath_timing::NoTrace;
-use tickpath_trader::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway};
+use tickpath_trader::{GatewaySettings, OrderGateway};
+use tickpath_trading::{GatewayCounters, GatewayEvent};
 use tickpath_types::{
     EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEventKind, OrderRequest, Price, Qty, Sequence,
     SessionId, Side, UserRefNum,
@@ -122,8 +123,8 @@ impl Market {
 }
 
 fn is_accepted(event: GatewayEvent, user_ref: u32) -> bool {
-    let GatewayEvent::Answer(answer) = event else { return false };
-    matches!(answer.kind, OrderEventKind::Accepted { order, .. } if order.user_ref == UserRefNum(user_ref))
+    let GatewayEvent::Answer { kind, .. } = event else { return false };
+    matches!(kind, OrderEventKind::Accepted { order, .. } if order.user_ref == UserRefNum(user_ref))
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn an_order_gateway_goes_on_where_it_stood_after_the_venue_was_killed() {
     let mut links = vec![];
     while links.last() != Some(&GatewayEvent::Settled) {
         let event = market.next_event();
-        links.extend((!matches!(event, GatewayEvent::Answer(_))).then_some(event));
+        links.extend((!matches!(event, GatewayEvent::Answer { .. })).then_some(event));
     }
     assert_eq!(links, [GatewayEvent::Reconnected, GatewayEvent::Settled]);
     market.enter(2);

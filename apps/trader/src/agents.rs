@@ -8,12 +8,11 @@ use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_net::{Kernel, Network};
 use tickpath_timing::Tracer;
-use tickpath_trading::{EngineConfig, Limits, Strategy, TradeEngine, WarmUp};
+use tickpath_trading::{EngineConfig, Limits, Strategy, TradeEngine, TraderView, WarmUp};
 use tickpath_types::MarketUpdate;
 
 use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
 use crate::gateway::{GatewaySettings, OrderGateway};
-use crate::snapshot::TraderView;
 
 /// One tracer for each agent of a trader.
 pub struct TraderTracers<T> {

@@ -11,10 +11,8 @@ use tickpath_config::{
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
 use tickpath_nasdaq::soupbintcp::ClientConfig;
-use tickpath_trading::{EngineConfig, Limits, Money};
+use tickpath_trading::{EngineConfig, Limits, Money, SETTLE_AFTER};
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty};
-
-use crate::gateway::SETTLE_AFTER;
 
 /// Books for added instruments at most, of 16 KiB each.
 const SPARE_INSTRUMENTS_MAX: u16 = 4_096;
@@ -180,41 +178,24 @@ impl MarketDataSection {
     }
 }
 
-/// A table of limits as a file writes it: what is not given comes from elsewhere.
+/// Limits in one instrument, as a file writes them; each may be left out.
+///
+/// Quantities are rounded down to whole lots of the instrument, never up: 0 means none at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {
-    /// [`LimitsConfig::clip`].
+    /// [`Limits::clip`], as far as the instrument allows.
     pub clip: Option<u64>,
-    /// [`LimitsConfig::threshold`].
+    /// [`Limits::threshold`].
     pub threshold: Option<u64>,
-    /// [`LimitsConfig::max_order`].
+    /// [`Limits::max_order_qty`].
     pub max_order: Option<u64>,
-    /// [`LimitsConfig::max_position`].
+    /// [`Limits::max_position`].
     pub max_position: Option<u64>,
-    /// [`LimitsConfig::max_loss`].
+    /// [`Limits::max_loss`].
     pub max_loss: Option<PriceText>,
-    /// [`LimitsConfig::max_open_orders`].
+    /// [`Limits::max_open_orders`].
     pub max_open_orders: Option<u32>,
-}
-
-/// What may be risked in one instrument.
-///
-/// Quantities are rounded down to whole lots of the instrument, never up: 0 means none at all.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LimitsConfig {
-    /// Size of the strategy's orders, as far as the instrument allows.
-    pub clip: u64,
-    /// The strategy's sensitivity, in its own unit.
-    pub threshold: u64,
-    /// Largest quantity of one order.
-    pub max_order: u64,
-    /// Largest position, long or short, with every open order traded.
-    pub max_position: u64,
-    /// Largest loss.
-    pub max_loss: PriceText,
-    /// Most orders open at once.
-    pub max_open_orders: u32,
 }
 
 fn default_strategy() -> String {
@@ -258,108 +239,44 @@ impl Default for MarketDataSection {
 }
 
 impl LimitsTable {
-    /// The table with `base` where it says nothing.
+    /// The limits with `base` where the table says nothing.
     #[must_use]
-    pub fn or(&self, base: LimitsConfig) -> LimitsConfig {
-        LimitsConfig {
-            clip: self.clip.unwrap_or(base.clip),
+    pub fn or(&self, base: Limits) -> Limits {
+        Limits {
+            clip: self.clip.map_or(base.clip, Qty),
             threshold: self.threshold.unwrap_or(base.threshold),
-            max_order: self.max_order.unwrap_or(base.max_order),
-            max_position: self.max_position.unwrap_or(base.max_position),
-            max_loss: self.max_loss.unwrap_or(base.max_loss),
+            max_order_qty: self.max_order.map_or(base.max_order_qty, Qty),
+            max_position: self.max_position.map_or(base.max_position, Qty),
+            max_loss: self.max_loss.map_or(base.max_loss, |loss| Money(loss.0.0.into())),
             max_open_orders: self.max_open_orders.unwrap_or(base.max_open_orders),
         }
     }
 }
 
-impl From<LimitsConfig> for LimitsTable {
-    fn from(limits: LimitsConfig) -> LimitsTable {
+impl From<Limits> for LimitsTable {
+    fn from(limits: Limits) -> LimitsTable {
         LimitsTable {
-            clip: Some(limits.clip),
+            clip: Some(limits.clip.0),
             threshold: Some(limits.threshold),
-            max_order: Some(limits.max_order),
-            max_position: Some(limits.max_position),
-            max_loss: Some(limits.max_loss),
+            max_order: Some(limits.max_order_qty.0),
+            max_position: Some(limits.max_position.0),
+            // It came out of a table, or is one of ours.
+            max_loss: Some(PriceText(Price(limits.max_loss.0 as i64))),
             max_open_orders: Some(limits.max_open_orders),
         }
     }
 }
 
-impl LimitsConfig {
-    fn with_threshold(threshold: u64) -> LimitsConfig {
-        LimitsConfig {
-            clip: 100,
-            threshold,
-            max_order: 1_000,
-            max_position: 5_000,
-            max_loss: PriceText(Price(50_000 * Price::SCALE)),
-            max_open_orders: 16,
-        }
-    }
-
-    /// Limits that suit a maker in the sample instruments.
-    #[must_use]
-    pub fn maker() -> LimitsConfig {
-        LimitsConfig::with_threshold(40)
-    }
-
-    /// Limits that suit a taker in the sample instruments.
-    #[must_use]
-    pub fn taker() -> LimitsConfig {
-        LimitsConfig::with_threshold(700_000)
-    }
-
-    /// Limits that suit the strategy with this name; a maker's where it is none of ours.
-    #[must_use]
-    pub fn of_strategy(name: &str) -> LimitsConfig {
-        match name {
-            "taker" => LimitsConfig::taker(),
-            _ => LimitsConfig::maker(),
-        }
-    }
-
-    /// Whether these limits mean something in an instrument: one that is not 0 allows a lot.
-    ///
-    /// # Errors
-    /// [`ConfigError::Value`] naming the limit.
-    pub fn check(&self, instrument: &Instrument) -> Result<(), ConfigError> {
-        let lot = instrument.lot_size.0;
-        for (name, qty) in
-            [("clip", self.clip), ("max_order", self.max_order), ("max_position", self.max_position)]
-        {
-            if 0 < qty && qty < lot {
-                return Err(ConfigError::value(format!(
-                    "limits of {}: {name} = {qty} is less than the instrument's lot of {lot}: give at least a lot, or \
-                     0 for none at all",
-                    instrument.symbol
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// As the engine takes them: quantities in whole lots of the instrument, rounded down.
-    #[must_use]
-    pub fn limits(&self, instrument: &Instrument) -> Limits {
-        let lot = instrument.lot_size.0;
-        let in_lots = |qty: u64| Qty(qty / lot * lot);
-        Limits {
-            clip: in_lots(self.clip.min(instrument.max_qty.0)),
-            threshold: self.threshold,
-            max_order_qty: in_lots(self.max_order),
-            max_position: in_lots(self.max_position),
-            max_loss: Money(i128::from(self.max_loss.0.0)),
-            max_open_orders: self.max_open_orders,
-        }
-    }
-}
-
 impl TraderConfig {
-    /// The limits in an instrument.
+    /// The limits in an instrument, not yet in its lots.
     #[must_use]
-    pub fn limits_of(&self, symbol: &str) -> LimitsConfig {
-        let all = self.limits.or(LimitsConfig::of_strategy(&self.strategy));
+    pub fn limits_of(&self, symbol: &str) -> Limits {
+        let all = self.limits_of_all();
         self.instrument_limits.get(symbol).map_or(all, |own| own.or(all))
+    }
+
+    fn limits_of_all(&self) -> Limits {
+        self.limits.or(if self.strategy == "taker" { Limits::taker() } else { Limits::default() })
     }
 
     /// The threads that the file names, or those that suit a host on whose `cores` this process may run.
@@ -373,7 +290,7 @@ impl TraderConfig {
     pub fn filled(&self, cores: &[usize]) -> TraderConfig {
         let own = |symbol: &String| (symbol.clone(), self.limits_of(symbol).into());
         TraderConfig {
-            limits: self.limits.or(LimitsConfig::of_strategy(&self.strategy)).into(),
+            limits: self.limits_of_all().into(),
             instrument_limits: self.instrument_limits.keys().map(own).collect(),
             placement: Some(self.placement(cores)),
             ..self.clone()
@@ -449,8 +366,8 @@ impl TraderSettings {
         let mut limits = Vec::with_capacity(instruments.len());
         for instrument in &instruments {
             let own = config.limits_of(instrument.symbol.as_str());
-            own.check(instrument)?;
-            limits.push(own.limits(instrument));
+            own.check_lots(instrument).map_err(|error| ConfigError::value(error.to_string()))?;
+            limits.push(own.in_lots(instrument));
         }
         let password = config.order_entry.password.resolve(Some(path))?;
         let user = &config.order_entry.user;
@@ -474,7 +391,7 @@ mod tests {
         let config: TraderConfig = tickpath_config::parse("trader.toml", LEAST).unwrap();
         assert_eq!(config.strategy, "maker");
         assert!(config.market_data.interface.is_loopback());
-        assert_eq!(config.limits_of("A"), LimitsConfig::maker());
+        assert_eq!(config.limits_of("A"), Limits::default());
         assert_eq!(config.disconnect_stop.0, Nanos::from_secs(10));
         assert_eq!(config.order_entry.settle_after.0, Nanos::from_secs(1));
     }
@@ -485,50 +402,8 @@ mod tests {
             "strategy = 'taker'\n{LEAST}\n[limits]\nclip = 50\n[instrument_limits.B]\nmax_order = 7\n"
         );
         let config: TraderConfig = tickpath_config::parse("trader.toml", &text).unwrap();
-        assert_eq!(config.limits_of("A"), LimitsConfig { clip: 50, ..LimitsConfig::taker() });
-        assert_eq!(config.limits_of("B"), LimitsConfig { clip: 50, max_order: 7, ..LimitsConfig::taker() });
-    }
-
-    fn lots_of_100() -> Instrument {
-        Instrument {
-            id: tickpath_types::InstrumentId(1),
-            symbol: tickpath_types::Symbol::new("A").unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(100),
-            max_qty: Qty(950),
-            reference_price: Price(100),
-            collar_low: Price(100),
-            collar_high: Price(100),
-        }
-    }
-
-    #[test]
-    fn limits_are_rounded_down_to_lots_and_never_up() {
-        let limits = |clip, max_order, max_position| {
-            LimitsConfig { clip, max_order, max_position, ..LimitsConfig::maker() }.limits(&lots_of_100())
-        };
-        let rounded = limits(1_000, 250, 5_050);
-        assert_eq!(rounded.clip, Qty(900), "whole lots of what the instrument allows");
-        assert_eq!((rounded.max_order_qty, rounded.max_position), (Qty(200), Qty(5_000)));
-        let none = limits(0, 0, 0);
-        assert_eq!((none.clip, none.max_order_qty, none.max_position), (Qty(0), Qty(0), Qty(0)));
-    }
-
-    #[test]
-    fn a_limit_of_less_than_a_lot_is_refused() {
-        let maker = LimitsConfig::maker();
-        assert!(maker.check(&lots_of_100()).is_ok());
-        assert!(
-            LimitsConfig { clip: 0, max_order: 0, max_position: 0, ..maker }.check(&lots_of_100()).is_ok()
-        );
-        for (name, limits) in [
-            ("clip", LimitsConfig { clip: 99, ..maker }),
-            ("max_order", LimitsConfig { max_order: 1, ..maker }),
-            ("max_position", LimitsConfig { max_position: 99, ..maker }),
-        ] {
-            let error = limits.check(&lots_of_100()).unwrap_err().to_string();
-            assert!(error.contains(name) && error.contains("lot of 100"), "{error}");
-        }
+        assert_eq!(config.limits_of("A"), Limits { clip: Qty(50), ..Limits::taker() });
+        assert_eq!(config.limits_of("B"), Limits { clip: Qty(50), max_order_qty: Qty(7), ..Limits::taker() });
     }
 
     #[test]

@@ -7,13 +7,11 @@ use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
 use tickpath_faults::failpoint;
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
-use tickpath_trading::{Desk, QueueFull, RequestSink, StopReason, Strategy, TradeEngine, WarmUpEngine};
-use tickpath_types::{
-    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind, UserRefNum,
+use tickpath_trading::{
+    Desk, GatewayEvent, QueueFull, RequestSink, SnapshotWriter, StopReason, Strategy, TradeEngine,
+    TraderView, WarmUpEngine,
 };
-
-use crate::gateway::{GatewayEvent, reply_token};
-use crate::snapshot::{SnapshotWriter, TraderView};
+use tickpath_types::{MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind, UserRefNum};
 
 /// Market updates taken in one duty cycle at most.
 const UPDATES_PER_CYCLE: usize = 32;
@@ -218,40 +216,25 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         self.engine.handle_market(update, now, &mut self.outbox);
     }
 
-    /// Updates were overwritten before they were read. Each carries the best prices, so the next one of each
-    /// instrument makes the engine right again; until then its books count as stale.
+    /// Updates were overwritten before they were read.
     #[cold]
     fn lose_updates(&mut self, now: Nanos, count: u64) {
         self.lost_updates += count;
         // What it causes comes of no message.
         self.outbox.trigger = None;
-        for index in 0..self.engine.desk().instruments().len() {
-            let instrument = InstrumentId(index as u16 + 1);
-            let mut update: MarketUpdate = zerocopy::FromZeros::new_zeroed();
-            update.instrument = instrument.0;
-            update.kind = UpdateKind::Status as u8;
-            update.health = BookHealth::Stale as u8;
-            self.engine.handle_market(&update, now, &mut self.outbox);
-        }
+        self.engine.handle_lost_updates(now, &mut self.outbox);
     }
 
     fn take_events(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < EVENTS_PER_CYCLE {
             let Some(event) = self.events.try_pop() else { break };
-            match event {
-                GatewayEvent::Answer(answer) => {
-                    if let Some(token) = reply_token(self.identity.session, &answer.kind) {
-                        self.engine.tracer_mut().stamp(Hop::T9t, token);
-                    }
-                    self.engine.handle_order_event(&answer.kind, answer.ts, now, &mut self.outbox);
-                }
-                GatewayEvent::Unsent(request) => self.engine.handle_unsent(&request, now, &mut self.outbox),
-                GatewayEvent::Disconnected => self.engine.handle_disconnect(now),
-                GatewayEvent::Reconnected => self.engine.handle_reconnect(),
-                GatewayEvent::InDoubt => self.engine.handle_doubt(),
-                GatewayEvent::Settled => self.engine.handle_settled(now, &mut self.outbox),
+            if let GatewayEvent::Answer { kind, .. } = &event
+                && let Some(token) = Token::of_reply(self.identity.session, kind)
+            {
+                self.engine.tracer_mut().stamp(Hop::T9t, token);
             }
+            self.engine.handle_gateway_event(&event, now, &mut self.outbox);
             count += 1;
         }
         count

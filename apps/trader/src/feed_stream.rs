@@ -6,9 +6,7 @@ use tickpath_lockfree::broadcast;
 use tickpath_shm::SegmentReader;
 use tickpath_timing::NoTrace;
 use tickpath_trading::{Desk, EngineConfig, Limits, QueueFull, RequestSink, Strategy, TradeEngine};
-use tickpath_types::{
-    BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, Symbol, UpdateKind,
-};
+use tickpath_types::{Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, Symbol};
 
 /// Market updates taken in one duty cycle at most.
 const UPDATES_PER_CYCLE: usize = 32;
@@ -82,19 +80,6 @@ impl<S: Strategy> FeedStream<S> {
             self.engine.handle_market(&MarketUpdate { instrument, ..update }, now, &mut NoOrders);
         }
     }
-
-    /// Until its next update a book may be wrong.
-    #[cold]
-    fn lose(&mut self, now: Nanos, count: u64) {
-        self.lost_updates += count;
-        for row in 0..self.engine.desk().instruments().len() {
-            let mut update: MarketUpdate = zerocopy::FromZeros::new_zeroed();
-            update.instrument = row as u16;
-            update.kind = UpdateKind::Status as u8;
-            update.health = BookHealth::Stale as u8;
-            self.take(now, update);
-        }
-    }
 }
 
 impl<S: Strategy + Send> Agent for FeedStream<S> {
@@ -108,7 +93,10 @@ impl<S: Strategy + Send> Agent for FeedStream<S> {
             match self.updates.try_recv() {
                 Ok(None) => break,
                 Ok(Some(update)) => self.take(now, update),
-                Err(lagged) => self.lose(now, lagged.0),
+                Err(lagged) => {
+                    self.lost_updates += lagged.0;
+                    self.engine.handle_lost_updates(now, &mut NoOrders);
+                }
             }
             count += 1;
         }

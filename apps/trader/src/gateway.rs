@@ -3,16 +3,17 @@
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet, Waker};
+use tickpath_agent::{Agent, AgentError, TscClock, WaitSet, Waker};
 use tickpath_faults::failpoint;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::OrderAnswer;
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_net::{Kernel, Network};
 use tickpath_timing::{Function, Hop, Token, Tracer};
+use tickpath_trading::{GatewayCounters, GatewayEvent, OrderSession};
 use tickpath_types::{
-    CancelOrder, CancelReason, EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEventKind,
-    OrderRequest, Price, Qty, SessionId, Side, UserRefNum,
+    CancelOrder, EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderRequest, Price, Qty, SessionId, Side,
+    UserRefNum,
 };
 
 use crate::order_entry::{OrderEntry, OrderEntryError};
@@ -29,54 +30,8 @@ const READ_INTERVAL: Nanos = Nanos(1_000);
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
 /// How long a look may wait in addition while other agents of the thread have work.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
-/// How long to wait for the number of the first order before asking again: a venue without room for a record drops what it
-/// is asked.
-const ASK_INTERVAL: Nanos = Nanos::from_secs(1);
 /// How long to wait before connecting again, unless it is told otherwise.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
-
-/// What an order gateway tells its engine, in the order in which it happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GatewayEvent {
-    /// The venue said something of an order.
-    Answer(OrderAnswer),
-    /// The request was not sent, and never will be: it came while the gateway was not logged in.
-    Unsent(OrderRequest),
-    /// The connection is lost. What was sent and is not answered may have reached the venue or not.
-    Disconnected,
-    /// The gateway is logged in again. What the venue had to say meanwhile follows, or came just before.
-    Reconnected,
-    /// The venue has sent text for people in place of an answer, as where it has no room to record a request: which of
-    /// those that are not answered it dropped is not known.
-    InDoubt,
-    /// The venue has said what it had to say of everything that was sent before the connection was lost or before the
-    /// doubt: what is not answered by now did not reach it, or was dropped.
-    Settled,
-}
-
-/// What an [`OrderGateway`] has done, readable from outside while it runs.
-#[derive(Debug, Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
-pub struct GatewayCounters {
-    /// Requests written to the venue.
-    pub requests: Counter,
-    /// Requests given back to the engine because the gateway was not logged in.
-    pub unsent: Counter,
-    /// Answers read from it.
-    pub answers: Counter,
-    /// Number of the last message of the venue's session.
-    pub last_sequence: Counter,
-    /// 1 while logged in; at first once `first_user_ref` is known too.
-    pub logged_in: Counter,
-    /// Connections lost after the login.
-    pub disconnects: Counter,
-    /// Number of the engine's first order: 1, or behind those that an earlier run has used. 0 until it is known, and
-    /// until then the engine waits.
-    pub first_user_ref: Counter,
-}
-
-/// How long after a new login requests may still be answered that the venue got by the lost connection.
-pub const SETTLE_AFTER: Nanos = Nanos::from_secs(1);
 
 /// How an order gateway logs in.
 #[derive(Clone)]
@@ -93,30 +48,9 @@ pub struct GatewaySettings {
     pub session: SessionId,
     /// The venue's instruments.
     pub instruments: InstrumentTable,
-    /// How long after a new login requests may still be answered that the venue got by the lost connection;
-    /// [`SETTLE_AFTER`] is ample where the venue answers within milliseconds.
+    /// How long after a new login requests may still be answered that the venue got by the lost connection, such as
+    /// [`SETTLE_AFTER`](tickpath_trading::SETTLE_AFTER).
     pub settle_after: Nanos,
-}
-
-/// Whether there is a login.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
-    /// There was none yet, or it is not known yet which numbers the user has used: the venue is asked at this time, and
-    /// again and again, for it may drop the question.
-    New {
-        ask_at: Nanos,
-    },
-    Up,
-    Lost,
-    /// There is one, and requests that were sent before it or before a doubt may still be answered: until `from`, and
-    /// until the venue is heard once more after everything that had come by then was read. TCP keeps the order:
-    /// whatever the venue said before that was read too. A doubt that comes meanwhile begins when this is over: so this
-    /// ends at its time, however much is dropped.
-    Settling {
-        from: Nanos,
-        is_dry: bool,
-        is_doubted: bool,
-    },
 }
 
 /// Writes an engine's requests to the venue and hands it the answers.
@@ -131,9 +65,8 @@ pub struct OrderGateway<T, N: Network = Kernel> {
     network: N,
     connect: Connect<N>,
     entry: Option<OrderEntry<N>>,
-    link: Link,
+    state: OrderSession,
     reconnect_after: Nanos,
-    reconnect_at: Nanos,
     clock: TscClock,
     requests: Requests,
     next_read: Nanos,
@@ -209,7 +142,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         let first = settings.instruments.as_slice().first().map(|instrument| instrument.id);
         let rehearsal = Rehearsal::new(settings.session, first, tracer.understudy());
         let requests = Requests::new(settings.session, requests);
-        let session = settings.session;
+        let (session, state) = (settings.session, OrderSession::new(settings.settle_after));
         let inbox =
             Inbox { session, events, tracer, read_at: 0, has_read: false, answered: 0, overflowed: false };
         OrderGateway {
@@ -217,9 +150,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             network,
             connect: begin_connecting,
             entry: None,
-            link: Link::New { ask_at: Nanos::ZERO },
+            state,
             reconnect_after: RECONNECT_INTERVAL,
-            reconnect_at: Nanos::ZERO,
             clock,
             requests,
             next_read: Nanos::ZERO,
@@ -268,8 +200,14 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
 
     fn take_answers(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.next_read = now + READ_INTERVAL;
-        if self.entry.as_ref().is_none_or(|entry| !entry.is_connected()) && !self.reconnect(now)? {
-            return Ok(0);
+        let Some(entry) = &mut self.entry else { return Ok(0) };
+        match entry.poll_connected(now) {
+            Ok(true) => {}
+            Ok(false) => return Ok(0),
+            Err(error) => {
+                entry.disconnect(now + self.reconnect_after);
+                return Err(AgentError::recoverable(error));
+            }
         }
         let (answered, outcome) = self.read_answers(now);
         if answered > 0 {
@@ -306,79 +244,35 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             self.counters.last_sequence.set(entry.next_sequence().saturating_sub(1));
         }
         let (is_active, has_notice) = (entry.is_active(), entry.take_notice());
-        if has_notice && matches!(self.link, Link::Up | Link::Settling { .. }) {
-            self.doubt(now);
+        if has_notice {
+            self.state.handle_notice(now, |event| self.inbox.tell(event));
         }
-        let outcome = outcome.and_then(|_| match self.link {
-            Link::Up => Ok(()),
-            _ if is_active => self.settle(now),
-            _ => Ok(()),
-        });
-        let is_in = is_active && !matches!(self.link, Link::New { .. });
+        let outcome =
+            outcome.and_then(|_| if is_active && !self.state.is_up() { self.settle(now) } else { Ok(()) });
+        let is_in = is_active && !self.state.is_new();
         if outcome.is_ok() {
             self.counters.logged_in.set(is_in.into());
         }
         (answered, outcome)
     }
 
-    /// Something was dropped without an answer, for which nobody is to wait for ever.
+    /// After a look at the socket, logged in: learns the number of the engine's first order, which an earlier run may have
+    /// left behind others, and tells the engine what it is to know.
     #[cold]
-    fn doubt(&mut self, now: Nanos) {
-        if let Link::Settling { is_doubted, .. } = &mut self.link {
-            *is_doubted = true;
-            return;
-        }
-        self.inbox.tell(GatewayEvent::InDoubt);
-        self.link = self.settling(now);
-    }
-
-    fn settling(&self, now: Nanos) -> Link {
-        Link::Settling { from: now + self.settings.settle_after, is_dry: false, is_doubted: false }
-    }
-
-    /// Learns the number of the engine's first order: an earlier run may have used some, and only the venue knows.
-    #[cold]
-    fn learn_numbers(&mut self, ask_at: Nanos, now: Nanos) -> Result<Link, OrderEntryError> {
-        let Some(entry) = &mut self.entry else { return Ok(self.link) };
-        if let Some(first) = entry.next_user_ref() {
+    fn settle(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
+        let Some(entry) = &mut self.entry else { return Ok(()) };
+        let first = entry.next_user_ref();
+        if let Some(first) = first.filter(|_| self.state.is_new()) {
             if first.0 == 0 {
                 return Err(OrderEntryError::NumbersExhausted { name: self.settings.user.clone() });
             }
             self.counters.first_user_ref.set(first.0.into());
-            return Ok(Link::Up);
         }
-        if now < ask_at {
-            return Ok(self.link);
+        let inbox = &mut self.inbox;
+        if self.state.handle_read(now, inbox.has_read, first.is_some(), |event| inbox.tell(event)) {
+            entry.query_account(now)?;
+            self.counters.requests.add(1);
         }
-        entry.query_account(now)?;
-        self.counters.requests.add(1);
-        Ok(Link::New { ask_at: now + ASK_INTERVAL })
-    }
-
-    /// After a look at the socket, logged in: whether the engine is to be told.
-    #[cold]
-    fn settle(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
-        self.link = match self.link {
-            Link::Up => Link::Up,
-            Link::New { ask_at } => self.learn_numbers(ask_at, now)?,
-            Link::Lost => {
-                self.inbox.tell(GatewayEvent::Reconnected);
-                self.settling(now)
-            }
-            Link::Settling { is_dry: true, is_doubted, .. } if self.inbox.has_read => {
-                self.inbox.tell(GatewayEvent::Settled);
-                if is_doubted {
-                    self.inbox.tell(GatewayEvent::InDoubt);
-                    self.settling(now)
-                } else {
-                    Link::Up
-                }
-            }
-            Link::Settling { from, is_dry, is_doubted } => {
-                let is_dry = is_dry || (now >= from && !self.inbox.has_read);
-                Link::Settling { from, is_dry, is_doubted }
-            }
-        };
         Ok(())
     }
 
@@ -387,10 +281,9 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     #[cold]
     fn disconnect(&mut self, now: Nanos, error: OrderEntryError) -> AgentError {
         self.counters.logged_in.set(0);
-        self.reconnect_at = now + self.reconnect_after;
         let is_final = match error {
             OrderEntryError::LoginRejected { reason, .. } => {
-                matches!(self.link, Link::New { .. }) || reason != LoginRejectReason::SESSION_NOT_AVAILABLE
+                self.state.is_new() || reason != LoginRejectReason::SESSION_NOT_AVAILABLE
             }
             OrderEntryError::Encode(_) | OrderEntryError::NumbersExhausted { .. } => true,
             _ => false,
@@ -398,37 +291,12 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         if is_final {
             return AgentError::fatal(error);
         }
-        match self.link {
-            Link::New { .. } => self.link = Link::New { ask_at: Nanos::ZERO },
-            Link::Up | Link::Settling { .. } => {
-                self.link = Link::Lost;
-                self.counters.disconnects.add(1);
-                self.inbox.tell(GatewayEvent::Disconnected);
-            }
-            Link::Lost => {}
-        }
+        let was_in = self.state.handle_disconnect(|event| self.inbox.tell(event));
+        self.counters.disconnects.add(was_in.into());
         if let Some(entry) = &mut self.entry {
-            entry.disconnect();
+            entry.disconnect(now + self.reconnect_after);
         }
         AgentError::recoverable(error)
-    }
-
-    /// Goes on with connecting again, where it is time to; true once the connection stands. Waits for nothing: other
-    /// agents share the thread.
-    #[cold]
-    fn reconnect(&mut self, now: Nanos) -> Result<bool, AgentError> {
-        let Some(entry) = &mut self.entry else { return Ok(false) };
-        let outcome = if entry.is_connecting() {
-            entry.poll_connected(now)
-        } else if now >= self.reconnect_at {
-            entry.start_reconnecting(self.settings.address, now).and_then(|()| entry.poll_connected(now))
-        } else {
-            return Ok(false);
-        };
-        outcome.map_err(|error| {
-            self.reconnect_at = now + self.reconnect_after;
-            AgentError::recoverable(error)
-        })
     }
 }
 
@@ -438,8 +306,7 @@ fn connect_waiting(
     now: Nanos,
 ) -> Result<OrderEntry, OrderEntryError> {
     let GatewaySettings { address, user, password, instruments, .. } = settings;
-    let entry = OrderEntry::connect(*address, user, password, instruments.clone(), now)?;
-    Ok(entry.only_new(now))
+    OrderEntry::connect(*address, user, password, instruments.clone(), now)
 }
 
 fn begin_connecting<N: Network>(
@@ -448,8 +315,7 @@ fn begin_connecting<N: Network>(
     now: Nanos,
 ) -> Result<OrderEntry<N>, OrderEntryError> {
     let GatewaySettings { address, user, password, instruments, .. } = settings;
-    let entry = OrderEntry::begin_on(network.clone(), *address, user, password, instruments.clone(), now)?;
-    Ok(entry.only_new(now))
+    OrderEntry::begin_on(network.clone(), *address, user, password, instruments.clone(), now)
 }
 
 impl Requests {
@@ -532,48 +398,22 @@ impl<T: Tracer> Inbox<T> {
     #[inline]
     fn take(&mut self, answer: &OrderAnswer) {
         self.answered += 1;
-        let token = reply_token(self.session, &answer.kind);
+        let token = Token::of_reply(self.session, &answer.kind);
         if let Some(token) = token {
             self.tracer.stamp_at(Hop::T7t, token, self.read_at);
         }
-        self.tell(GatewayEvent::Answer(*answer));
+        self.tell(GatewayEvent::Answer { kind: answer.kind, ts: answer.ts });
         if let Some(token) = token {
             self.tracer.stamp(Hop::T8t, token);
         }
     }
 }
 
-/// True for an answer that replies to a request and is not mere news of an order. Every request has one,
-/// unless it is about an order that is gone.
-#[must_use]
-pub fn is_reply(kind: &OrderEventKind) -> bool {
-    reply_token(SessionId::default(), kind).is_some()
-}
-
-/// The request that an answer replies to, if it is a reply and not news of an order.
-pub(crate) fn reply_token(session: SessionId, kind: &OrderEventKind) -> Option<Token> {
-    match kind {
-        OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
-            Some(Token::new(session, order.user_ref, true))
-        }
-        OrderEventKind::Rejected { user_ref, .. } => Some(Token::new(session, *user_ref, true)),
-        OrderEventKind::Canceled { user_ref, reason: CancelReason::User, .. }
-        | OrderEventKind::Modified { user_ref, .. } => Some(Token::new(session, *user_ref, false)),
-        OrderEventKind::Canceled { .. }
-        | OrderEventKind::Executed { .. }
-        | OrderEventKind::SelfTradePrevented { .. }
-        | OrderEventKind::Restated { .. }
-        | OrderEventKind::Triggered { .. }
-        | OrderEventKind::Broken { .. } => None,
-        OrderEventKind::MassCanceled(request) => Some(Token::new(session, request.user_ref, false)),
-        OrderEventKind::OrderEntrySet(request) => Some(Token::new(session, request.user_ref, false)),
-    }
-}
-
 impl<T: Tracer + Send, N: Network> Agent for OrderGateway<T, N> {
     fn on_start(&mut self) -> Result<(), AgentError> {
         let now = self.clock.now();
-        self.entry = Some((self.connect)(&self.network, &self.settings, now).map_err(AgentError::fatal)?);
+        let entry = (self.connect)(&self.network, &self.settings, now).map_err(AgentError::fatal)?;
+        self.entry = Some(entry.only_new(now));
         Ok(())
     }
 
@@ -604,7 +444,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderGateway<T, N> {
 
     fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
         match &self.entry {
-            Some(entry) if entry.is_connected() && self.link == Link::Up => {
+            Some(entry) if entry.is_connected() && self.state.is_up() => {
                 wait.descriptor(entry.descriptor());
                 wait.until(now + TIMER_INTERVAL);
             }

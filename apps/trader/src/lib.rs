@@ -18,18 +18,15 @@ mod feed_stream;
 mod gateway;
 mod order_entry;
 mod run;
-mod snapshot;
 mod system;
 
 pub use agents::{AgentSettings, TraderAgents, TraderTracers};
 pub use config::{
-    LimitsConfig, LimitsTable, MarketDataSection, OrderEntrySection, RecoveryConfig, TraderConfig,
-    TraderSettings,
+    LimitsTable, MarketDataSection, OrderEntrySection, RecoveryConfig, TraderConfig, TraderSettings,
 };
 pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
 pub use feed_stream::FeedStream;
-pub use gateway::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, SETTLE_AFTER, is_reply};
+pub use gateway::{GatewaySettings, OrderGateway};
 pub use order_entry::{OrderEntry, OrderEntryError};
 pub use run::{run, run_with};
-pub use snapshot::{TraderSnapshot, TraderView};
 pub use system::{AgentWarning, BoxedStrategy, Trader, strategy_by_name, traces};

@@ -1,21 +1,25 @@
 //! A client's end of order entry: OUCH over SoupBinTCP over TCP.
 
+use std::fmt::Display;
 use std::net::SocketAddrV4;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::os::fd::BorrowedFd;
 
 use tickpath_faults::failpoint;
-use tickpath_nasdaq::ouch50::{self, Answer, EncodeError, OrderAnswer, Outbound};
-use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession, LoginRejectReason, SendError};
-use tickpath_net::{BufferSizes, Fill, Kernel, NetError, Network, SendOutcome, TcpConnection};
+use tickpath_nasdaq::ouch50::{Client, ClientError, EncodeError, OrderAnswer};
+use tickpath_nasdaq::soupbintcp::{ClientConfig, LoginRejectReason};
+use tickpath_net::{
+    ClientState, Fill, Kernel, NetError, Network, ReconnectConfig, ReconnectingClient, SendOutcome,
+    TcpConnection,
+};
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, Sequence, UserRefNum};
 
 /// What a login asks for to be told what is new, and nothing that was.
 const NEW_ALONE: Sequence = Sequence(0);
-/// Bytes of requests gathered for one write.
-const SEND_BUFFER: usize = 16 * 1024;
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(2);
+/// The time of the next attempt is the owner's choice.
+const RECONNECT: ReconnectConfig = ReconnectConfig::fixed(CONNECT_TIMEOUT, Nanos::ZERO);
+const CLOSED: &str = "the connection was closed";
 /// How often timers are looked at.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(100);
 
@@ -67,40 +71,17 @@ pub enum OrderEntryError {
     Backpressured,
     /// The request cannot be written: its instrument is unknown or a field is too large.
     #[error("a request cannot be written: {0}")]
-    Encode(#[from] EncodeError),
-}
-
-/// How the connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
-    /// It was given up.
-    Down,
-    /// It is being made again, until then at the longest.
-    Connecting {
-        deadline: Nanos,
-    },
-    Up,
+    Encode(EncodeError),
 }
 
 /// One logged-in connection to a venue's order entry. Nothing blocks after [`connect`](Self::connect), and nothing
 /// is allocated: a connection after the first uses its buffers.
 pub struct OrderEntry<N: Network = Kernel> {
     name: String,
-    tcp: TcpConnection<N>,
-    soup: ClientSession,
-    instruments: InstrumentTable,
-    out: Box<[u8]>,
-    out_len: usize,
+    address: SocketAddrV4,
+    link: ReconnectingClient<N>,
+    client: Client,
     next_timers: Nanos,
-    link: Link,
-    /// The venue has sent text for people since it was last looked at.
-    has_notice: bool,
-    /// What the venue said when it was asked.
-    next_user_ref: Option<UserRefNum>,
-    /// When it said so, by its own clock, until that is looked at.
-    query_answered: Option<Nanos>,
-    /// Answers that the vocabulary has no word for, or that were no OUCH.
-    unknown_answers: u64,
 }
 
 impl OrderEntry {
@@ -116,10 +97,9 @@ impl OrderEntry {
         instruments: InstrumentTable,
         now: Nanos,
     ) -> Result<OrderEntry, OrderEntryError> {
-        let config = credentials(name, password)?;
-        let timeout = Duration::from_nanos(CONNECT_TIMEOUT.0);
-        let tcp = TcpConnection::connect(address, timeout, BufferSizes::default())?;
-        Ok(OrderEntry::of(tcp, Link::Up, name, config, instruments, now))
+        let client = client(name, password, instruments, now)?;
+        let link = ReconnectingClient::connect(address, RECONNECT)?;
+        Ok(OrderEntry { name: name.to_owned(), address, link, client, next_timers: Nanos::ZERO })
     }
 }
 
@@ -137,128 +117,81 @@ impl<N: Network> OrderEntry<N> {
         instruments: InstrumentTable,
         now: Nanos,
     ) -> Result<OrderEntry<N>, OrderEntryError> {
-        let config = credentials(name, password)?;
-        let tcp = TcpConnection::begin_on(network, address, BufferSizes::default())?;
-        let link = Link::Connecting { deadline: now + CONNECT_TIMEOUT };
-        Ok(OrderEntry::of(tcp, link, name, config, instruments, now))
-    }
-
-    fn of(
-        tcp: TcpConnection<N>,
-        link: Link,
-        name: &str,
-        config: ClientConfig,
-        instruments: InstrumentTable,
-        now: Nanos,
-    ) -> OrderEntry<N> {
-        OrderEntry {
-            name: name.to_owned(),
-            tcp,
-            soup: ClientSession::new(config, now),
-            instruments,
-            out: vec![1; SEND_BUFFER].into_boxed_slice(),
-            out_len: 0,
-            next_timers: Nanos::ZERO,
-            link,
-            has_notice: false,
-            next_user_ref: None,
-            query_answered: None,
-            unknown_answers: 0,
+        let client = client(name, password, instruments, now)?;
+        let mut link = ReconnectingClient::new(network, address, RECONNECT);
+        if link.poll(now) == ClientState::Failed {
+            return Err(connect_error(&mut link, address));
         }
+        Ok(OrderEntry { name: name.to_owned(), address, link, client, next_timers: Nanos::ZERO })
     }
 
     /// Before the login: asks for what is new alone, and not for the session from its start.
     #[must_use]
-    pub fn only_new(self, now: Nanos) -> OrderEntry<N> {
-        let mut config = self.soup.resume();
+    pub fn only_new(mut self, now: Nanos) -> OrderEntry<N> {
+        let mut config = self.client.resume();
         config.login.sequence = NEW_ALONE;
-        OrderEntry { soup: ClientSession::new(config, now), ..self }
+        self.client.reconnect(config, now);
+        self
     }
 
-    /// Begins to connect again, to go on where the session stood: no numbered message is missed or seen twice.
-    /// Waits for nothing: [`poll_connected`](Self::poll_connected) says when the connection stands.
-    /// Requests that were queued and not sent are dropped: nobody knows whether they are still wanted.
+    /// Whether the connection stands. One that was lost is made again, once that is due, to go on where the session stood:
+    /// no numbered message is missed or seen twice. Waits for nothing.
     ///
     /// # Errors
-    /// [`OrderEntryError::Connect`].
-    pub fn start_reconnecting(&mut self, address: SocketAddrV4, now: Nanos) -> Result<(), OrderEntryError> {
-        self.disconnect();
-        self.tcp.start_connecting(address)?;
-        self.link = Link::Connecting { deadline: now + CONNECT_TIMEOUT };
-        Ok(())
-    }
-
-    /// Whether the connection stands; one that is being made again is asked after by two system calls.
-    ///
-    /// # Errors
-    /// [`OrderEntryError::Connect`] and [`OrderEntryError::ConnectTimeout`]: it is given up.
+    /// [`OrderEntryError::Connect`] and [`OrderEntryError::ConnectTimeout`]: the attempt is given up.
     #[inline]
     pub fn poll_connected(&mut self, now: Nanos) -> Result<bool, OrderEntryError> {
-        match self.link {
-            Link::Up => Ok(true),
-            Link::Down => Ok(false),
-            Link::Connecting { deadline } => self.go_on_connecting(deadline, now),
-        }
+        if self.is_connected() { Ok(true) } else { self.go_on_connecting(now) }
     }
 
     #[cold]
-    fn go_on_connecting(&mut self, deadline: Nanos, now: Nanos) -> Result<bool, OrderEntryError> {
-        let address = self.tcp.peer_address();
-        match self.tcp.poll_connected() {
-            Ok(true) => {
-                let config = self.soup.resume();
+    fn go_on_connecting(&mut self, now: Nanos) -> Result<bool, OrderEntryError> {
+        let was_waiting = self.link.is_waiting();
+        let mut state = self.link.poll(now);
+        if was_waiting && state == ClientState::Connecting {
+            state = self.link.poll(now);
+        }
+        match state {
+            ClientState::Connected => {
+                let config = self.client.resume();
                 failpoint!(AnswerAskedForAgain: mut config => if config.login.sequence.0 > 1 {
                     config.login.sequence.0 -= 1;
                 });
-                self.soup = ClientSession::new(config, now);
+                self.client.reconnect(config, now);
                 self.next_timers = Nanos::ZERO;
-                self.link = Link::Up;
                 Ok(true)
             }
-            Ok(false) if now < deadline => Ok(false),
-            Ok(false) => {
-                self.disconnect();
-                Err(OrderEntryError::ConnectTimeout { address, timeout: CONNECT_TIMEOUT })
-            }
-            Err(error) => {
-                self.disconnect();
-                Err(error.into())
-            }
+            ClientState::Established => Ok(true),
+            ClientState::Waiting | ClientState::Connecting => Ok(false),
+            ClientState::Failed => Err(connect_error(&mut self.link, self.address)),
         }
     }
 
-    /// Gives the connection up, until [`start_reconnecting`](Self::start_reconnecting), tells the venue so, and
-    /// forgets what is queued.
-    pub fn disconnect(&mut self) {
-        self.link = Link::Down;
-        self.tcp.close();
-        self.discard();
+    /// Gives the connection up, until it is made again by [`poll_connected`](Self::poll_connected) at `until`. Requests that
+    /// were queued and not sent are dropped, as they may be out of date.
+    pub fn disconnect(&mut self, until: Nanos) {
+        self.link.wait_until(until);
+        self.client.discard();
     }
 
-    /// Descriptor that is readable when something is received; none in a simulation.
+    /// Descriptor that is readable when something is received; none in a simulation, and without a connection.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.tcp.descriptor()
+        self.link.established()?.descriptor()
     }
 
     /// True while the connection stands, as far as is known.
     #[inline]
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.link == Link::Up
-    }
-
-    /// True while the connection is being made again.
-    #[must_use]
-    pub const fn is_connecting(&self) -> bool {
-        matches!(self.link, Link::Connecting { .. })
+        self.link.established().is_some()
     }
 
     /// True once the venue let the user in, and while requests may be sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
-        self.is_connected() && self.soup.is_active()
+        self.is_connected() && self.client.is_active()
     }
 
     /// Puts a request behind those that the next [`flush`](Self::flush) sends.
@@ -268,19 +201,7 @@ impl<N: Network> OrderEntry<N> {
     /// many wait; the request is not taken.
     #[inline]
     pub fn queue(&mut self, request: &OrderRequest) -> Result<(), OrderEntryError> {
-        let instruments = &self.instruments;
-        let room = &mut self.out[self.out_len..];
-        let len = self
-            .soup
-            .frame_message_with(room, |room| {
-                ouch50::encode_request(request, |id| instruments.symbol(id), room)
-            })
-            .map_err(|error| match error {
-                EncodeError::BufferTooShort(_) => OrderEntryError::Backpressured,
-                other => OrderEntryError::Encode(other),
-            })?;
-        self.out_len += len;
-        Ok(())
+        Ok(self.client.queue(request)?)
     }
 
     /// Asks the venue which number the user's next order is to have; [`next_user_ref`](Self::next_user_ref) has the
@@ -290,41 +211,35 @@ impl<N: Network> OrderEntry<N> {
     /// As [`queue`](Self::queue) and [`flush`](Self::flush).
     #[cold]
     pub fn query_account(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
-        let room = &mut self.out[self.out_len..];
-        self.out_len += self.soup.frame_message_with(room, |room| {
-            *room.first_mut().ok_or(OrderEntryError::Backpressured)? = ouch50::AccountQuery::TYPE;
-            Ok::<usize, OrderEntryError>(1)
-        })?;
+        self.client.query_account()?;
         self.flush(now)
     }
 
-    /// Whether the venue has sent text for people (a debug packet) since the last call. This project's venue drops a
-    /// request that way which it has no room to record.
+    /// As [`Client::take_notice`].
     pub const fn take_notice(&mut self) -> bool {
-        std::mem::replace(&mut self.has_notice, false)
+        self.client.take_notice()
     }
 
-    /// The number of the user's next order, as the venue said when it was asked; 0 when it has used the last.
+    /// As [`Client::next_user_ref`].
     #[must_use]
     pub const fn next_user_ref(&self) -> Option<UserRefNum> {
-        self.next_user_ref
+        self.client.next_user_ref()
     }
 
-    /// The venue's time, since midnight, of its answer to the last query, once. Whatever the venue had to say of requests
-    /// that were sent before that query was read before: its log keeps the order.
+    /// As [`Client::take_query_answer`].
     pub const fn take_query_answer(&mut self) -> Option<Nanos> {
-        self.query_answered.take()
+        self.client.take_query_answer()
     }
 
     /// Forgets what is queued.
-    pub fn discard(&mut self) {
-        self.out_len = 0;
+    pub const fn discard(&mut self) {
+        self.client.discard();
     }
 
     /// Bytes that are queued.
     #[must_use]
-    pub const fn queued_len(&self) -> usize {
-        self.out_len
+    pub fn queued_len(&self) -> usize {
+        self.client.queued().len()
     }
 
     /// Hands everything that is queued to TCP by one write.
@@ -334,18 +249,18 @@ impl<N: Network> OrderEntry<N> {
     /// requests then stay queued.
     #[inline]
     pub fn flush(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
-        if self.out_len == 0 {
+        if self.client.queued().is_empty() {
             return Ok(());
         }
-        self.soup.sent(now);
-        match self.tcp.send(&self.out[..self.out_len]) {
-            Ok(SendOutcome::Sent | SendOutcome::Pending) => {
-                self.out_len = 0;
+        self.client.sent(now);
+        let tcp = self.link.connection().ok_or_else(|| disconnected(CLOSED))?;
+        match tcp.send(self.client.queued()).map_err(disconnected)? {
+            SendOutcome::Sent | SendOutcome::Pending => {
+                self.client.discard();
                 Ok(())
             }
-            Ok(SendOutcome::Backpressured) => Err(OrderEntryError::Backpressured),
-            Ok(SendOutcome::Closed) => Err(self.disconnected("the connection was closed")),
-            Err(error) => Err(self.disconnected(error)),
+            SendOutcome::Backpressured => Err(OrderEntryError::Backpressured),
+            SendOutcome::Closed => Err(disconnected(CLOSED)),
         }
     }
 
@@ -362,57 +277,32 @@ impl<N: Network> OrderEntry<N> {
         on_read: impl FnOnce(&mut C),
         mut on_answer: impl FnMut(&mut C, &OrderAnswer),
     ) -> Result<usize, OrderEntryError> {
-        if self.tcp.pending_len() > 0 {
-            self.send_rest()?;
+        let tcp = self.link.connection().ok_or_else(|| disconnected(CLOSED))?;
+        if tcp.pending_len() > 0 {
+            send_rest(tcp)?;
         }
-        let fill = match self.tcp.fill() {
-            Ok(Fill::Empty) => return self.run_due_timers(now).map(|()| 0),
-            Ok(fill) => fill,
-            Err(error) => return Err(self.disconnected(error)),
-        };
+        let fill = tcp.fill().map_err(disconnected)?;
+        if fill == Fill::Empty {
+            return self.run_due_timers(now).map(|()| 0);
+        }
         on_read(context);
         let mut answers = 0;
-        loop {
-            let (event, used) = match self.soup.handle_bytes(now, self.tcp.received()) {
-                Ok(Some(found)) => found,
-                Ok(None) => break,
-                Err(error) => return Err(self.disconnected(error)),
-            };
-            match event {
-                ClientEvent::Message { message, .. } => {
-                    match ouch50::decode_event(message, |symbol| self.instruments.find(symbol)) {
-                        Ok(Answer::Order(answer)) => {
-                            on_answer(context, &answer);
-                            answers += 1;
-                        }
-                        // Whether orders are taken is told by market data, and by the answers to them.
-                        Ok(Answer::Other(Outbound::SystemEvent(..))) => {}
-                        Ok(Answer::Other(Outbound::QueryResponse(answer, ..))) => {
-                            self.next_user_ref = Some(answer.next_user_ref.get());
-                            self.query_answered = Some(answer.timestamp.get());
-                        }
-                        Ok(Answer::Other(_)) | Err(_) => self.unknown_answers += 1,
-                    }
-                }
-                ClientEvent::LoginRejected(reason) => {
-                    return Err(OrderEntryError::LoginRejected { name: self.name.clone(), reason });
-                }
-                ClientEvent::EndOfSession => return Err(self.disconnected("the session has ended")),
-                ClientEvent::Debug(_) => self.has_notice = true,
-                ClientEvent::LoginAccepted { .. } | ClientEvent::Unsequenced(_) | ClientEvent::Heartbeat => {}
+        let taken = self.client.handle_bytes(now, tcp.received(), |answer| {
+            on_answer(context, answer);
+            answers += 1;
+        });
+        match taken {
+            Ok(taken) => tcp.consume(taken),
+            Err(ClientError::LoginRejected(reason)) => {
+                return Err(OrderEntryError::LoginRejected { name: self.name.clone(), reason });
             }
-            self.tcp.consume(used);
-        }
-        // After the reading: what has come is no silence, however late it is looked at.
-        if fill != Fill::Closed {
-            self.run_due_timers(now)?;
+            Err(error) => return Err(disconnected(error)),
         }
         match fill {
-            Fill::Closed if self.soup.is_active() => Err(self.disconnected("the connection was closed")),
-            Fill::Closed => {
-                Err(self.disconnected("closed before the login was answered: is the venue full?"))
-            }
-            _ => Ok(answers),
+            Fill::Closed if self.client.is_active() => Err(disconnected(CLOSED)),
+            Fill::Closed => Err(disconnected("closed before the login was answered: is the venue full?")),
+            // After the reading: what has come is no silence, however late it is looked at.
+            _ => self.run_due_timers(now).map(|()| answers),
         }
     }
 
@@ -423,30 +313,20 @@ impl<N: Network> OrderEntry<N> {
         }
         // The connection ends either way.
         let _ = self.flush(now);
-        self.soup.logout();
-        let _ = self.transmit(now);
+        self.client.logout(now);
+        let _ = self.flush(now);
     }
 
-    /// Number that the venue's next message will have, from 1: the messages received plus one.
+    /// As [`Client::next_sequence`].
     #[must_use]
-    pub fn next_sequence(&self) -> u64 {
-        self.soup.next_sequence().0
+    pub const fn next_sequence(&self) -> u64 {
+        self.client.next_sequence()
     }
 
-    /// Answers that were no answers about an order.
+    /// As [`Client::unknown_answers`].
     #[must_use]
     pub const fn unknown_answers(&self) -> u64 {
-        self.unknown_answers
-    }
-
-    /// Hands TCP what it did not take of an earlier write: nothing that is to be sent waits for the next request.
-    #[cold]
-    fn send_rest(&mut self) -> Result<(), OrderEntryError> {
-        match self.tcp.flush_pending() {
-            Ok(SendOutcome::Closed) => Err(self.disconnected("the connection was closed")),
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.disconnected(error)),
-        }
+        self.client.unknown_answers()
     }
 
     #[inline]
@@ -457,36 +337,47 @@ impl<N: Network> OrderEntry<N> {
     #[cold]
     fn run_timers(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         self.next_timers = now + TIMER_INTERVAL;
-        if let Err(error) = self.soup.handle_timeout(now) {
-            return Err(self.disconnected(error));
-        }
-        self.transmit(now)
-    }
-
-    fn transmit(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
-        let len = self.soup.poll_transmit(now, &mut self.out[self.out_len..]);
-        self.out_len += len;
+        self.client.handle_timeout(now).map_err(disconnected)?;
         self.flush(now)
     }
+}
 
-    #[cold]
-    fn disconnected(&self, reason: impl std::fmt::Display) -> OrderEntryError {
-        OrderEntryError::Disconnected { reason: reason.to_string() }
+/// Hands TCP what it did not take of an earlier write: nothing that is to be sent waits for the next request.
+#[cold]
+fn send_rest<N: Network>(tcp: &mut TcpConnection<N>) -> Result<(), OrderEntryError> {
+    match tcp.flush_pending().map_err(disconnected)? {
+        SendOutcome::Closed => Err(disconnected(CLOSED)),
+        _ => Ok(()),
     }
 }
 
-impl AsFd for OrderEntry {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.tcp.as_fd()
-    }
+#[cold]
+fn disconnected(reason: impl Display) -> OrderEntryError {
+    OrderEntryError::Disconnected { reason: reason.to_string() }
 }
 
-fn credentials(name: &str, password: &str) -> Result<ClientConfig, OrderEntryError> {
-    ClientConfig::new(name, password).ok_or_else(|| OrderEntryError::Credentials { name: name.to_owned() })
+/// Why the latest attempt failed.
+fn connect_error<N: Network>(link: &mut ReconnectingClient<N>, address: SocketAddrV4) -> OrderEntryError {
+    let timed_out = OrderEntryError::ConnectTimeout { address, timeout: CONNECT_TIMEOUT };
+    link.take_error().map_or(timed_out, OrderEntryError::Connect)
 }
 
-impl From<SendError> for OrderEntryError {
-    fn from(error: SendError) -> Self {
-        OrderEntryError::Encode(error.into())
+fn client(
+    name: &str,
+    password: &str,
+    instruments: InstrumentTable,
+    now: Nanos,
+) -> Result<Client, OrderEntryError> {
+    let config = ClientConfig::new(name, password);
+    let config = config.ok_or_else(|| OrderEntryError::Credentials { name: name.to_owned() })?;
+    Ok(Client::new(config, instruments, now))
+}
+
+impl From<EncodeError> for OrderEntryError {
+    fn from(error: EncodeError) -> Self {
+        match error {
+            EncodeError::BufferTooShort(_) => OrderEntryError::Backpressured,
+            other => OrderEntryError::Encode(other),
+        }
     }
 }

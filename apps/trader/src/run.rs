@@ -7,11 +7,12 @@ use std::time::Duration;
 use tickpath_agent::{PinGuard, StopSignal, TscClock};
 use tickpath_config::{Console, counted, tell};
 use tickpath_timing::{Joiner, JoinerConfig};
-use tickpath_trading::{EngineCounters, MarkTo, Money, Position, StopReason, Strategy, WarmUp};
+use tickpath_trading::{
+    EngineCounters, MarkTo, Money, Position, StopReason, Strategy, TraderSnapshot, WarmUp,
+};
 use tickpath_types::Nanos;
 
 use crate::config::TraderSettings;
-use crate::snapshot::TraderSnapshot;
 use crate::system::{AgentWarning, Trader, traces};
 
 /// How often the stamps are drained.

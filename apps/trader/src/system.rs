@@ -4,14 +4,15 @@ use tickpath_agent::{Agent, Runner, RunnerError, StopSignal, ThreadReport, TscCl
 use tickpath_feed::OtherSymbol;
 use tickpath_feedhandler::FeedView;
 use tickpath_timing::{NoTrace, Trace, Tracer};
-use tickpath_trading::{EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy, WarmUp};
+use tickpath_trading::{
+    EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy, TraderView, WarmUp,
+};
 use tickpath_types::{InstrumentTable, SessionId};
 
 use crate::agents::{AgentSettings, TraderAgents, TraderTracers};
 use crate::config::TraderSettings;
 use crate::engine::KillSwitch;
 use crate::gateway::GatewaySettings;
-use crate::snapshot::TraderView;
 
 /// Market updates that the engine may be behind.
 const UPDATE_CAPACITY: usize = 1 << 14;

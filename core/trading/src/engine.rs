@@ -2,11 +2,15 @@
 
 use tickpath_faults::failpoint;
 use tickpath_timing::{Function, Sampler, Tracer};
-use tickpath_types::{Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest, UserRefNum};
+use tickpath_types::{
+    BookHealth, Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest, UpdateKind, UserRefNum,
+};
+use zerocopy::FromZeros;
 
 use crate::sink::Port;
 use crate::{
-    ConfigError, Context, Desk, EngineConfig, Limits, OrderUpdate, RequestSink, StopReason, Strategy,
+    ConfigError, Context, Desk, EngineConfig, GatewayEvent, Limits, OrderUpdate, RequestSink, StopReason,
+    Strategy,
 };
 
 /// One market update in `2^FUNCTION_TIMER_SHIFT` has its functions timed.
@@ -101,6 +105,19 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
+    /// Market updates were lost. Each carries the best prices, so the next one of each instrument makes the engine right
+    /// again; until then its books count as stale.
+    #[cold]
+    pub fn handle_lost_updates(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
+        for instrument in 1..=self.desk.instruments.len() {
+            let mut update = MarketUpdate::new_zeroed();
+            update.instrument = instrument as u16;
+            update.kind = UpdateKind::Status as u8;
+            update.health = BookHealth::Stale as u8;
+            self.handle_market(&update, now, sink);
+        }
+    }
+
     /// Takes one answer of the venue, given at `ts_event` by the venue's clock.
     #[inline(never)]
     pub fn handle_order_event(
@@ -115,6 +132,18 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         let orphan = self.desk.poll_orphan();
         self.tell(update, now, sink);
         self.tell(orphan, now, sink);
+    }
+
+    /// Takes what the order gateway says.
+    pub fn handle_gateway_event(&mut self, event: &GatewayEvent, now: Nanos, sink: &mut impl RequestSink<T>) {
+        match event {
+            GatewayEvent::Answer { kind, ts } => self.handle_order_event(kind, *ts, now, sink),
+            GatewayEvent::Unsent(request) => self.handle_unsent(request, now, sink),
+            GatewayEvent::Disconnected => self.handle_disconnect(now),
+            GatewayEvent::Reconnected => self.handle_reconnect(),
+            GatewayEvent::InDoubt => self.handle_doubt(),
+            GatewayEvent::Settled => self.handle_settled(now, sink),
+        }
     }
 
     /// The connection to the venue is lost. Own orders may execute meanwhile, and what becomes of them is told

@@ -31,16 +31,7 @@
 //!     }
 //! }
 //!
-//! let alpha = Instrument {
-//!     id: InstrumentId(1),
-//!     symbol: Symbol::new("ALPHA").unwrap(),
-//!     tick_size: Price(100),
-//!     lot_size: Qty(1),
-//!     max_qty: Qty(100_000),
-//!     reference_price: Price(1_000_000),
-//!     collar_low: Price(900_000),
-//!     collar_high: Price(1_100_000),
-//! };
+//! let alpha = Instrument::in_cents(InstrumentId(1), Symbol::new("ALPHA").unwrap(), Price(1_000_000));
 //! let mut engine =
 //!     TradeEngine::new(&EngineConfig::default(), &[alpha], &[Limits::default()], OneBid, NoTrace).unwrap();
 //! let update = MarketUpdate {
@@ -67,7 +58,9 @@ mod position;
 mod rate;
 mod requests;
 mod risk;
+mod session;
 mod sink;
+mod snapshot;
 mod strategies;
 mod strategy;
 mod table;
@@ -89,8 +82,10 @@ pub use orders::{OpenOrders, OrderCounters, OrderError, OrderManager};
 pub use position::{MarkTo, Position, PositionRecord, Positions, Totals, Traded};
 pub use rate::OrderRate;
 pub use requests::NewOrder;
-pub use risk::{Exposure, Limits, Proposed, Risk, RiskResult};
+pub use risk::{Exposure, LimitBelowLot, Limits, Proposed, Risk, RiskResult};
+pub use session::{GatewayEvent, OrderSession, SETTLE_AFTER};
 pub use sink::{QueueFull, RequestSink};
+pub use snapshot::{GatewayCounters, SnapshotWriter, TraderSnapshot, TraderView};
 pub use strategies::{LiquidityTaker, MakerConfig, MarketMaker, RandomConfig, RandomStrategy};
 pub use strategy::Strategy;
 pub use warm_up::{WarmUp, WarmUpEngine};

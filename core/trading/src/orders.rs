@@ -9,7 +9,7 @@ use tickpath_types::{
 use crate::fills::{Fill, Fills};
 use crate::order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
 use crate::requests::{self, NewOrder};
-use crate::table::{NIL, Table};
+use crate::table::{NIL, Slot, Table};
 
 /// Why the order manager did not make a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -209,7 +209,7 @@ impl OrderManager {
 
     /// The open order in doubt at or after a place in the table, with its place.
     pub(crate) fn next_in_doubt(&self, from: usize) -> Option<(usize, UserRefNum)> {
-        self.table.next_in_doubt(from)
+        self.table.next_open(from, |slot| slot.is_in_doubt)
     }
 
     /// The request in doubt did not reach the venue, as far as can be known: a new order is dead, the cancel
@@ -308,7 +308,7 @@ impl OrderManager {
                 OrderChange::Rejected { reason }
             }
         };
-        let slot = self.table.last_known_slot(user_ref)?;
+        let slot = self.table.last_known(user_ref)?;
         let update = OrderUpdate { order: slot.order, change, ts_event };
         if slot.replacement.0 != 0 && !slot.order.is_open() {
             self.drop_replacement(user_ref, slot.replacement, ts_event);
@@ -332,7 +332,7 @@ impl OrderManager {
             return None;
         };
         self.counters.broken += 1;
-        let order = self.table.last_known(user_ref).copied().unwrap_or(order);
+        let order = self.table.last_known(user_ref).map_or(order, |slot| slot.order);
         Some(OrderUpdate { order, change: OrderChange::Broken { qty, price, reason }, ts_event })
     }
 
@@ -353,8 +353,8 @@ impl OrderManager {
         slot.is_in_doubt = true;
         self.table.remove(user_ref);
         let change = OrderChange::Rejected { reason: RejectReason::UnknownOrder };
-        self.orphan =
-            self.table.last_known(user_ref).map(|order| OrderUpdate { order: *order, change, ts_event });
+        let dropped = self.table.last_known(user_ref);
+        self.orphan = dropped.map(|slot| OrderUpdate { order: slot.order, change, ts_event });
     }
 
     /// An order that was given up and that the venue accepts all the same is open again; true when it is.
@@ -362,7 +362,7 @@ impl OrderManager {
     fn revive(&mut self, event: &OrderEventKind) -> bool {
         let is_acceptance =
             matches!(event, OrderEventKind::Accepted { .. } | OrderEventKind::Replaced { .. });
-        let given_up = self.table.last_known_slot(event.user_ref());
+        let given_up = self.table.last_known(event.user_ref());
         let Some(slot) = given_up.filter(|slot| is_acceptance && slot.is_in_doubt && !slot.is_accepted)
         else {
             return false;
@@ -414,7 +414,7 @@ impl OrderManager {
         order_id: OrderId,
         state: OrderState,
     ) {
-        let executed = self.table.last_known(orig_user_ref).map_or(Qty::ZERO, |orig| orig.cum_qty);
+        let executed = self.table.last_known(orig_user_ref).map_or(Qty::ZERO, |orig| orig.order.cum_qty);
         failpoint!(ReplacedOrderStays: orig_user_ref = UserRefNum(0));
         self.table.remove(orig_user_ref);
         if let Some(order) = self.table.get_mut(accepted.user_ref) {
@@ -431,7 +431,7 @@ impl OrderManager {
     }
 
     fn record_fill(&mut self, user_ref: UserRefNum, match_id: MatchId, qty: Qty, price: Price) {
-        if let Some(order) = self.table.last_known(user_ref).copied() {
+        if let Some(&Slot { order, .. }) = self.table.last_known(user_ref) {
             self.fills.record(Fill { match_id, order, qty, price });
         }
     }
@@ -579,7 +579,7 @@ impl OrderManager {
     /// The open order at or after a place in the table, with its place: for a walk over all open orders
     /// that changes them on its way.
     pub(crate) fn next_open(&self, from: usize) -> Option<(usize, UserRefNum)> {
-        self.table.next_open(from)
+        self.table.next_open(from, |_| true)
     }
 }
 

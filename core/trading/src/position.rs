@@ -45,15 +45,6 @@ pub struct Traded {
     pub fill_count: u64,
 }
 
-impl Traded {
-    /// Volume-weighted average price, rounded to nearest with halves away from zero; for show, no figure
-    /// is computed from it. `None` before the first fill.
-    #[must_use]
-    pub fn vwap(&self) -> Option<Price> {
-        rounded_price(self.notional, self.qty.0.into())
-    }
-}
-
 impl Position {
     /// Takes one fill of an own order.
     ///
@@ -141,12 +132,6 @@ impl Position {
     #[must_use]
     pub const fn open_cost(&self) -> Money {
         self.open_cost
-    }
-
-    /// Average price of the open position, rounded; `None` when flat.
-    #[must_use]
-    pub fn open_vwap(&self) -> Option<Price> {
-        rounded_price(self.open_cost, self.net_qty.into())
     }
 
     /// What was earned by fills that closed.
@@ -258,17 +243,6 @@ fn signed(side: Side, qty: Qty) -> i64 {
     side.sign().saturating_mul(i64::try_from(qty.0).unwrap_or(i64::MAX))
 }
 
-/// Nearest, halves away from zero; `None` when there is no quantity.
-fn rounded_price(notional: Money, qty: i128) -> Option<Price> {
-    if qty == 0 {
-        return None;
-    }
-    let (quotient, rest) = (notional.0 / qty, notional.0 % qty);
-    let up = rest.unsigned_abs() >= qty.unsigned_abs() - rest.unsigned_abs() && rest != 0;
-    let towards = if (notional.0 < 0) == (qty < 0) { 1 } else { -1 };
-    i64::try_from(quotient + if up { towards } else { 0 }).ok().map(Price)
-}
-
 /// The positions in every instrument of a venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Positions {
@@ -365,19 +339,19 @@ mod tests {
     fn a_round_trip_realises_what_the_prices_say() {
         let position = after(&[(Side::Buy, 100, 10), (Side::Sell, 110, 4)]);
         assert_eq!((position.net_qty(), position.realised_pnl()), (6, Money(40)));
-        assert_eq!((position.open_cost(), position.open_vwap()), (Money(600), Some(Price(100))));
+        assert_eq!(position.open_cost(), Money(600));
 
         let flat = after(&[(Side::Buy, 100, 10), (Side::Sell, 110, 4), (Side::Sell, 90, 6)]);
         assert_eq!((flat.net_qty(), flat.realised_pnl(), flat.open_cost()), (0, Money(-20), Money::ZERO));
-        assert_eq!((flat.open_vwap(), flat.unrealised_pnl(MarkTo::Mid)), (None, Money::ZERO));
-        assert_eq!((flat.volume(), flat.sold().vwap()), (Qty(20), Some(Price(98))));
+        assert_eq!(flat.unrealised_pnl(MarkTo::Mid), Money::ZERO);
+        assert_eq!((flat.volume(), flat.sold().notional), (Qty(20), Money(980)));
     }
 
     #[test]
     fn a_fill_through_zero_closes_at_cost_and_opens_at_its_price() {
         let short = after(&[(Side::Buy, 100, 10), (Side::Sell, 120, 15)]);
         assert_eq!((short.net_qty(), short.realised_pnl()), (-5, Money(200)));
-        assert_eq!((short.open_cost(), short.open_vwap()), (Money(-600), Some(Price(120))));
+        assert_eq!(short.open_cost(), Money(-600));
 
         let long = after(&[(Side::Sell, 100, 10), (Side::Buy, 90, 12)]);
         assert_eq!((long.net_qty(), long.realised_pnl(), long.open_cost()), (2, Money(100), Money(180)));
@@ -434,15 +408,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn averages_round_to_nearest() {
-        for (notional, qty, price) in
-            [(7, 2, 4), (-7, 2, -4), (7, -2, -4), (-7, -2, 4), (10, 4, 3), (9, 4, 2)]
-        {
-            assert_eq!(rounded_price(Money(notional), qty), Some(Price(price)), "{notional}/{qty}");
-        }
-    }
-
     fn fills() -> impl Strategy<Value = Vec<(bool, i64, u64)>> {
         prop::collection::vec((any::<bool>(), 1_i64..2_000_000, 1_u64..10_000), 1..200)
     }
@@ -462,7 +427,6 @@ mod tests {
 
                 prop_assert_eq!(i128::from(position.net_qty()), held);
                 prop_assert_eq!(position.realised_pnl().0 - position.open_cost().0, cash);
-                prop_assert_eq!(held == 0, position.open_vwap().is_none());
                 prop_assert!(held != 0 || position.open_cost() == Money::ZERO);
                 prop_assert!(held.signum() * position.open_cost().0.signum() >= 0);
             }

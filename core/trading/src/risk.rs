@@ -1,7 +1,7 @@
 //! Checks before an order leaves.
 
 use tickpath_faults::failpoint;
-use tickpath_types::{InstrumentId, Qty, Side};
+use tickpath_types::{Instrument, InstrumentId, Qty, Side, Symbol};
 
 use crate::Money;
 
@@ -23,7 +23,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Limits that suit the demonstration's instruments: prices of about 100 and orders of some hundred.
+    /// Limits that suit a maker in the demonstration's instruments: prices of about 100 and orders of some hundred.
     fn default() -> Self {
         Limits {
             clip: Qty(100),
@@ -108,7 +108,51 @@ pub struct Proposed {
     pub added_orders: u32,
 }
 
+/// A limit that allows less than the smallest order: give at least a lot, or 0 for none at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "limits of {symbol}: {name} = {qty} is less than the instrument's lot of {lot}: give at least a lot, or 0 for none at \
+     all"
+)]
+pub struct LimitBelowLot {
+    symbol: Symbol,
+    name: &'static str,
+    qty: Qty,
+    lot: Qty,
+}
+
 impl Limits {
+    /// Limits that suit a taker in the demonstration's instruments.
+    #[must_use]
+    pub fn taker() -> Limits {
+        Limits { threshold: 700_000, ..Limits::default() }
+    }
+
+    /// Whether these limits mean something in an instrument: a quantity that is not 0 allows a lot.
+    ///
+    /// # Errors
+    /// [`LimitBelowLot`] naming the limit.
+    pub fn check_lots(&self, instrument: &Instrument) -> Result<(), LimitBelowLot> {
+        let (symbol, lot) = (instrument.symbol, instrument.lot_size);
+        let quantities =
+            [("clip", self.clip), ("max_order", self.max_order_qty), ("max_position", self.max_position)];
+        let below = quantities.into_iter().find(|(_, qty)| !qty.is_zero() && *qty < lot);
+        below.map_or(Ok(()), |(name, qty)| Err(LimitBelowLot { symbol, name, qty, lot }))
+    }
+
+    /// These limits in whole lots of an instrument, rounded down and never up, with a clip that the instrument allows.
+    #[must_use]
+    pub fn in_lots(self, instrument: &Instrument) -> Limits {
+        let lot = instrument.lot_size.0;
+        let in_lots = |qty: Qty| Qty(qty.0 / lot * lot);
+        Limits {
+            clip: in_lots(self.clip.min(instrument.max_qty)),
+            max_order_qty: in_lots(self.max_order_qty),
+            max_position: in_lots(self.max_position),
+            ..self
+        }
+    }
+
     /// Checks one order; the first limit that it breaks, in the order of [`RiskResult`], is the answer,
     /// after the book's health.
     #[must_use]
@@ -175,6 +219,8 @@ impl Risk {
 
 #[cfg(test)]
 mod tests {
+    use tickpath_types::Price;
+
     use super::*;
 
     const LIMITS: Limits = Limits {
@@ -245,5 +291,38 @@ mod tests {
         assert_eq!(risk.count(RiskResult::OrderTooLarge), 1);
         assert_eq!(risk.count(RiskResult::BookNotLive), 1);
         assert_eq!(risk.count(RiskResult::Allowed), 0);
+    }
+
+    fn lots_of_100() -> Instrument {
+        let instrument = Instrument::in_cents(InstrumentId(1), Symbol(*b"A       "), Price(100));
+        Instrument { lot_size: Qty(100), max_qty: Qty(950), ..instrument }
+    }
+
+    #[test]
+    fn limits_are_rounded_down_to_lots_and_never_up() {
+        let limits = |clip, max_order_qty, max_position| {
+            let limits = Limits { clip: Qty(clip), max_order_qty: Qty(max_order_qty), ..LIMITS };
+            Limits { max_position: Qty(max_position), ..limits }.in_lots(&lots_of_100())
+        };
+        let rounded = limits(1_000, 250, 5_050);
+        assert_eq!(rounded.clip, Qty(900), "whole lots of what the instrument allows");
+        assert_eq!((rounded.max_order_qty, rounded.max_position), (Qty(200), Qty(5_000)));
+        let none = limits(0, 0, 0);
+        assert_eq!((none.clip, none.max_order_qty, none.max_position), (Qty(0), Qty(0), Qty(0)));
+    }
+
+    #[test]
+    fn a_limit_of_less_than_a_lot_is_refused() {
+        let maker = Limits::default();
+        let none = Limits { clip: Qty(0), max_order_qty: Qty(0), max_position: Qty(0), ..maker };
+        assert!([maker, none].iter().all(|limits| limits.check_lots(&lots_of_100()).is_ok()));
+        for (name, limits) in [
+            ("clip", Limits { clip: Qty(99), ..maker }),
+            ("max_order", Limits { max_order_qty: Qty(1), ..maker }),
+            ("max_position", Limits { max_position: Qty(99), ..maker }),
+        ] {
+            let error = limits.check_lots(&lots_of_100()).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("lot of 100"), "{error}");
+        }
     }
 }

@@ -31,6 +31,23 @@ pub(crate) struct Slot {
     pub replacement: UserRefNum,
 }
 
+impl Slot {
+    /// An order that was not answered yet, at the tail of its list.
+    const fn new(order: OwnOrder, prev: u32, exposure: Qty) -> Slot {
+        Slot {
+            order,
+            next: NIL,
+            prev,
+            exposure,
+            is_accepted: false,
+            is_cancel_sent: false,
+            cancel_to: Qty::ZERO,
+            is_in_doubt: false,
+            replacement: UserRefNum(0),
+        }
+    }
+}
+
 /// The open orders of one instrument and side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
@@ -38,6 +55,10 @@ pub(crate) struct List {
     last: u32,
     pub len: u32,
     pub exposure: Qty,
+}
+
+impl List {
+    const EMPTY: List = List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO };
 }
 
 /// Orders at the place `UserRefNum modulo size`, linked into lists per instrument and side.
@@ -52,33 +73,23 @@ pub(crate) struct Table {
 impl Table {
     pub fn new(instrument_count: usize, capacity: usize) -> Table {
         let capacity = capacity.max(1);
-        let empty = Slot {
-            order: OwnOrder {
-                user_ref: UserRefNum(0),
-                order_id: OrderId(0),
-                instrument: InstrumentId(0),
-                side: Side::Buy,
-                time_in_force: TimeInForce::Day,
-                price: Price(0),
-                qty: Qty::ZERO,
-                cum_qty: Qty::ZERO,
-                state: OwnState::Dead,
-                post_only: false,
-                replaces: None,
-            },
-            next: NIL,
-            prev: NIL,
-            exposure: Qty::ZERO,
-            is_accepted: false,
-            is_cancel_sent: false,
-            cancel_to: Qty::ZERO,
-            is_in_doubt: false,
-            replacement: UserRefNum(0),
+        let none = OwnOrder {
+            user_ref: UserRefNum(0),
+            order_id: OrderId(0),
+            instrument: InstrumentId(0),
+            side: Side::Buy,
+            time_in_force: TimeInForce::Day,
+            price: Price(0),
+            qty: Qty::ZERO,
+            cum_qty: Qty::ZERO,
+            state: OwnState::Dead,
+            post_only: false,
+            replaces: None,
         };
-        let list = List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO };
         Table {
-            slots: vec![empty; (capacity * PLACES_PER_ORDER).next_power_of_two()].into(),
-            lists: vec![list; instrument_count * 2].into(),
+            slots: vec![Slot::new(none, NIL, Qty::ZERO); (capacity * PLACES_PER_ORDER).next_power_of_two()]
+                .into(),
+            lists: vec![List::EMPTY; instrument_count * 2].into(),
             len: 0,
             capacity,
         }
@@ -130,9 +141,9 @@ impl Table {
     }
 
     /// The order of a number, open or not, while its place has not been given to another.
-    pub fn last_known(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
-        let order = &self.slots[self.place(user_ref)].order;
-        (order.user_ref == user_ref).then_some(order)
+    pub fn last_known(&self, user_ref: UserRefNum) -> Option<&Slot> {
+        let slot = &self.slots[self.place(user_ref)];
+        (slot.order.user_ref == user_ref).then_some(slot)
     }
 
     pub fn last_known_mut(&mut self, user_ref: UserRefNum) -> Option<&mut OwnOrder> {
@@ -156,28 +167,16 @@ impl Table {
         (2 * instrument.0 as usize + side.index()).wrapping_sub(2)
     }
 
-    pub fn next_open(&self, from: usize) -> Option<(usize, UserRefNum)> {
+    /// The first open order at or after a place that is chosen, with its place.
+    pub fn next_open(&self, from: usize, is_chosen: impl Fn(&Slot) -> bool) -> Option<(usize, UserRefNum)> {
         let rest = self.slots.get(from..)?;
-        let offset = rest.iter().position(|slot| slot.order.is_open())?;
+        let offset = rest.iter().position(|slot| slot.order.is_open() && is_chosen(slot))?;
         Some((from + offset, rest[offset].order.user_ref))
     }
 
     /// Every place with an open order.
     pub fn open_slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
         self.slots.iter_mut().filter(|slot| slot.order.is_open())
-    }
-
-    /// The open order in doubt at or after a place, with its place.
-    pub fn next_in_doubt(&self, from: usize) -> Option<(usize, UserRefNum)> {
-        let rest = self.slots.get(from..)?;
-        let offset = rest.iter().position(|slot| slot.order.is_open() && slot.is_in_doubt)?;
-        Some((from + offset, rest[offset].order.user_ref))
-    }
-
-    /// The place of a number, open or not, while it has not been given to another.
-    pub fn last_known_slot(&self, user_ref: UserRefNum) -> Option<&Slot> {
-        let slot = &self.slots[self.place(user_ref)];
-        (slot.order.user_ref == user_ref).then_some(slot)
     }
 
     /// Begins to fetch the place of an order that is yet to come: no order has used it for long.
@@ -189,7 +188,7 @@ impl Table {
     /// Forgets every order.
     pub fn clear(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.order.state = OwnState::Dead);
-        self.lists.fill(List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO });
+        self.lists.fill(List::EMPTY);
         self.len = 0;
     }
 
@@ -207,17 +206,7 @@ impl Table {
             NIL => list.first = link,
             prev => self.slots[prev as usize].next = link,
         }
-        self.slots[place] = Slot {
-            order,
-            next: NIL,
-            prev,
-            exposure,
-            is_accepted: false,
-            is_cancel_sent: false,
-            cancel_to: Qty::ZERO,
-            is_in_doubt: false,
-            replacement: UserRefNum(0),
-        };
+        self.slots[place] = Slot::new(order, prev, exposure);
         self.len += 1;
     }
 

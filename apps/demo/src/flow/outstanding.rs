@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use tickpath_trader::is_reply;
-use tickpath_types::{Nanos, OrderEventKind, OrderRequest, UserRefNum};
+use tickpath_timing::Token;
+use tickpath_types::{Nanos, OrderEventKind, OrderRequest, SessionId, UserRefNum};
 
 /// Requests of one session that wait for their answer at most.
 pub(super) const WINDOW: usize = 256;
@@ -48,7 +48,7 @@ impl Outstanding {
     }
 
     pub(super) fn heard(&mut self, answer: &OrderEventKind, now: Nanos) {
-        if !is_reply(answer) {
+        if Token::of_reply(SessionId::default(), answer).is_none() {
             return;
         }
         let named = answer.user_ref();

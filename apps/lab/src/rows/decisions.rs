@@ -5,12 +5,11 @@ use std::hint::black_box;
 use anyhow::{Context as _, ensure};
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, spsc};
-use tickpath_nasdaq::ouch50::{AnswerCode, OrderAnswer};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{
-    EngineAgent, EngineIdentity, EngineRings, GatewayEvent, KillSwitch, TraderSettings, strategy_by_name,
+    EngineAgent, EngineIdentity, EngineRings, KillSwitch, TraderSettings, strategy_by_name,
 };
-use tickpath_trading::{EngineConfig, Limits, LiquidityTaker, Strategy, TradeEngine, WarmUp};
+use tickpath_trading::{EngineConfig, GatewayEvent, Limits, LiquidityTaker, Strategy, TradeEngine, WarmUp};
 use tickpath_types::{
     BookHealth, CancelReason, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Qty,
     SessionId, UpdateKind,
@@ -113,8 +112,10 @@ impl<S: Strategy + Send> Engine<S> {
     }
 
     fn tell(&mut self, kind: OrderEventKind, now: Nanos) -> anyhow::Result<()> {
-        let answer = GatewayEvent::Answer(OrderAnswer { kind, ts: now, code: AnswerCode::None });
-        self.events.try_push(answer).ok().context("the engine takes its answers")
+        self.events
+            .try_push(GatewayEvent::Answer { kind, ts: now })
+            .ok()
+            .context("the engine takes its answers")
     }
 }
 

@@ -189,7 +189,7 @@ impl NativeLink {
 
     /// Sockets to wait for.
     pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let entry = self.entry.as_ref().filter(|entry| entry.is_connected()).map(AsFd::as_fd);
+        let entry = self.entry.as_ref().and_then(OrderEntry::descriptor);
         let copies = self.copies.as_ref().and_then(SoupReader::fd);
         let snapshot = self.snapshot.as_ref().and_then(Snapshot::fd);
         entry.into_iter().chain(copies).chain(snapshot)

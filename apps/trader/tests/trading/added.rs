@@ -9,8 +9,8 @@ use tickpath_exchange::{AdminCommand, AdminOutcome, Phase, VenueSettings};
 use tickpath_matching::EngineLimits;
 use tickpath_test_support::{wait_for, wait_until};
 use tickpath_test_venue::{PASSWORD, RunningVenue};
-use tickpath_trader::{OrderEntry, Trader, TraderSnapshot};
-use tickpath_trading::RandomStrategy;
+use tickpath_trader::{OrderEntry, Trader};
+use tickpath_trading::{RandomStrategy, TraderSnapshot};
 use tickpath_types::{
     BookHealth, EnterOrder, Instrument, InstrumentId, InstrumentTable, OrderRequest, Price, Qty, Side,
     Symbol, UserRefNum,

@@ -4,8 +4,8 @@ use tickpath_agent::TscClock;
 use tickpath_exchange::VenueSettings;
 use tickpath_test_support::wait_until;
 use tickpath_test_venue::RunningVenue;
-use tickpath_trader::{Trader, TraderSnapshot};
-use tickpath_trading::RandomStrategy;
+use tickpath_trader::Trader;
+use tickpath_trading::{RandomStrategy, TraderSnapshot};
 
 use crate::site::venue_settings;
 use crate::threads::trader_of;

@@ -9,7 +9,8 @@ use tickpath_lockfree::spsc;
 use tickpath_test_support::Deadline;
 use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
-use tickpath_trader::{GatewayCounters, GatewayEvent, GatewaySettings, OrderGateway, SETTLE_AFTER};
+use tickpath_trader::{GatewaySettings, OrderGateway};
+use tickpath_trading::{GatewayCounters, GatewayEvent, SETTLE_AFTER};
 use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, SessionId, Side, UserRefNum};
 
 use crate::site::{ALPHA, Cable, QUERY, instruments, venue_settings};
@@ -121,7 +122,7 @@ fn what_cannot_be_sent_is_given_back_at_once_and_never_sent_late() {
     bench.requests.try_push(enter(2)).unwrap();
     bench.until(|bench| bench.counters.answers.read() == 1);
     let told = bench.told();
-    assert!(matches!(told[..], [GatewayEvent::Reconnected, GatewayEvent::Answer(_)]), "{told:?}");
+    assert!(matches!(told[..], [GatewayEvent::Reconnected, GatewayEvent::Answer { .. }]), "{told:?}");
     assert_eq!(bench.venue_view.order_server.requests.read(), 1 + QUERY);
     assert_eq!((bench.counters.requests.read(), bench.counters.unsent.read()), (1 + QUERY, 2));
 }
@@ -211,7 +212,7 @@ fn answers_that_come_with_the_end_of_the_session_count() {
     bench.cable.carry();
     bench.gateway.run_once(bench.now).unwrap();
     let told = bench.told();
-    assert!(matches!(told[..], [GatewayEvent::Answer(_), GatewayEvent::Disconnected]), "{told:?}");
+    assert!(matches!(told[..], [GatewayEvent::Answer { .. }, GatewayEvent::Disconnected]), "{told:?}");
     let counters = &bench.counters;
     // Before it the day started, and after it the day ended: messages of the session, and no answers.
     assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3 + QUERY));

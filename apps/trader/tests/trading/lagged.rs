@@ -4,11 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, records, spsc};
-use tickpath_nasdaq::ouch50::{AnswerCode, OrderAnswer};
 use tickpath_test_support::quote;
 use tickpath_timing::{MarketId, Stamp, StampKind, Token, Trace};
-use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewayEvent, KillSwitch, LimitsConfig};
-use tickpath_trading::{Context, EngineConfig, Strategy, TradeEngine};
+use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
+use tickpath_trading::{Context, EngineConfig, GatewayEvent, Limits, Strategy, TradeEngine};
 use tickpath_types::{
     BookHealth, EnterOrder, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Sequence,
     SessionId, UserRefNum,
@@ -69,7 +68,7 @@ fn what_a_loss_of_updates_causes_is_linked_to_no_message() {
     let (requests_in, mut requests) = spsc::channel(4);
     let (tracer, mut stamps) = Trace::new(1 << 10);
     let strategy = Slow { market: Arc::clone(&market), order: None };
-    let limits = [LimitsConfig::maker().limits(&instruments().as_slice()[0])];
+    let limits = [Limits::default().in_lots(&instruments().as_slice()[0])];
     let engine =
         TradeEngine::new(&EngineConfig::default(), instruments().as_slice(), &limits, strategy, tracer)
             .unwrap();
@@ -94,8 +93,7 @@ fn what_a_loss_of_updates_causes_is_linked_to_no_message() {
         order_id: OrderId(1),
         state: OrderState::Live,
     };
-    let answer = OrderAnswer { ts: Nanos(1), kind: accepted, code: AnswerCode::None };
-    answers.try_push(GatewayEvent::Answer(answer)).unwrap();
+    answers.try_push(GatewayEvent::Answer { kind: accepted, ts: Nanos(1) }).unwrap();
     assert_eq!(work(&mut agent), 1);
 
     market.lock().unwrap().send(update(2));

@@ -1,8 +1,7 @@
 //! What becomes of orders when the connection is lost: before a request, between a request and its answer, and
 //! for good.
 
-use tickpath_trader::SETTLE_AFTER;
-use tickpath_trading::{EngineConfig, OrderChange, Refusal, StopReason};
+use tickpath_trading::{EngineConfig, OrderChange, Refusal, SETTLE_AFTER, StopReason};
 use tickpath_types::{CancelReason, Nanos, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum};
 
 use crate::site::{QUERY, Site, buy, sell};

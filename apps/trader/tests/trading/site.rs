@@ -14,10 +14,11 @@ use tickpath_test_support::{Deadline, listen_nonblocking};
 use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{
-    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, LimitsConfig, OrderEntry,
-    OrderGateway, SETTLE_AFTER, TraderSnapshot, TraderView,
+    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, OrderEntry, OrderGateway,
 };
-use tickpath_trading::{EngineConfig, NewOrder, Refusal, TradeEngine};
+use tickpath_trading::{
+    EngineConfig, Limits, NewOrder, Refusal, SETTLE_AFTER, TradeEngine, TraderSnapshot, TraderView,
+};
 use tickpath_types::{
     EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEventKind, OrderRequest, Price, Qty, SessionId,
     Side, TimeInForce, UserRefNum,
@@ -92,7 +93,7 @@ impl Site {
         };
         let feed = FeedHandler::open(&feed, sender, clock, &FeedView::default(), NoTrace).unwrap();
         let (script, kill) = (Script::default(), KillSwitch::default());
-        let limits = [LimitsConfig::maker().limits(&instruments().as_slice()[0])];
+        let limits = [Limits::default().in_lots(&instruments().as_slice()[0])];
         let engine =
             TradeEngine::new(config, instruments().as_slice(), &limits, script.clone(), NoTrace).unwrap();
         let session = SessionId(1);

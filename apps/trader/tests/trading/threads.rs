@@ -7,8 +7,8 @@ use tickpath_config::Duration as ConfigDuration;
 use tickpath_exchange::{Endpoints, VenueSettings};
 use tickpath_test_support::{PATIENCE, wait_until};
 use tickpath_test_venue::{PASSWORD, RunningVenue};
-use tickpath_trader::{Trader, TraderConfig, TraderSettings, TraderSnapshot, run_with};
-use tickpath_trading::{RandomStrategy, StopReason};
+use tickpath_trader::{Trader, TraderConfig, TraderSettings, run_with};
+use tickpath_trading::{RandomStrategy, StopReason, TraderSnapshot};
 use tickpath_types::Nanos;
 
 use crate::site::{instruments, venue_settings};
@@ -26,7 +26,7 @@ pub fn trader_of(venue: &RunningVenue, user: &str, seed: u64) -> TraderSettings 
     let instruments = instruments().as_slice().to_vec();
     let limits = instruments
         .iter()
-        .map(|instrument| config.limits_of(instrument.symbol.as_str()).limits(instrument))
+        .map(|instrument| config.limits_of(instrument.symbol.as_str()).in_lots(instrument))
         .collect();
     TraderSettings { config, instruments, limits, password: PASSWORD.to_owned() }
 }

@@ -3,7 +3,7 @@
 //! [`Inbound::parse`] and [`Outbound::parse`] read every message of the protocol as it is on the wire,
 //! with its options. At the venue's door [`decode_request`] turns a message into an
 //! [`OrderRequest`](tickpath_types::OrderRequest) or says how to refuse it, and [`encode_event`] writes
-//! the answer; at the client's, [`encode_request`] and [`decode_event`] do the reverse.
+//! the answer; at the client's, [`encode_request`] and [`decode_event`] do the reverse, and [`Client`] is its whole end.
 //!
 //! Messages travel in SoupBinTCP: the client's in unsequenced packets, the venue's in sequenced ones.
 //!
@@ -18,6 +18,7 @@
 //! assert_eq!(ouch50::decode_request(&wire[..len], |_| None), Ok(cancel));
 //! ```
 
+mod client;
 mod codes;
 mod event;
 mod inbound;
@@ -26,6 +27,7 @@ mod outbound;
 mod reasons;
 mod request;
 
+pub use client::{Client, ClientError};
 pub use codes::{
     AiqStrategy, BrokenTradeReason, CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag,
     OrderStateCode, RejectCode, RestateReason, SideMarking, TimeInForceCode, YesNo,
