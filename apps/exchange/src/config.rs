@@ -8,7 +8,8 @@ mod users;
 
 pub use day::{DayConfig, PhaseConfig, StepConfig, TimeOfDay, TimeZone};
 pub use journal::{JournalConfig, PolicyConfig};
-pub use market_recovery::{RequestsConfig, SnapshotsConfig};
+pub use market_recovery::RequestsConfig;
+pub(crate) use market_recovery::nanos;
 pub(crate) use users::RATE_MAX;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -29,6 +30,7 @@ use tickpath_venue::{UserSettings, session_name_at, session_named};
 
 use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;
+use crate::market_recovery::SnapshotSettings;
 use crate::venue::VenueSettings;
 
 /// Connections at a time at most, of some 50 KiB each.
@@ -57,7 +59,6 @@ pub struct ExchangeConfig {
     /// Name of the session of order entry and market data, 1 to 10 letters, digits, `-` or `_`. When absent, the
     /// journal's; where a session begins, of the time. Clients know by the name whether their numbers still count: a
     /// session that begins must have a name that none had before.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The instrument file; relative to this file.
     pub instruments: PathBuf,
@@ -80,20 +81,16 @@ pub struct ExchangeConfig {
     #[serde(default)]
     pub journal: JournalConfig,
     /// Copies of what users are told; none are sent when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_copy: Option<DropCopySettings>,
     /// Commands to the running venue; none are taken when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
     /// All memory is taken before the venue opens, some 150 MB more by default: no message costs a page fault, the first ones
     /// included.
     #[serde(default)]
     pub prefault: bool,
     /// The front that speaks Deribit's dialect, which reads this itself; there is none when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deribit: Option<toml::Table>,
     /// Orders of a crowd that the program enters beside the venue; none when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub background_flow: Option<BackgroundFlowConfig>,
     /// Which agents run on which threads; by the number of cores when absent.
     pub placement: Option<Placement>,
@@ -159,7 +156,6 @@ pub struct OrderEntryConfig {
     pub test_users: Vec<String>,
     /// The open orders of a user are cancelled so long after its connection is gone, unless it is back by then; they
     /// stay when absent. For every user that does not say otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel_on_disconnect: Option<Duration>,
     /// When the venue stops, the open orders of users with `cancel_on_disconnect` are cancelled too.
     pub cancel_at_shutdown: bool,
@@ -180,28 +176,22 @@ pub struct UserConfig {
     /// At most 6 characters.
     pub name: String,
     /// At most 10 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
     /// The argon2 hash of the password in lower case, as `tickpath admin hash-password` prints it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub password_hash: Option<String>,
     /// Where the user may log in.
     #[serde(default = "order_entry_alone")]
     pub ports: Vec<PortConfig>,
     /// Symbols of what the user may trade; everything when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub instruments: Option<Vec<String>>,
     /// As that of `[order_entry]`, for this user; `"never"` where that has one and this user none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel_on_disconnect: Option<CancelConfig>,
     /// As those of `[order_entry]`, for this user.
     #[serde(default, skip_serializing_if = "LimitsConfig::is_empty")]
     pub limits: LimitsConfig,
     /// What happens when an order of the user would trade with another of its own: they trade when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub self_trade_prevention: Option<SelfTradeConfig>,
     /// Names of the users whose drop copies this one gets; everybody's when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub copies_of: Option<Vec<String>>,
 }
 
@@ -274,19 +264,14 @@ impl From<CancelConfig> for String {
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
     /// Messages a second in the long run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_per_second: Option<u32>,
     /// Messages at once after a pause; as many as in a second when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
     /// Open orders.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_orders: Option<u32>,
     /// Quantity of one order.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub order_qty: Option<u64>,
     /// Price times quantity of one order.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub order_notional: Option<PriceText>,
 }
 
@@ -335,7 +320,7 @@ pub struct MarketDataConfig {
     /// Requests for retransmission that one address may make.
     pub requests: RequestsConfig,
     /// Snapshots, over TCP and by multicast.
-    pub snapshots: SnapshotsConfig,
+    pub snapshots: SnapshotSettings,
 }
 
 /// Bounds of the matching engine.
@@ -423,7 +408,7 @@ impl Default for MarketDataConfig {
             heartbeat: Duration(Nanos::from_secs(1)),
             retained_messages: 1 << 20,
             requests: RequestsConfig::default(),
-            snapshots: SnapshotsConfig::default(),
+            snapshots: SnapshotSettings::default(),
         }
     }
 }

@@ -42,7 +42,7 @@ pub use admin::{AddUserError, AdminClient, AdminSocket};
 pub use config::{
     AdminConfig, BackgroundFlowConfig, CancelConfig, DayConfig, ExchangeConfig, JournalConfig, LimitsConfig,
     LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
-    RequestsConfig, SelfTradeConfig, SnapshotsConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
+    RequestsConfig, SelfTradeConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
 };
 pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopySettings};
 pub use journal::{JournalSettings, JournalThreads, VenueJournal};

@@ -8,16 +8,15 @@ mod sessions;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, KernelTime, TscClock, WaitSet, Waker};
 use tickpath_lockfree::spsc;
-use tickpath_nasdaq::soupbintcp::{HEADER_LEN, ServerConfig, Session};
+use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Session};
 use tickpath_net::{Kernel, Network};
 use tickpath_timing::{CommandId, Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, Nanos, OrderEvent, SessionId, UserRefNum};
 use tickpath_venue::{
     AdminAnswer, AdminCommand, AdminOutcome, FrontRequest, JournalCounters, LogCommandKind, LogState,
-    OrderEntry, OrderServerCounters, Response, UserRegistry, append_event, append_query_answer,
+    OrderEntry, OrderServerCounters, Response, UserRegistry, VenueView, append_event, append_query_answer,
 };
 
 use self::connections::Connections;
@@ -45,9 +44,8 @@ const TIMED_EVERY: u64 = 16;
 pub(crate) struct OrderServerConfig {
     pub address: SocketAddrV4,
     pub session: Session,
-    pub max_connections: usize,
-    pub pre_login: PreLoginLimits,
-    pub soup: ServerConfig,
+    /// Connections at a time, those that have not logged in included.
+    pub places: usize,
     pub instruments: InstrumentTable,
     pub cancel_at_shutdown: bool,
     /// The session continues with the next start: its end is not announced.
@@ -56,24 +54,15 @@ pub(crate) struct OrderServerConfig {
     pub opening: Vec<(SessionId, LogCommandKind)>,
 }
 
-/// The parts that an [`OrderServer`] is made of.
-pub(crate) struct OrderServerLinks {
-    pub entry: OrderEntry<Ipv4Addr>,
-    pub checker: LoginChecker,
-    pub rings: Rings,
-    pub counters: Arc<OrderServerCounters>,
-    pub registry: UserRegistry,
-    pub journal: Arc<JournalCounters>,
-}
-
-/// The rings that join an [`OrderServer`] to others.
-pub(crate) struct Rings {
+/// The rings that join an [`OrderServer`] to others, and its thread that checks passwords.
+pub(crate) struct Links {
     pub responses: spsc::Consumer<Response>,
     /// The front that runs beside the venue, if there is one.
     pub front: Option<spsc::Consumer<FrontRequest>>,
     /// New trusted logins, for the file that outlasts a restart.
     pub trusted: Option<spsc::Producer<TrustedLogin>>,
     pub admin: AdminPort,
+    pub checker: LoginChecker,
 }
 
 /// The stages of the order server's end.
@@ -96,8 +85,7 @@ pub struct OrderServer<T, N: Network = Kernel> {
     listener: Listener<N>,
     connections: Connections<N>,
     entry: OrderEntry<Ipv4Addr>,
-    checker: LoginChecker,
-    rings: Rings,
+    links: Links,
     kernel_time: KernelTime,
     clock: TscClock,
     next_timers: Nanos,
@@ -111,26 +99,25 @@ pub struct OrderServer<T, N: Network = Kernel> {
 impl<T: Tracer, N: Network> OrderServer<T, N> {
     pub(crate) fn new(
         config: OrderServerConfig,
-        links: OrderServerLinks,
+        entry: OrderEntry<Ipv4Addr>,
+        links: Links,
+        view: &VenueView,
         network: &N,
         clock: TscClock,
         tracer: T,
     ) -> anyhow::Result<OrderServer<T, N>> {
-        let OrderServerLinks { entry, checker, rings, counters, registry, journal } = links;
-        let places = config.max_connections + config.pre_login.connections;
         Ok(OrderServer {
-            listener: Listener::open(network, config.address, places)?,
-            connections: Connections::new(places),
+            listener: Listener::open(network, config.address, config.places)?,
+            connections: Connections::new(config.places),
             entry,
-            checker,
-            rings,
+            links,
             kernel_time: KernelTime::new(clock),
             clock,
             next_timers: Nanos::ZERO,
             stage: Stage::Open,
-            counters,
-            registry,
-            journal,
+            counters: Arc::clone(&view.order_server),
+            registry: view.users.clone(),
+            journal: Arc::clone(&view.journal),
             tracer,
             config,
         })
@@ -146,11 +133,11 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let (mut count, mut answers) = (0, 0);
         while count < RESPONSES_PER_CYCLE {
             // Only what is in the log is sent.
-            match self.rings.responses.peek() {
+            match self.links.responses.peek() {
                 Some(response) if self.entry.sequencer.is_durable(response.command()) => {}
                 _ => break,
             }
-            let Some(response) = self.rings.responses.try_pop() else { break };
+            let Some(response) = self.links.responses.try_pop() else { break };
             match response {
                 Response::Order(event) => {
                     self.log_event(&event);
@@ -259,7 +246,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     fn send_admin_answer(&mut self) -> usize {
         let answer = self.entry.commands.poll_answer(&self.entry.sequencer);
         let Some(AdminAnswer { id, outcome }) = answer else { return 0 };
-        self.rings.admin.commands.answer(id, outcome);
+        self.links.admin.commands.answer(id, outcome);
         1
     }
 
@@ -267,15 +254,15 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// before it.
     fn take_admin_commands(&mut self, now: Nanos) {
         loop {
-            let next = self.rings.admin.commands.peek();
+            let next = self.links.admin.commands.peek();
             let adds_user = matches!(next, Some(Work::AddUser));
             if next.is_none()
                 || !self.entry.commands.may_handle(adds_user, &self.entry.sequencer)
-                || !self.rings.admin.commands.may_answer()
+                || !self.links.admin.commands.may_answer()
             {
                 return;
             }
-            let Some((id, work)) = self.rings.admin.commands.poll() else { return };
+            let Some((id, work)) = self.links.admin.commands.poll() else { return };
             let outcome = match work {
                 Work::AddUser => self.add_user(id),
                 Work::Command(command) => self.execute(id, command, now),
@@ -324,12 +311,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     #[cold]
     fn add_user(&mut self, id: u64) -> AdminOutcome {
-        let Ok(NewUserRequest { user, checker }) = self.rings.admin.new_users.try_recv() else {
+        let Ok(NewUserRequest { user, checker }) = self.links.admin.new_users.try_recv() else {
             self.entry.commands.answer(AdminAnswer { id, outcome: AdminOutcome::UnknownUser });
             return AdminOutcome::UnknownUser;
         };
         if let Some(checker) = checker {
-            self.checker.engage(checker);
+            self.links.checker.engage(checker);
         }
         self.entry.handle_new_user(id, user)
     }
@@ -342,7 +329,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.counters.pre_login_expired.add(1);
             self.close(place, now);
         }
-        for place in 0..self.connections.len() {
+        for place in 0..self.connections.places.len() {
             let connection = self.connections.get_mut(place);
             let Some(connection) = connection.filter(|connection| connection.is_open()) else { continue };
             if connection.link.soup.handle_timeout(now).is_err() {
@@ -371,10 +358,10 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         if work == 0 {
             if self.entry.sequencer.is_drained() {
                 work = self.read_requests(now)?;
-                if self.checker.is_waiting() {
+                if self.links.checker.is_waiting() {
                     work += self.take_checked_logins(now);
                 }
-                if self.rings.front.is_some() {
+                if self.links.front.is_some() {
                     work += self.take_front_requests(now);
                 }
                 if now >= self.entry.users.next_cancel() {
@@ -400,10 +387,10 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
     }
 
     fn wake_by(&mut self, waker: &Waker) {
-        self.rings.responses.wake_by(waker);
+        self.links.responses.wake_by(waker);
         self.entry.sequencer.wake_by(waker);
-        self.checker.wake_by(waker);
-        if let Some(front) = &self.rings.front {
+        self.links.checker.wake_by(waker);
+        if let Some(front) = &self.links.front {
             front.wake_by(waker);
         }
     }
@@ -451,7 +438,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         }
         self.poll_journal()?;
         // In this order: what came before the end of the ring is still there.
-        let has_ended = self.rings.responses.is_disconnected();
+        let has_ended = self.links.responses.is_disconnected();
         let is_answered = self.send_responses(now) == 0 && has_ended;
         if now >= self.next_timers {
             self.run_timers(now);

@@ -4,6 +4,7 @@ mod settings;
 
 pub use self::settings::VenueSettings;
 
+use std::mem::take;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
@@ -14,15 +15,14 @@ use tickpath_journal::{DurableView, Folder, JournalConfig, SessionName, Storage}
 use tickpath_lockfree::spsc;
 use tickpath_matching::COMMAND_LEN_MAX;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_nasdaq::soupbintcp::ServerConfig;
 use tickpath_net::{Kernel, NetError, Network};
 use tickpath_timing::{NoTrace, Trace, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Sequence, SessionId};
 use tickpath_venue::day::commands_max;
 use tickpath_venue::{
-    CommandLog, FrontPort, InternalCommands, LogCommand, LogCommandKind, LogFeed, Logins, Matcher,
-    MessageStore, Opening, OpeningSettings, OrderEntry, Replica, Response, Sequencer, StoredLog,
-    UserRegistry, VenueEngine, VenueView, opening_users, wire_name,
+    CommandLog, FrontPort, LogCommand, LogCommandKind, LogFeed, Logins, Matcher, MessageStore, Opening,
+    OpeningSettings, OrderEntry, Replica, Response, Sequencer, StoredLog, UserRegistry, VenueEngine,
+    VenueView, wire_name,
 };
 use tickpath_venue_log::{
     Follower, JournalLog, Recovered, RecoveryOptions, StoredJournal, open_trusted_logins, recover,
@@ -33,9 +33,9 @@ use crate::admin::{self, AdminClient, UserBasis};
 use crate::drop_copy::{DropCopyEndpoint, DropCopyLinks};
 use crate::journal::{JournalSettings, VenueJournal};
 use crate::login::{LoginChecker, TrustedLogin};
-use crate::market_recovery::{MarketRecovery, PublisherLinks, RecoveryBasis};
+use crate::market_recovery::MarketRecovery;
 use crate::matcher::MatcherAgent;
-use crate::order_server::{BATCH_CAPACITY, OrderServer, OrderServerConfig, OrderServerLinks, Rings};
+use crate::order_server::{BATCH_CAPACITY, Links, OrderServer, OrderServerConfig};
 use crate::publisher::{Publisher, PublisherConfig};
 
 /// Slots of the rings between the agents: more than 4 ms of a million messages a second.
@@ -133,25 +133,21 @@ pub trait VenueTracer: Tracer + Send + Sized + 'static {
     ) -> anyhow::Result<Venue>;
 }
 
-impl VenueTracer for Trace {
-    fn build_venue(
-        settings: &VenueSettings,
-        clock: TscClock,
-        tracers: VenueTracers<Self>,
-    ) -> anyhow::Result<Venue> {
-        Venue::build_with(settings, clock, tracers)
-    }
+macro_rules! venue_tracers {
+    ($($tracer:ty),*) => {$(
+        impl VenueTracer for $tracer {
+            fn build_venue(
+                settings: &VenueSettings,
+                clock: TscClock,
+                tracers: VenueTracers<Self>,
+            ) -> anyhow::Result<Venue> {
+                Venue::build_with(settings, clock, tracers)
+            }
+        }
+    )*};
 }
 
-impl VenueTracer for NoTrace {
-    fn build_venue(
-        settings: &VenueSettings,
-        clock: TscClock,
-        tracers: VenueTracers<Self>,
-    ) -> anyhow::Result<Venue> {
-        Venue::build_with(settings, clock, tracers)
-    }
-}
+venue_tracers!(Trace, NoTrace);
 
 impl Venue {
     /// Reads the journal, opens the venue's sockets and joins its agents by rings.
@@ -193,21 +189,7 @@ impl Venue {
         Venue::start(settings, start, view, &Kernel, clock, tracers)
     }
 
-    /// The same with its journal on any `storage`, in place of the folder that the settings name.
-    ///
-    /// # Errors
-    /// As [`Venue::build`].
-    pub fn build_on<S: Storage, T: Tracer + Send + 'static>(
-        settings: &VenueSettings,
-        journal: &JournalSettings,
-        storage: &S,
-        clock: TscClock,
-        tracers: VenueTracers<T>,
-    ) -> anyhow::Result<Venue> {
-        Venue::build_in(settings, journal, storage, &Kernel, clock, tracers)
-    }
-
-    /// The same on any `network` too.
+    /// The same on any `network`, with its journal on any `storage` in place of the folder that the settings name.
     ///
     /// # Errors
     /// As [`Venue::build`].
@@ -237,7 +219,6 @@ impl Venue {
         if settings.prefault {
             replica.prefault();
         }
-        let checker = LoginChecker::start(&view.users).context("the thread that checks passwords")?;
         let (commands_in, commands_out) = spsc::channel(RING_CAPACITY);
         let (responses_in, responses_out) = spsc::channel(RING_CAPACITY);
         let (market_in, market_out) = spsc::channel(RING_CAPACITY);
@@ -254,34 +235,30 @@ impl Venue {
             users: &settings.users,
             instruments: &settings.instruments,
         };
-        let Opening { day, missed, entitlements, commands: opening } =
+        let mut opening =
             Opening::of(opening, &replica, &view, clock.now(), &mut notices).context("instruments")?;
         let (front_port, front_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
         let is_session_kept = journal.is_some();
         let wiring =
             Wiring { settings, network, session, view: &view, instruments: &instruments, is_session_kept };
-        let (market_recovery, publisher_links) = wiring.market_recovery(&replica, stored)?;
+        let (market_recovery, publisher_links) =
+            MarketRecovery::build(network, settings, &replica, session, stored, &view.market_recovery)?;
         let mut sequencer = wiring.sequencer(commands_in, &replica);
         if let (Some(log), Some(journal)) = (log, &journal) {
             sequencer = sequencer.with_journal(log, journal.recovery.last, replica.replayed.last_ts);
         }
         let Replica { engine, streams, .. } = replica;
-        let entry = OrderEntry {
-            users: opening_users(
-                session,
-                &settings.users,
-                &entitlements,
-                streams.users,
-                &instruments,
-                view.users.room(),
-            ),
-            logins: Logins::new(settings.max_connections, settings.pre_login, guard),
-            sequencer,
-            commands: InternalCommands::new(day, instruments.clone(), view.users.clone()),
+        let (missed, commands) = (take(&mut opening.missed), take(&mut opening.commands));
+        let logins = Logins::new(settings.max_connections, settings.pre_login, guard);
+        let entry = opening.order_entry(session, streams.users, &instruments, &view.users, logins, sequencer);
+        let links = Links {
+            responses: responses_out,
+            front: front_requests,
+            trusted,
+            admin: admin_port,
+            checker: LoginChecker::start(&view.users).context("the thread that checks passwords")?,
         };
-        let rings = Rings { responses: responses_out, front: front_requests, trusted, admin: admin_port };
-        let order_server =
-            wiring.order_server(entry, (checker, rings), opening, clock, tracers.order_server)?;
+        let order_server = wiring.order_server(entry, links, commands, clock, tracers.order_server)?;
         let matcher = wiring.matcher(*engine, commands_out, responses_in, market_in, tracers.matcher);
         let publisher = wiring
             .publisher((market_out, durable), streams.market.messages, tracers.publisher)?
@@ -335,32 +312,23 @@ impl<N: Network> Wiring<'_, N> {
     fn order_server<T: Tracer>(
         &self,
         entry: OrderEntry<Ipv4Addr>,
-        (checker, rings): (LoginChecker, Rings),
+        links: Links,
         opening: Vec<(SessionId, LogCommandKind)>,
         clock: TscClock,
         tracer: T,
     ) -> anyhow::Result<OrderServer<T, N>> {
-        let Wiring { settings, session, view, .. } = *self;
+        let settings = self.settings;
         let config = OrderServerConfig {
             address: settings.order_entry,
-            session,
-            max_connections: settings.max_connections,
-            pre_login: settings.pre_login,
-            soup: ServerConfig::default(),
+            session: self.session,
+            places: settings.max_connections + settings.pre_login.connections,
             instruments: self.instruments.clone(),
             cancel_at_shutdown: settings.cancel_at_shutdown,
             is_session_kept: self.is_session_kept,
             opening,
         };
-        let links = OrderServerLinks {
-            entry,
-            checker,
-            rings,
-            counters: Arc::clone(&view.order_server),
-            registry: view.users.clone(),
-            journal: Arc::clone(&view.journal),
-        };
-        OrderServer::new(config, links, self.network, clock, tracer).map_err(order_entry_error)
+        OrderServer::new(config, entry, links, self.view, self.network, clock, tracer)
+            .map_err(order_entry_error)
     }
 
     fn matcher<T: Tracer>(
@@ -411,24 +379,6 @@ impl<N: Network> Wiring<'_, N> {
             glimpse: None,
             snapshots: market_recovery.snapshots.as_ref().map(|snapshots| snapshots.group),
         }
-    }
-
-    fn market_recovery(
-        &self,
-        replica: &Replica,
-        log: Option<Box<dyn StoredLog>>,
-    ) -> anyhow::Result<(Option<MarketRecovery>, PublisherLinks)> {
-        let settings = self.settings;
-        let basis = RecoveryBasis {
-            settings: &settings.market_recovery,
-            replica,
-            session: self.session,
-            pre_login: settings.pre_login,
-            interface: settings.interface,
-            packet_bytes: settings.packet_bytes,
-            counters: Arc::clone(&self.view.market_recovery),
-        };
-        MarketRecovery::build(self.network, &basis, log)
     }
 }
 

@@ -61,9 +61,7 @@ impl ReplayedUser {
         match *kind {
             Engine(CommandKind::KillSession { is_killed }) => self.is_killed = is_killed,
             Engine(CommandKind::SetLimits { open_orders, order_qty, order_notional }) => {
-                let rate = self.limits.rate;
-                self.limits =
-                    UserLimits { rate, ..UserLimits::of_engine(open_orders, order_qty, order_notional) };
+                self.limits = self.limits.with_engine(open_orders, order_qty, order_notional);
             }
             Venue(VenueCommandKind::SetMessageRate { per_second, burst }) => {
                 self.limits.rate = rate(per_second, burst);
@@ -85,10 +83,8 @@ impl ReplayedUser {
                 if self.configured.is_none_or(|before| before.instruments != instruments) {
                     self.commanded.clear();
                 }
-                let limits = UserLimits {
-                    rate: rate(per_second, burst),
-                    ..UserLimits::of_engine(open_orders, order_qty, order_notional)
-                };
+                let limits = UserLimits { rate: rate(per_second, burst), ..UserLimits::default() };
+                let limits = limits.with_engine(open_orders, order_qty, order_notional);
                 self.configured = Some(Configured { limits, instruments });
             }
             _ => {}
@@ -100,22 +96,20 @@ impl Configured {
     fn of(user: &UserSettings) -> Configured {
         // As it comes back from the log, where the highest numbers stand for no limit.
         let (open_orders, order_qty, order_notional) = user.limits.engine_numbers();
-        let limits = UserLimits::of_engine(open_orders, order_qty, order_notional);
-        let instruments = digest(user.instruments.as_deref());
-        Configured { limits: UserLimits { rate: user.limits.rate, ..limits }, instruments }
+        let limits = user.limits.with_engine(open_orders, order_qty, order_notional);
+        Configured { limits, instruments: digest(user.instruments.as_deref()) }
     }
 
     fn as_command(self) -> VenueCommandKind {
         let (open_orders, order_qty, order_notional) = self.limits.engine_numbers();
         let (per_second, burst) = self.limits.rate_numbers();
-        let instruments = self.instruments;
         VenueCommandKind::LimitsConfigured {
             per_second,
             burst,
             open_orders,
             order_qty,
             order_notional,
-            instruments,
+            instruments: self.instruments,
         }
     }
 }

@@ -97,7 +97,7 @@ pub use logins::{Check, Denial, LoginStep, LoginUsers, Logins, PasswordChecks, i
 pub use market_image::{MarketImage, next_message};
 pub use matcher::{FinalEngine, Matcher, MatcherCounters, VenueEngine};
 pub use message_log::{MAX_LOGGED_MESSAGE, MAX_STORED_MESSAGE, MessageLog, MessageStore, SessionLog};
-pub use opening::{Opening, OpeningSettings, opening_users};
+pub use opening::{Opening, OpeningSettings};
 pub use order_entry::{Admission, FrontAdmission, OrderEntry};
 pub use password::Password;
 pub use published_messages::{MessageCopies, PublishedMessage};

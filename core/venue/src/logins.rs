@@ -34,7 +34,7 @@ pub trait LoginUsers {
     /// The password of a user.
     fn password(&self, user: usize) -> &crate::Password;
     /// Logs in a user that has shown its password, by the connection at `place`; the first message to be sent. `is_full`
-    /// where the port has the most clients that it may have.
+    /// when the port has its greatest number of clients.
     ///
     /// # Errors
     /// [`Denial`]: the user is not logged in.
@@ -322,8 +322,6 @@ mod tests {
     use tickpath_types::InstrumentTable;
 
     use super::*;
-    use crate::entitlements::{Entitlements, ReplayedUser};
-    use crate::message_log::SessionLog;
     use crate::user_settings::UserSettings;
     use crate::users::Users;
 
@@ -352,16 +350,7 @@ mod tests {
     fn users() -> Users {
         let anna = UserSettings::new("ANNA", crate::Password::plain("secret"));
         let settings = [anna, UserSettings::new("BERT", crate::Password::of_hash("$argon2id$"))];
-        let entitlements = settings.each_ref().map(|user| Entitlements::new(user, &ReplayedUser::default()));
-        let table = InstrumentTable::new(&[]);
-        Users::new(
-            Session::new("TODAY").unwrap(),
-            &settings,
-            &entitlements,
-            [2, 2].map(SessionLog::new),
-            &table,
-            2,
-        )
+        Users::for_test(&settings, &InstrumentTable::new(&[]))
     }
 
     fn logins() -> Logins<u32> {

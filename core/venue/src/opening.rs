@@ -11,9 +11,14 @@ use tickpath_types::{
 
 use crate::day::{Day, DaySettings};
 use crate::entitlements::Entitlements;
+use crate::internal_commands::InternalCommands;
 use crate::log_command::LogCommandKind;
+use crate::logins::Logins;
 use crate::message_log::MAX_LOGGED_MESSAGE;
+use crate::order_entry::OrderEntry;
 use crate::replica::{Replica, Stream};
+use crate::sequencer::Sequencer;
+use crate::user_registry::UserRegistry;
 use crate::user_settings::UserSettings;
 use crate::users::Users;
 use crate::view::VenueView;
@@ -30,30 +35,29 @@ pub struct OpeningSettings<'a> {
 }
 
 /// The venue's first commands, and the state that they are made of.
-pub struct Opening {
-    /// The trading day.
-    pub day: Day,
+pub struct Opening<'a> {
+    users: &'a [UserSettings],
+    day: Day,
     /// Steps of the schedule that were due while the venue was down.
     pub missed: Vec<String>,
-    /// The entitlements of each user.
-    pub entitlements: Vec<Entitlements>,
+    entitlements: Vec<Entitlements>,
     /// The commands, each with its session.
     pub commands: Vec<(SessionId, LogCommandKind)>,
 }
 
-impl Opening {
+impl<'a> Opening<'a> {
     /// Shows the users' limits in `view`, adds instruments that are new in the file to the table, and to `notices` how the
     /// venue differs from its configuration.
     ///
     /// # Errors
     /// [`AddInstrumentError`] when an instrument that is new cannot be added.
     pub fn of(
-        settings: OpeningSettings<'_>,
+        settings: OpeningSettings<'a>,
         replica: &Replica,
         view: &VenueView,
         now: Nanos,
         notices: &mut Vec<String>,
-    ) -> Result<Opening, AddInstrumentError> {
+    ) -> Result<Opening<'a>, AddInstrumentError> {
         let (table, replayed) = (&replica.streams.table, &replica.replayed);
         let states = Arc::clone(&view.states);
         let mut day = Day::new(settings.day.clone(), table.clone(), states, &replayed.day);
@@ -72,24 +76,28 @@ impl Opening {
             notices.extend(entitlements.notices(&user.name, replayed, table));
         }
         let commands = opening(settings, replica, &entitlements, added, &mut day);
-        Ok(Opening { day, missed, entitlements, commands })
+        Ok(Opening { users: settings.users, day, missed, entitlements, commands })
     }
-}
 
-/// The users with what was sent to them before the start.
-pub fn opening_users(
-    session: Session,
-    settings: &[UserSettings],
-    entitlements: &[Entitlements],
-    streams: Vec<Stream<MAX_LOGGED_MESSAGE>>,
-    instruments: &InstrumentTable,
-    max: usize,
-) -> Users {
-    let logs = streams.into_iter().map(|user| {
-        failpoint!(UserLogForgottenAtStart => return crate::SessionLog::new(user.messages.capacity()));
-        user.messages
-    });
-    Users::new(session, settings, entitlements, logs, instruments, max)
+    /// Order entry of the session, whose users have been sent what `streams` hold.
+    #[must_use]
+    pub fn order_entry<P>(
+        self,
+        session: Session,
+        streams: Vec<Stream<MAX_LOGGED_MESSAGE>>,
+        instruments: &InstrumentTable,
+        registry: &UserRegistry,
+        logins: Logins<P>,
+        sequencer: Sequencer,
+    ) -> OrderEntry<P> {
+        let logs = streams.into_iter().map(|user| {
+            failpoint!(UserLogForgottenAtStart => return crate::SessionLog::new(user.messages.capacity()));
+            user.messages
+        });
+        let users = Users::new(session, self.users, &self.entitlements, logs, instruments, registry.room());
+        let commands = InternalCommands::new(self.day, instruments.clone(), registry.clone());
+        OrderEntry { users, logins, sequencer, commands }
+    }
 }
 
 /// Adds the instruments that are new in the file to the table, so that readers of the log find them.

@@ -206,7 +206,6 @@ mod tests {
 
     use tickpath_admission::{LoginGuard, LoginPolicy, PreLoginLimits};
     use tickpath_lockfree::{Counter, spsc};
-    use tickpath_nasdaq::soupbintcp::Session;
     use tickpath_test_support::instrument;
     use tickpath_timing::NoTrace;
     use tickpath_types::{
@@ -217,7 +216,6 @@ mod tests {
     use super::*;
     use crate::admin_command::{AdminAnswer, AdminRefusal};
     use crate::day::{Day, DaySettings, Phase, ReplayedDay};
-    use crate::entitlements::{Entitlements, ReplayedUser};
     use crate::log_command::{LogCommand, VenueCommandKind};
     use crate::message_log::SessionLog;
     use crate::password::Password;
@@ -246,9 +244,7 @@ mod tests {
                 ..UserSettings::new("ANNA", Password::plain("secret"))
             };
             let (settings, table) = ([anna], table());
-            let entitlements = settings.each_ref().map(|it| Entitlements::new(it, &ReplayedUser::default()));
-            let session = Session::new("TODAY").unwrap();
-            let users = Users::new(session, &settings, &entitlements, [SessionLog::new(4)], &table, 2);
+            let users = Users::for_test(&settings, &table);
             let states: Arc<[Counter]> = (0..=2).map(|_| Counter::default()).collect();
             let day = Day::new(DaySettings::default(), table.clone(), states, &ReplayedDay::default());
             let (producer, commands) = spsc::channel(64);

@@ -148,24 +148,15 @@ impl RequestFilter {
 #[cfg(test)]
 mod tests {
     use tickpath_nasdaq::ouch50;
-    use tickpath_types::{Instrument, Price, Qty, Symbol};
+    use tickpath_test_support::instrument;
 
     use super::*;
 
     const NOW: Nanos = Nanos::from_secs(5);
 
     fn table() -> InstrumentTable {
-        let instrument = |id: u16| Instrument {
-            id: InstrumentId(id),
-            symbol: Symbol::new(&format!("S{id:02}")).unwrap(),
-            tick_size: Price(1),
-            lot_size: Qty(1),
-            max_qty: Qty(1_000),
-            reference_price: Price(100),
-            collar_low: Price(50),
-            collar_high: Price(200),
-        };
-        InstrumentTable::new(&(1..=70).map(instrument).collect::<Vec<_>>())
+        let instruments: Vec<_> = (1..=70).map(|id| instrument(id, &format!("S{id:02}"))).collect();
+        InstrumentTable::new(&instruments)
     }
 
     /// From the bytes of a client.

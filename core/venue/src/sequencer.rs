@@ -203,8 +203,7 @@ impl Sequencer {
     /// Times go on after those of the log, also when the clock was set back meanwhile.
     #[cold]
     fn resume(&mut self, now: Nanos, last_ts: Nanos) {
-        let day = Nanos::from_secs(24 * 3_600).0;
-        let ahead = Nanos((last_ts.0 + day - now.time_of_day().0) % day);
+        let ahead = Nanos((last_ts.0 + Nanos::DAY.0 - now.time_of_day().0) % Nanos::DAY.0);
         if ahead < HALF_A_DAY {
             self.last_at = now + ahead;
         }
@@ -245,18 +244,14 @@ impl Sequencer {
     #[inline(always)]
     #[must_use]
     pub fn keeps_room_for_cancels(&self) -> bool {
-        self.log_state == LogState::Full && !self.has_room_for_refusals()
+        self.log_state == LogState::Full
+            && self.journal.as_ref().is_some_and(|journal| !journal.has_room_for_refusals())
     }
 
     /// The reason of the journal's failure, if it has failed.
     #[must_use]
     pub fn log_failure(&self) -> Option<String> {
         self.journal.as_ref().and_then(|journal| journal.failure())
-    }
-
-    /// False when what room the log has is kept for what takes orders away.
-    fn has_room_for_refusals(&self) -> bool {
-        self.journal.as_ref().is_none_or(|journal| journal.has_room_for_refusals())
     }
 
     /// True when what this command caused may be told.
@@ -339,19 +334,34 @@ mod tests {
         }
     }
 
-    fn user_refs(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u64, u32)> {
+    /// A sequencer of at most `capacity` requests a cycle, and the ring of `slots` commands behind it.
+    fn sequencer(slots: usize, capacity: usize) -> (Sequencer, spsc::Consumer<LogCommand>) {
+        let (producer, commands) = spsc::channel(slots);
+        (Sequencer::new(producer, capacity), commands)
+    }
+
+    /// The commands that were sequenced: the client's number, or 0 for the command that orders expire.
+    fn taken(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u32, LogCommand)> {
         std::iter::from_fn(|| commands.try_pop())
             .map(|command| match command.engine_kind() {
-                Some(CommandKind::Order(request)) => (command.sequence().0, request.user_ref().0),
+                Some(CommandKind::Order(request)) => (request.user_ref().0, command),
+                Some(CommandKind::ExpireOrders) => (0, command),
                 other => panic!("{other:?}"),
             })
             .collect()
     }
 
+    fn user_refs(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u64, u32)> {
+        taken(commands).into_iter().map(|(user_ref, command)| (command.sequence().0, user_ref)).collect()
+    }
+
+    fn times(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u32, u64)> {
+        taken(commands).into_iter().map(|(user_ref, command)| (user_ref, command.ts().0)).collect()
+    }
+
     #[test]
     fn the_kernel_decides_who_was_first_and_a_session_keeps_its_order() {
-        let (producer, mut commands) = spsc::channel(16);
-        let mut sequencer = Sequencer::new(producer, 16);
+        let (mut sequencer, mut commands) = sequencer(16, 16);
         for (kernel_ns, session, user_ref) in [(30, 1, 1), (30, 1, 2), (10, 2, 3), (30, 3, 4), (20, 2, 5)] {
             sequencer.add(arrival(kernel_ns, session, user_ref));
         }
@@ -362,8 +372,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_keeps_what_is_left_in_order() {
-        let (producer, mut commands) = spsc::channel(2);
-        let mut sequencer = Sequencer::new(producer, 3);
+        let (mut sequencer, mut commands) = sequencer(2, 3);
         for (kernel_ns, user_ref) in [(3, 3), (2, 2), (1, 1)] {
             sequencer.add(arrival(kernel_ns, 1, user_ref));
         }
@@ -379,8 +388,7 @@ mod tests {
 
     #[test]
     fn every_command_has_a_time_of_its_own_and_the_day_begins_at_midnight() {
-        let (producer, mut commands) = spsc::channel(16);
-        let mut sequencer = Sequencer::new(producer, 16);
+        let (mut sequencer, mut commands) = sequencer(16, 16);
         // Two nanoseconds before a midnight.
         let now = Nanos(3 * Nanos::DAY.0 - 2);
         for (now, count) in [(now, 3), (now, 2), (Nanos(now.0 + 100), 1)] {
@@ -389,8 +397,7 @@ mod tests {
             }
             assert_eq!(sequencer.sequence(now, &mut NoTrace), count as usize);
         }
-        let times: Vec<u64> =
-            std::iter::from_fn(|| commands.try_pop()).map(|command| command.ts().0).collect();
+        let times: Vec<u64> = times(&mut commands).into_iter().map(|(_, ts)| ts).collect();
         let midnight = Nanos::DAY.0;
         assert_eq!(times, [midnight - 2, midnight - 1, 0, 1, 2, 98]);
     }
@@ -404,21 +411,9 @@ mod tests {
         Arrival { kind: CommandKind::Order(OrderRequest::Enter(order)).into(), ..arrival(0, 1, user_ref) }
     }
 
-    /// What was sequenced: the client's number, or 0 for the command that orders expire.
-    fn taken(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u32, u64)> {
-        std::iter::from_fn(|| commands.try_pop())
-            .map(|command| match command.engine_kind() {
-                Some(CommandKind::Order(request)) => (request.user_ref().0, command.ts().0),
-                Some(CommandKind::ExpireOrders) => (0, command.ts().0),
-                other => panic!("{other:?}"),
-            })
-            .collect()
-    }
-
     #[test]
     fn orders_expire_before_what_comes_at_their_time_takes_effect() {
-        let (producer, mut commands) = spsc::channel(16);
-        let mut sequencer = Sequencer::new(producer, 16);
+        let (mut sequencer, mut commands) = sequencer(16, 16);
         // The second one has come too late, the third's time comes with the fifth of these commands.
         let second = 1_000_000_000;
         for new in [expiring(1, 9), expiring(2, 1), expiring(3, 2), arrival(1, 1, 4), arrival(1, 1, 5)] {
@@ -429,7 +424,7 @@ mod tests {
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 5);
         let at = |ahead: u64| now.0 + ahead;
         assert_eq!(
-            taken(&mut commands),
+            times(&mut commands),
             [(1, at(0)), (2, at(1)), (3, at(2)), (4, at(3)), (0, at(4)), (5, at(5))]
         );
         assert_eq!(sequencer.command_count(), 6);
@@ -438,36 +433,33 @@ mod tests {
         assert!(sequencer.have_expired(now));
         sequencer.add(Arrival::internal(SessionId(0), CommandKind::ExpireOrders));
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 1);
-        assert_eq!(taken(&mut commands), [(0, 9 * second)]);
+        assert_eq!(times(&mut commands), [(0, 9 * second)]);
         assert!(!sequencer.have_expired(now));
     }
 
     #[test]
     fn where_orders_expire_and_there_is_no_room_nothing_is_lost() {
-        let (producer, mut commands) = spsc::channel(2);
-        let mut sequencer = Sequencer::new(producer, 4);
+        let (mut sequencer, mut commands) = sequencer(2, 4);
         sequencer.note_expiry(1);
         let now = Nanos(2_000_000_000);
         (1..=2).for_each(|user_ref| sequencer.add(arrival(user_ref, 1, user_ref as u32)));
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 1);
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 0);
-        assert_eq!(taken(&mut commands), [(0, now.0), (1, now.0 + 1)]);
+        assert_eq!(times(&mut commands), [(0, now.0), (1, now.0 + 1)]);
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 1);
-        assert_eq!(taken(&mut commands), [(2, now.0 + 2)]);
+        assert_eq!(times(&mut commands), [(2, now.0 + 2)]);
         assert!(sequencer.is_drained());
     }
 
     #[test]
     fn what_a_full_ring_refused_takes_no_time() {
-        let (producer, mut commands) = spsc::channel(2);
-        let mut sequencer = Sequencer::new(producer, 3);
+        let (mut sequencer, mut commands) = sequencer(2, 3);
         (1..=3).for_each(|user_ref| sequencer.add(arrival(0, 1, user_ref)));
         for _ in 0..5 {
             sequencer.sequence(Nanos(7), &mut NoTrace);
         }
-        let first: Vec<u64> =
-            std::iter::from_fn(|| commands.try_pop()).map(|command| command.ts().0).collect();
+        assert_eq!(times(&mut commands), [(1, 7), (2, 8)]);
         sequencer.sequence(Nanos(7), &mut NoTrace);
-        assert_eq!((first, commands.try_pop().unwrap().ts()), (vec![7, 8], Nanos(9)));
+        assert_eq!(times(&mut commands), [(3, 9)]);
     }
 }

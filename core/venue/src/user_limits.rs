@@ -27,11 +27,10 @@ pub struct UserLimits {
 const NO_RATE: RateLimit = RateLimit { per_second: 0, burst: 0 };
 
 impl UserLimits {
-    /// The engine's limits of a command in the log, where the highest numbers stand for no limit. Without a rate, which
-    /// the engine does not know.
-    pub(crate) fn of_engine(open_orders: u32, order_qty: Qty, order_notional: u64) -> UserLimits {
+    /// With the engine's limits of a command in the log, where the highest numbers stand for no limit.
+    pub(crate) fn with_engine(self, open_orders: u32, order_qty: Qty, order_notional: u64) -> UserLimits {
         UserLimits {
-            rate: None,
+            rate: self.rate,
             open_orders: Some(open_orders).filter(|limit| *limit != u32::MAX),
             order_qty: Some(order_qty).filter(|limit| *limit != Qty(u64::MAX)),
             order_notional: Some(order_notional).filter(|limit| *limit != u64::MAX),

@@ -119,7 +119,7 @@ impl UserRegistry {
     /// them; `named` are the instruments of the configuration.
     ///
     /// # Errors
-    /// What is wrong, in one line that says what to change.
+    /// The mistake, in one line that says what to change.
     pub fn new_users(
         &self,
         mut users: Vec<UserSettings>,

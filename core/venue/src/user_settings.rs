@@ -65,7 +65,7 @@ impl UserSettings {
 /// Checks the names of all users.
 ///
 /// # Errors
-/// What is wrong, in one line that says what to change.
+/// The mistake, in one line that says what to change.
 pub fn check_names(users: &[UserSettings]) -> Result<(), String> {
     for (place, UserSettings { name, .. }) in users.iter().enumerate() {
         if Username::new(name).is_none() || name.is_empty() {
@@ -81,7 +81,7 @@ pub fn check_names(users: &[UserSettings]) -> Result<(), String> {
 /// Checks the lists of the users whose drop copies a user gets.
 ///
 /// # Errors
-/// What is wrong, in one line that says what to change.
+/// The mistake, in one line that says what to change.
 pub fn check_watched(users: &[UserSettings]) -> Result<(), String> {
     if let Some(user) = users.iter().find(|user| user.copies_of.is_some() && !user.ports.drop_copy) {
         return Err(format!(

@@ -142,6 +142,16 @@ impl Users {
         Users { session, users, next_cancel: NEVER }
     }
 
+    /// Of the session TODAY, before their first start, with room for one more and two messages each.
+    #[cfg(test)]
+    pub(crate) fn for_test(settings: &[UserSettings], table: &InstrumentTable) -> Users {
+        let entitled = |user| Entitlements::new(user, &ReplayedUser::default());
+        let entitlements: Vec<_> = settings.iter().map(entitled).collect();
+        let logs = settings.iter().map(|_| SessionLog::new(2));
+        let today = Session::new("TODAY").expect("a name");
+        Users::new(today, settings, &entitlements, logs, table, settings.len() + 1)
+    }
+
     /// Adds the user of the next session, for which there is room.
     pub fn add(&mut self, user: User) {
         debug_assert!(self.users.len() < self.users.capacity(), "the registry has no more room than this");
@@ -309,10 +319,7 @@ mod tests {
             ..UserSettings::new("CLERK", Password::plain("secret"))
         };
         let settings = [maker, clerk];
-        let entitlements = settings.each_ref().map(|user| Entitlements::new(user, &ReplayedUser::default()));
-        let table = InstrumentTable::new(&[]);
-        let today = Session::new("TODAY").unwrap();
-        let mut users = Users::new(today, &settings, &entitlements, [2, 2].map(SessionLog::new), &table, 2);
+        let mut users = Users::for_test(&settings, &InstrumentTable::new(&[]));
         let found = |name| users.find(&Username::new(name).unwrap());
         assert_eq!([found("maker"), found("CLERK"), found("OTHER")], [Some(0), Some(1), None]);
         for byte in 1..=3 {

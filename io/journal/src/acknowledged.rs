@@ -35,7 +35,7 @@ use std::io;
 
 use tickpath_types::Sequence;
 
-use crate::checksum::checksum;
+use crate::header::{self, chunk, u16_at, u32_at, u64_at};
 use crate::{OpenError, Policy, SessionName, SharedBytes, Storage, StorageFile};
 
 /// Name of the file with the highest acknowledged sequence: it goes where the log goes.
@@ -75,8 +75,7 @@ pub(crate) struct Recorded {
 
 /// Reads the file; `None` when there is none.
 pub(crate) fn read<S: Storage>(storage: &S) -> Result<Option<Recorded>, OpenError> {
-    let names = storage.list().map_err(OpenError::io("the folder"))?;
-    if !names.iter().any(|name| name == ACKNOWLEDGED_FILE) {
+    if !storage.has(ACKNOWLEDGED_FILE).map_err(OpenError::io("the folder"))? {
         return Ok(None);
     }
     for _ in 0..READS_MAX {
@@ -90,15 +89,8 @@ pub(crate) fn read<S: Storage>(storage: &S) -> Result<Option<Recorded>, OpenErro
 
 /// The file's bytes, with zeroes where it is too short.
 fn read_bytes<S: Storage>(storage: &S) -> io::Result<[u8; FILE_LEN]> {
-    let file = storage.open(ACKNOWLEDGED_FILE)?;
     let mut bytes = [0; FILE_LEN];
-    let mut len = 0;
-    while len < FILE_LEN {
-        match file.read_at(&mut bytes[len..], len as u64)? {
-            0 => break,
-            more => len += more,
-        }
-    }
+    storage.open(ACKNOWLEDGED_FILE)?.read_start(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -159,43 +151,30 @@ impl Slot {
     }
 
     fn encode(&self, magic: [u8; 8]) -> [u8; SLOT_LEN] {
-        let mut bytes = [0; SLOT_LEN];
-        bytes[..8].copy_from_slice(&magic);
-        bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
-        bytes[10..12].copy_from_slice(&(SLOT_LEN as u16).to_le_bytes());
+        let mut bytes = header::begin::<SLOT_LEN>(magic, VERSION);
         bytes[12] = self.policy.code();
         bytes[16..32].copy_from_slice(&self.session.bytes());
         bytes[32..48].copy_from_slice(&self.boot.to_le_bytes());
         bytes[48..52].copy_from_slice(&self.generation.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.sequence.0.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.state_hash.to_le_bytes());
-        seal(&mut bytes);
+        header::seal(&mut bytes);
         bytes
     }
 
     fn decode(bytes: &[u8; SLOT_LEN], magic: [u8; 8]) -> Option<Slot> {
-        let is_whole = bytes.starts_with(&magic)
-            && u16::from_le_bytes(chunk(bytes, 8)) == VERSION
-            && checksum(0, &bytes[..76]) == u32::from_le_bytes(chunk(bytes, 76));
+        let is_whole =
+            bytes.starts_with(&magic) && u16_at(bytes, 8) == VERSION && header::sealed(bytes).is_some();
         let policy = Policy::from_code(bytes[12]).filter(|_| is_whole)?;
         Some(Slot {
             policy,
             session: SessionName::from_bytes(chunk(bytes, 16)),
             boot: u128::from_le_bytes(chunk(bytes, 32)),
-            generation: u32::from_le_bytes(chunk(bytes, 48)),
-            sequence: Sequence(u64::from_le_bytes(chunk(bytes, 56))),
-            state_hash: u64::from_le_bytes(chunk(bytes, 64)),
+            generation: u32_at(bytes, 48),
+            sequence: Sequence(u64_at(bytes, 56)),
+            state_hash: u64_at(bytes, 64),
         })
     }
-}
-
-fn seal(bytes: &mut [u8; SLOT_LEN]) {
-    let checksum = checksum(0, &bytes[..76]);
-    bytes[76..].copy_from_slice(&checksum.to_le_bytes());
-}
-
-fn chunk<const N: usize>(bytes: &[u8; SLOT_LEN], at: usize) -> [u8; N] {
-    std::array::from_fn(|place| bytes[at + place])
 }
 
 /// The file while its log is open, for the thread that makes records safe.
@@ -212,7 +191,7 @@ impl Acknowledged {
     #[inline]
     pub(crate) fn set(&mut self, last: Sequence) {
         self.slot[56..64].copy_from_slice(&last.0.to_le_bytes());
-        seal(&mut self.slot);
+        header::seal(&mut self.slot);
         self.is_second = !self.is_second;
         self.shared.write(&self.slot, if self.is_second { SLOT_DISTANCE } else { 0 });
         self.is_synced = false;

@@ -1,6 +1,5 @@
 //! What can go wrong, and what to do then.
 
-use std::fmt;
 use std::io;
 
 use tickpath_types::Sequence;
@@ -8,24 +7,29 @@ use tickpath_types::Sequence;
 use crate::{GenerationDamage, HeaderDamage, PAYLOAD_LEN_MAX, RecordDamage, SessionName};
 
 /// What the program did when the system refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Operation {
     /// Records were written.
+    #[error("cannot write to the journal")]
     Write,
     /// Records were synced to the disk.
+    #[error("cannot sync the journal to the disk")]
     Sync,
     /// The next segment was prepared.
+    #[error("cannot prepare the journal's next segment")]
     Prepare,
     /// A segment that began was given its name.
+    #[error("cannot name the journal's next segment")]
     Name,
     /// The thread that works on the disk was told something, and is gone.
+    #[error("the journal's thread is gone")]
     Worker,
 }
 
 /// Why the journal takes nothing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {}", .operation, Reason(.kind, .os_error))]
+#[error("{operation}: {}", reason(*.kind, *.os_error))]
 pub struct Failure {
     /// What was done.
     pub operation: Operation,
@@ -47,27 +51,8 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Operation::Write => "cannot write to the journal",
-            Operation::Sync => "cannot sync the journal to the disk",
-            Operation::Prepare => "cannot prepare the journal's next segment",
-            Operation::Name => "cannot name the journal's next segment",
-            Operation::Worker => "the journal's thread is gone",
-        })
-    }
-}
-
-struct Reason<'a>(&'a io::ErrorKind, &'a Option<i32>);
-
-impl fmt::Display for Reason<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.1 {
-            Some(code) => write!(f, "{}", io::Error::from_raw_os_error(*code)),
-            None => write!(f, "{}", self.0),
-        }
-    }
+fn reason(kind: io::ErrorKind, os_error: Option<i32>) -> io::Error {
+    os_error.map_or_else(|| kind.into(), io::Error::from_raw_os_error)
 }
 
 /// A record was not appended; nothing changed.

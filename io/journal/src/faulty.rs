@@ -84,12 +84,8 @@ struct Disk {
     crash_in: Option<u64>,
 }
 
-#[derive(Clone, Debug)]
-enum Change {
-    Link(String, usize),
-    Unlink(String),
-    Rename { from: String, to: String, file: usize },
-}
+/// The names that change together, each with the file that it has then.
+type Change = Vec<(String, Option<usize>)>;
 
 #[derive(Debug, Default)]
 struct Contents {
@@ -192,6 +188,11 @@ impl FaultyDisk {
         disk.sync_names();
     }
 
+    fn handle(&self, disk: &Disk, file: usize) -> FaultyFile {
+        let failures_seen = disk.files[file].failed_syncs;
+        FaultyFile { disk: self.clone(), file, process: disk.process, failures_seen }
+    }
+
     fn disk(&self) -> MutexGuard<'_, Disk> {
         // A test that failed elsewhere is told there.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -214,12 +215,12 @@ impl Disk {
 
     fn link(&mut self, name: &str, file: usize) {
         self.names.insert(name.to_owned(), file);
-        self.changes.push(Change::Link(name.to_owned(), file));
+        self.changes.push(vec![(name.to_owned(), Some(file))]);
     }
 
     fn unlink(&mut self, name: &str) -> io::Result<usize> {
         let file = self.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
-        self.changes.push(Change::Unlink(name.to_owned()));
+        self.changes.push(vec![(name.to_owned(), None)]);
         Ok(file)
     }
 
@@ -267,14 +268,10 @@ impl Disk {
             self.files[file] = self.after_power_loss(contents);
         }
         let survive = self.below(self.changes.len() as u64 + 1) as usize;
-        for change in self.changes.drain(..).take(survive) {
-            match change {
-                Change::Link(name, file) => _ = self.stable_names.insert(name, file),
-                Change::Unlink(name) => _ = self.stable_names.remove(&name),
-                Change::Rename { from, to, file } => {
-                    self.stable_names.remove(&from);
-                    self.stable_names.insert(to, file);
-                }
+        for (name, file) in self.changes.drain(..).take(survive).flatten() {
+            match file {
+                Some(file) => _ = self.stable_names.insert(name, file),
+                None => _ = self.stable_names.remove(&name),
             }
         }
         self.names = self.stable_names.clone();
@@ -357,8 +354,7 @@ impl Storage for FaultyDisk {
     fn open(&self, name: &str) -> io::Result<FaultyFile> {
         let disk = self.disk();
         let file = *disk.names.get(name).ok_or(io::ErrorKind::NotFound)?;
-        let failures_seen = disk.files[file].failed_syncs;
-        Ok(FaultyFile { disk: self.clone(), file, process: disk.process, failures_seen })
+        Ok(self.handle(&disk, file))
     }
 
     fn create(&self, name: &str) -> io::Result<FaultyFile> {
@@ -367,8 +363,7 @@ impl Storage for FaultyDisk {
         disk.files.push(Contents::default());
         let file = disk.files.len() - 1;
         disk.link(name, file);
-        let failures_seen = disk.files[file].failed_syncs;
-        Ok(FaultyFile { disk: self.clone(), file, process: disk.process, failures_seen })
+        Ok(self.handle(&disk, file))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -377,7 +372,7 @@ impl Storage for FaultyDisk {
         let file = *disk.names.get(from).ok_or(io::ErrorKind::NotFound)?;
         disk.names.remove(from);
         disk.names.insert(to.to_owned(), file);
-        disk.changes.push(Change::Rename { from: from.to_owned(), to: to.to_owned(), file });
+        disk.changes.push(vec![(from.to_owned(), None), (to.to_owned(), Some(file))]);
         Ok(())
     }
 

@@ -35,6 +35,7 @@ use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
 
 use crate::checksum::checksum;
+use crate::header::{self, chunk, u16_at, u32_at, u64_at};
 use crate::{HeaderDamage, Policy, RecordDamage, SessionName};
 
 /// First bytes of a segment.
@@ -110,17 +111,13 @@ pub(crate) enum Parsed {
 impl SegmentHeader {
     /// The header as it is written.
     pub(crate) fn encode(&self, out: &mut [u8; HEADER_LEN]) -> Layout {
-        out.fill(0);
-        out[..8].copy_from_slice(&MAGIC);
-        out[8..10].copy_from_slice(&VERSION.to_le_bytes());
-        out[10..12].copy_from_slice(&(HEADER_LEN as u16).to_le_bytes());
+        *out = header::begin(MAGIC, VERSION);
         out[12] = self.policy.code();
         out[16..32].copy_from_slice(&self.session.bytes());
         out[32..40].copy_from_slice(&self.first_sequence.0.to_le_bytes());
         out[40..48].copy_from_slice(&self.synced.0.to_le_bytes());
         out[48..56].copy_from_slice(&self.segment_len.to_le_bytes());
-        let seed = crc32c::crc32c(&out[..60]);
-        out[60..].copy_from_slice(&seed.to_le_bytes());
+        let seed = header::seal(out);
         Layout { header_len: HEADER_LEN, record_header_len: RECORD_HEADER_LEN, seed }
     }
 
@@ -129,25 +126,20 @@ impl SegmentHeader {
         if bytes.len() < HEADER_LEN_1 || !bytes.starts_with(&MAGIC) {
             return Err(HeaderDamage::Magic);
         }
-        let version = u16::from_le_bytes(chunk(bytes, 8));
+        let version = u16_at(bytes, 8);
         let (header_len, record_header_len) = match version {
             1 => (HEADER_LEN_1, RECORD_HEADER_LEN_1),
             2 => (HEADER_LEN, RECORD_HEADER_LEN),
             _ if is_either_version_damaged(bytes) => return Err(HeaderDamage::Checksum),
             _ => return Err(HeaderDamage::Version { version }),
         };
-        if bytes.len() < header_len {
-            return Err(HeaderDamage::Magic);
-        }
-        let seed = crc32c::crc32c(&bytes[..header_len - 4]);
-        if seed != u32::from_le_bytes(chunk(bytes, header_len - 4)) {
-            return Err(HeaderDamage::Checksum);
-        }
-        let first_sequence = Sequence(u64::from_le_bytes(chunk(bytes, 32)));
+        let bytes = bytes.get(..header_len).ok_or(HeaderDamage::Magic)?;
+        let seed = header::sealed(bytes).ok_or(HeaderDamage::Checksum)?;
+        let first_sequence = Sequence(u64_at(bytes, 32));
         let is_1 = version == 1;
         let policy = if is_1 { Some(Policy::Group) } else { Policy::from_code(bytes[12]) };
         let zeroes = if is_1 { [&bytes[12..16], &bytes[40..44]] } else { [&bytes[13..16], &bytes[56..60]] };
-        if u16::from_le_bytes(chunk(bytes, 10)) as usize != header_len
+        if u16_at(bytes, 10) as usize != header_len
             || zeroes.concat().iter().any(|byte| *byte != 0)
             || first_sequence == Sequence(0)
         {
@@ -158,8 +150,8 @@ impl SegmentHeader {
             session: SessionName::from_bytes(chunk(bytes, 16)),
             policy: policy.ok_or(HeaderDamage::Field)?,
             first_sequence,
-            synced: Sequence(if is_1 { first_sequence.0 - 1 } else { u64::from_le_bytes(chunk(bytes, 40)) }),
-            segment_len: if is_1 { 0 } else { u64::from_le_bytes(chunk(bytes, 48)) },
+            synced: Sequence(if is_1 { first_sequence.0 - 1 } else { u64_at(bytes, 40) }),
+            segment_len: if is_1 { 0 } else { u64_at(bytes, 48) },
         };
         Ok((header, Layout { header_len, record_header_len, seed: if is_1 { 0 } else { seed } }))
     }
@@ -170,7 +162,7 @@ fn is_either_version_damaged(bytes: &[u8]) -> bool {
     [(1_u16, HEADER_LEN_1), (2, HEADER_LEN)].into_iter().any(|(version, len)| {
         let Some(bytes) = bytes.get(..len) else { return false };
         let repaired = [&bytes[..8], &version.to_le_bytes(), &bytes[10..len - 4]].concat();
-        crc32c::crc32c(&repaired) == u32::from_le_bytes(chunk(bytes, len - 4))
+        crc32c::crc32c(&repaired) == u32_at(bytes, len - 4)
     })
 }
 
@@ -205,7 +197,7 @@ impl Layout {
     #[inline]
     pub(crate) fn record(&self, bytes: &[u8]) -> Option<RawRecord> {
         let start = bytes.first_chunk::<8>()?;
-        let payload_len = u32::from_le_bytes(chunk(start, 4)) as usize;
+        let payload_len = u32_at(start, 4) as usize;
         // Zero is no length either.
         if payload_len.wrapping_sub(1) >= PAYLOAD_LEN_MAX {
             return None;
@@ -213,14 +205,14 @@ impl Layout {
         let payload_to = self.record_header_len + payload_len;
         let len = aligned(payload_to);
         let record = bytes.get(..len)?;
-        let is_good = checksum(self.seed, &record[4..]) == u32::from_le_bytes(chunk(start, 0));
+        let is_good = checksum(self.seed, &record[4..]) == u32_at(start, 0);
         failpoint!(ChecksumIgnored: is_good = true);
         if !is_good {
             return None;
         }
-        let sequence = Sequence(u64::from_le_bytes(chunk(record, 8)));
+        let sequence = Sequence(u64_at(record, 8));
         let synced = match self.has_synced() {
-            true => Sequence(u64::from_le_bytes(chunk(record, 16))),
+            true => Sequence(u64_at(record, 16)),
             // It does not say: nothing before a record that is there may be missing.
             false => Sequence(sequence.0.saturating_sub(1)),
         };
@@ -245,7 +237,7 @@ impl Layout {
         if *start == [0; 8] {
             return Parsed::End;
         }
-        let payload_len = u32::from_le_bytes(chunk(start, 4)) as usize;
+        let payload_len = u32_at(start, 4) as usize;
         if payload_len == 0 || payload_len > PAYLOAD_LEN_MAX {
             return Parsed::Damaged(RecordDamage::Length);
         }
@@ -262,9 +254,4 @@ pub(crate) const fn record_len(payload_len: usize) -> usize {
 /// `len` with the padding after it.
 const fn aligned(len: usize) -> usize {
     (len + ALIGNMENT - 1) & !(ALIGNMENT - 1)
-}
-
-#[inline]
-fn chunk<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    *bytes[at..].first_chunk().expect("the length was checked")
 }

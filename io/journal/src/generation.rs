@@ -20,6 +20,7 @@ use std::io;
 
 use tickpath_types::Sequence;
 
+use crate::header::{self, chunk, u16_at, u32_at, u64_at};
 use crate::{GenerationDamage, OpenError, SessionName, Storage, StorageFile};
 
 /// Name of the file that says which generation of its session a log is of: it goes where the log goes.
@@ -63,60 +64,42 @@ pub fn generation_of<S: Storage>(storage: &S, session: SessionName) -> Result<u3
 
 /// `None` when there is no such file, or it is another session's, whose log has gone before it.
 pub(crate) fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Option<Generation>, OpenError> {
-    let names = storage.list().map_err(OpenError::io("the folder"))?;
-    if !names.iter().any(|name| name == GENERATION_FILE) {
+    if !storage.has(GENERATION_FILE).map_err(OpenError::io("the folder"))? {
         return Ok(None);
     }
+    // One byte more than it has, so that a longer one is damaged.
     let mut bytes = [0; LEN + 1];
-    let mut len = 0;
-    let file = storage.open(GENERATION_FILE).map_err(OpenError::io(GENERATION_FILE))?;
-    while len < bytes.len() {
-        match file.read_at(&mut bytes[len..], len as u64).map_err(OpenError::io(GENERATION_FILE))? {
-            0 => break,
-            more => len += more,
-        }
-    }
+    let read = storage.open(GENERATION_FILE).and_then(|file| file.read_start(&mut bytes));
+    let len = read.map_err(OpenError::io(GENERATION_FILE))?;
     let damaged = |damage| OpenError::Generation { file: GENERATION_FILE.to_owned(), damage };
     let bytes: &[u8; LEN] = bytes[..len].try_into().map_err(|_| damaged(GenerationDamage::Length { len }))?;
     decode(bytes, session).map_err(damaged)
 }
 
 fn decode(bytes: &[u8; LEN], session: SessionName) -> Result<Option<Generation>, GenerationDamage> {
-    let field = |at: usize| u32::from_le_bytes(std::array::from_fn(|place| bytes[at + place]));
-    let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+    let version = u16_at(bytes, 8);
     if !bytes.starts_with(&MAGIC) {
         return Err(GenerationDamage::Checksum);
     }
     if ![VERSION_OPEN, VERSION_CLOSED].contains(&version) {
         return Err(GenerationDamage::Version { version });
     }
-    if crc32c::crc32c(&bytes[..60]) != field(60) {
-        return Err(GenerationDamage::Checksum);
-    }
-    let boot = u128::from_le_bytes(std::array::from_fn(|place| bytes[32 + place]));
+    header::sealed(bytes).ok_or(GenerationDamage::Checksum)?;
+    let boot = u128::from_le_bytes(chunk(bytes, 32));
     let is_ours = session.bytes() == bytes[16..32];
-    let last = u64::from_le_bytes(std::array::from_fn(|place| bytes[48 + place]));
-    let closed_at = (version == VERSION_CLOSED).then_some(Sequence(last));
-    Ok(is_ours.then_some(Generation { number: field(12), boot, closed_at }))
+    let closed_at = (version == VERSION_CLOSED).then_some(Sequence(u64_at(bytes, 48)));
+    Ok(is_ours.then_some(Generation { number: u32_at(bytes, 12), boot, closed_at }))
 }
 
 /// Replaces the file; when this returns it is on the disk.
 pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
-    let mut bytes = [0; LEN];
-    bytes[..8].copy_from_slice(&MAGIC);
     // A program that knows version 1 alone would leave the mark where it is, and append.
     let version = if now.closed_at.is_some() { VERSION_CLOSED } else { VERSION_OPEN };
-    bytes[8..10].copy_from_slice(&version.to_le_bytes());
-    bytes[10..12].copy_from_slice(&(LEN as u16).to_le_bytes());
+    let mut bytes = header::begin::<LEN>(MAGIC, version);
     bytes[12..16].copy_from_slice(&now.number.to_le_bytes());
     bytes[16..32].copy_from_slice(&session.bytes());
     bytes[32..48].copy_from_slice(&now.boot.to_le_bytes());
     bytes[48..56].copy_from_slice(&now.closed_at.unwrap_or_default().0.to_le_bytes());
-    let checksum = crc32c::crc32c(&bytes[..60]);
-    bytes[60..].copy_from_slice(&checksum.to_le_bytes());
-    let mut file = storage.create(UNFINISHED)?;
-    file.write_all_at(&bytes, 0)?;
-    file.sync()?;
-    storage.rename(UNFINISHED, GENERATION_FILE)?;
-    storage.sync_names()
+    header::seal(&mut bytes);
+    storage.replace(UNFINISHED, GENERATION_FILE, &bytes)
 }

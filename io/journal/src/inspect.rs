@@ -347,9 +347,8 @@ fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Open
         }
     }
     // A segment gets its name once its header is on the disk; one without either has not begun.
-    let names = storage.list().map_err(OpenError::io("the folder"))?;
     if unreadable.is_none()
-        && names.iter().any(|name| name == PREPARED)
+        && storage.has(PREPARED).map_err(OpenError::io("the folder"))?
         && let Ok(file) = OpenSegment::open(storage, PREPARED)?
         && files
             .last()

@@ -81,20 +81,17 @@ impl<F> WorkerLink<F> {
     }
 }
 
-/// Where a journal begins to append.
-pub(crate) struct Start<S: Storage> {
-    pub(crate) session: SessionName,
-    pub(crate) config: JournalConfig,
-    pub(crate) worker: WorkerLink<S::File>,
-    pub(crate) layout: Layout,
-    pub(crate) last_appended: Sequence,
-    pub(crate) output: Option<Output<S::File>>,
-    pub(crate) lock: Arc<S::Lock>,
-}
-
 impl<S: Storage> Journal<S> {
-    pub(crate) fn new(start: Start<S>) -> Journal<S> {
-        let Start { session, config, worker, layout, last_appended, output, lock } = start;
+    /// Appends after the record `last_appended`, in a segment that has none yet.
+    pub(crate) fn new(
+        session: SessionName,
+        config: JournalConfig,
+        worker: WorkerLink<S::File>,
+        layout: Layout,
+        last_appended: Sequence,
+        output: Option<Output<S::File>>,
+        lock: Arc<S::Lock>,
+    ) -> Journal<S> {
         let position = HEADER_LEN as u64;
         let mut current = Box::new(Batch::new(config.buffer_len));
         current.clear(position, last_appended);
@@ -351,12 +348,6 @@ impl<S: Storage> Journal<S> {
     #[must_use]
     pub fn segment_len(&self) -> u64 {
         self.config.segment_len
-    }
-
-    /// What an acknowledgement means.
-    #[must_use]
-    pub fn policy(&self) -> Policy {
-        self.config.policy
     }
 
     /// A view of [`Journal::durable`] for readers on other threads.

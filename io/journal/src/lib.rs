@@ -68,6 +68,7 @@ mod faulty;
 mod folder;
 mod format;
 mod generation;
+mod header;
 mod inspect;
 mod jobs;
 mod journal;
@@ -94,7 +95,7 @@ pub use generation::{GENERATION_FILE, generation_of};
 pub use inspect::{InspectOptions, Inspection, Segment, TornTail, inspect, session_of};
 pub use journal::{DurableView, Journal, State};
 pub use open::{Opened, open};
-pub use policy::{ParsePolicyError, Policy};
+pub use policy::Policy;
 pub use reader::{Reader, Record};
 pub use session::{SessionName, SessionNameError};
 pub use snapshots::{

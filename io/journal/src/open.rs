@@ -10,13 +10,13 @@ use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
 
 use crate::acknowledged::{self, Slot};
-use crate::format::Layout;
+use crate::format::{HEADER_LEN, Layout};
 use crate::generation::{self, GENERATION_FILE, Generation};
 use crate::jobs::{Output, Shared};
-use crate::journal::{Journal, Start, WorkerLink};
+use crate::journal::{Journal, WorkerLink};
 use crate::promise::Promise;
 use crate::segment::{PREPARED, SegmentReader, Step, name_empty, segment_name};
-use crate::worker::{DiskWorker, WorkerStart};
+use crate::worker::{DiskWorker, Preparation};
 use crate::{
     ACKNOWLEDGED_FILE, InspectOptions, Inspection, JournalConfig, OpenError, Policy, Segment, SessionName,
     Storage, StorageFile, inspect,
@@ -95,16 +95,9 @@ pub fn open<S: Storage>(
     let output = Output { file, acknowledged };
     let (journals, workers) =
         if config.policy == Policy::Async { (Some(output), None) } else { (None, Some(output)) };
-    let journal = Journal::new(Start {
-        session,
-        config,
-        worker: WorkerLink { shared: Arc::clone(&shared), jobs: job_sender, reports },
-        layout,
-        last_appended: last,
-        output: journals,
-        lock: Arc::clone(&lock),
-    });
-    let worker = DiskWorker::new(WorkerStart {
+    let link = WorkerLink { shared: Arc::clone(&shared), jobs: job_sender, reports };
+    let journal = Journal::new(session, config, link, layout, last, journals, Arc::clone(&lock));
+    let worker = DiskWorker {
         storage: storage.clone(),
         config,
         session,
@@ -113,9 +106,13 @@ pub fn open<S: Storage>(
         jobs,
         reports: report_sender,
         output: workers,
+        written: HEADER_LEN as u64,
         layout,
-        lock,
-    });
+        next: Preparation::None,
+        has_told_refusal: false,
+        has_failed: false,
+        _lock: lock,
+    };
     Ok(Opened { journal, worker, found, generation: generation.number })
 }
 

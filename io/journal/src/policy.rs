@@ -1,7 +1,6 @@
 //! What an acknowledgement means.
 
 use std::fmt;
-use std::str::FromStr;
 
 /// What an acknowledged record survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,13 +12,6 @@ pub enum Policy {
     Group,
     /// As [`Policy::Group`], with batches of one record.
     Sync,
-}
-
-/// There is no such policy: use `async`, `group` or `sync`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a journal policy: use async, group or sync")]
-pub struct ParsePolicyError {
-    text: String,
 }
 
 impl Policy {
@@ -42,27 +34,14 @@ impl Policy {
     pub(crate) const fn acknowledges_unsynced(self) -> bool {
         matches!(self, Policy::Async)
     }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Policy::Async => "async",
-            Policy::Group => "group",
-            Policy::Sync => "sync",
-        }
-    }
 }
 
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Policy {
-    type Err = ParsePolicyError;
-
-    fn from_str(text: &str) -> Result<Policy, ParsePolicyError> {
-        let known = Policy::ALL.into_iter().find(|policy| policy.name() == text);
-        known.ok_or_else(|| ParsePolicyError { text: text.to_owned() })
+        f.pad(match self {
+            Policy::Async => "async",
+            Policy::Group => "group",
+            Policy::Sync => "sync",
+        })
     }
 }

@@ -18,19 +18,26 @@ pub(crate) fn segment_name(first: Sequence) -> String {
     format!("{:020}.journal", first.0)
 }
 
-/// First sequence of the segment of this name; `None` for other files.
-fn first_sequence(name: &str) -> Option<Sequence> {
-    let digits = name.strip_suffix(".journal")?;
-    let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_number).map(Sequence)
-}
-
 /// First sequences of all segments that have a name, ascending.
 pub(crate) fn list_segments(storage: &impl Storage) -> Result<Vec<Sequence>, OpenError> {
+    list_numbered(storage, "", ".journal")
+}
+
+/// The numbers of the files that are named by one of 20 digits between `prefix` and `suffix`, ascending.
+pub(crate) fn list_numbered(
+    storage: &impl Storage,
+    prefix: &str,
+    suffix: &str,
+) -> Result<Vec<Sequence>, OpenError> {
+    let number = |name: &String| {
+        let digits = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+        let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse().ok().filter(|_| is_number).map(Sequence)
+    };
     let names = storage.list().map_err(OpenError::io("the folder"))?;
-    let mut firsts: Vec<Sequence> = names.iter().filter_map(|name| first_sequence(name)).collect();
-    firsts.sort_unstable();
-    Ok(firsts)
+    let mut sequences: Vec<Sequence> = names.iter().filter_map(number).collect();
+    sequences.sort_unstable();
+    Ok(sequences)
 }
 
 /// Makes and names a segment of `len` bytes without records, whose header says that everything up to `last` is on the
@@ -97,13 +104,7 @@ impl<F: StorageFile> SegmentReader<F> {
     /// Reads the header; what is wrong with it is in the inner result.
     pub(crate) fn new(file: F) -> io::Result<Result<SegmentReader<F>, HeaderDamage>> {
         let mut bytes = [0; HEADER_LEN];
-        let mut len = 0;
-        while len < HEADER_LEN {
-            match file.read_at(&mut bytes[len..], len as u64)? {
-                0 => break,
-                more => len += more,
-            }
-        }
+        let len = file.read_start(&mut bytes)?;
         Ok(SegmentHeader::decode(&bytes[..len]).map(|(header, layout)| {
             let offset = layout.header_len as u64;
             SegmentReader { file, header, layout, buffer: Vec::new(), filled: 0..0, offset }

@@ -20,7 +20,8 @@ use std::fmt;
 use tickpath_types::Sequence;
 
 use crate::acknowledged::{self, Slot};
-use crate::segment::{list_segments, segment_name};
+use crate::header::{self, chunk, u16_at, u32_at, u64_at};
+use crate::segment::{list_numbered, list_segments, segment_name};
 use crate::{OpenError, SessionName, Storage, StorageFile};
 
 const MAGIC: [u8; 8] = *b"TPSNAPSH";
@@ -233,10 +234,7 @@ impl<S: Storage> Snapshots<S> {
             removed.segments.push(segment_name(pair[0]));
         }
         removed.snapshots = listed.iter().filter(|s| **s < oldest).map(|s| snapshot_name(*s)).collect();
-        for file in removed.snapshots.iter().chain(&removed.segments) {
-            self.storage.remove(file).map_err(OpenError::io(file))?;
-        }
-        self.storage.sync_names().map_err(OpenError::io("the folder"))?;
+        self.remove(removed.snapshots.iter().chain(&removed.segments))?;
         Ok(removed)
     }
 
@@ -247,11 +245,13 @@ impl<S: Storage> Snapshots<S> {
     pub fn remove_after(&self, limit: Sequence) -> Result<Vec<String>, OpenError> {
         let later: Vec<Sequence> = self.list()?.into_iter().filter(|sequence| *sequence > limit).collect();
         let names: Vec<String> = later.into_iter().map(snapshot_name).collect();
-        for file in &names {
-            self.storage.remove(file).map_err(OpenError::io(file))?;
-        }
-        self.storage.sync_names().map_err(OpenError::io("the folder"))?;
+        self.remove(names.iter())?;
         Ok(names)
+    }
+
+    fn remove<'a>(&self, mut files: impl Iterator<Item = &'a String>) -> Result<(), OpenError> {
+        files.try_for_each(|file| self.storage.remove(file).map_err(OpenError::io(file)))?;
+        self.storage.sync_names().map_err(OpenError::io("the folder"))
     }
 
     /// Sequences of all snapshots, ascending, whether they can be used or not.
@@ -259,10 +259,7 @@ impl<S: Storage> Snapshots<S> {
     /// # Errors
     /// [`OpenError::Io`] when the folder cannot be read.
     pub fn list(&self) -> Result<Vec<Sequence>, OpenError> {
-        let names = self.storage.list().map_err(OpenError::io("the folder"))?;
-        let mut sequences: Vec<Sequence> = names.iter().filter_map(|name| sequence_of(name)).collect();
-        sequences.sort_unstable();
-        Ok(sequences)
+        list_numbered(&self.storage, PREFIX, "")
     }
 
     /// Reads one; what is wrong with it is in the inner result. Allocates as much as the file is long.
@@ -274,14 +271,8 @@ impl<S: Storage> Snapshots<S> {
         let read = || {
             let file = self.storage.open(&name)?;
             let mut bytes = vec![0; file.len()? as usize];
-            let mut filled = 0;
-            while filled < bytes.len() {
-                match file.read_at(&mut bytes[filled..], filled as u64)? {
-                    0 => break,
-                    more => filled += more,
-                }
-            }
-            bytes.truncate(filled);
+            let len = file.read_start(&mut bytes)?;
+            bytes.truncate(len);
             Ok(bytes)
         };
         let bytes = read().map_err(OpenError::io(&name))?;
@@ -293,24 +284,20 @@ impl<S: Storage> Snapshots<S> {
     pub fn skipped(&self, sequence: Sequence, damage: SnapshotDamage) -> SkippedSnapshot {
         let file = snapshot_name(sequence);
         let mut header = [0; HEADER_LEN];
-        let filled = self.storage.open(&file).and_then(|file| file.read_at(&mut header, 0));
+        let filled = self.storage.open(&file).and_then(|file| file.read_start(&mut header));
         let is_whole = filled.is_ok_and(|filled| filled == HEADER_LEN);
         let state_hash = self.check_header(&header, sequence).ok().filter(|_| is_whole);
         SkippedSnapshot { file, sequence, damage, state_hash }
     }
 
     fn header(&self, sequence: Sequence, state_hash: u64, payload: &[u8]) -> [u8; HEADER_LEN] {
-        let mut header = [0; HEADER_LEN];
-        header[..8].copy_from_slice(&MAGIC);
-        header[8..10].copy_from_slice(&VERSION.to_le_bytes());
-        header[10..12].copy_from_slice(&(HEADER_LEN as u16).to_le_bytes());
+        let mut header = header::begin::<HEADER_LEN>(MAGIC, VERSION);
         header[16..32].copy_from_slice(&self.session.bytes());
         header[32..40].copy_from_slice(&sequence.0.to_le_bytes());
         header[40..48].copy_from_slice(&state_hash.to_le_bytes());
         header[48..56].copy_from_slice(&(payload.len() as u64).to_le_bytes());
         header[56..60].copy_from_slice(&crc32c::crc32c(payload).to_le_bytes());
-        let checksum = crc32c::crc32c(&header[..60]);
-        header[60..].copy_from_slice(&checksum.to_le_bytes());
+        header::seal(&mut header);
         header
     }
 
@@ -332,14 +319,12 @@ impl<S: Storage> Snapshots<S> {
         if !header.starts_with(&MAGIC) {
             return Err(SnapshotDamage::Cut);
         }
-        let version = u16::from_le_bytes([header[8], header[9]]);
+        let version = u16_at(header, 8);
         if version != VERSION {
             return Err(SnapshotDamage::Version { version });
         }
-        if crc32c::crc32c(&header[..60]) != u32_at(header, 60) {
-            return Err(SnapshotDamage::Checksum);
-        }
-        let found = SessionName::from_bytes(std::array::from_fn(|at| header[16 + at]));
+        header::sealed(header).ok_or(SnapshotDamage::Checksum)?;
+        let found = SessionName::from_bytes(chunk(header, 16));
         if found != self.session {
             return Err(SnapshotDamage::Session { found });
         }
@@ -351,22 +336,8 @@ impl<S: Storage> Snapshots<S> {
     }
 }
 
-fn u32_at(header: &[u8; HEADER_LEN], at: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|place| header[at + place]))
-}
-
-fn u64_at(header: &[u8; HEADER_LEN], at: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|place| header[at + place]))
-}
-
 /// Name of the file of the snapshot that covers the log up to this record.
 #[must_use]
 pub fn snapshot_name(sequence: Sequence) -> String {
     format!("{PREFIX}{:020}", sequence.0)
-}
-
-fn sequence_of(name: &str) -> Option<Sequence> {
-    let digits = name.strip_prefix(PREFIX)?;
-    let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_number).map(Sequence)
 }

@@ -28,27 +28,27 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Made by [`open`](crate::open). In production it has a thread of its own, a [`WorkerThread`]; a simulation calls
 /// [`DiskWorker::run_once`] when it likes.
 pub struct DiskWorker<S: Storage> {
-    storage: S,
-    config: JournalConfig,
-    session: SessionName,
-    generation: Generation,
-    shared: Arc<Shared>,
-    jobs: Receiver<Job<S::File>>,
-    reports: SyncSender<Report<S::File>>,
+    pub(crate) storage: S,
+    pub(crate) config: JournalConfig,
+    pub(crate) session: SessionName,
+    pub(crate) generation: Generation,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) jobs: Receiver<Job<S::File>>,
+    pub(crate) reports: SyncSender<Report<S::File>>,
     /// Except under [`Policy::Async`] the file being written.
-    output: Option<Output<S::File>>,
+    pub(crate) output: Option<Output<S::File>>,
     /// Where in it the last batch ended.
-    written: u64,
+    pub(crate) written: u64,
     /// How to read the records of the batches, for [`Policy::Sync`].
-    layout: Layout,
-    next: Preparation<S::File>,
-    has_told_refusal: bool,
-    has_failed: bool,
-    _lock: Arc<S::Lock>,
+    pub(crate) layout: Layout,
+    pub(crate) next: Preparation<S::File>,
+    pub(crate) has_told_refusal: bool,
+    pub(crate) has_failed: bool,
+    pub(crate) _lock: Arc<S::Lock>,
 }
 
-/// How far the next segment is.
-enum Preparation<F> {
+/// The progress of the next segment.
+pub(crate) enum Preparation<F> {
     /// There is nothing of it.
     None,
     /// Its zeroes are written up to here.
@@ -57,42 +57,7 @@ enum Preparation<F> {
     Ready(Option<F>),
 }
 
-/// What a worker needs to begin.
-pub(crate) struct WorkerStart<S: Storage> {
-    pub(crate) storage: S,
-    pub(crate) config: JournalConfig,
-    pub(crate) session: SessionName,
-    pub(crate) generation: Generation,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) jobs: Receiver<Job<S::File>>,
-    pub(crate) reports: SyncSender<Report<S::File>>,
-    pub(crate) output: Option<Output<S::File>>,
-    pub(crate) layout: Layout,
-    pub(crate) lock: Arc<S::Lock>,
-}
-
 impl<S: Storage> DiskWorker<S> {
-    pub(crate) fn new(start: WorkerStart<S>) -> DiskWorker<S> {
-        let WorkerStart { storage, config, session, generation, shared, jobs, reports, output, layout, lock } =
-            start;
-        DiskWorker {
-            storage,
-            config,
-            session,
-            generation,
-            shared,
-            jobs,
-            reports,
-            output,
-            written: HEADER_LEN as u64,
-            layout,
-            next: Preparation::None,
-            has_told_refusal: false,
-            has_failed: false,
-            _lock: lock,
-        }
-    }
-
     /// Does one piece of work, waiting for the disk as long as that takes: a batch, else a step towards the next
     /// segment. Returns 0 when there is nothing to do, or the disk refuses the next segment.
     pub fn run_once(&mut self) -> usize {
@@ -319,7 +284,7 @@ impl<S: Storage> std::fmt::Debug for DiskWorker<S> {
 /// poll until the journal is settled before. Where the journal was dropped before, the log is closed in good order, and
 /// nothing of it can be lost until it is opened again, whatever the policy.
 #[derive(Debug)]
-pub struct WorkerThread(BackgroundThread);
+pub struct WorkerThread(#[expect(dead_code, reason = "dropped, it ends")] BackgroundThread);
 
 impl WorkerThread {
     /// Starts it.
@@ -344,11 +309,5 @@ impl WorkerThread {
             while worker.run_job() {}
         })?;
         Ok(WorkerThread(thread))
-    }
-
-    /// True when the thread has ended without being asked to, which is a defect.
-    #[must_use]
-    pub fn has_ended(&self) -> bool {
-        self.0.has_ended()
     }
 }

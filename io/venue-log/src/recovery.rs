@@ -157,31 +157,18 @@ pub struct Recovery {
 
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovery {
-            session,
-            generation,
-            last,
-            snapshot,
-            skipped,
-            replayed,
-            covered,
-            torn,
-            lost,
-            is_unrecorded,
-            state_hash,
-            elapsed,
-        } = self;
+        let Recovery { session, generation, last, replayed, state_hash, elapsed, .. } = self;
         if last.0 == 0 {
             write!(f, "session {session} begins")?;
         } else {
             write!(f, "session {session} goes on after command {last}: ")?;
-            match snapshot {
+            match self.snapshot {
                 Some(sequence) => write!(f, "snapshot {sequence}")?,
                 None => write!(f, "no snapshot")?,
             }
             write!(f, " and {replayed} commands, state hash {state_hash:016x}, in {elapsed:.3?}")?;
         }
-        if let Some(TornTail { file, offset, later_records, was_acknowledged, sequence, .. }) = torn {
+        if let Some(TornTail { file, offset, later_records, was_acknowledged, sequence, .. }) = &self.torn {
             let tail = if *was_acknowledged { "damage, which was accepted," } else { "a torn tail" };
             write!(
                 f,
@@ -189,7 +176,7 @@ impl fmt::Display for Recovery {
                  records"
             )?;
         }
-        if *is_unrecorded && last.0 > 0 {
+        if self.is_unrecorded && last.0 > 0 {
             write!(
                 f,
                 "\nno file {ACKNOWLEDGED_FILE} could be read: an earlier version wrote the journal, or the file was removed or \
@@ -203,16 +190,16 @@ impl fmt::Display for Recovery {
                  generation {generation}, under a name of its own"
             )?;
         }
-        for file in covered {
+        for file in &self.covered {
             write!(
                 f,
                 "\n{file} was removed: damage to a segment's header was accepted, and the snapshot covers it"
             )?;
         }
-        for file in lost {
+        for file in &self.lost {
             write!(f, "\n{file} was removed: it covers more than the log, which lost its end")?;
         }
-        for snapshot in skipped {
+        for snapshot in &self.skipped {
             write!(f, "\n{snapshot} was not used")?;
         }
         Ok(())

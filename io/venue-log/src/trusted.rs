@@ -27,33 +27,19 @@ pub fn open_trusted_logins<S: Storage>(
         )
     });
     let write = move |known: &TrustedPeers<_>| {
-        write(&storage, &known.text(|user| users.get(user).map(|user| user.name())))
+        let text = known.text(|user| users.get(user).map(|user| user.name()));
+        storage.replace(UNFINISHED, FILE, text.as_bytes())
     };
     (TrustedLogins::new(known, write), notice)
 }
 
 fn read<S: Storage>(storage: &S) -> io::Result<Option<Vec<u8>>> {
-    if !storage.list()?.iter().any(|name| name == FILE) {
+    if !storage.has(FILE)? {
         return Ok(None);
     }
     // One byte more than it may have, so that a longer one is damaged.
     let mut text = vec![0; TRUSTED_TEXT_LEN_MAX + 1];
-    let (file, mut len) = (storage.open(FILE)?, 0);
-    while len < text.len() {
-        match file.read_at(&mut text[len..], len as u64)? {
-            0 => break,
-            more => len += more,
-        }
-    }
+    let len = storage.open(FILE)?.read_start(&mut text)?;
     text.truncate(len);
     Ok(Some(text))
-}
-
-/// At any time the file has the old lines or the new ones.
-fn write<S: Storage>(storage: &S, text: &str) -> io::Result<()> {
-    let mut file = storage.create(UNFINISHED)?;
-    file.write_all_at(text.as_bytes(), 0)?;
-    file.sync()?;
-    storage.rename(UNFINISHED, FILE)?;
-    storage.sync_names()
 }

@@ -10,16 +10,10 @@ use super::AdminClient;
 use crate::ExchangeConfig;
 use crate::venue::VenueSettings;
 
-/// Users on their way to the venue.
-#[derive(Debug)]
-pub(super) struct Reloaded {
-    /// Numbers of the commands that add them.
-    pub(super) ids: RangeInclusive<u64>,
-    /// Their names.
-    pub(super) added: Vec<String>,
-}
+/// The numbers of the commands that add users, and the names of these.
+pub(super) type Added = (RangeInclusive<u64>, Vec<String>);
 
-/// Has the venue add the users that stand in its configuration behind those that it has; `None` when there are none.
+/// Has the venue add the users that its configuration has behind those that the venue has; `None` when there are none.
 /// Whatever else was changed there waits for the next start.
 ///
 /// # Errors
@@ -29,7 +23,7 @@ pub(super) fn reload_users(
     client: &mut AdminClient,
     registry: &UserRegistry,
     instruments: &InstrumentTable,
-) -> Result<Option<Reloaded>, String> {
+) -> Result<Option<Added>, String> {
     let config = config.ok_or("this venue was not started from a configuration file")?;
     let (_, listed) = ExchangeConfig::load(config).map_err(|error| error.to_string())?;
     let VenueSettings { users, instruments: named, .. } = listed;
@@ -46,6 +40,6 @@ pub(super) fn reload_users(
         let id = client.submit_user(user).map_err(|error| error.to_string())?;
         ids = Some(*ids.as_ref().map_or(&id, RangeInclusive::start)..=id);
     }
-    let added = new.into_iter().map(|user| user.name).collect();
-    Ok(ids.map(|ids| Reloaded { ids, added }))
+    let names = new.into_iter().map(|user| user.name).collect();
+    Ok(ids.map(|ids| (ids, names)))
 }

@@ -12,7 +12,7 @@ use tickpath_venue::{AdminAnswer, AdminOutcome, VenueView};
 use super::AdminClient;
 use super::parse::{Request, parse};
 use super::protocol;
-use super::reload::{Reloaded, reload_users};
+use super::reload::reload_users;
 
 const LIMITS: LineLimits = LineLimits {
     connections: PreLoginLimits { connections: 16, per_address: 8, deadline: Nanos::from_secs(5) },
@@ -133,7 +133,7 @@ impl AdminSocket {
             Request::ReloadUsers => {
                 let config = self.config.as_deref();
                 let reloaded = reload_users(config, &mut self.client, &self.view.users, &self.instruments)?;
-                let Some(Reloaded { ids, added }) = reloaded else {
+                let Some((ids, added)) = reloaded else {
                     return Ok(Some(protocol::added(&[], 0)));
                 };
                 on_command(line.user, &format!("{}: {}", line.text, added.join(", ")));

@@ -30,7 +30,6 @@ pub struct DayConfig {
     pub pause: Duration,
     /// Width of the price band, of an instrument's reference price: a trade further away pauses trading. No band when
     /// absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price_band: Option<Fraction>,
     /// What happens when, on every day, in the order of the times. When absent, everything opens for trading at the
     /// start, and a day ends by command.
@@ -47,7 +46,6 @@ pub struct StepConfig {
     /// What begins.
     pub phase: PhaseConfig,
     /// Symbols; all instruments when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub instruments: Option<Vec<String>>,
 }
 

@@ -32,38 +32,9 @@ impl Default for RequestsConfig {
     }
 }
 
-/// `[market_data.snapshots]`: the market as it stands, for those who come late or lost too much.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SnapshotsConfig {
-    /// False for none at all.
-    pub enabled: bool,
-    /// Where GLIMPSE clients connect; a free port of the loopback interface unless it is said.
-    pub glimpse: SocketAddrV4,
-    /// GLIMPSE clients that are sent a snapshot or wait for one, at a time; further logins are refused, unless another
-    /// address has more clients: its oldest then gives way.
-    pub max_connections: usize,
-    /// How long a GLIMPSE client may take; then it is disconnected.
-    pub time_max: Duration,
-    /// Group and port of multicast snapshots, on the interface of the lines.
-    pub group: SocketAddrV4,
-    /// From one instrument's multicast snapshot to the next one's.
-    pub interval: Duration,
-}
-
-impl Default for SnapshotsConfig {
+impl Default for SnapshotSettings {
     fn default() -> Self {
-        let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 3), 26_406);
-        let SnapshotSettings { glimpse, max_connections, time_max, group, interval } =
-            SnapshotSettings::new(group);
-        SnapshotsConfig {
-            enabled: true,
-            glimpse,
-            max_connections,
-            time_max: Duration(time_max),
-            group,
-            interval: Duration(interval),
-        }
+        SnapshotSettings::new(SocketAddrV4::new(Ipv4Addr::new(239, 255, 26, 3), 26_406))
     }
 }
 
@@ -76,25 +47,41 @@ impl MarketDataConfig {
                 "market_data.requests: per_second and burst must be at least 1, or nothing is ever sent again",
             ));
         }
-        let snapshots = &self.snapshots;
-        let snapshots =
-            snapshots.enabled.then(|| snapshots.settings([self.line_a, self.line_b])).transpose()?;
-        Ok(MarketRecoverySettings { requests: RateLimit { per_second, burst }, snapshots })
+        let snapshots = Some(&self.snapshots).filter(|snapshots| snapshots.enabled);
+        snapshots.map(|snapshots| snapshots.check([self.line_a, self.line_b])).transpose()?;
+        Ok(MarketRecoverySettings {
+            requests: RateLimit { per_second, burst },
+            snapshots: snapshots.cloned(),
+        })
     }
 }
 
-impl SnapshotsConfig {
-    fn settings(&self, lines: [SocketAddrV4; 2]) -> Result<SnapshotSettings, ConfigError> {
-        let &SnapshotsConfig { glimpse, max_connections, time_max, group, interval, .. } = self;
+impl SnapshotSettings {
+    fn check(&self, lines: [SocketAddrV4; 2]) -> Result<(), ConfigError> {
+        let group = self.group;
         multicast_group("market_data.snapshots.group", group, "239.255.26.3:26406")?;
         if lines.contains(&group) {
             return Err(ConfigError::value(format!(
                 "market_data.snapshots.group: {group} is a line of market data; snapshots need a group of their own"
             )));
         }
-        in_range("market_data.snapshots.max_connections", max_connections, 1..=CONNECTIONS_MAX)?;
-        at_least("market_data.snapshots.interval", interval, INTERVAL_MIN)?;
-        at_least("market_data.snapshots.time_max", time_max, INTERVAL_MIN)?;
-        Ok(SnapshotSettings { glimpse, max_connections, time_max: time_max.0, group, interval: interval.0 })
+        in_range("market_data.snapshots.max_connections", self.max_connections, 1..=CONNECTIONS_MAX)?;
+        at_least("market_data.snapshots.interval", Duration(self.interval), INTERVAL_MIN)?;
+        at_least("market_data.snapshots.time_max", Duration(self.time_max), INTERVAL_MIN)
+    }
+}
+
+/// Durations that are kept as nanoseconds, for serde.
+pub(crate) mod nanos {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use tickpath_config::Duration;
+    use tickpath_types::Nanos;
+
+    pub(crate) fn serialize<S: Serializer>(nanos: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
+        Duration(*nanos).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+        Duration::deserialize(deserializer).map(|Duration(nanos)| nanos)
     }
 }

@@ -5,11 +5,10 @@ mod glimpse;
 mod settings;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, BackgroundThread, TscClock, WaitSet, Waker};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::moldudp64::Session;
@@ -25,6 +24,7 @@ pub use glimpse::GlimpseServer;
 pub use settings::{MarketRecoverySettings, SnapshotSettings};
 
 use crate::resting_thread::start_resting;
+use crate::venue::VenueSettings;
 
 /// Messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
@@ -71,17 +71,6 @@ struct SnapshotServices<N: Network> {
     counters: Arc<RecoveryCounters>,
 }
 
-/// What the venue's start tells the services.
-pub(crate) struct RecoveryBasis<'a> {
-    pub(crate) settings: &'a MarketRecoverySettings,
-    pub(crate) replica: &'a Replica,
-    pub(crate) session: Session,
-    pub(crate) pre_login: PreLoginLimits,
-    pub(crate) interface: Ipv4Addr,
-    pub(crate) packet_bytes: usize,
-    pub(crate) counters: Arc<RecoveryCounters>,
-}
-
 /// The publisher's ends.
 #[derive(Default)]
 pub(crate) struct PublisherLinks {
@@ -94,22 +83,27 @@ impl MarketRecovery {
     /// endpoint nor a log.
     pub(crate) fn build<N: Network>(
         network: &N,
-        basis: &RecoveryBasis<'_>,
+        venue: &VenueSettings,
+        replica: &Replica,
+        session: Session,
         log: Option<Box<dyn StoredLog>>,
+        counters: &Arc<RecoveryCounters>,
     ) -> anyhow::Result<(Option<MarketRecovery>, PublisherLinks)> {
         let mut links = PublisherLinks::default();
         let archive = log.map(|log| {
             let (link, port) = ArchiveLink::new();
             links.archive = Some(link);
-            MessageArchive::new(log, basis.session, basis.packet_bytes, port, Arc::clone(&basis.counters))
+            MessageArchive::new(log, session, venue.packet_bytes, port, Arc::clone(counters))
         });
-        let snapshots = match &basis.settings.snapshots {
+        let snapshots = match &venue.market_recovery.snapshots {
             None => None,
             Some(settings) => {
-                let image = MarketImage::of(basis.replica);
+                let image = MarketImage::of(replica);
                 let (copies, reader) = MessageCopies::from(image.next_sequence().0);
                 links.copies = Some(copies);
-                Some(SnapshotServices::open(network, basis, settings, image, reader)?)
+                let services =
+                    SnapshotServices::open(network, venue, settings, session, counters, (image, reader));
+                Some(services?)
             }
         };
         let is_needed = snapshots.is_some() || archive.is_some();
@@ -159,17 +153,18 @@ impl MarketRecovery {
 impl<N: Network> SnapshotServices<N> {
     fn open(
         network: &N,
-        basis: &RecoveryBasis<'_>,
+        venue: &VenueSettings,
         settings: &SnapshotSettings,
-        image: MarketImage,
-        copies: spsc::Consumer<PublishedMessage>,
+        session: Session,
+        counters: &Arc<RecoveryCounters>,
+        (image, copies): (MarketImage, spsc::Consumer<PublishedMessage>),
     ) -> anyhow::Result<Box<dyn Snapshots>> {
-        let counters = || Arc::clone(&basis.counters);
-        let glimpse = GlimpseServer::bind(network, settings, basis.pre_login, basis.session, counters())
+        let counters = Arc::clone(counters);
+        let glimpse = GlimpseServer::bind(network, settings, venue.pre_login, session, Arc::clone(&counters))
             .context("snapshots over TCP")?;
-        let sender = network.sender(settings.group, basis.interface).context("snapshots by multicast")?;
-        let channel = SnapshotChannel::new(basis.session, basis.packet_bytes, settings.interval, counters());
-        let counters = counters();
+        let sender = network.sender(settings.group, venue.interface).context("snapshots by multicast")?;
+        let (packet_bytes, interval) = (venue.packet_bytes, settings.interval);
+        let channel = SnapshotChannel::new(session, packet_bytes, interval, Arc::clone(&counters));
         Ok(Box::new(SnapshotServices { copies, image, glimpse, channel, sender, counters }))
     }
 

@@ -2,8 +2,11 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use serde::{Deserialize, Serialize};
 use tickpath_types::Nanos;
 use tickpath_venue::RateLimit;
+
+use crate::config::nanos;
 
 /// How market data can be recovered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,18 +24,24 @@ impl Default for MarketRecoverySettings {
     }
 }
 
-/// How snapshots are offered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// `[market_data.snapshots]`: the state of the market, for clients that come late or lost too much.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct SnapshotSettings {
+    /// False for none at all.
+    pub enabled: bool,
     /// The address where GLIMPSE clients connect; port 0 takes a free one.
     pub glimpse: SocketAddrV4,
-    /// GLIMPSE clients that are sent a snapshot or wait for one, at a time; further logins are refused.
+    /// GLIMPSE clients that are sent a snapshot or wait for one, at a time; further logins are refused, unless another
+    /// address has more clients: its oldest then gives way.
     pub max_connections: usize,
     /// The time that a client may take from its connection to the end of its snapshot; then it is disconnected.
+    #[serde(with = "nanos")]
     pub time_max: Nanos,
-    /// Group and port of the multicast snapshots.
+    /// Group and port of the multicast snapshots, on the interface of the lines.
     pub group: SocketAddrV4,
     /// From one instrument's multicast snapshot to the next one's.
+    #[serde(with = "nanos")]
     pub interval: Nanos,
 }
 
@@ -41,6 +50,7 @@ impl SnapshotSettings {
     #[must_use]
     pub fn new(group: SocketAddrV4) -> SnapshotSettings {
         SnapshotSettings {
+            enabled: true,
             glimpse: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0),
             max_connections: 16,
             time_max: Nanos::from_secs(30),

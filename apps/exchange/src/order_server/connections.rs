@@ -36,9 +36,9 @@ pub(super) struct Connection<N: Network> {
 }
 
 impl<N: Network> Connection<N> {
-    pub(super) fn new(tcp: TcpConnection<N>, soup: ServerConfig, now: Nanos) -> Connection<N> {
+    pub(super) fn new(tcp: TcpConnection<N>, now: Nanos) -> Connection<N> {
         Connection {
-            link: SoupLink::new(tcp, soup, now),
+            link: SoupLink::new(tcp, ServerConfig::default(), now),
             user: None,
             kernel_ns: 0,
             malformed: 0,
@@ -87,7 +87,7 @@ impl<N: Network> Connection<N> {
 
 /// Places for clients that are logged in and for those that are not yet.
 pub(super) struct Connections<N: Network> {
-    places: Box<[Option<Connection<N>>]>,
+    pub(super) places: Box<[Option<Connection<N>>]>,
     /// True when a connection has more to be sent than fitted into its last write.
     has_backlog: bool,
     send_buffer: Box<[u8]>,
@@ -100,23 +100,6 @@ impl<N: Network> Connections<N> {
             has_backlog: false,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
         }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    /// A place without a connection.
-    pub(super) fn free_place(&self) -> Option<usize> {
-        self.places.iter().position(Option::is_none)
-    }
-
-    pub(super) fn insert(&mut self, place: usize, connection: Connection<N>) {
-        self.places[place] = Some(connection);
-    }
-
-    pub(super) fn remove(&mut self, place: usize) -> Option<Connection<N>> {
-        self.places[place].take()
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! The listening socket of order entry, and the poller of all its connections.
 
+use std::io;
 use std::net::SocketAddrV4;
 
 use arrayvec::ArrayVec;
@@ -35,9 +36,6 @@ pub(super) struct Ready {
     /// True when connections wait to be accepted.
     pub(super) has_newcomers: bool,
 }
-
-/// The system refused a connection.
-pub(super) struct Refused;
 
 impl<N: Network> Listener<N> {
     /// Listens at `address` for `connections` at a time.
@@ -75,14 +73,12 @@ impl<N: Network> Listener<N> {
     }
 
     /// The next connection that waits.
-    pub(super) fn accept(&mut self, now: Nanos) -> Result<Option<TcpConnection<N>>, Refused> {
-        match self.acceptor.accept() {
-            Ok(tcp) => Ok(tcp),
-            Err(_) => {
-                self.pause(now);
-                Err(Refused)
-            }
+    pub(super) fn accept(&mut self, now: Nanos) -> io::Result<Option<TcpConnection<N>>> {
+        let accepted = self.acceptor.accept();
+        if accepted.is_err() {
+            self.pause(now);
         }
+        accepted
     }
 
     /// Has an accepted connection polled; one that the system refuses that is given back.
@@ -91,13 +87,13 @@ impl<N: Network> Listener<N> {
         tcp: TcpConnection<N>,
         place: usize,
         now: Nanos,
-    ) -> Result<TcpConnection<N>, Refused> {
+    ) -> Option<TcpConnection<N>> {
         if tcp.watch(&self.poller, place as u64).is_ok() {
-            return Ok(tcp);
+            return Some(tcp);
         }
         self.acceptor.take_back(tcp);
         self.pause(now);
-        Err(Refused)
+        None
     }
 
     /// Takes back a connection that is over.

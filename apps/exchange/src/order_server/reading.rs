@@ -58,15 +58,15 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     }
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
-        let place = self.connections.free_place();
+        let place = self.connections.places.iter().position(Option::is_none);
         let place = place.expect("clients and those who are not yet have places of their own");
-        let Ok(tcp) = self.listener.watch(tcp, place, now) else {
+        let Some(tcp) = self.listener.watch(tcp, place, now) else {
             self.counters.accept_errors.add(1);
             return false;
         };
         self.counters.connections.add(1);
         self.entry.logins.handle_connection(now, place, peer);
-        self.connections.insert(place, Connection::new(tcp, self.config.soup, now));
+        self.connections.places[place] = Some(Connection::new(tcp, now));
         true
     }
 }
@@ -214,7 +214,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let room = FRONT_REQUESTS_PER_CYCLE.min(self.entry.sequencer.room());
         let mut count = 0;
         while count < room
-            && let Some(request) = self.rings.front.as_mut().and_then(|front| front.try_pop())
+            && let Some(request) = self.links.front.as_mut().and_then(|front| front.try_pop())
         {
             count += 1;
             match self.entry.admit_front(request, now) {

@@ -17,7 +17,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(connection) = self.connections.get(place) else { return };
         let peer = *connection.link.tcp.peer_address().ip();
         let (logins, users) = (&mut self.entry.logins, &mut self.entry.users);
-        let step = logins.handle_login(now, place, peer, request, users, &mut self.checker);
+        let step = logins.handle_login(now, place, peer, request, users, &mut self.links.checker);
         self.answer_login(place, step, now);
     }
 
@@ -27,7 +27,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let mut count = 0;
         // The messages that a client sent behind its login are taken at once.
         while self.entry.sequencer.room() >= REQUESTS_PER_READ_MAX
-            && let Some(answer) = self.checker.poll()
+            && let Some(answer) = self.links.checker.poll()
         {
             count += 1;
             let Checked { id, key: place, is_right, .. } = answer;
@@ -48,7 +48,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             return;
         }
         let (logins, users) = (&mut self.entry.logins, &mut self.entry.users);
-        if let Some(step) = logins.handle_timeout(now, place, users, &mut self.checker) {
+        if let Some(step) = logins.handle_timeout(now, place, users, &mut self.links.checker) {
             self.answer_login(place, step, now);
             self.resume_reading(place, now);
         }
@@ -66,7 +66,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Counts what became of a login, and answers it where there is an answer.
     fn answer_login(&mut self, place: usize, step: LoginStep, now: Nanos) {
         if let Some((user, peer)) = self.entry.logins.poll_trusted()
-            && let Some(trusted) = &mut self.rings.trusted
+            && let Some(trusted) = &mut self.links.trusted
         {
             // One that finds no room is trusted until the venue stops.
             let _ = trusted.try_push((user as u32, peer));
@@ -130,7 +130,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Closes a connection; its user may come back.
     pub(super) fn close(&mut self, place: usize, now: Nanos) {
-        let Some(connection) = self.connections.remove(place) else { return };
+        let Some(connection) = self.connections.places[place].take() else { return };
         self.entry.logins.handle_close(place);
         if let Some(user) = connection.user {
             self.registry[user].is_connected.set(0);
@@ -142,7 +142,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Brings every session nearer to its end; true when all are over.
     pub(super) fn end_sessions(&mut self, now: Nanos) -> bool {
-        let open = (0..self.connections.len()).filter(|place| !self.end_session(*place, now));
+        let open = (0..self.connections.places.len()).filter(|place| !self.end_session(*place, now));
         open.count() == 0
     }
 

@@ -12,6 +12,7 @@ use tickpath_exchange::{
 use tickpath_journal::{FaultyDisk, Policy};
 use tickpath_nasdaq::ouch50::{self, Answer};
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, Packet, next_packet};
+use tickpath_net::Kernel;
 use tickpath_test_support::Deadline;
 use tickpath_test_venue::venue_settings;
 use tickpath_timing::NoTrace;
@@ -73,7 +74,7 @@ pub fn build_on(
     disk: &FaultyDisk,
 ) -> anyhow::Result<Venue> {
     let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
-    Venue::build_on(settings, journal, disk, TscClock::system(), tracers)
+    Venue::build_in(settings, journal, disk, &Kernel, TscClock::system(), tracers)
 }
 
 impl Rig {

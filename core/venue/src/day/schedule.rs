@@ -99,7 +99,7 @@ impl<I: PartialEq> ScheduleStep<I> {
     /// Checks the step against those before it.
     ///
     /// # Errors
-    /// What makes no sense, in one line that says what to change.
+    /// A contradiction, in one line that says what to change.
     pub fn check(&self, before: &[ScheduleStep<I>]) -> Result<(), String> {
         let ScheduleStep { second, phase, instruments } = self;
         let (name, at) = (phase.name(), time_of_day(*second));

@@ -372,7 +372,8 @@ fn store(replica: &Replica) -> &MessageStore {
 #[cfg(test)]
 mod tests {
     use tickpath_matching::{CommandKind, EngineLimits};
-    use tickpath_types::{Instrument, InstrumentId, Price, Qty, SessionId, Symbol, SystemEventCode};
+    use tickpath_test_support::instrument;
+    use tickpath_types::{SessionId, SystemEventCode};
 
     use super::*;
     use crate::log_command::LogCommand;
@@ -382,16 +383,6 @@ mod tests {
     const REQUESTER: u32 = 9;
 
     fn definition() -> Definition {
-        let instrument = Instrument {
-            id: InstrumentId(1),
-            symbol: Symbol::new("ALPHA").unwrap(),
-            tick_size: Price(100),
-            lot_size: Qty(1),
-            max_qty: Qty(1_000),
-            reference_price: Price(1_000_000),
-            collar_low: Price(900_000),
-            collar_high: Price(1_100_000),
-        };
         let limits = EngineLimits {
             max_open_orders: 64,
             max_sessions: 2,
@@ -399,7 +390,7 @@ mod tests {
             ..EngineLimits::default()
         };
         Definition {
-            instruments: vec![instrument],
+            instruments: vec![instrument(1, "ALPHA")],
             limits,
             users: vec!["ANNA".to_owned()],
             retained_responses: 256,

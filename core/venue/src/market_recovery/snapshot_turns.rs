@@ -57,7 +57,7 @@ struct Snapshot {
     readers: usize,
 }
 
-/// Who is sent which snapshot, of clients that are known by ids; `P` is the address of a peer.
+/// Gives each client, known by its id, a snapshot in its turn; `P` is the address of a peer.
 ///
 /// Names and passwords are not checked: the content is public, and the number of connections, their time and the memory for
 /// them are bounded. The state of each client is a [`Stage`], which its owner keeps.

@@ -215,7 +215,8 @@ fn burst(links: &mut [Link], next_ref: &mut u32, random: &mut Random) {
 fn venue_process() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let of = |name: &str| std::env::var(name).unwrap();
-    let mut settings = venue_settings(Path::new(&folder), of(POLICY).parse().unwrap());
+    let policy = Policy::ALL.into_iter().find(|policy| policy.to_string() == of(POLICY)).unwrap();
+    let mut settings = venue_settings(Path::new(&folder), policy);
     settings.line_a = of(LINE).parse().unwrap();
     let stop = StopSignal::on_signals().unwrap();
     // Nothing is left running when the campaign is gone.

@@ -1,0 +1,51 @@
+//! Fields of the headers of the journal's files: little-endian, with a CRC-32C of all bytes before it in the last four.
+
+use crate::checksum::checksum;
+
+/// A header of `N` bytes that begins with its magic bytes, its version and its length; the rest is zero.
+pub(crate) fn begin<const N: usize>(magic: [u8; 8], version: u16) -> [u8; N] {
+    let mut header = [0; N];
+    header[..8].copy_from_slice(&magic);
+    header[8..10].copy_from_slice(&version.to_le_bytes());
+    header[10..12].copy_from_slice(&(N as u16).to_le_bytes());
+    header
+}
+
+/// Puts the checksum of a header at its end, and returns it.
+#[inline]
+pub(crate) fn seal(header: &mut [u8]) -> u32 {
+    let end = header.len() - 4;
+    let checksum = checksum(0, &header[..end]);
+    header[end..].copy_from_slice(&checksum.to_le_bytes());
+    checksum
+}
+
+/// The checksum at the end of a header, if it is right.
+pub(crate) fn sealed(header: &[u8]) -> Option<u32> {
+    let end = header.len() - 4;
+    Some(checksum(0, &header[..end])).filter(|checksum| *checksum == u32_at(header, end))
+}
+
+/// The bytes of a header from a place in it on.
+///
+/// # Panics
+/// When the header is shorter.
+#[inline]
+pub(crate) fn chunk<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
+    *header[at..].first_chunk().expect("the length was checked")
+}
+
+#[inline]
+pub(crate) fn u16_at(header: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(chunk(header, at))
+}
+
+#[inline]
+pub(crate) fn u32_at(header: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(chunk(header, at))
+}
+
+#[inline]
+pub(crate) fn u64_at(header: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(chunk(header, at))
+}
