@@ -64,7 +64,8 @@ fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
         instrument: instrument.id,
         state: TradingState::Trading,
     });
-    let flow = (0..actions).map(|_| CommandKind::Order(crowd.next_action().request));
+    let flow = (0..actions)
+        .map(|_| CommandKind::Order(crowd.poll(Nanos::MAX).expect("the flow is endless").request));
     for (kind, sequence) in opening.chain(flow).zip(1..) {
         let mut events: Vec<MarketEvent> = vec![];
         let command =

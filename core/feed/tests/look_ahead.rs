@@ -42,7 +42,8 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
         instrument: instrument.id,
         state: TradingState::Trading,
     });
-    let flow = (0..actions).map(|_| CommandKind::Order(crowd.next_action().request));
+    let flow = (0..actions)
+        .map(|_| CommandKind::Order(crowd.poll(Nanos::MAX).expect("the flow is endless").request));
     let mut events: Vec<MarketEvent> = vec![];
     for (kind, sequence) in opening.chain(flow).zip(1..) {
         let sequence = Sequence(sequence);

@@ -8,10 +8,11 @@ use tickpath_types::{
     OrderState, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
 };
 
+use crate::ConfigError;
 use crate::live::{LiveOrder, LiveOrders};
 use crate::schedule::Schedule;
+pub use config::CrowdConfig;
 use config::PPM;
-pub use config::{CrowdConfig, CrowdConfigError};
 use market::Market;
 
 /// Of the open orders that a cancel, replacement or reduction looks at, one on the wrong side of the hidden
@@ -22,6 +23,9 @@ const NEWEST_SHARE: usize = 16;
 /// Open orders settle at so many in this many of the most allowed.
 const TARGET_NUMERATOR: u64 = 3;
 const TARGET_DENOMINATOR: u64 = 4;
+/// Replacements and reductions per million new orders.
+const REPLACE_PPM: u32 = 100_000;
+const REDUCE_PPM: u32 = 50_000;
 /// One resting order in so many is placed evenly on the first levels.
 const JOINERS_ONE_IN: u64 = 16;
 /// The first levels.
@@ -38,31 +42,12 @@ pub struct CrowdAction {
     pub request: OrderRequest,
 }
 
-/// What a crowd made so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CrowdCounters {
-    /// New orders that rest, the opening included.
-    pub passive: u64,
-    /// New orders that trade at once or not at all.
-    pub marketable: u64,
-    /// Cancels.
-    pub cancels: u64,
-    /// Replacements.
-    pub replaces: u64,
-    /// Reductions.
-    pub reduces: u64,
-    /// New orders and replacements that were not made because no number was left: of all sessions, or of the
-    /// replaced order's. After a new order that was not made the flow is over.
-    pub unnumbered: u64,
-}
-
 /// What comes next besides new orders.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chores {
     instrument: u16,
-    cancels: u32,
-    replaces: u32,
-    reduces: u32,
+    /// Cancels, replacements and reductions that are left, in this order.
+    left: [u32; 3],
     /// When the next is due, and the time between two.
     due: Nanos,
     gap: Nanos,
@@ -91,20 +76,19 @@ pub struct Crowd {
     new_order_due: Nanos,
     chores: Chores,
     waiting: Option<CrowdAction>,
-    counters: CrowdCounters,
 }
 
 impl Crowd {
     /// A crowd at the start of its opening.
     ///
     /// # Errors
-    /// [`CrowdConfigError`] names the setting to change.
-    pub fn new(config: CrowdConfig, instruments: &[Instrument]) -> Result<Crowd, CrowdConfigError> {
+    /// [`ConfigError`] names the setting to change.
+    pub fn new(config: CrowdConfig, instruments: &[Instrument]) -> Result<Crowd, ConfigError> {
         config.check(instruments)?;
         let count = instruments.len();
         let opening = config.opening_len(count);
         let start = config.opening_due(opening);
-        let mut schedule = Schedule::new(!config.seed, start, config.rate, config.spacing, config.burst);
+        let mut schedule = Schedule::new(!config.seed, start, config.rate);
         let new_order_due = schedule.next();
         Ok(Crowd {
             config,
@@ -116,7 +100,6 @@ impl Crowd {
             new_order_due,
             chores: Chores::default(),
             waiting: None,
-            counters: CrowdCounters::default(),
         })
     }
 
@@ -147,20 +130,12 @@ impl Crowd {
 
     /// The next request if it is due by `elapsed` since the start of the flow; call again until `None`.
     pub fn poll(&mut self, elapsed: Nanos) -> Option<CrowdAction> {
-        let action = match self.waiting.take() {
-            Some(action) => action,
-            None => self.make(),
-        };
+        let action = self.waiting.take().unwrap_or_else(|| self.make());
         if action.due <= elapsed {
             return Some(action);
         }
         self.waiting = Some(action);
         None
-    }
-
-    /// The next request, whenever it is due.
-    pub fn next_action(&mut self) -> CrowdAction {
-        self.waiting.take().unwrap_or_else(|| self.make())
     }
 
     /// Takes what the venue told a session, so that orders that traded are not cancelled later.
@@ -200,18 +175,6 @@ impl Crowd {
         if index < self.markets.len() { self.live.len(index as u16) } else { 0 }
     }
 
-    /// When the opening is over.
-    #[must_use]
-    pub fn opening_end(&self) -> Nanos {
-        self.config.opening_due(self.config.opening_len(self.markets.len()))
-    }
-
-    /// What it made so far.
-    #[must_use]
-    pub const fn counters(&self) -> &CrowdCounters {
-        &self.counters
-    }
-
     fn make(&mut self) -> CrowdAction {
         if self.opened < self.config.opening_len(self.markets.len()) {
             return self.make_opening();
@@ -232,13 +195,15 @@ impl Crowd {
         let instrument = (index / 2 % count) as u16;
         let level = index / 2 / count % u64::from(self.config.opening_levels);
         let price = self.markets[usize::from(instrument)].passive_price(side, level);
-        self.enter_passive(due, instrument, side, price)
+        self.enter(due, instrument, side, Some(price))
     }
 
     fn make_new(&mut self) -> CrowdAction {
         let instrument = self.draw.below(self.markets.len() as u64) as u16;
-        if self.live.is_full(instrument) {
-            return self.cancel(self.new_order_due, instrument);
+        if self.live.is_full(instrument)
+            && let Some(action) = self.cancel(self.new_order_due, instrument)
+        {
+            return action;
         }
         let due = self.new_order_due;
         self.new_order_due = self.schedule.next();
@@ -246,11 +211,11 @@ impl Crowd {
         self.plan_chores(instrument, due);
         let side = Side::BOTH[self.draw.below(2) as usize];
         if self.draw.chance_ppm(self.config.marketable_ppm) {
-            return self.enter_marketable(due, instrument, side);
+            return self.enter(due, instrument, side, None);
         }
         let level = self.draw_level();
         let price = self.markets[usize::from(instrument)].passive_price(side, level);
-        self.enter_passive(due, instrument, side, price)
+        self.enter(due, instrument, side, Some(price))
     }
 
     fn walk(&mut self, instrument: u16) {
@@ -265,91 +230,63 @@ impl Crowd {
         let passive_ppm = PPM.saturating_sub(self.config.marketable_ppm.into());
         let cancel_ppm = passive_ppm * self.live.len(instrument) as u64 / target;
         let cancels = cancel_ppm / PPM + u64::from(self.draw.below(PPM) < cancel_ppm % PPM);
-        let replaces = u32::from(self.draw.chance_ppm(self.config.replace_ppm));
-        let reduces = u32::from(self.draw.chance_ppm(self.config.reduce_ppm));
-        let cancels = cancels as u32;
-        let gap = Nanos((self.new_order_due - due).0 / u64::from(cancels + replaces + reduces + 1));
-        self.chores = Chores { instrument, cancels, replaces, reduces, due: due + gap, gap };
+        let replaces = u32::from(self.draw.chance_ppm(REPLACE_PPM));
+        let reduces = u32::from(self.draw.chance_ppm(REDUCE_PPM));
+        let left = [cancels as u32, replaces, reduces];
+        let gap = Nanos((self.new_order_due - due).0 / u64::from(left.iter().sum::<u32>() + 1));
+        self.chores = Chores { instrument, left, due: due + gap, gap };
     }
 
     fn make_chore(&mut self) -> Option<CrowdAction> {
-        let Chores { instrument, due, .. } = self.chores;
-        loop {
-            let chores = &mut self.chores;
-            let is_possible = self.live.len(instrument) != 0;
-            let action = if chores.cancels != 0 {
-                chores.cancels -= 1;
-                is_possible.then(|| self.cancel(due, instrument))
-            } else if chores.replaces != 0 {
-                chores.replaces -= 1;
-                if is_possible { self.replace(due, instrument) } else { None }
-            } else if chores.reduces != 0 {
-                chores.reduces -= 1;
-                if is_possible { self.reduce(due, instrument) } else { None }
-            } else {
-                return None;
-            };
-            if action.is_some() {
-                self.chores.due = due + self.chores.gap;
-                return action;
+        let kinds = [Crowd::cancel, Crowd::replace, Crowd::reduce];
+        let Chores { instrument, due, gap, .. } = self.chores;
+        while let Some(kind) = self.chores.left.iter().position(|left| *left != 0) {
+            self.chores.left[kind] -= 1;
+            if self.live.len(instrument) != 0
+                && let Some(action) = kinds[kind](self, due, instrument)
+            {
+                self.chores.due = due + gap;
+                return Some(action);
             }
         }
+        None
     }
 
-    fn enter_passive(&mut self, due: Nanos, instrument: u16, side: Side, price: Price) -> CrowdAction {
+    /// A new order that rests at a price, or without one trades through the hidden price at once.
+    fn enter(&mut self, due: Nanos, instrument: u16, side: Side, resting: Option<Price>) -> CrowdAction {
         let session = self.draw.below(self.config.sessions.into()) as u16;
-        let session = self.live.session_with_room(session);
+        let session = match resting {
+            Some(_) => self.live.session_with_room(session),
+            None => self.live.session_with_numbers(session),
+        };
         let qty = self.draw_qty(instrument);
-        let Some(user_ref) = self.live.take_user_ref(session) else { return self.silence() };
-        self.live.insert(LiveOrder { session, user_ref, instrument, side, price, qty, cum_qty: Qty::ZERO });
-        self.counters.passive += 1;
-        self.enter(due, session, instrument, side, price, qty, user_ref, TimeInForce::Day)
-    }
-
-    fn enter_marketable(&mut self, due: Nanos, instrument: u16, side: Side) -> CrowdAction {
-        let session = self.draw.below(self.config.sessions.into()) as u16;
-        let session = self.live.session_with_numbers(session);
-        let qty = self.draw_qty(instrument);
-        let reach = self.draw.geometric(200);
-        let price = self.markets[usize::from(instrument)].crossing_price(side, reach);
-        let Some(user_ref) = self.live.take_user_ref(session) else { return self.silence() };
-        self.counters.marketable += 1;
-        self.enter(due, session, instrument, side, price, qty, user_ref, TimeInForce::Ioc)
-    }
-
-    /// No session has a number left: a request that never falls due.
-    #[cold]
-    fn silence(&mut self) -> CrowdAction {
-        self.counters.unnumbered += 1;
-        let request = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(0), qty: Qty::ZERO });
-        CrowdAction { due: Nanos::MAX, session: 0, request }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "they are the fields of an order")]
-    fn enter(
-        &self,
-        due: Nanos,
-        session: u16,
-        instrument: u16,
-        side: Side,
-        price: Price,
-        qty: Qty,
-        user_ref: UserRefNum,
-        time_in_force: TimeInForce,
-    ) -> CrowdAction {
-        let instrument = self.markets[usize::from(instrument)].instrument.id;
-        let order = EnterOrder::limit(user_ref, instrument, side, qty, price);
-        let request = OrderRequest::Enter(EnterOrder { time_in_force, ..order });
-        CrowdAction { due, session, request }
+        let market = &self.markets[usize::from(instrument)];
+        let price = resting.unwrap_or_else(|| market.crossing_price(side, self.draw.geometric(200)));
+        let Some(user_ref) = self.live.take_user_ref(session) else { return silence() };
+        let order = EnterOrder::limit(user_ref, market.instrument.id, side, qty, price);
+        let time_in_force = if resting.is_some() {
+            self.live.insert(LiveOrder {
+                session,
+                user_ref,
+                instrument,
+                side,
+                price,
+                qty,
+                cum_qty: Qty::ZERO,
+            });
+            TimeInForce::Day
+        } else {
+            TimeInForce::Ioc
+        };
+        CrowdAction { due, session, request: OrderRequest::Enter(EnterOrder { time_in_force, ..order }) }
     }
 
     /// The instrument must have an open order.
-    fn cancel(&mut self, due: Nanos, instrument: u16) -> CrowdAction {
+    fn cancel(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
         let order = self.choose(instrument);
         self.live.remove(order.session, order.user_ref);
-        self.counters.cancels += 1;
         let request = OrderRequest::Cancel(CancelOrder { user_ref: order.user_ref, qty: Qty::ZERO });
-        CrowdAction { due, session: order.session, request }
+        Some(CrowdAction { due, session: order.session, request })
     }
 
     /// The instrument must have an open order.
@@ -360,13 +297,9 @@ impl Crowd {
         if price == order.price {
             return None;
         }
-        let Some(user_ref) = self.live.take_user_ref(order.session) else {
-            self.counters.unnumbered += 1;
-            return None;
-        };
+        let user_ref = self.live.take_user_ref(order.session)?;
         self.live.remove(order.session, order.user_ref);
         self.live.insert(LiveOrder { user_ref, price, ..order });
-        self.counters.replaces += 1;
         let request = OrderRequest::Replace(ReplaceOrder::limit(order.user_ref, user_ref, order.qty, price));
         Some(CrowdAction { due, session: order.session, request })
     }
@@ -380,7 +313,6 @@ impl Crowd {
             return None;
         }
         let qty = Qty(order.cum_qty.0 + left);
-        self.counters.reduces += 1;
         let request = OrderRequest::Cancel(CancelOrder { user_ref: order.user_ref, qty });
         Some(CrowdAction { due, session: order.session, request })
     }
@@ -416,6 +348,13 @@ impl Crowd {
         let lots = u64::from(self.config.qty_lots) * (1 + self.draw.geometric(100));
         Qty(lots.clamp(1, max_qty.0 / lot_size.0) * lot_size.0)
     }
+}
+
+/// No session has a number left: a request that never falls due.
+#[cold]
+fn silence() -> CrowdAction {
+    let request = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(0), qty: Qty::ZERO });
+    CrowdAction { due: Nanos::MAX, session: 0, request }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //!
 //! ```
 //! use tickpath_flowgen::{Crowd, CrowdConfig};
-//! use tickpath_feed::{LossConfig, LossModel};
 //! use tickpath_types::{Instrument, InstrumentId, Nanos, Price, Qty, Symbol};
 //!
 //! let alpha = Instrument {
@@ -25,19 +24,18 @@
 //! ```
 
 mod crowd;
+mod error;
 mod itch_day;
 mod live;
 mod schedule;
 mod ticks;
 mod xdp_day;
 
-pub use crowd::{Crowd, CrowdAction, CrowdConfig, CrowdConfigError, CrowdCounters};
-pub use itch_day::{ItchDay, ItchDayConfig, ItchDayCounters, ItchDayError};
-pub use schedule::{Burst, Spacing};
+pub use crowd::{Crowd, CrowdAction, CrowdConfig};
+pub use error::ConfigError;
+pub use itch_day::{ItchDay, ItchDayConfig, ItchDayCounters};
 pub use ticks::{
-    LANES as TICK_BATCH_MAX, MarketMood, Tick, TickConfigError, TickGenerator, TickGeneratorConfig, TickKind,
-    TickStamps, TickSymbol, Ticks, tick_symbol_name,
+    MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickKind, TickStamps, TickSymbol, Ticks,
+    tick_symbol_name,
 };
-pub use xdp_day::{
-    XdpDay, XdpDayConfig, XdpDayCounters, XdpDayError, XdpPacket, append_record, pcap_header, xdp_group,
-};
+pub use xdp_day::{XdpDay, XdpDayConfig, XdpDayCounters, XdpPacket, append_record, pcap_header, xdp_group};

@@ -148,12 +148,6 @@ impl LiveOrders {
         self.sessions[usize::from(session)].next_user_ref = first.0;
     }
 
-    /// Leaves a session so many numbers.
-    #[cfg(test)]
-    pub fn leave_numbers(&mut self, session: u16, count: u32) {
-        self.sessions[usize::from(session)].next_user_ref = u32::MAX - count;
-    }
-
     /// Takes an order whose number was just taken; its instrument must not be full.
     pub fn insert(&mut self, order: LiveOrder) {
         let list = &mut self.by_instrument[usize::from(order.instrument)];
@@ -189,16 +183,9 @@ impl LiveOrders {
 mod tests {
     use super::*;
 
-    fn order(session: u16, user_ref: UserRefNum, instrument: u16) -> LiveOrder {
-        LiveOrder {
-            session,
-            user_ref,
-            instrument,
-            side: Side::Sell,
-            price: Price(5),
-            qty: Qty(1),
-            cum_qty: Qty::ZERO,
-        }
+    fn order(user_ref: UserRefNum, instrument: u16) -> LiveOrder {
+        let (side, price, qty) = (Side::Sell, Price(5), Qty(1));
+        LiveOrder { session: 0, user_ref, instrument, side, price, qty, cum_qty: Qty::ZERO }
     }
 
     #[test]
@@ -206,14 +193,14 @@ mod tests {
         let mut live = LiveOrders::new(1, 1, 2);
         let places = live.sessions[0].slots.len() as u32;
         let old = live.take_user_ref(0).unwrap();
-        live.insert(order(0, old, 0));
+        live.insert(order(old, 0));
         let mut last = old;
         for _ in 0..3 * places {
             let user_ref = live.take_user_ref(0).unwrap();
             assert!(user_ref > last && !(user_ref.0 - old.0).is_multiple_of(places));
             last = user_ref;
         }
-        live.insert(order(0, last, 0));
+        live.insert(order(last, 0));
         assert!(live.is_full(0));
         live.remove(0, old);
         assert_eq!((live.len(0), live.at(0, 0).user_ref), (1, last));
@@ -230,7 +217,7 @@ mod tests {
             for _ in 0..2 {
                 assert_eq!(live.session_with_room(0), 0);
                 let user_ref = live.take_user_ref(0).unwrap();
-                live.insert(order(0, user_ref, instrument));
+                live.insert(order(user_ref, instrument));
             }
         }
         assert_eq!(live.sessions[0].len, live.max_per_session);
@@ -240,12 +227,12 @@ mod tests {
     #[test]
     fn numbers_end_and_another_session_is_chosen() {
         let mut live = LiveOrders::new(2, 1, 2);
-        live.leave_numbers(0, 2);
+        live.number_from(0, UserRefNum(u32::MAX - 2));
         let last = [0; 2].map(|session| live.take_user_ref(session).map(|user_ref| user_ref.0));
         assert_eq!(last, [Some(u32::MAX - 2), Some(u32::MAX - 1)]);
         assert_eq!((live.take_user_ref(0), live.take_user_ref(0)), (None, None), "none comes twice");
         assert_eq!((live.session_with_room(0), live.session_with_numbers(0)), (1, 1));
-        live.leave_numbers(1, 0);
+        live.number_from(1, UserRefNum(u32::MAX));
         assert_eq!((live.session_with_room(0), live.take_user_ref(1)), (0, None));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, pcap_header};
+use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header};
 use tickpath_iex::wire::{Alpha, Ticker};
 use tickpath_iex::{
     AddOrder, Feed, OrderDelete, OrderExecuted, PriceLevelUpdate, SaleFlags, SegmentBuilder, SystemEvent,
@@ -31,7 +31,7 @@ pub(crate) fn itch_day(folder: &Path) -> PathBuf {
 pub(crate) fn xdp_day(folder: &Path, channels: u8) -> PathBuf {
     let config = XdpDayConfig { flow: FLOW, channels, lines: 2, ..XdpDayConfig::xdp_500() };
     let (mut day, mut bytes) = (XdpDay::new(config).unwrap(), pcap_header().to_vec());
-    while day.append_records(1_000, &mut bytes) > 0 {}
+    std::iter::from_fn(|| day.next_packet()).for_each(|packet| append_record(&packet, &mut bytes));
     write(folder, "xdp.pcap", &bytes)
 }
 

@@ -1,8 +1,8 @@
 //! Settings of a crowd.
 
-use tickpath_types::{Instrument, InstrumentId, Nanos};
+use tickpath_types::{Instrument, Nanos};
 
-use crate::schedule::{Burst, Spacing};
+use crate::ConfigError;
 
 /// Shares are given in parts per million.
 pub(super) const PPM: u64 = 1_000_000;
@@ -14,13 +14,9 @@ pub(super) const SUBTICKS: i64 = 1_024;
 pub struct CrowdConfig {
     /// Chooses the whole flow.
     pub seed: u64,
-    /// New orders per second, outside of bursts, over all instruments: 1 to [`CrowdConfig::RATE_MAX`].
-    /// Cancels, replacements and reductions come in addition.
+    /// New orders per second over all instruments: 1 to [`CrowdConfig::RATE_MAX`]. Cancels, replacements and
+    /// reductions come in addition.
     pub rate: u32,
-    /// How the times between new orders are spread.
-    pub spacing: Spacing,
-    /// Times of a higher rate.
-    pub burst: Option<Burst>,
     /// Order entry sessions that share the flow: 1 to [`CrowdConfig::SESSIONS_MAX`].
     pub sessions: u16,
     /// Most open orders per instrument: 16 to [`CrowdConfig::LIVE_ORDERS_MAX`]. About three quarters of it
@@ -28,10 +24,6 @@ pub struct CrowdConfig {
     pub live_orders_max: u32,
     /// Share of new orders that want to trade at once (IOC through the hidden price), in parts per million.
     pub marketable_ppm: u32,
-    /// Replacements per million new orders.
-    pub replace_ppm: u32,
-    /// Reductions per million new orders.
-    pub reduce_ppm: u32,
     /// Mean distance of resting orders from the hidden price, in ticks, besides those at the front.
     pub depth_ticks: u32,
     /// How far the hidden price moves with each new order, in 1/1024 of a tick, up or down.
@@ -46,29 +38,14 @@ pub struct CrowdConfig {
     pub opening_rate: u32,
 }
 
-impl CrowdConfig {
-    /// Highest rate, for new orders and for the opening.
-    pub const RATE_MAX: u32 = 100_000_000;
-    /// Most sessions.
-    pub const SESSIONS_MAX: u16 = 1_024;
-    /// Most open orders per instrument.
-    pub const LIVE_ORDERS_MAX: u32 = 1 << 20;
-    /// Highest factor of a burst.
-    pub const BURST_FACTOR_MAX: u32 = 1_000;
-}
-
 impl Default for CrowdConfig {
     fn default() -> Self {
         CrowdConfig {
             seed: 1,
             rate: 20_000,
-            spacing: Spacing::Exponential,
-            burst: None,
             sessions: 4,
             live_orders_max: 2_500,
             marketable_ppm: 80_000,
-            replace_ppm: 100_000,
-            reduce_ppm: 50_000,
             depth_ticks: 8,
             step_subticks: 160,
             qty_lots: 100,
@@ -80,6 +57,13 @@ impl Default for CrowdConfig {
 }
 
 impl CrowdConfig {
+    /// Highest rate, for new orders and for the opening.
+    pub const RATE_MAX: u32 = 100_000_000;
+    /// Most sessions.
+    pub const SESSIONS_MAX: u16 = 1_024;
+    /// Most open orders per instrument.
+    pub const LIVE_ORDERS_MAX: u32 = 1 << 20;
+
     /// Orders that the opening enters.
     pub(super) fn opening_len(&self, instrument_count: usize) -> u64 {
         2 * instrument_count as u64
@@ -92,34 +76,31 @@ impl CrowdConfig {
         Nanos(index * 1_000_000_000 / u64::from(self.opening_rate))
     }
 
-    pub(super) fn check(&self, instruments: &[Instrument]) -> Result<(), CrowdConfigError> {
+    pub(super) fn check(&self, instruments: &[Instrument]) -> Result<(), ConfigError> {
         let live_min = self.opening_len(1).max(16);
-        let factor = self.burst.map_or(1, |burst| burst.factor);
         for (name, value, min, max) in [
             ("rate", self.rate.into(), 1, CrowdConfig::RATE_MAX.into()),
             ("opening_rate", self.opening_rate.into(), 1, CrowdConfig::RATE_MAX.into()),
             ("sessions", self.sessions.into(), 1, CrowdConfig::SESSIONS_MAX.into()),
             ("live_orders_max", self.live_orders_max.into(), live_min, CrowdConfig::LIVE_ORDERS_MAX.into()),
             ("marketable_ppm", self.marketable_ppm.into(), 0, PPM),
-            ("replace_ppm", self.replace_ppm.into(), 0, PPM),
-            ("reduce_ppm", self.reduce_ppm.into(), 0, PPM),
             ("qty_lots", self.qty_lots.into(), 1, u32::MAX.into()),
             ("opening_levels", self.opening_levels.into(), 1, 1_000),
             ("opening_orders_per_level", self.opening_orders_per_level.into(), 1, 1_000),
-            ("burst factor", factor.into(), 1, CrowdConfig::BURST_FACTOR_MAX.into()),
         ] {
-            if !(min..=max).contains(&value) {
-                return Err(CrowdConfigError::OutOfRange { name, value, min, max });
-            }
+            ConfigError::unless((min..=max).contains(&value), || {
+                format!("{name} is {value}: choose {min} to {max}")
+            })?;
         }
-        if instruments.is_empty() {
-            return Err(CrowdConfigError::NoInstruments);
-        }
-        let lacks_room = |instrument: &&Instrument| !self.has_room_in(instrument);
-        instruments
-            .iter()
-            .find(lacks_room)
-            .map_or(Ok(()), |instrument| Err(CrowdConfigError::NoRoom(instrument.id)))
+        ConfigError::unless(!instruments.is_empty(), || {
+            "no instruments: a crowd needs at least one".to_owned()
+        })?;
+        let narrow = instruments.iter().find(|instrument| !self.has_room_in(instrument));
+        narrow.map_or(Ok(()), |Instrument { id, .. }| {
+            Err(ConfigError(format!(
+                "instrument {id} has no room for the opening: widen its collar, or choose fewer opening_levels"
+            )))
+        })
     }
 
     fn has_room_in(&self, instrument: &Instrument) -> bool {
@@ -134,29 +115,4 @@ impl CrowdConfig {
             && instrument.collar_high.0 < i64::MAX / SUBTICKS
             && instrument.collar_low.0 >= 0
     }
-}
-
-/// A crowd cannot be made of these settings.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CrowdConfigError {
-    /// A number is out of its range.
-    #[error("{name} is {value}: choose {min} to {max}")]
-    OutOfRange {
-        /// Of the field.
-        name: &'static str,
-        /// What it is.
-        value: u64,
-        /// Least.
-        min: u64,
-        /// Most.
-        max: u64,
-    },
-    /// Give at least one instrument.
-    #[error("no instruments: a crowd needs at least one")]
-    NoInstruments,
-    /// The collar must leave room for the opening's levels on both sides of the reference price, and tick,
-    /// lot and largest quantity must be above zero.
-    #[error("instrument {0} has no room for the opening: widen its collar, or choose fewer opening_levels")]
-    NoRoom(InstrumentId),
 }

@@ -6,11 +6,10 @@ use tickpath_nasdaq::itch50::{
     ParticipantState, PriceVariation, RegShoAction, RegShoRestriction, StockDirectory, StockTradingAction,
     StockTradingState, SystemEvent, YesNo,
 };
-use tickpath_nasdaq::wire::Alpha;
+use tickpath_nasdaq::wire::{Alpha, Stock};
 use tickpath_types::{Draw, MatchId, Nanos, Price};
 
-use super::message::{Buffer, NO_TRACKING, put, wire_price};
-use super::resting::locate;
+use super::message::{At, Buffer, NO_TRACKING, locate, put, put_about, wire_price};
 use super::symbol::{Security, TICK};
 use super::weights::qty;
 
@@ -64,13 +63,13 @@ pub(super) fn prologue(index: u64, list: &[Security], draw: &mut Draw, out: &mut
     let spread = u128::from(DIRECTORY_TIME.0) * u128::from(index) / u128::from((ENTRIES + MAKERS) * count);
     let ts = Nanos(DIRECTORY_START.0 + spread as u64);
     if index < ENTRIES * count {
-        let security = (index / ENTRIES) as usize;
-        return entry(index % ENTRIES, security, &list[security], ts, draw, out);
+        let at = At { ts, security: (index / ENTRIES) as usize };
+        return entry(index % ENTRIES, at, list[at.security].stock, draw, out);
     }
     let index = index - ENTRIES * count;
     if index < MAKERS * count {
-        let security = (index / MAKERS) as usize;
-        return position(index % MAKERS, security, &list[security], ts, out);
+        let at = At { ts, security: (index / MAKERS) as usize };
+        return position(index, at, list[at.security].stock, out);
     }
     if index == MAKERS * count {
         let [first, second, third] = DECLINE_LEVELS;
@@ -79,22 +78,12 @@ pub(super) fn prologue(index: u64, list: &[Security], draw: &mut Draw, out: &mut
     system_event(EventCode::START_OF_SYSTEM_HOURS, START_OF_SYSTEM_HOURS, out)
 }
 
-fn entry(
-    kind: u64,
-    security: usize,
-    about: &Security,
-    ts: Nanos,
-    draw: &mut Draw,
-    out: &mut Buffer,
-) -> usize {
-    let (locate, stock) = (locate(security), about.stock);
+fn entry(kind: u64, at: At, stock: Stock, draw: &mut Draw, out: &mut Buffer) -> usize {
     match kind {
-        0 => put(
+        0 => put_about!(
             out,
-            &StockDirectory::new(
-                locate,
-                NO_TRACKING,
-                ts,
+            at,
+            StockDirectory(
                 stock,
                 MarketCategory::GLOBAL_SELECT,
                 FinancialStatus::NORMAL,
@@ -109,41 +98,25 @@ fn entry(
                 YesNo::NO,
                 0,
                 YesNo::NO,
-            ),
+            )
         ),
         1 => {
-            let state = StockTradingState::TRADING;
-            let reason = Alpha::<4>::BLANK;
-            put(
-                out,
-                &StockTradingAction::new(locate, NO_TRACKING, ts, stock, state, Alpha::<1>::BLANK, reason),
-            )
+            let (state, reason) = (StockTradingState::TRADING, Alpha::<4>::BLANK);
+            put_about!(out, at, StockTradingAction(stock, state, Alpha::<1>::BLANK, reason))
         }
         _ => {
             let is_restricted = draw.below(RESTRICTED_ONE_IN) == 0;
             let action = if is_restricted { RegShoAction::REMAINS } else { RegShoAction::NONE };
-            put(out, &RegShoRestriction::new(locate, NO_TRACKING, ts, stock, action))
+            put_about!(out, at, RegShoRestriction(stock, action))
         }
     }
 }
 
-fn position(maker: u64, security: usize, about: &Security, ts: Nanos, out: &mut Buffer) -> usize {
-    // Makers take turns, so that a security's are all different.
-    let mpid = mpid(security as u64 * MAKERS + maker);
-    let is_primary = if maker == 0 { YesNo::YES } else { YesNo::NO };
-    put(
-        out,
-        &MarketParticipantPosition::new(
-            locate(security),
-            NO_TRACKING,
-            ts,
-            mpid,
-            about.stock,
-            is_primary,
-            MarketMakerMode::NORMAL,
-            ParticipantState::ACTIVE,
-        ),
-    )
+/// Makers take turns, so that a security's are all different; its first is the primary one.
+fn position(maker: u64, at: At, stock: Stock, out: &mut Buffer) -> usize {
+    let is_primary = if maker.is_multiple_of(MAKERS) { YesNo::YES } else { YesNo::NO };
+    let (mode, state) = (MarketMakerMode::NORMAL, ParticipantState::ACTIVE);
+    put_about!(out, at, MarketParticipantPosition(mpid(maker), stock, is_primary, mode, state))
 }
 
 /// The name of a market maker.
@@ -154,11 +127,10 @@ pub(super) fn mpid(number: u64) -> Alpha<4> {
 
 /// The bulk print of a cross.
 pub(super) fn cross(
-    security: usize,
+    at: At,
     about: &Security,
     cross_type: CrossType,
     match_id: MatchId,
-    ts: Nanos,
     draw: &mut Draw,
     out: &mut Buffer,
 ) -> usize {
@@ -167,18 +139,14 @@ pub(super) fn cross(
     } else {
         (qty(draw) * CROSS_QTY_FACTOR, wire_price(about.reference_price()))
     };
-    put(
-        out,
-        &CrossTrade::new(locate(security), NO_TRACKING, ts, shares, about.stock, price, match_id, cross_type),
-    )
+    put_about!(out, at, CrossTrade(shares, about.stock, price, match_id, cross_type))
 }
 
 /// What a coming cross would look like.
 pub(super) fn imbalance(
-    security: usize,
+    at: At,
     about: &Security,
     cross_type: CrossType,
-    ts: Nanos,
     draw: &mut Draw,
     out: &mut Buffer,
 ) -> usize {
@@ -189,24 +157,14 @@ pub(super) fn imbalance(
         1..=4 => (ImbalanceDirection::BUY, qty(draw)),
         _ => (ImbalanceDirection::SELL, qty(draw)),
     };
-    let near = clearing_price(reference, draw);
-    let far = clearing_price(reference, draw);
-    put(
+    let [near, far] = [(); 2].map(|()| clearing_price(reference, draw));
+    let variation = variation(near, reference);
+    let [near, far, reference] = [near, far, reference].map(wire_price);
+    let (stock, kind) = (about.stock, cross_type);
+    put_about!(
         out,
-        &NetOrderImbalance::new(
-            locate(security),
-            NO_TRACKING,
-            ts,
-            paired,
-            left,
-            direction,
-            about.stock,
-            wire_price(far),
-            wire_price(near),
-            wire_price(reference),
-            cross_type,
-            variation(near, reference),
-        ),
+        at,
+        NetOrderImbalance(paired, left, direction, stock, far, near, reference, kind, variation)
     )
 }
 

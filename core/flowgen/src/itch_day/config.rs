@@ -1,6 +1,7 @@
 //! What a synthetic day is to be.
 
 use super::announce::announcements;
+use crate::ConfigError;
 
 /// A day has so many messages for each live order at least: fewer could not fill the books and empty them.
 const MESSAGES_PER_LIVE_MIN: u64 = 8;
@@ -70,62 +71,30 @@ impl ItchDayConfig {
     }
 
     /// The number of securities, once everything is within its bounds.
-    pub(super) fn check(&self) -> Result<u16, ItchDayError> {
-        let symbols = match u16::try_from(self.symbols) {
-            Ok(symbols) if symbols > 0 => symbols,
-            _ => return Err(ItchDayError::Symbols { symbols: self.symbols }),
-        };
-        let live_min = LIVE_PER_SYMBOL_MIN * self.symbols;
-        if !(live_min..=LIVE_MAX).contains(&self.live) {
-            return Err(ItchDayError::Live { live: self.live, min: live_min, max: LIVE_MAX });
-        }
-        let min = (u64::from(self.live) * MESSAGES_PER_LIVE_MIN)
-            .max(u64::from(self.symbols) * MESSAGES_PER_SYMBOL_MIN)
+    pub(super) fn check(&self) -> Result<u16, ConfigError> {
+        let ItchDayConfig { messages, symbols, live, .. } = *self;
+        let securities = u16::try_from(symbols).ok().filter(|count| *count > 0).ok_or_else(|| {
+            ConfigError(format!("symbols is {symbols}: choose 1 to 65535, as many as ITCH can number"))
+        })?;
+        let min = LIVE_PER_SYMBOL_MIN * symbols;
+        ConfigError::unless((min..=LIVE_MAX).contains(&live), || {
+            format!("live is {live}: choose {min} to {LIVE_MAX}, two or more for each symbol")
+        })?;
+        let min = (u64::from(live) * MESSAGES_PER_LIVE_MIN)
+            .max(u64::from(symbols) * MESSAGES_PER_SYMBOL_MIN)
             .max(MESSAGES_MIN);
-        if !(min..=MESSAGES_MAX).contains(&self.messages) {
-            return Err(ItchDayError::Messages { messages: self.messages, min, max: MESSAGES_MAX });
-        }
-        Ok(symbols)
+        ConfigError::unless((min..=MESSAGES_MAX).contains(&messages), || {
+            format!(
+                "messages is {messages}: choose {min} to {MESSAGES_MAX} (8 for each live order, 32 for each \
+                 symbol, 1000 in all), or fewer live orders or symbols"
+            )
+        })?;
+        Ok(securities)
     }
 
     pub(super) const fn order_flow_messages(&self) -> u64 {
         self.messages - announcements(self.symbols as u64)
     }
-}
-
-/// A day cannot be made of these settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ItchDayError {
-    /// A locate code has two bytes, and 0 is the whole system.
-    #[error("symbols is {symbols}: choose 1 to 65535, as many as ITCH can number")]
-    Symbols {
-        /// The setting.
-        symbols: u32,
-    },
-    /// Each security needs orders on both sides.
-    #[error("live is {live}: choose {min} to {max}, two or more for each symbol")]
-    Live {
-        /// The setting.
-        live: u32,
-        /// The smallest for as many securities.
-        min: u32,
-        /// The largest.
-        max: u32,
-    },
-    /// The books must be filled, kept, and emptied.
-    #[error(
-        "messages is {messages}: choose {min} to {max} (8 for each live order, 32 for each \
-         symbol, 1000 in all), or fewer live orders or symbols"
-    )]
-    Messages {
-        /// The setting.
-        messages: u64,
-        /// The smallest for as many live orders and securities.
-        min: u64,
-        /// The largest.
-        max: u64,
-    },
 }
 
 #[cfg(test)]

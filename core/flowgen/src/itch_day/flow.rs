@@ -8,8 +8,8 @@ use tickpath_nasdaq::itch50::{
 use tickpath_types::{Draw, MatchId, Nanos, OrderId, Price, Qty, Side};
 
 use super::announce::{imbalance, mpid};
-use super::message::{Buffer, NO_TRACKING, put, wire_price};
-use super::resting::{Resting, locate};
+use super::message::{At, Buffer, NO_TRACKING, locate, put, put_about, wire_price};
+use super::resting::Resting;
 use super::schedule::{CLUSTER_LEN_MEAN, Schedule, Session, SessionLens, Slot};
 use super::symbol::{Securities, TICK};
 use super::weights::{power_law, qty, upper_below};
@@ -62,20 +62,6 @@ const RAMP_DENOMINATOR: u64 = 8;
 /// Orders' references are multiples of this apart, as in the files of 2019.
 const REF_STEP: u64 = 4;
 
-/// Where a message is placed: when, and about which security.
-#[derive(Clone, Copy, Debug)]
-struct At {
-    ts: Nanos,
-    security: usize,
-}
-
-/// An aggressor that goes on.
-#[derive(Clone, Copy, Debug)]
-struct Sweep {
-    at: At,
-    side: Side,
-}
-
 /// The imbalance messages ahead of the crosses.
 #[derive(Debug)]
 struct Imbalances {
@@ -105,7 +91,8 @@ pub(super) struct Flow {
     /// Security of the running cluster.
     leader: usize,
     imbalances: Imbalances,
-    sweep: Option<Sweep>,
+    /// An aggressor that continues: its security, and the side that it takes.
+    sweep: Option<(At, Side)>,
     /// By security, the last order that replaced another; it need not rest any more.
     last_replaced: Box<[Option<(OrderHandle, OrderId)>]>,
     /// Live orders that all securities together should have now.
@@ -184,10 +171,10 @@ impl Flow {
         if self.imbalances.is_cluster {
             return self.imbalance(ts, out);
         }
-        if let Some(sweep) = self.sweep.take()
-            && let Some(front) = self.resting.front(sweep.at.security, sweep.side)
+        if let Some((At { security, .. }, side)) = self.sweep.take()
+            && let Some(front) = self.resting.front(security, side)
         {
-            return self.execute(At { ts, ..sweep.at }, front, sweep.side, out);
+            return self.execute(At { ts, security }, front, side, out);
         }
         let choice = self.draw.next();
         let is_leader = choice & 3 < LEADER_IN_FOUR;
@@ -208,10 +195,7 @@ impl Flow {
             (PRICED_EXECUTIONS, Flow::execute_with_price),
         ] {
             if choice < share {
-                return match act(self, at, out) {
-                    Some(len) => len,
-                    None => self.add_or_delete(at, out),
-                };
+                return act(self, at, out).unwrap_or_else(|| self.add_or_delete(at, out));
             }
             choice -= share;
         }
@@ -220,7 +204,7 @@ impl Flow {
         }
         if self.has_traded && self.draw.below(BROKEN_ONE_IN) == 0 {
             self.has_traded = false;
-            return put(out, &BrokenTrade::new(locate(at.security), NO_TRACKING, at.ts, self.last_match));
+            return put_about!(out, at, BrokenTrade(self.last_match));
         }
         self.add_or_delete(at, out)
     }
@@ -276,7 +260,7 @@ impl Flow {
             && let Some(handle) = self.pick(at.security)
         {
             let order = self.resting.remove(at.security, handle);
-            return put(out, &OrderDelete::new(locate(at.security), NO_TRACKING, at.ts, order.id));
+            return put_about!(out, at, OrderDelete(order.id));
         }
         if self.resting.is_full() { self.trade_hidden(at, out) } else { self.add(at, out) }
     }
@@ -288,16 +272,13 @@ impl Flow {
         let shares = qty(&mut self.draw);
         let id = self.next_ref();
         self.resting.add(at.security, id, side, price, Qty(shares));
-        let (locate, stock) = (locate(at.security), self.securities.list[at.security].stock);
+        let stock = self.securities.list[at.security].stock;
         let (price, shares) = (wire_price(price), shares as u32);
         if upper_below(choice, NAMED_ONE_IN) == 0 {
             let mpid = mpid(choice >> 1 & 0xffff);
-            return put(
-                out,
-                &AddOrderMpid::new(locate, NO_TRACKING, at.ts, id, side, shares, stock, price, mpid),
-            );
+            return put_about!(out, at, AddOrderMpid(id, side, shares, stock, price, mpid));
         }
-        put(out, &AddOrder::new(locate, NO_TRACKING, at.ts, id, side, shares, stock, price))
+        put_about!(out, at, AddOrder(id, side, shares, stock, price))
     }
 
     fn passive_price(&mut self, security: usize, side: Side) -> Price {
@@ -347,7 +328,7 @@ impl Flow {
         let handle = self.resting.add(at.security, id, old.side, price, Qty(shares));
         self.last_replaced[at.security] = Some((handle, id));
         let (shares, price) = (shares as u32, wire_price(price));
-        Some(put(out, &OrderReplace::new(locate(at.security), NO_TRACKING, at.ts, old.id, id, shares, price)))
+        Some(put_about!(out, at, OrderReplace(old.id, id, shares, price)))
     }
 
     /// The order that replaced another one last, if it still rests: who follows the market replaces it again.
@@ -361,7 +342,7 @@ impl Flow {
         let order = self.resting.order(handle);
         let canceled = 1 + self.draw.below(order.qty.0.checked_sub(2)? + 1);
         self.resting.reduce(handle, Qty(canceled));
-        Some(put(out, &OrderCancel::new(locate(at.security), NO_TRACKING, at.ts, order.id, canceled as u32)))
+        Some(put_about!(out, at, OrderCancel(order.id, canceled as u32)))
     }
 
     /// A side with orders, first one that the reference price has passed.
@@ -381,10 +362,10 @@ impl Flow {
     fn execute(&mut self, at: At, front: OrderHandle, side: Side, out: &mut Buffer) -> usize {
         let (id, executed) = self.take(at.security, front);
         if self.draw.below(8) < SWEEP_ON_IN_EIGHT {
-            self.sweep = Some(Sweep { at, side });
+            self.sweep = Some((at, side));
         }
         let match_id = self.next_match();
-        put(out, &OrderExecuted::new(locate(at.security), NO_TRACKING, at.ts, id, executed, match_id))
+        put_about!(out, at, OrderExecuted(id, executed, match_id))
     }
 
     /// Takes a quantity off the front order, mostly all of it.
@@ -410,19 +391,7 @@ impl Flow {
         let is_printable = if self.draw.below(UNPRINTED_ONE_IN) == 0 { YesNo::NO } else { YesNo::YES };
         let match_id = self.next_match();
         let price = wire_price(Price(i64::midpoint(price.0, opposite.0)));
-        Some(put(
-            out,
-            &OrderExecutedWithPrice::new(
-                locate(at.security),
-                NO_TRACKING,
-                at.ts,
-                id,
-                executed,
-                match_id,
-                is_printable,
-                price,
-            ),
-        ))
+        Some(put_about!(out, at, OrderExecutedWithPrice(id, executed, match_id, is_printable, price)))
     }
 
     /// Against an order between the best prices that nobody saw.
@@ -434,20 +403,7 @@ impl Flow {
         let match_id = self.next_match();
         self.has_traded = true;
         let stock = self.securities.list[at.security].stock;
-        put(
-            out,
-            &NonCrossTrade::new(
-                locate(at.security),
-                NO_TRACKING,
-                at.ts,
-                OrderId(0),
-                BuySell::BUY,
-                shares,
-                stock,
-                price,
-                match_id,
-            ),
-        )
+        put_about!(out, at, NonCrossTrade(OrderId(0), BuySell::BUY, shares, stock, price, match_id))
     }
 
     /// Imbalances are published security by security.
@@ -459,7 +415,7 @@ impl Flow {
             Session::PreMarket => CrossType::OPENING,
             Session::Market | Session::PostMarket => CrossType::CLOSING,
         };
-        imbalance(security, &self.securities.list[security], cross_type, ts, &mut self.draw, out)
+        imbalance(At { ts, security }, &self.securities.list[security], cross_type, &mut self.draw, out)
     }
 }
 

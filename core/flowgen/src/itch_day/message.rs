@@ -1,7 +1,7 @@
 //! Writing one ITCH message.
 
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
-use tickpath_types::Price;
+use tickpath_types::{InstrumentId, Nanos, Price};
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{Immutable, IntoBytes};
 
@@ -11,6 +11,19 @@ pub(super) type Buffer = [u8; MESSAGE_LEN_MAX];
 /// The tracking number means something inside Nasdaq only.
 pub(super) const NO_TRACKING: U16 = U16::ZERO;
 
+/// The time of a message, and the index of the security that it is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub ts: Nanos,
+    pub security: usize,
+}
+
+/// The locate code of a security.
+#[inline]
+pub(super) fn locate(security: usize) -> InstrumentId {
+    InstrumentId(security as u16 + 1)
+}
+
 /// Writes a message at the start of `out`.
 #[inline]
 pub(super) fn put<M: IntoBytes + Immutable>(out: &mut Buffer, message: &M) -> usize {
@@ -18,6 +31,14 @@ pub(super) fn put<M: IntoBytes + Immutable>(out: &mut Buffer, message: &M) -> us
     out[..bytes.len()].copy_from_slice(bytes);
     bytes.len()
 }
+
+/// Writes a message about a security: its type with the fields behind the time, e.g. `put_about!(out, at, OrderDelete(id))`.
+macro_rules! put_about {
+    ($out:expr, $at:expr, $message:ident($($field:expr),* $(,)?) $(,)?) => {
+        put($out, &$message::new(locate($at.security), NO_TRACKING, $at.ts, $($field),*))
+    };
+}
+pub(super) use put_about;
 
 /// A price as ITCH carries it.
 #[inline]

@@ -12,9 +12,11 @@ mod weights;
 use tickpath_nasdaq::itch50::{CrossType, EventCode, MESSAGE_LEN_MAX};
 use tickpath_types::{Nanos, Price};
 
-pub use config::{ItchDayConfig, ItchDayError};
+use crate::ConfigError;
+
+pub use config::ItchDayConfig;
 use flow::Flow;
-use message::Buffer;
+use message::{At, Buffer};
 
 const START_OF_MARKET_HOURS: Nanos = Nanos::from_secs(9 * 3_600 + 30 * 60);
 const END_OF_MARKET_HOURS: Nanos = Nanos::from_secs(16 * 3_600);
@@ -36,12 +38,6 @@ pub struct ItchDayCounters {
 }
 
 impl ItchDayCounters {
-    /// Messages of a type, such as `b'A'`.
-    #[must_use]
-    pub const fn of_type(&self, message_type: u8) -> u64 {
-        self.by_type[message_type as usize]
-    }
-
     /// The types that came, with their messages, in the order of their letters.
     pub fn by_type(&self) -> impl Iterator<Item = (u8, u64)> {
         (0..=u8::MAX).zip(self.by_type).filter(|(_, count)| *count > 0)
@@ -105,7 +101,8 @@ enum Stage {
 ///     bytes += message[..len].len();
 /// }
 /// assert_eq!(day.counters().messages, 20_000);
-/// assert!(day.counters().of_type(b'A') > 8_000 && bytes > 500_000);
+/// assert!(day.counters().by_type().next().is_some_and(|(kind, count)| kind == b'A' && count > 8_000));
+/// assert!(bytes > 500_000);
 /// ```
 #[derive(Debug)]
 pub struct ItchDay {
@@ -118,8 +115,8 @@ impl ItchDay {
     /// A day at its start.
     ///
     /// # Errors
-    /// [`ItchDayError`] names the setting to change.
-    pub fn new(config: ItchDayConfig) -> Result<ItchDay, ItchDayError> {
+    /// [`ConfigError`] names the setting to change.
+    pub fn new(config: ItchDayConfig) -> Result<ItchDay, ConfigError> {
         let securities = config.check()?;
         let flow = Flow::new(config.order_flow_messages(), securities, config.live, config.seed);
         let counters =
@@ -223,7 +220,7 @@ impl ItchDay {
         };
         let match_id = self.flow.next_match();
         let Flow { securities, draw, .. } = &mut self.flow;
-        announce::cross(security, &securities.list[security], cross_type, match_id, ts, draw, out)
+        announce::cross(At { ts, security }, &securities.list[security], cross_type, match_id, draw, out)
     }
 }
 

@@ -5,6 +5,8 @@ use std::fmt;
 use tickpath_book::{BookLimits, FastBooks, Order, OrderBooks, OrderHandle};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
+use super::message::locate;
+
 /// Where an order stands in the list of its security.
 type ListIndex = u32;
 
@@ -23,12 +25,6 @@ impl fmt::Debug for Resting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resting").field("orders", &self.books.order_count()).finish_non_exhaustive()
     }
-}
-
-/// The locate code of a security.
-#[inline]
-pub(super) fn locate(security: usize) -> InstrumentId {
-    InstrumentId(security as u16 + 1)
 }
 
 impl Resting {

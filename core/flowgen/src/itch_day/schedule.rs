@@ -81,13 +81,9 @@ pub(super) const CLUSTER_LEN_MEAN: u64 = 7;
 const CLUSTER_GAP_NS_MEDIAN: u64 = 800;
 const CLUSTER_GAP_NS_MIN: u64 = 40;
 
-/// How many messages each session has.
+/// Messages of each session, in the order of the sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SessionLens {
-    pub pre_market: u64,
-    pub market: u64,
-    pub post_market: u64,
-}
+pub(super) struct SessionLens([u64; 3]);
 
 impl SessionLens {
     pub fn new(messages: u64, live: u64) -> SessionLens {
@@ -95,15 +91,11 @@ impl SessionLens {
             (live * PRE_MARKET_TENTHS_PER_LIVE / 10).max(messages * PRE_MARKET_PERCENT_MIN / 100);
         let post_market =
             (live * POST_MARKET_TENTHS_PER_LIVE / 10).max(messages * POST_MARKET_PERCENT_MIN / 100);
-        SessionLens { pre_market, market: messages - pre_market - post_market, post_market }
+        SessionLens([pre_market, messages - pre_market - post_market, post_market])
     }
 
     pub fn of(&self, session: Session) -> u64 {
-        match session {
-            Session::PreMarket => self.pre_market,
-            Session::Market => self.market,
-            Session::PostMarket => self.post_market,
-        }
+        self.0[session as usize]
     }
 }
 
@@ -142,7 +134,7 @@ impl Schedule {
             span: 0,
             end_ns: 0,
             span_left: 0,
-            session_left: lens.pre_market,
+            session_left: lens.of(Session::PreMarket),
             cluster_left: 0,
             pace_ns: 0,
             now_ns: 0,

@@ -4,6 +4,8 @@ use std::f64::consts::LOG2_E;
 
 use tickpath_types::{Draw, Nanos, Price, Symbol};
 
+use crate::ConfigError;
+
 /// Symbols of a generator at most: they are numbered by 16 bits.
 const SYMBOLS_MAX: usize = 1 << 16;
 /// A price begins between so many ticks ...
@@ -124,14 +126,14 @@ impl TickGeneratorConfig {
     }
 
     /// The symbols as the arithmetic needs them, once all values are found to be possible.
-    pub(super) fn steps(&self) -> Result<Vec<Step>, TickConfigError> {
+    pub(super) fn steps(&self) -> Result<Vec<Step>, ConfigError> {
         let last = usize::from(self.first_symbol) + self.symbols.len();
-        if self.symbols.is_empty() || last > SYMBOLS_MAX {
-            return Err(TickConfigError::SymbolCount { count: last });
-        }
-        if self.trade_ppm > PPM {
-            return Err(TickConfigError::TradeShare { ppm: self.trade_ppm });
-        }
+        ConfigError::unless(!self.symbols.is_empty() && last <= SYMBOLS_MAX, || {
+            format!("{last} symbols: give 1 to 65,536")
+        })?;
+        ConfigError::unless(self.trade_ppm <= PPM, || {
+            format!("{} trades in a million ticks: give at most 1,000,000", self.trade_ppm)
+        })?;
         let years = self.step.0 as f64 / YEAR_NS;
         self.symbols.iter().map(|symbol| Step::new(symbol, years)).collect()
     }
@@ -202,16 +204,12 @@ pub(super) struct Step {
 }
 
 impl Step {
-    fn new(symbol: &TickSymbol, years: f64) -> Result<Step, TickConfigError> {
-        let bad = |what, value: i64, least: i64, most: i64| TickConfigError::Symbol {
-            name: symbol.name,
-            what,
-            value,
-            least,
-            most,
-        };
+    fn new(symbol: &TickSymbol, years: f64) -> Result<Step, ConfigError> {
+        let name = symbol.name;
         let check = |what, value: i64, least: i64, most: i64| {
-            if (least..=most).contains(&value) { Ok(()) } else { Err(bad(what, value, least, most)) }
+            ConfigError::unless((least..=most).contains(&value), || {
+                format!("symbol {name}: {what} is {value}: give {least} to {most}")
+            })
         };
         check("tick size in 1/10000", symbol.tick_size.0, 1, TICK_SIZE_MAX)?;
         let ticks = symbol.price.0 / symbol.tick_size.0;
@@ -226,9 +224,11 @@ impl Step {
         let variance = volatility * volatility * years;
         let jump_variance = (f64::from(symbol.jump_bp) / 1e4) * (f64::from(symbol.jump_bp) / 1e4);
         let drift = f64::from(symbol.drift_bp) / 1e4 * years;
-        if variance.sqrt() > SIGMA_MAX || drift.abs() > SIGMA_MAX {
-            return Err(TickConfigError::StepTooLong { name: symbol.name });
-        }
+        ConfigError::unless(variance.sqrt() <= SIGMA_MAX && drift.abs() <= SIGMA_MAX, || {
+            format!(
+                "symbol {name} would move too far in one tick: give a shorter step, or less volatility or drift"
+            )
+        })?;
         let jump_below = share(symbol.jump_ppm, JUMP_BITS);
         // A jump that goes up as far as down has a mean above 1: e^(variance / 2) - 1, by its series. What is taken off
         // each tick for it is the logarithm of what all jumps add, also by its series: both end below 10^-4.
@@ -248,45 +248,6 @@ impl Step {
             tick_size: u32::try_from(symbol.tick_size.0).expect("at most TICK_SIZE_MAX"),
         })
     }
-}
-
-/// A generator cannot have such settings.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TickConfigError {
-    /// Too few symbols or too many: give 1 to 65,536.
-    #[error("{count} symbols: give 1 to 65,536")]
-    SymbolCount {
-        /// How many.
-        count: usize,
-    },
-    /// More trades than ticks: give at most a million of a million.
-    #[error("{ppm} trades in a million ticks: give at most 1,000,000")]
-    TradeShare {
-        /// How many.
-        ppm: u32,
-    },
-    /// A value of a symbol is out of its range: give one inside.
-    #[error("symbol {name}: {what} is {value}: give {least} to {most}")]
-    Symbol {
-        /// Which symbol.
-        name: Symbol,
-        /// Which value.
-        what: &'static str,
-        /// What it is.
-        value: i64,
-        /// The least that it can be.
-        least: i64,
-        /// The most that it can be.
-        most: i64,
-    },
-    /// The symbol would move by half its price or more from one tick to the next: give a shorter step, or less
-    /// volatility or drift.
-    #[error("symbol {name} would move too far in one tick: give a shorter step, or less volatility or drift")]
-    StepTooLong {
-        /// Which symbol.
-        name: Symbol,
-    },
 }
 
 #[cfg(test)]
@@ -357,6 +318,6 @@ mod tests {
         full.first_symbol = u16::MAX;
         assert!(full.steps().is_ok(), "at the bound");
         full.symbols.push(full.symbols[0]);
-        assert_eq!(full.steps().unwrap_err(), TickConfigError::SymbolCount { count: 65_537 });
+        assert_eq!(full.steps().unwrap_err().to_string(), "65537 symbols: give 1 to 65,536");
     }
 }

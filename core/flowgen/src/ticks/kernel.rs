@@ -10,6 +10,7 @@ use super::normal::normals;
 use super::streams::{STREAMS, Streams};
 use super::tile::{LANES, Lanes, Tile};
 use tickpath_lockfree::vectors::Work;
+use zerocopy::FromZeros;
 
 /// Added to a number below 2^51 it leaves the nearest integer in the lowest bits; ties go to the even one.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -61,7 +62,7 @@ impl Walk {
 pub(super) type Words = [[u64; LANES]; 6];
 
 /// The lanes at work, and the words of the ticks that come out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromZeros)]
 #[repr(align(64))]
 pub(super) struct Batch {
     pairs: [u64; STREAMS],
@@ -79,25 +80,6 @@ pub(super) struct Batch {
     last_qty: [u32; LANES],
     kind: [u32; LANES],
     pub(super) words: Words,
-}
-
-impl Default for Batch {
-    fn default() -> Batch {
-        Batch {
-            pairs: [0; STREAMS],
-            normals: [[0.0; STREAMS]; 2],
-            bits: [0; LANES],
-            logs: [0.0; LANES],
-            bid: [0; LANES],
-            ask: [0; LANES],
-            last: [0; LANES],
-            bid_qty: [0; LANES],
-            ask_qty: [0; LANES],
-            last_qty: [0; LANES],
-            kind: [0; LANES],
-            words: [[0; LANES]; 6],
-        }
-    }
 }
 
 /// Makes the ticks of one chunk of a tile.

@@ -15,12 +15,14 @@ use std::fmt;
 
 use tickpath_lockfree::vectors::Width;
 use tickpath_types::{Nanos, Price};
+use zerocopy::FromZeros;
 
-pub use config::{MarketMood, TickConfigError, TickGeneratorConfig, TickSymbol, tick_symbol_name};
+use crate::ConfigError;
+
+pub use config::{MarketMood, TickGeneratorConfig, TickSymbol, tick_symbol_name};
 use kernel::{Batch, Walk, Words};
 use streams::Streams;
-pub use tile::LANES;
-use tile::Tile;
+use tile::{LANES, Tile};
 
 /// What a tick is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,98 +54,52 @@ pub struct Tick(
     [u64; 8],
 );
 
-impl Tick {
-    /// Number of the tick, as the caller counts.
-    #[inline]
-    #[must_use]
-    pub const fn sequence(&self) -> u64 {
-        self.0[0]
-    }
+/// Declares what is read out of a tick's words.
+macro_rules! tick_fields {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = |$words:ident| $value:expr;)*) => {
+        impl Tick {
+            $(
+                $(#[$doc])*
+                #[inline]
+                #[must_use]
+                pub const fn $name(&self) -> $type {
+                    let $words = &self.0;
+                    $value
+                }
+            )*
+        }
 
-    /// When it happened, as the caller's clock goes.
-    #[inline]
-    #[must_use]
-    pub const fn ts(&self) -> Nanos {
-        Nanos(self.0[1])
-    }
-
-    /// Best bid; a multiple of the symbol's tick size, above 0.
-    #[inline]
-    #[must_use]
-    pub const fn bid(&self) -> Price {
-        Price(self.0[2].cast_signed())
-    }
-
-    /// Best ask, above the bid.
-    #[inline]
-    #[must_use]
-    pub const fn ask(&self) -> Price {
-        Price(self.0[3].cast_signed())
-    }
-
-    /// Price of the latest trade; before the first one the price that the symbol began with.
-    #[inline]
-    #[must_use]
-    pub const fn last(&self) -> Price {
-        Price(self.0[4].cast_signed())
-    }
-
-    /// Quantity of all trades of the symbol, this one included.
-    #[inline]
-    #[must_use]
-    pub const fn volume(&self) -> u64 {
-        self.0[5]
-    }
-
-    /// Quantity at the bid.
-    #[inline]
-    #[must_use]
-    pub const fn bid_qty(&self) -> u32 {
-        self.0[6] as u32
-    }
-
-    /// Quantity at the ask.
-    #[inline]
-    #[must_use]
-    pub const fn ask_qty(&self) -> u32 {
-        (self.0[6] >> 32) as u32
-    }
-
-    /// Quantity of the latest trade; 0 before the first one.
-    #[inline]
-    #[must_use]
-    pub const fn last_qty(&self) -> u32 {
-        self.0[7] as u32
-    }
-
-    /// Which symbol: its place in the configuration, counted from [`TickGeneratorConfig::first_symbol`].
-    #[inline]
-    #[must_use]
-    pub const fn symbol(&self) -> u16 {
-        (self.0[7] >> 32) as u16
-    }
-
-    /// What happened.
-    #[inline]
-    #[must_use]
-    pub const fn kind(&self) -> TickKind {
-        TickKind((self.0[7] >> 48) as u8)
-    }
+        impl fmt::Debug for Tick {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct("Tick")$(.field(stringify!($name), &self.$name()))*.finish()
+            }
+        }
+    };
 }
 
-impl fmt::Debug for Tick {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tick")
-            .field("sequence", &self.sequence())
-            .field("ts", &self.ts())
-            .field("symbol", &self.symbol())
-            .field("kind", &self.kind())
-            .field("bid", &(self.bid(), self.bid_qty()))
-            .field("ask", &(self.ask(), self.ask_qty()))
-            .field("last", &(self.last(), self.last_qty()))
-            .field("volume", &self.volume())
-            .finish()
-    }
+tick_fields! {
+    /// Number of the tick, as the caller counts.
+    sequence: u64 = |words| words[0];
+    /// When it happened, as the caller's clock goes.
+    ts: Nanos = |words| Nanos(words[1]);
+    /// Best bid; a multiple of the symbol's tick size, above 0.
+    bid: Price = |words| Price(words[2].cast_signed());
+    /// Best ask, above the bid.
+    ask: Price = |words| Price(words[3].cast_signed());
+    /// Price of the latest trade; before the first one the price that the symbol began with.
+    last: Price = |words| Price(words[4].cast_signed());
+    /// Quantity of all trades of the symbol, this one included.
+    volume: u64 = |words| words[5];
+    /// Quantity at the bid.
+    bid_qty: u32 = |words| words[6] as u32;
+    /// Quantity at the ask.
+    ask_qty: u32 = |words| (words[6] >> 32) as u32;
+    /// Quantity of the latest trade; 0 before the first one.
+    last_qty: u32 = |words| words[7] as u32;
+    /// Which symbol: its place in the configuration, counted from [`TickGeneratorConfig::first_symbol`].
+    symbol: u16 = |words| (words[7] >> 32) as u16;
+    /// What happened.
+    kind: TickKind = |words| TickKind((words[7] >> 48) as u8);
 }
 
 /// Number and time of the ticks of a batch: those of the first, and the time from one to the next.
@@ -239,8 +195,8 @@ impl TickGenerator {
     /// A generator at its first tick.
     ///
     /// # Errors
-    /// [`TickConfigError`] says which value cannot be.
-    pub fn new(config: &TickGeneratorConfig) -> Result<TickGenerator, TickConfigError> {
+    /// [`ConfigError`] says which value cannot be.
+    pub fn new(config: &TickGeneratorConfig) -> Result<TickGenerator, ConfigError> {
         TickGenerator::with_width(config, Width::widest())
     }
 
@@ -248,7 +204,7 @@ impl TickGenerator {
     ///
     /// # Errors
     /// As there.
-    pub fn with_width(config: &TickGeneratorConfig, width: Width) -> Result<TickGenerator, TickConfigError> {
+    pub fn with_width(config: &TickGeneratorConfig, width: Width) -> Result<TickGenerator, ConfigError> {
         let steps = config.steps()?;
         Ok(TickGenerator {
             width,
@@ -258,7 +214,7 @@ impl TickGenerator {
             next: (0, 0),
             len: 0,
             stamps: TickStamps::default(),
-            batch: Box::default(),
+            batch: Box::new(Batch::new_zeroed()),
         })
     }
 

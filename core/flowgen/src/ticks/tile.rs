@@ -3,7 +3,7 @@
 use super::config::Step;
 
 /// Ticks of a batch at most.
-pub const LANES: usize = 128;
+pub(super) const LANES: usize = 128;
 /// Lanes of a tile at most, unless it has one step of more symbols: what fits into the first cache.
 const TILE_LANES: usize = 4 * LANES;
 /// Symbols of a tile at most.

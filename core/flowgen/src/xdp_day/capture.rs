@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use super::{XdpDay, XdpPacket};
+use super::XdpPacket;
 
 /// Length of what a packet has before it in a capture: the record's header, Ethernet, IPv4 and UDP.
 const RECORD_LEN: usize = 16;
@@ -25,28 +25,12 @@ pub fn xdp_group(channel: u8, line: u8) -> SocketAddrV4 {
 /// The beginning of a pcap file whose records have nanoseconds: little-endian, Ethernet.
 #[must_use]
 pub fn pcap_header() -> [u8; 24] {
-    let mut header = [0; 24];
-    header[0..4].copy_from_slice(&0xa1b2_3c4d_u32.to_le_bytes());
-    header[4..6].copy_from_slice(&2_u16.to_le_bytes());
-    header[6..8].copy_from_slice(&4_u16.to_le_bytes());
-    header[16..20].copy_from_slice(&65_535_u32.to_le_bytes());
-    header[20..24].copy_from_slice(&1_u32.to_le_bytes());
-    header
+    // Magic, version 2.4, two reserved words, the longest record, link type.
+    let words: [u32; 6] = [0xa1b2_3c4d, 4 << 16 | 2, 0, 0, 65_535, 1];
+    zerocopy::transmute!(words.map(u32::to_le))
 }
 
-impl XdpDay {
-    /// Appends up to `count` packets as records of a pcap file, which begins with [`pcap_header`], and returns how many
-    /// there were: fewer only at the end of the day.
-    pub fn append_records(&mut self, count: usize, out: &mut Vec<u8>) -> usize {
-        for appended in 0..count {
-            let Some(packet) = self.next_packet() else { return appended };
-            append_record(&packet, out);
-        }
-        count
-    }
-}
-
-/// Appends one packet as a record of a pcap file.
+/// Appends one packet as a record of a pcap file, which begins with [`pcap_header`].
 pub fn append_record(packet: &XdpPacket, out: &mut Vec<u8>) {
     let payload = packet.bytes();
     let to = xdp_group(packet.channel, packet.line);
@@ -67,8 +51,9 @@ pub fn append_record(packet: &XdpPacket, out: &mut Vec<u8>) {
     udp[0..2].copy_from_slice(&to.port().to_be_bytes());
     udp[2..4].copy_from_slice(&to.port().to_be_bytes());
     udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
-    let pseudo = pseudo_header(udp_len, *to.ip());
-    let checksum = match !folded(sum(&pseudo) + sum(&udp) + sum(payload)) {
+    // A pseudo header of addresses, protocol and length counts too.
+    let pseudo = addresses(*to.ip()) + u32::from(UDP) + u32::from(udp_len);
+    let checksum = match !folded(pseudo + sum(&udp) + sum(payload)) {
         0 => u16::MAX,
         checksum => checksum,
     };
@@ -90,13 +75,8 @@ fn ip_header(len: u16, to: Ipv4Addr) -> [u8; IP_LEN] {
     header
 }
 
-fn pseudo_header(udp_len: u16, to: Ipv4Addr) -> [u8; 12] {
-    let mut header = [0; 12];
-    header[0..4].copy_from_slice(&SOURCE.ip().octets());
-    header[4..8].copy_from_slice(&to.octets());
-    header[9] = UDP;
-    header[10..12].copy_from_slice(&udp_len.to_be_bytes());
-    header
+fn addresses(to: Ipv4Addr) -> u32 {
+    sum(&SOURCE.ip().octets()) + sum(&to.octets())
 }
 
 /// The sum of 16-bit words, big-endian, the last one padded with zero: at most 1400 bytes, so that it fits.

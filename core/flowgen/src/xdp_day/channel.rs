@@ -4,7 +4,7 @@ use tickpath_nyse::{DeliveryFlag, PACKET_LEN_MAX, PacketBuilder, PushError, Send
 use zerocopy::{Immutable, IntoBytes};
 
 use super::clock::{NANOS_PER_SECOND, round_down};
-use super::packet::XdpPacket;
+use super::lines::{Lines, XdpPacket};
 
 /// A channel says that it is alive after so long without a packet.
 const HEARTBEAT_NS: u64 = NANOS_PER_SECOND;
@@ -35,15 +35,15 @@ impl Channel {
     }
 
     /// Sends what is due: the packet, or a heartbeat.
-    pub fn send_due(&mut self, ts_ns: u64, out: &mut impl FnMut(XdpPacket)) {
+    pub fn send_due(&mut self, ts_ns: u64, lines: &mut Lines) {
         let flag = if self.builder.is_empty() { DeliveryFlag::HEARTBEAT } else { DeliveryFlag::ORIGINAL };
-        self.send(ts_ns, flag, out);
+        self.send(ts_ns, flag, lines);
     }
 
     /// Sends the packet now, if there is one.
-    pub fn flush(&mut self, ts_ns: u64, out: &mut impl FnMut(XdpPacket)) {
+    pub fn flush(&mut self, ts_ns: u64, lines: &mut Lines) {
         if !self.builder.is_empty() {
-            self.send(ts_ns, DeliveryFlag::ORIGINAL, out);
+            self.send(ts_ns, DeliveryFlag::ORIGINAL, lines);
         }
     }
 
@@ -53,54 +53,39 @@ impl Channel {
         ts_ns: u64,
         flag: DeliveryFlag,
         message: &M,
-        out: &mut impl FnMut(XdpPacket),
+        lines: &mut Lines,
     ) {
-        self.flush(ts_ns, out);
-        self.builder.push(message).expect("an empty packet has room for any message");
-        self.send(ts_ns, flag, out);
+        self.flush(ts_ns, lines);
+        self.push_one(ts_ns, message, lines);
+        self.send(ts_ns, flag, lines);
     }
 
-    /// Adds a message, behind a time reference if it is the first of its second; how many messages it became.
-    pub fn push<M: IntoBytes + Immutable>(
-        &mut self,
-        ts_ns: u64,
-        window_ns: u64,
-        message: &M,
-        out: &mut impl FnMut(XdpPacket),
-    ) -> u64 {
+    /// Adds a message, behind a time reference if it is the first of its second.
+    pub fn push<M: IntoBytes + Immutable>(&mut self, ts_ns: u64, message: &M, lines: &mut Lines) {
         let second = (ts_ns / NANOS_PER_SECOND) as u32;
-        let mut count = 1;
         if self.second != second {
             self.second = second;
-            let reference = SourceTimeReference::new(u32::from(self.id), 0, second);
-            self.push_one(ts_ns, window_ns, &reference, out);
-            count += 1;
+            self.push_one(ts_ns, &SourceTimeReference::new(u32::from(self.id), 0, second), lines);
         }
-        self.push_one(ts_ns, window_ns, message, out);
-        count
+        self.push_one(ts_ns, message, lines);
     }
 
-    fn push_one<M: IntoBytes + Immutable>(
-        &mut self,
-        ts_ns: u64,
-        window_ns: u64,
-        message: &M,
-        out: &mut impl FnMut(XdpPacket),
-    ) {
+    fn push_one<M: IntoBytes + Immutable>(&mut self, ts_ns: u64, message: &M, lines: &mut Lines) {
         if let Err(PushError::NoRoom { .. } | PushError::TooMany) = self.builder.push(message) {
-            self.flush(ts_ns, out);
+            self.flush(ts_ns, lines);
             self.builder.push(message).expect("an empty packet has room for any message");
         }
+        lines.counters.note(message.as_bytes());
         if self.builder.message_count() == 1 {
-            self.deadline_ns = ts_ns + window_ns;
+            self.deadline_ns = ts_ns + lines.window_ns;
         }
     }
 
-    fn send(&mut self, ts_ns: u64, flag: DeliveryFlag, out: &mut impl FnMut(XdpPacket)) {
+    fn send(&mut self, ts_ns: u64, flag: DeliveryFlag, lines: &mut Lines) {
         let sequence = self.builder.sequence();
         let message_count = self.builder.message_count();
         let bytes = self.builder.finish(flag, SendTime::of_nanos(round_down(ts_ns)));
-        out(XdpPacket::new(ts_ns, self.id, sequence, message_count, bytes));
+        lines.send(XdpPacket::new(ts_ns, self.id, sequence, message_count, bytes));
         self.builder.start_next();
         self.deadline_ns = u64::MAX;
         self.last_sent_ns = ts_ns;

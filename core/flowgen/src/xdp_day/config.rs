@@ -2,7 +2,7 @@
 
 use tickpath_feed::LossConfig;
 
-use crate::{ItchDayConfig, ItchDayError};
+use crate::{ConfigError, ItchDayConfig};
 
 /// Channels of a day at most.
 const CHANNELS_MAX: u8 = 16;
@@ -48,52 +48,21 @@ impl XdpDayConfig {
         XdpDayConfig { flow: ItchDayConfig::itch_8000(), channels: 8, ..XdpDayConfig::xdp_500() }
     }
 
-    pub(super) const fn check(&self) -> Result<(), XdpDayError> {
-        if self.channels == 0 || self.channels > CHANNELS_MAX {
-            return Err(XdpDayError::Channels { channels: self.channels });
-        }
-        if self.lines == 0 || self.lines > 2 {
-            return Err(XdpDayError::Lines { lines: self.lines });
-        }
-        if self.window_ns > WINDOW_NS_MAX {
-            return Err(XdpDayError::Window { window_ns: self.window_ns });
-        }
-        if self.flow.messages > MESSAGES_MAX {
-            return Err(XdpDayError::Messages { messages: self.flow.messages });
-        }
-        Ok(())
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let XdpDayConfig { channels, lines, window_ns, flow: ItchDayConfig { messages, .. }, .. } = *self;
+        ConfigError::unless((1..=CHANNELS_MAX).contains(&channels), || {
+            format!("channels is {channels}: choose 1 to {CHANNELS_MAX}")
+        })?;
+        ConfigError::unless((1..=2).contains(&lines), || {
+            format!("lines is {lines}: choose 1, or 2 for lines A and B")
+        })?;
+        ConfigError::unless(window_ns <= WINDOW_NS_MAX, || {
+            format!("window is {window_ns} ns: choose at most {WINDOW_NS_MAX}")
+        })?;
+        ConfigError::unless(messages <= MESSAGES_MAX, || {
+            format!(
+                "messages is {messages}: choose at most {MESSAGES_MAX}, as many as XDP's order numbers allow"
+            )
+        })
     }
-}
-
-/// A day cannot be made of these settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum XdpDayError {
-    /// The order flow cannot be made.
-    #[error(transparent)]
-    Flow(#[from] ItchDayError),
-    /// Too many channels, or none.
-    #[error("channels is {channels}: choose 1 to {CHANNELS_MAX}")]
-    Channels {
-        /// The setting.
-        channels: u8,
-    },
-    /// Neither one line nor two.
-    #[error("lines is {lines}: choose 1, or 2 for lines A and B")]
-    Lines {
-        /// The setting.
-        lines: u8,
-    },
-    /// Packets would wait too long.
-    #[error("window is {window_ns} ns: choose at most {WINDOW_NS_MAX}")]
-    Window {
-        /// The setting.
-        window_ns: u64,
-    },
-    /// More orders than their numbers can tell apart.
-    #[error("messages is {messages}: choose at most {MESSAGES_MAX}, as many as XDP's order numbers allow")]
-    Messages {
-        /// The setting.
-        messages: u64,
-    },
 }

@@ -12,12 +12,12 @@ use tickpath_nyse::{
     PriceScale, PrintableFlag, SecurityStatusCode, SecurityType, SequenceNumberReset, Side, SsrState,
     TradeCondition, XdpSymbol,
 };
-use tickpath_types::{Nanos, OrderId, Price, Qty, Symbol};
+use tickpath_types::{MatchId, Nanos, OrderId, Price, Qty};
+use zerocopy::{Immutable, IntoBytes};
 
 use super::channel::Channel;
 use super::clock::{MIDNIGHT_SECS, NANOS_PER_SECOND, round_down};
-use super::counters::XdpDayCounters;
-use super::packet::XdpPacket;
+use super::lines::Lines;
 
 /// The market, and its product: NYSE's Integrated Feed.
 const MARKET_ID: u16 = 1;
@@ -60,47 +60,18 @@ struct Listed {
     scale: PriceScale,
     state: MarketState,
     ssr: SsrState,
-    symbol: Symbol,
 }
 
 /// Turns the messages of an ITCH day into packets of XDP channels.
 #[derive(Debug)]
 pub(super) struct Converter {
     pub channels: Vec<Channel>,
-    pub window_ns: u64,
-    pub counters: XdpDayCounters,
+    pub lines: Lines,
     resting: FxHashMap<u64, Resting>,
     listed: Vec<Listed>,
     /// The last trade of all, which alone is ever broken.
     last_trade: u32,
     crosses: u32,
-}
-
-/// One message being converted, and where its packets go.
-pub(super) struct Convert<'a, F> {
-    pub converter: &'a mut Converter,
-    pub out: &'a mut F,
-}
-
-impl Converter {
-    pub fn new(channels: u8, symbols: u32, window_ns: u64) -> Converter {
-        let listed = Listed {
-            symbol_seq_num: 0,
-            scale: PriceScale::FOUR_DECIMALS,
-            state: MarketState::PRE_OPENING,
-            ssr: SsrState::NONE,
-            symbol: Symbol([b' '; 8]),
-        };
-        Converter {
-            channels: (1..=channels).map(Channel::new).collect(),
-            window_ns,
-            counters: XdpDayCounters::default(),
-            resting: FxHashMap::default(),
-            listed: vec![listed; symbols as usize],
-            last_trade: 0,
-            crosses: 0,
-        }
-    }
 }
 
 /// Nanoseconds since the Unix epoch, at the resolution of the venue's clock.
@@ -121,100 +92,116 @@ const fn order_id(reference: OrderId, partition: u8) -> u64 {
     (reference.0 / 4) & 0xffff_ffff | (MARKET_ID as u64) << 40 | (partition as u64) << 48
 }
 
-impl<F: FnMut(XdpPacket)> Convert<'_, F> {
-    fn push<M: zerocopy::IntoBytes + zerocopy::Immutable>(
-        &mut self,
-        security: usize,
-        epoch_ns: u64,
-        message_type: u16,
-        message: &M,
-    ) {
-        let Converter { channels, window_ns, counters, .. } = &mut *self.converter;
-        let place = security % channels.len();
-        let count = channels[place].push(epoch_ns, *window_ns, message, self.out);
-        counters.note(message_type, count);
+/// A message's time, since midnight as in ITCH and as the venue's clock has it, and the security that it is about.
+#[derive(Clone, Copy)]
+struct At {
+    ts: Nanos,
+    epoch_ns: u64,
+    security: usize,
+}
+
+impl At {
+    fn new(ts: Nanos, security: usize) -> At {
+        At { ts, epoch_ns: epoch_ns(ts), security }
+    }
+}
+
+/// The time and the security of an ITCH message.
+macro_rules! at {
+    ($message:expr) => {
+        At::new($message.timestamp.get(), usize::from($message.stock_locate.get().0) - 1)
+    };
+}
+
+/// Sends a message that begins with nanoseconds, symbol index and the symbol's next number, by its fields behind them.
+macro_rules! send {
+    ($converter:ident, $at:expr, $message:ident($($field:expr),* $(,)?) $(,)?) => {{
+        let (nanos, index) = (nanos_of($at.epoch_ns), symbol_index($at.security));
+        let sequence = $converter.next_seq($at.security);
+        $converter.push($at, &xdp::$message::new(nanos, index, sequence, $($field),*));
+    }};
+}
+
+impl Converter {
+    /// A converter before the first message; `references` are the prices that the securities begin with.
+    pub fn new(channels: u8, lines: Lines, references: impl Iterator<Item = Price>) -> Converter {
+        let listed = |reference| Listed {
+            symbol_seq_num: 0,
+            // Six decimals, and four where prices are too large for that.
+            scale: PriceScale::new(if reference < SIX_DECIMALS_MAX { 6 } else { 4 })
+                .expect("both are scales"),
+            state: MarketState::PRE_OPENING,
+            ssr: SsrState::NONE,
+        };
+        Converter {
+            channels: (1..=channels).map(Channel::new).collect(),
+            lines,
+            resting: FxHashMap::default(),
+            listed: references.map(listed).collect(),
+            last_trade: 0,
+            crosses: 0,
+        }
+    }
+
+    fn push<M: IntoBytes + Immutable>(&mut self, at: At, message: &M) {
+        let place = at.security % self.channels.len();
+        self.channels[place].push(at.epoch_ns, message, &mut self.lines);
     }
 
     /// The number of the security's next message.
     fn next_seq(&mut self, security: usize) -> u32 {
-        let listed = &mut self.converter.listed[security];
+        let listed = &mut self.listed[security];
         listed.symbol_seq_num += 1;
         listed.symbol_seq_num
     }
 
-    fn units(&self, security: usize, price: Price) -> u32 {
-        let scale = self.converter.listed[security].scale;
+    fn units(&self, at: At, price: Price) -> u32 {
+        let scale = self.listed[at.security].scale;
         scale.units(price).expect("scales are chosen so that every price of the day fits")
     }
 
-    fn partition(&self, security: usize) -> u8 {
-        self.converter.channels[security % self.converter.channels.len()].id
+    fn partition(&self, at: At) -> u8 {
+        self.channels[at.security % self.channels.len()].id
     }
 
-    fn status(&mut self, security: usize, ts: Nanos, status: SecurityStatusCode) {
-        let ns = epoch_ns(ts);
-        let seq = self.next_seq(security);
-        let Listed { state, ssr, .. } = self.converter.listed[security];
-        let message = xdp::SecurityStatus::new(
-            secs_of(ns),
-            nanos_of(ns),
-            symbol_index(security),
-            seq,
-            status,
-            HaltCondition::NONE,
-            0,
-            0,
-            0,
-            ExchangeCode(b' '),
-            0,
-            0,
-            ssr,
-            state,
-            0,
+    fn status(&mut self, at: At, status: SecurityStatusCode) {
+        let (At { epoch_ns: ns, security, .. }, halt, market) = (at, HaltCondition::NONE, ExchangeCode(b' '));
+        let (seq, index) = (self.next_seq(security), symbol_index(security));
+        let Listed { state, ssr, .. } = self.listed[security];
+        let (secs, nanos) = (secs_of(ns), nanos_of(ns));
+        self.push(
+            at,
+            &xdp::SecurityStatus::new(
+                secs, nanos, index, seq, status, halt, 0, 0, 0, market, 0, 0, ssr, state, 0,
+            ),
         );
-        self.push(security, ns, xdp::SecurityStatus::TYPE, &message);
     }
 
     /// Every symbol enters a session.
     fn session(&mut self, ts: Nanos, state: MarketState) {
-        for security in 0..self.converter.listed.len() {
-            self.converter.listed[security].state = state;
-            self.status(security, ts, SecurityStatusCode(state.0));
+        for security in 0..self.listed.len() {
+            self.listed[security].state = state;
+            self.status(At::new(ts, security), SecurityStatusCode(state.0));
         }
     }
 
     fn reset(&mut self, ts: Nanos) {
         let ns = epoch_ns(ts);
-        let Converter { channels, counters, .. } = &mut *self.converter;
-        for channel in channels {
+        for channel in &mut self.channels {
             let reset = SequenceNumberReset::new(secs_of(ns), nanos_of(ns), PRODUCT_ID, channel.id);
-            channel.send_alone(ns, DeliveryFlag::SEQUENCE_RESET, &reset, self.out);
-            counters.note(SequenceNumberReset::TYPE, 1);
+            channel.send_alone(ns, DeliveryFlag::SEQUENCE_RESET, &reset, &mut self.lines);
         }
     }
 
-    fn add(&mut self, security: usize, ts: Nanos, reference: OrderId, add: (Side, Qty, Price), firm: Firm) {
-        let (side, Qty(qty), price) = add;
-        let (ns, volume) = (epoch_ns(ts), qty as u32);
-        let order_id = order_id(reference, self.partition(security));
-        self.converter.resting.insert(reference.0, Resting { order_id, price, volume });
-        let (seq, units) = (self.next_seq(security), self.units(security, price));
-        let message = xdp::AddOrder::new(
-            nanos_of(ns),
-            symbol_index(security),
-            seq,
-            order_id,
-            units,
-            volume,
-            side,
-            firm,
-            0,
-        );
-        self.push(security, ns, xdp::AddOrder::TYPE, &message);
+    fn add(&mut self, at: At, reference: OrderId, side: Side, shares: Qty, price: Price, firm: Firm) {
+        let (volume, order_id) = (shares.0 as u32, order_id(reference, self.partition(at)));
+        self.resting.insert(reference.0, Resting { order_id, price, volume });
+        let units = self.units(at, price);
+        send!(self, at, AddOrder(order_id, units, volume, side, firm, 0));
     }
 
     fn resting(&mut self, reference: OrderId) -> &mut Resting {
-        self.converter.resting.get_mut(&reference.0).expect("the day names orders that rest")
+        self.resting.get_mut(&reference.0).expect("the day names orders that rest")
     }
 
     /// Takes a volume off an order, and the order away when nothing is left.
@@ -223,39 +210,33 @@ impl<F: FnMut(XdpPacket)> Convert<'_, F> {
         resting.volume -= volume;
         let left = *resting;
         if left.volume == 0 {
-            self.converter.resting.remove(&reference.0);
+            self.resting.remove(&reference.0);
         }
         left
     }
 
     fn execute(
         &mut self,
-        at: (usize, Nanos),
+        at: At,
         reference: OrderId,
-        trade: (u32, u32),
+        trade_id: MatchId,
+        shares: Qty,
         price: Option<Price>,
-        print: bool,
+        printable: PrintableFlag,
     ) {
-        let ((security, ts), (trade_id, volume)) = (at, trade);
+        let (trade_id, volume) = (trade_id.0 as u32, shares.0 as u32);
         let order = self.take(reference, volume);
-        let ns = epoch_ns(ts);
-        let seq = self.next_seq(security);
-        let units = self.units(security, price.unwrap_or(order.price));
-        let printable = if print { PrintableFlag::PRINTED } else { PrintableFlag::NOT_PRINTED };
-        self.converter.last_trade = trade_id;
-        let message = xdp::OrderExecution::new(
-            nanos_of(ns),
-            symbol_index(security),
-            seq,
-            order.order_id,
-            trade_id,
-            units,
-            volume,
-            printable,
-            0,
-            conditions(ts, volume),
-        );
-        self.push(security, ns, xdp::OrderExecution::TYPE, &message);
+        let units = self.units(at, price.unwrap_or(order.price));
+        self.last_trade = trade_id;
+        let conditions = conditions(at.ts, volume);
+        send!(self, at, OrderExecution(order.order_id, trade_id, units, volume, printable, 0, conditions));
+    }
+
+    /// Tells another price or volume of an order that keeps its number.
+    fn modify(&mut self, at: At, order: Resting) {
+        let units = self.units(at, order.price);
+        let (id, volume) = (order.order_id, order.volume);
+        send!(self, at, ModifyOrder(id, units, volume, PositionChange::KEPT, Side(0), 0));
     }
 }
 
@@ -266,14 +247,7 @@ fn conditions(ts: Nanos, volume: u32) -> [TradeCondition; 4] {
     [TradeCondition::REGULAR, TradeCondition::NONE, extended, odd]
 }
 
-/// A security's place in the day.
-macro_rules! security {
-    ($message:expr) => {
-        usize::from($message.stock_locate.get().0) - 1
-    };
-}
-
-impl<F: FnMut(XdpPacket)> Listener for Convert<'_, F> {
+impl Listener for Converter {
     fn on_system_event(&mut self, message: &SystemEvent) {
         let ts = message.timestamp.get();
         match message.event_code {
@@ -283,25 +257,23 @@ impl<F: FnMut(XdpPacket)> Listener for Convert<'_, F> {
             EventCode::END_OF_MARKET_HOURS => self.session(ts, MarketState::LATE),
             EventCode::END_OF_SYSTEM_HOURS => {
                 self.session(ts, MarketState::CLOSED);
-                self.converter.resting.clear();
+                self.resting.clear();
             }
             _ => {}
         }
     }
 
     fn on_stock_directory(&mut self, message: &StockDirectory) {
-        let (security, ns) = (security!(message), epoch_ns(message.timestamp.get()));
-        let symbol = message.stock.get();
-        self.converter.listed[security].symbol = symbol;
-        let partition = self.partition(security);
+        let at = at!(message);
+        let index = symbol_index(at.security);
         let mapping = xdp::SymbolIndexMapping::new(
-            symbol_index(security),
-            XdpSymbol::from(symbol),
+            index,
+            XdpSymbol::from(message.stock.get()),
             0,
             MARKET_ID,
-            partition,
+            self.partition(at),
             ExchangeCode::NASDAQ,
-            self.converter.listed[security].scale.code(),
+            self.listed[at.security].scale.code(),
             SecurityType::COMMON,
             LOT as u16,
             0,
@@ -312,139 +284,88 @@ impl<F: FnMut(XdpPacket)> Listener for Convert<'_, F> {
             1_u16,
             0_u16,
         );
-        self.push(security, ns, xdp::SymbolIndexMapping::TYPE, &mapping);
-        let clear = xdp::SymbolClear::new(secs_of(ns), nanos_of(ns), symbol_index(security), 1);
-        self.push(security, ns, xdp::SymbolClear::TYPE, &clear);
+        self.push(at, &mapping);
+        self.push(at, &xdp::SymbolClear::new(secs_of(at.epoch_ns), nanos_of(at.epoch_ns), index, 1));
     }
 
     fn on_stock_trading_action(&mut self, message: &StockTradingAction) {
-        self.status(security!(message), message.timestamp.get(), SecurityStatusCode::PRE_OPENING);
+        self.status(at!(message), SecurityStatusCode::PRE_OPENING);
     }
 
     fn on_reg_sho_restriction(&mut self, message: &RegShoRestriction) {
         if message.reg_sho_action == RegShoAction::REMAINS {
-            let security = security!(message);
-            self.converter.listed[security].ssr = SsrState::RESTRICTED;
-            self.status(security, message.timestamp.get(), SecurityStatusCode::SSR_DAY_2);
+            let at = at!(message);
+            self.listed[at.security].ssr = SsrState::RESTRICTED;
+            self.status(at, SecurityStatusCode::SSR_DAY_2);
         }
     }
 
     fn on_add_order(&mut self, message: &AddOrder) {
-        let add = (Side(message.side.0), message.shares.get(), message.price.get());
-        self.add(security!(message), message.timestamp.get(), message.order_ref.get(), add, Firm::NONE);
+        let (reference, side) = (message.order_ref.get(), Side(message.side.0));
+        self.add(at!(message), reference, side, message.shares.get(), message.price.get(), Firm::NONE);
     }
 
     fn on_add_order_mpid(&mut self, message: &AddOrderMpid) {
-        let add = (Side(message.side.0), message.shares.get(), message.price.get());
+        let (reference, side) = (message.order_ref.get(), Side(message.side.0));
         let firm = Firm::new(message.attribution.as_str()).expect("four characters have room in five");
-        self.add(security!(message), message.timestamp.get(), message.order_ref.get(), add, firm);
+        self.add(at!(message), reference, side, message.shares.get(), message.price.get(), firm);
     }
 
     fn on_order_executed(&mut self, message: &OrderExecuted) {
-        let trade = (message.match_number.get().0 as u32, message.executed_shares.get().0 as u32);
-        let at = (security!(message), message.timestamp.get());
-        self.execute(at, message.order_ref.get(), trade, None, true);
+        let (reference, trade) = (message.order_ref.get(), message.match_number.get());
+        let shares = message.executed_shares.get();
+        self.execute(at!(message), reference, trade, shares, None, PrintableFlag::PRINTED);
     }
 
     fn on_order_executed_with_price(&mut self, message: &OrderExecutedWithPrice) {
-        let trade = (message.match_number.get().0 as u32, message.executed_shares.get().0 as u32);
-        let at = (security!(message), message.timestamp.get());
-        let price = Some(message.execution_price.get());
-        self.execute(at, message.order_ref.get(), trade, price, message.printable == YesNo::YES);
+        let (reference, trade) = (message.order_ref.get(), message.match_number.get());
+        let (shares, price) = (message.executed_shares.get(), Some(message.execution_price.get()));
+        let is_printed = message.printable == YesNo::YES;
+        let printable = if is_printed { PrintableFlag::PRINTED } else { PrintableFlag::NOT_PRINTED };
+        self.execute(at!(message), reference, trade, shares, price, printable);
     }
 
     fn on_order_cancel(&mut self, message: &OrderCancel) {
-        let (security, ns) = (security!(message), epoch_ns(message.timestamp.get()));
         let order = self.take(message.order_ref.get(), message.canceled_shares.get().0 as u32);
-        let (seq, units) = (self.next_seq(security), self.units(security, order.price));
-        let modify = xdp::ModifyOrder::new(
-            nanos_of(ns),
-            symbol_index(security),
-            seq,
-            order.order_id,
-            units,
-            order.volume,
-            PositionChange::KEPT,
-            Side(0),
-            0,
-        );
-        self.push(security, ns, xdp::ModifyOrder::TYPE, &modify);
+        self.modify(at!(message), order);
     }
 
     fn on_order_delete(&mut self, message: &OrderDelete) {
-        let (security, ns) = (security!(message), epoch_ns(message.timestamp.get()));
         let volume = self.resting(message.order_ref.get()).volume;
         let order = self.take(message.order_ref.get(), volume);
-        let seq = self.next_seq(security);
-        let delete = xdp::DeleteOrder::new(nanos_of(ns), symbol_index(security), seq, order.order_id, 0);
-        self.push(security, ns, xdp::DeleteOrder::TYPE, &delete);
+        send!(self, at!(message), DeleteOrder(order.order_id, 0));
     }
 
     fn on_order_replace(&mut self, message: &OrderReplace) {
-        let (security, ns) = (security!(message), epoch_ns(message.timestamp.get()));
+        let at = at!(message);
         let old = message.original_order_ref.get();
         let (reference, price) = (message.new_order_ref.get(), message.price.get());
         let volume = message.shares.get().0 as u32;
         let was = *self.resting(old);
-        self.converter.resting.remove(&old.0);
-        let (seq, units) = (self.next_seq(security), self.units(security, price));
+        self.resting.remove(&old.0);
         // The same order with another price loses its place too, so the books are the same in both ways.
         if price != was.price && (reference.0 / 4).is_multiple_of(MODIFIED_ONE_IN) {
-            self.converter.resting.insert(reference.0, Resting { order_id: was.order_id, price, volume });
-            let modify = xdp::ModifyOrder::new(
-                nanos_of(ns),
-                symbol_index(security),
-                seq,
-                was.order_id,
-                units,
-                volume,
-                PositionChange::KEPT,
-                Side(0),
-                0,
-            );
-            return self.push(security, ns, xdp::ModifyOrder::TYPE, &modify);
+            let order = Resting { order_id: was.order_id, price, volume };
+            self.resting.insert(reference.0, order);
+            return self.modify(at, order);
         }
-        let order_id = order_id(reference, self.partition(security));
-        self.converter.resting.insert(reference.0, Resting { order_id, price, volume });
-        let replace = xdp::ReplaceOrder::new(
-            nanos_of(ns),
-            symbol_index(security),
-            seq,
-            was.order_id,
-            order_id,
-            units,
-            volume,
-            Side(0),
-            0,
-        );
-        self.push(security, ns, xdp::ReplaceOrder::TYPE, &replace);
+        let order_id = order_id(reference, self.partition(at));
+        self.resting.insert(reference.0, Resting { order_id, price, volume });
+        let units = self.units(at, price);
+        send!(self, at, ReplaceOrder(was.order_id, order_id, units, volume, Side(0), 0));
     }
 
     fn on_non_cross_trade(&mut self, message: &NonCrossTrade) {
-        let (security, ts) = (security!(message), message.timestamp.get());
-        let ns = epoch_ns(ts);
+        let at = at!(message);
         let trade_id = message.match_number.get().0 as u32;
         if trade_id.is_multiple_of(RETAIL_ONE_IN) {
             let indicator = xdp::RpiIndicator([b' ', b'A', b'B', b'C'][trade_id as usize / 4 % 4]);
-            let seq = self.next_seq(security);
-            let retail =
-                xdp::RetailPriceImprovement::new(nanos_of(ns), symbol_index(security), seq, indicator);
-            self.push(security, ns, xdp::RetailPriceImprovement::TYPE, &retail);
+            send!(self, at, RetailPriceImprovement(indicator));
         }
         let volume = message.shares.get().0 as u32;
-        let (seq, units) = (self.next_seq(security), self.units(security, message.price.get()));
-        self.converter.last_trade = trade_id;
-        let trade = xdp::NonDisplayedTrade::new(
-            nanos_of(ns),
-            symbol_index(security),
-            seq,
-            trade_id,
-            units,
-            volume,
-            PrintableFlag::PRINTED,
-            conditions(ts, volume),
-        );
-        self.push(security, ns, xdp::NonDisplayedTrade::TYPE, &trade);
+        let (units, conditions) = (self.units(at, message.price.get()), conditions(at.ts, volume));
+        self.last_trade = trade_id;
+        send!(self, at, NonDisplayedTrade(trade_id, units, volume, PrintableFlag::PRINTED, conditions));
     }
 
     fn on_cross_trade(&mut self, message: &CrossTrade) {
@@ -452,33 +373,24 @@ impl<F: FnMut(XdpPacket)> Listener for Convert<'_, F> {
         if shares == 0 {
             return;
         }
-        let (security, ns) = (security!(message), epoch_ns(message.timestamp.get()));
+        let at = at!(message);
         let is_opening = message.cross_type == CrossType::OPENING;
         let kind = if is_opening { xdp::CrossType::OPENING } else { xdp::CrossType::CLOSING };
-        let cross_id = message.match_number.get().0 as u32;
-        let (seq, units) = (self.next_seq(security), self.units(security, message.cross_price.get()));
-        let index = symbol_index(security);
-        let cross = xdp::CrossTrade::new(nanos_of(ns), index, seq, cross_id, units, shares, kind);
-        self.push(security, ns, xdp::CrossTrade::TYPE, &cross);
-        self.converter.crosses += 1;
-        if self.converter.crosses.is_multiple_of(CORRECTED_ONE_IN) {
-            let seq = self.next_seq(security);
-            let correction = xdp::CrossCorrection::new(nanos_of(ns), index, seq, cross_id, shares + LOT);
-            self.push(security, ns, xdp::CrossCorrection::TYPE, &correction);
+        let (cross_id, units) =
+            (message.match_number.get().0 as u32, self.units(at, message.cross_price.get()));
+        send!(self, at, CrossTrade(cross_id, units, shares, kind));
+        self.crosses += 1;
+        if self.crosses.is_multiple_of(CORRECTED_ONE_IN) {
+            send!(self, at, CrossCorrection(cross_id, shares + LOT));
         }
     }
 
     fn on_broken_trade(&mut self, message: &BrokenTrade) {
-        let (security, ns) = (security!(message), epoch_ns(message.timestamp.get()));
-        let seq = self.next_seq(security);
-        let trade_id = self.converter.last_trade;
-        let cancel = xdp::TradeCancel::new(nanos_of(ns), symbol_index(security), seq, trade_id);
-        self.push(security, ns, xdp::TradeCancel::TYPE, &cancel);
+        send!(self, at!(message), TradeCancel(self.last_trade));
     }
 
     fn on_net_order_imbalance(&mut self, message: &NetOrderImbalance) {
-        let (security, ns) = (security!(message), epoch_ns(message.timestamp.get()));
-        let seq = self.next_seq(security);
+        let at = at!(message);
         let side = match message.imbalance_direction {
             ImbalanceDirection::BUY => ImbalanceSide::BUY,
             ImbalanceDirection::SELL => ImbalanceSide::SELL,
@@ -488,24 +400,23 @@ impl<F: FnMut(XdpPacket)> Listener for Convert<'_, F> {
         let (kind, time) =
             if is_opening { (AuctionType::CORE_OPENING, 930_u16) } else { (AuctionType::CLOSING, 1600_u16) };
         let left = message.imbalance_shares.get().0 as u32;
-        let reference = self.units(security, message.current_reference_price.get());
-        let (near, far) = (message.near_price.get(), message.far_price.get());
+        let near = self.units(at, message.near_price.get());
         let imbalance = xdp::Imbalance::new(
-            secs_of(ns),
-            nanos_of(ns),
-            symbol_index(security),
-            seq,
-            reference,
+            secs_of(at.epoch_ns),
+            nanos_of(at.epoch_ns),
+            symbol_index(at.security),
+            self.next_seq(at.security),
+            self.units(at, message.current_reference_price.get()),
             message.paired_shares.get().0 as u32,
             left,
             0,
             time,
             kind,
             side,
-            self.units(security, near),
-            self.units(security, far),
+            near,
+            self.units(at, message.far_price.get()),
             0,
-            self.units(security, near),
+            near,
             0,
             0,
             0,
@@ -515,14 +426,6 @@ impl<F: FnMut(XdpPacket)> Listener for Convert<'_, F> {
             side,
             b' ',
         );
-        self.push(security, ns, xdp::Imbalance::TYPE, &imbalance);
-    }
-}
-
-impl Converter {
-    /// Chooses how the prices of a security are told: with six decimals, and with four where they are too large for that.
-    pub fn choose_scale(&mut self, security: usize, reference: Price) {
-        let code = if reference < SIX_DECIMALS_MAX { 6 } else { 4 };
-        self.listed[security].scale = PriceScale::new(code).expect("both are scales");
+        self.push(at, &imbalance);
     }
 }

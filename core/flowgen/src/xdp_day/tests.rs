@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use tickpath_nyse::{DeliveryFlag, HEADER_LEN, Message, PACKET_LEN_MAX, Packet, SendTime};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::lines::LINE_B_LATER_NS;
 use super::*;
 use tickpath_feed::LossConfig;
 
@@ -25,7 +26,7 @@ fn a_seed_gives_the_same_capture_for_ever() {
     let capture = |config| {
         let mut bytes = pcap_header().to_vec();
         let mut day = XdpDay::new(config).unwrap();
-        while day.append_records(1_000, &mut bytes) > 0 {}
+        std::iter::from_fn(|| day.next_packet()).for_each(|packet| append_record(&packet, &mut bytes));
         bytes
     };
     let flow = ItchDayConfig { messages: 20_000, symbols: 25, live: 1_000, seed: 1 };
