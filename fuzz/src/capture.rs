@@ -188,7 +188,7 @@ pub fn replay_file(data: &[u8]) {
             assert!(report.to_json().is_object());
             for report in &report.files {
                 assert!(report.contradictions.iter().all(|words| !words.contains('\n')), "{report}");
-                let twin = report.check.twin.as_ref().and_then(|twin| twin.difference.as_ref());
+                let twin = report.model.as_ref().and_then(|twin| twin.difference.as_ref());
                 assert_eq!(twin, None);
             }
         }

@@ -1,16 +1,22 @@
-//! What each message cost, and how much memory all of it took.
+//! The output of a replay: the cost of messages, and the tables.
 
 use std::fs;
-use std::time::Duration;
+use std::mem::{replace, take};
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use tickpath_book::BooksById;
+use tickpath_recording::{Bbo, Calendar, Listener, Seen, SeenTrade, WorkStep};
+use tickpath_types::{InstrumentId, MarketUpdate};
+
+use crate::exports::Exporter;
 
 /// Digits that a block's cost is kept to.
 const SIGNIFICANT_DIGITS: u8 = 3;
 const PS_PER_NS: u64 = 1_000;
 
 /// The cost of messages, measured block by block.
-pub(crate) struct CostMeter {
+struct CostMeter {
     /// Picoseconds per message, one value a block.
     blocks: Histogram<u64>,
     total: Duration,
@@ -29,12 +35,12 @@ pub struct Cost {
 }
 
 impl CostMeter {
-    pub(crate) fn new() -> CostMeter {
+    fn new() -> CostMeter {
         let blocks = Histogram::new(SIGNIFICANT_DIGITS).expect("between 0 and 5 digits");
         CostMeter { blocks, total: Duration::ZERO, messages: 0 }
     }
 
-    pub(crate) fn record(&mut self, elapsed: Duration, messages: usize) {
+    fn record(&mut self, elapsed: Duration, messages: usize) {
         if messages > 0 {
             let ps = elapsed.as_nanos() as u64 * PS_PER_NS / messages as u64;
             self.blocks.record(ps.max(1)).expect("it grows as need be");
@@ -44,12 +50,95 @@ impl CostMeter {
     }
 
     /// `None` when nothing was measured.
-    pub(crate) fn cost(&self) -> Option<Cost> {
+    fn cost(&self) -> Option<Cost> {
         (self.messages > 0).then(|| Cost {
             median_ns: self.blocks.value_at_quantile(0.5) as f64 / PS_PER_NS as f64,
             mean_ns: self.total.as_nanos() as f64 / self.messages as f64,
             blocks: self.blocks.len(),
         })
+    }
+}
+
+/// Measures the work on the recordings of one file, and writes the tables.
+pub(crate) struct Output<'a> {
+    pub(crate) exporter: &'a mut Exporter,
+    /// Decoding and books of each recording.
+    meters: Vec<[CostMeter; 2]>,
+    /// The recording at hand.
+    recording: usize,
+    /// End of the step before.
+    since: Instant,
+    /// Of the block at hand: finding its messages, ...
+    framing: Duration,
+    /// ... and applying them.
+    applying: Duration,
+}
+
+impl<'a> Output<'a> {
+    pub(crate) fn new(exporter: &'a mut Exporter) -> Output<'a> {
+        let (framing, applying) = (Duration::ZERO, Duration::ZERO);
+        Output { exporter, meters: Vec::new(), recording: 0, since: Instant::now(), framing, applying }
+    }
+
+    /// A step took the time since the step before, but for some time.
+    pub(crate) fn step_without(&mut self, without: Duration, step: WorkStep) {
+        let now = Instant::now();
+        let elapsed = (now - replace(&mut self.since, now)).saturating_sub(without);
+        match step {
+            WorkStep::Other => {}
+            WorkStep::Framed => self.framing += elapsed,
+            WorkStep::Decoded(count) => self.meters[self.recording][0].record(self.framing + elapsed, count),
+            WorkStep::Applied => self.applying += elapsed,
+            WorkStep::Done(count) => {
+                let elapsed = take(&mut self.framing) + take(&mut self.applying);
+                self.meters[self.recording][1].record(elapsed, count);
+            }
+        }
+    }
+
+    /// The cost of decoding and of books in a recording.
+    pub(crate) fn costs(&self, recording: usize) -> (Option<Cost>, Option<Cost>) {
+        let meters = self.meters.get(recording);
+        meters.map_or((None, None), |[decode, books]| (decode.cost(), books.cost()))
+    }
+}
+
+impl Listener for Output<'_> {
+    fn on_recording(&mut self, recording: usize, calendar: &Calendar, price_decimals: u8) {
+        self.recording = recording;
+        while self.meters.len() <= recording {
+            self.meters.push([CostMeter::new(), CostMeter::new()]);
+        }
+        self.exporter.begin_recording(recording, calendar, price_decimals);
+    }
+
+    fn on_step(&mut self, step: WorkStep) {
+        self.step_without(Duration::ZERO, step);
+    }
+
+    #[inline]
+    fn on_message(&mut self, seen: &Seen<'_>, symbol: &str, update: Option<&MarketUpdate>) {
+        self.exporter.order(seen, symbol, update);
+    }
+
+    #[inline]
+    fn on_trade(&mut self, seen: &Seen<'_>, symbol: &str, trade: &SeenTrade) {
+        self.exporter.trade(seen, symbol, trade);
+    }
+
+    #[inline]
+    fn on_bbo(&mut self, seen: &Seen<'_>, symbol: &str, bbo: Bbo) {
+        self.exporter.bbo(seen, symbol, bbo);
+    }
+
+    #[inline]
+    fn wants_books(&self) -> bool {
+        self.exporter.wants_depth()
+    }
+
+    #[inline]
+    fn on_book(&mut self, seen: &Seen<'_>, symbol: &str, id: InstrumentId, books: &impl BooksById) {
+        self.exporter.depth(seen, symbol, id, books);
     }
 }
 

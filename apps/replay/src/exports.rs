@@ -2,75 +2,33 @@
 
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tickpath_book::{BooksById, Level};
-use tickpath_capture::PRICE_DECIMALS;
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
+use tickpath_recording::{Bbo, Calendar, PRICE_DECIMALS, Seen, SeenTrade};
 use tickpath_types::{Decimal, InstrumentId, MarketUpdate, Price, Side, UpdateKind};
 
-use crate::moment::Calendar;
 use crate::options::Exports;
-use crate::seen::{Bbo, Seen, SeenTrade};
 
-/// The first column of a table of several files, ...
-const FILE: Column = Column::new("file", ColumnKind::Text);
-/// ... and that of a table of captures, which may have several recordings.
-const RECORDING: Column = Column::new("recording", ColumnKind::Integer);
-/// When; a table says whether all of its times are UTC.
-const TIME: Column = Column::new("ts_ns", ColumnKind::Time { is_utc: false });
-/// Columns of the widest table, with those two.
-const COLUMNS_MAX: usize = 2 + ORDER_COLUMNS.len();
-
-const BBO_COLUMNS: [Column; 7] = [
-    TIME,
-    Column::new("message", ColumnKind::Integer),
-    Column::new("symbol", ColumnKind::Text),
-    Column::new("bid_price", ColumnKind::Price),
-    Column::new("bid_qty", ColumnKind::Integer),
-    Column::new("ask_price", ColumnKind::Price),
-    Column::new("ask_qty", ColumnKind::Integer),
+/// The columns with which all tables begin: the first two only of several files, and of captures, which may have several
+/// recordings.
+const HEAD: [&str; 5] = ["file", "recording", "ts_ns", "message", "symbol"];
+/// The other columns of the tables.
+const COLUMNS: [&[&str]; 4] = [
+    &["bid_price", "bid_qty", "ask_price", "ask_qty"],
+    &["price", "qty", "aggressor", "kind", "order_id"],
+    &["side", "level", "price", "qty", "orders"],
+    &["event", "order_id", "replaced_id", "side", "price", "qty", "kind"],
 ];
+/// Columns of the widest table.
+const COLUMNS_MAX: usize = HEAD.len() + COLUMNS[ORDERS].len();
 
-const TRADE_COLUMNS: [Column; 8] = [
-    TIME,
-    Column::new("message", ColumnKind::Integer),
-    Column::new("symbol", ColumnKind::Text),
-    Column::new("price", ColumnKind::Price),
-    Column::new("qty", ColumnKind::Integer),
-    Column::new("aggressor", ColumnKind::Text),
-    Column::new("kind", ColumnKind::Text),
-    Column::new("order_id", ColumnKind::Integer),
-];
-
-const DEPTH_COLUMNS: [Column; 8] = [
-    TIME,
-    Column::new("message", ColumnKind::Integer),
-    Column::new("symbol", ColumnKind::Text),
-    Column::new("side", ColumnKind::Text),
-    Column::new("level", ColumnKind::Integer),
-    Column::new("price", ColumnKind::Price),
-    Column::new("qty", ColumnKind::Integer),
-    Column::new("orders", ColumnKind::Integer),
-];
-
-const ORDER_COLUMNS: [Column; 10] = [
-    TIME,
-    Column::new("message", ColumnKind::Integer),
-    Column::new("symbol", ColumnKind::Text),
-    Column::new("event", ColumnKind::Text),
-    Column::new("order_id", ColumnKind::Integer),
-    Column::new("replaced_id", ColumnKind::Integer),
-    Column::new("side", ColumnKind::Text),
-    Column::new("price", ColumnKind::Price),
-    Column::new("qty", ColumnKind::Integer),
-    Column::new("kind", ColumnKind::Text),
-];
-
-/// The levels that were written last, per instrument and side.
-#[derive(Default)]
-struct Shown {
-    by_instrument: Vec<[Vec<Level>; 2]>,
-}
+/// Places of the tables.
+const BBO: usize = 0;
+const TRADES: usize = 1;
+const DEPTH: usize = 2;
+const ORDERS: usize = 3;
 
 /// The tables that were asked for.
 ///
@@ -78,19 +36,15 @@ struct Shown {
 /// capture are numbered.
 #[derive(Default)]
 pub(crate) struct Exporter {
-    bbo: Option<TableWriter>,
-    trades: Option<TableWriter>,
-    depth: Option<TableWriter>,
-    orders: Option<TableWriter>,
+    tables: [Option<TableWriter>; 4],
     level_count: usize,
-    /// By recording of the file at hand.
-    shown: Vec<Shown>,
-    /// Of the recording at hand: what makes its times count from 1970-01-01 UTC, and decimals of the units of its prices.
-    epoch_offset_ns: u64,
-    price_decimals: u8,
+    /// The levels that were written last, by recording of the file at hand and instrument.
+    shown: FxHashMap<(usize, InstrumentId), [Vec<Level>; 2]>,
     head: Head,
-    /// Rows of the files before.
-    before: ExportedRows,
+    /// Rows of each recording of the file at hand.
+    rows: Vec<[u64; 4]>,
+    /// The first row that could not be written; none is written after it.
+    failure: Option<TableError>,
 }
 
 /// The kinds of the files that a table is of.
@@ -108,28 +62,40 @@ struct Head {
     names_files: bool,
     numbers_recordings: bool,
     file: String,
-    /// Counted from 0; `None` of a file that is no capture.
-    recording: Option<usize>,
+    is_capture: bool,
+    /// The recording at hand, counted from 0.
+    recording: usize,
+    /// Of the recording at hand: what makes its times count from 1970-01-01 UTC, and decimals of the units of its prices.
+    epoch_offset_ns: u64,
+    price_decimals: u8,
 }
 
 impl Head {
-    fn columns(&self) -> impl Iterator<Item = Column> {
-        let columns = [(self.names_files, FILE), (self.numbers_recordings, RECORDING)];
-        columns.into_iter().filter_map(|(is_there, column)| is_there.then_some(column))
-    }
-
-    /// Writes a row.
-    fn write(&self, table: &mut TableWriter, cells: &[Cell<'_>]) -> Result<(), TableError> {
-        let recording = self.recording.map_or(Cell::Empty, |index| Cell::Integer(index as u64 + 1));
-        let head = [(self.names_files, Cell::Text(&self.file)), (self.numbers_recordings, recording)];
+    /// Writes a row about a message.
+    fn row(
+        &self,
+        writer: &mut TableWriter,
+        seen: &Seen<'_>,
+        symbol: &str,
+        cells: &[Cell<'_>],
+    ) -> Result<(), TableError> {
         let mut row = [Cell::Empty; COLUMNS_MAX];
         let mut len = 0;
-        for (_, cell) in head.into_iter().filter(|(is_there, _)| *is_there) {
+        let recording = if self.is_capture { Cell::Integer(self.recording as u64 + 1) } else { Cell::Empty };
+        let ts_ns = Cell::Integer(seen.ts_ns.saturating_add(self.epoch_offset_ns));
+        let head = [(self.names_files, Cell::Text(&self.file)), (self.numbers_recordings, recording)];
+        let head = head.into_iter().filter_map(|(is_there, cell)| is_there.then_some(cell));
+        let common = [ts_ns, Cell::Integer(seen.number), Cell::Text(symbol)];
+        for cell in head.chain(common).chain(cells.iter().copied()) {
             row[len] = cell;
             len += 1;
         }
-        row[len..len + cells.len()].copy_from_slice(cells);
-        table.row(&row[..len + cells.len()])
+        writer.row(&row[..len])
+    }
+
+    /// The cell of a price.
+    fn price(&self, price: Price) -> Cell<'static> {
+        Cell::price(Decimal { units: price.0, decimals: self.price_decimals })
     }
 }
 
@@ -142,158 +108,137 @@ impl Exporter {
         contents: Contents,
     ) -> Result<Exporter, TableError> {
         let Contents { has_captures: numbers_recordings, is_dated: is_utc } = contents;
-        let head = Head { names_files, numbers_recordings, ..Head::default() };
-        let table = |path: &Option<PathBuf>, columns: &[Column]| {
-            let typed = columns.iter().map(|column| match column.kind {
-                ColumnKind::Time { .. } => Column::new(column.name, ColumnKind::Time { is_utc }),
-                _ => *column,
+        let skipped = [(names_files, HEAD[0]), (numbers_recordings, HEAD[1])];
+        let is_there = |name: &&&str| !skipped.contains(&(false, name));
+        let table = |path: &Option<PathBuf>, table: usize| {
+            let names = HEAD.iter().filter(is_there).chain(COLUMNS[table]);
+            let columns = names.map(|name| {
+                let column = Column::known(name).expect("it is one of the exported tables");
+                let kind = match column.kind {
+                    ColumnKind::Time { .. } => ColumnKind::Time { is_utc },
+                    kind => kind,
+                };
+                Column { kind, ..column }
             });
-            let columns: Vec<Column> = head.columns().chain(typed).collect();
+            let columns: Vec<Column> = columns.collect();
             path.as_deref().map(|path| TableWriter::create(path, &columns)).transpose()
         };
         Ok(Exporter {
-            bbo: table(&exports.bbo, &BBO_COLUMNS)?,
-            trades: table(&exports.trades, &TRADE_COLUMNS)?,
-            depth: table(&exports.depth, &DEPTH_COLUMNS)?,
-            orders: table(&exports.orders, &ORDER_COLUMNS)?,
+            tables: [
+                table(&exports.bbo, BBO)?,
+                table(&exports.trades, TRADES)?,
+                table(&exports.depth, DEPTH)?,
+                table(&exports.orders, ORDERS)?,
+            ],
             level_count,
-            price_decimals: PRICE_DECIMALS,
-            head,
+            head: Head { names_files, numbers_recordings, price_decimals: PRICE_DECIMALS, ..Head::default() },
             ..Exporter::default()
         })
     }
 
     /// The rows that come are of this file.
-    pub(crate) fn start_file(&mut self, path: &Path) {
+    pub(crate) fn start_file(&mut self, path: &Path, is_capture: bool) {
         self.head.file = path.display().to_string();
-        self.head.recording = None;
-        (self.epoch_offset_ns, self.price_decimals) = (0, PRICE_DECIMALS);
+        self.head.is_capture = is_capture;
         self.shown.clear();
-        self.before = self.all_rows();
+        self.rows.clear();
     }
 
-    /// The rows that come are of this recording of a capture, counted from 0.
-    pub(crate) const fn go_to(&mut self, recording: usize) {
-        self.head.recording = Some(recording);
+    /// The rows that come are of this recording of the file, counted from 0.
+    pub(crate) fn begin_recording(&mut self, recording: usize, calendar: &Calendar, price_decimals: u8) {
+        self.head.recording = recording;
+        self.head.epoch_offset_ns = calendar.epoch_offset_ns();
+        self.head.price_decimals = price_decimals;
+        self.rows.resize(self.rows.len().max(recording + 1), [0; 4]);
     }
 
-    /// Times of the recording at hand are these.
-    pub(crate) fn count_from(&mut self, calendar: &Calendar) {
-        self.epoch_offset_ns = calendar.epoch_offset_ns();
-    }
-
-    /// Sets the decimals of the units of prices of the file at hand.
-    pub(crate) const fn set_price_decimals(&mut self, decimals: u8) {
-        self.price_decimals = decimals;
-    }
-
-    /// Rows of the file that was started last.
-    pub(crate) fn rows(&self) -> ExportedRows {
-        self.all_rows().since(&self.before)
-    }
-
-    fn all_rows(&self) -> ExportedRows {
-        let rows = |table: &Option<TableWriter>| table.as_ref().map(TableWriter::row_count);
-        ExportedRows {
-            bbo: rows(&self.bbo),
-            trades: rows(&self.trades),
-            depth: rows(&self.depth),
-            orders: rows(&self.orders),
-        }
+    /// Rows of a recording of the file at hand.
+    pub(crate) fn rows(&self, recording: usize) -> ExportedRows {
+        let rows = |table: usize| {
+            let rows = self.rows.get(recording)?;
+            self.tables[table].as_ref().map(|_| rows[table])
+        };
+        ExportedRows { bbo: rows(BBO), trades: rows(TRADES), depth: rows(DEPTH), orders: rows(ORDERS) }
     }
 
     /// True when the books are looked at after every single message.
     pub(crate) const fn wants_depth(&self) -> bool {
-        self.depth.is_some()
+        self.tables[DEPTH].is_some()
     }
 
-    /// True when changes of orders are wanted.
-    pub(crate) const fn wants_orders(&self) -> bool {
-        self.orders.is_some()
+    /// Writes a row about a message.
+    fn write(&mut self, table: usize, seen: &Seen<'_>, symbol: &str, cells: &[Cell<'_>]) {
+        if let (Some(writer), None) = (&mut self.tables[table], &self.failure) {
+            self.failure = self.head.row(writer, seen, symbol, cells).err();
+            self.rows[self.head.recording][table] += 1;
+        }
+    }
+
+    /// Fails with what the first row that could not be written failed with.
+    pub(crate) fn check(&mut self) -> Result<(), TableError> {
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Writes what a message did to an order, if it did anything.
-    pub(crate) fn order(
-        &mut self,
-        seen: &Seen<'_>,
-        symbol: &str,
-        update: Option<&MarketUpdate>,
-    ) -> Result<(), TableError> {
-        let Some(table) = &mut self.orders else { return Ok(()) };
-        let Some(event) = OrderEvent::of(seen, update) else { return Ok(()) };
+    pub(crate) fn order(&mut self, seen: &Seen<'_>, symbol: &str, update: Option<&MarketUpdate>) {
+        if self.tables[ORDERS].is_none() {
+            return;
+        }
+        let Some(event) = OrderEvent::of(seen, update) else { return };
         let number = |number: u64| if number == 0 { Cell::Empty } else { Cell::Integer(number) };
-        let price = prices(self.price_decimals);
-        let row = [
-            Cell::Integer(seen.ts_ns.saturating_add(self.epoch_offset_ns)),
-            Cell::Integer(seen.number),
-            Cell::Text(symbol),
+        let kind = seen.trade.filter(|_| event.name == "execute").map(|trade| trade.kind);
+        let cells = [
             Cell::Text(event.name),
             number(event.order_id),
             number(seen.order.replaced),
-            event.side.map_or(Cell::Empty, |side| Cell::Text(side_name(side))),
-            event.price.map_or(Cell::Empty, price),
+            side(event.side),
+            event.price.map_or(Cell::Empty, |price| self.head.price(price)),
             Cell::Integer(event.qty),
-            seen.trade
-                .filter(|_| event.name == "execute")
-                .map_or(Cell::Empty, |trade| Cell::Text(trade.kind)),
+            kind.map_or(Cell::Empty, Cell::Text),
         ];
-        self.head.write(table, &row)
+        self.write(ORDERS, seen, symbol, &cells);
     }
 
-    pub(crate) fn bbo(&mut self, ts_ns: u64, number: u64, symbol: &str, bbo: Bbo) -> Result<(), TableError> {
-        let Some(table) = &mut self.bbo else { return Ok(()) };
-        let side = |(price, qty): (i64, u64)| match qty {
+    /// Writes the best prices after a message.
+    pub(crate) fn bbo(&mut self, seen: &Seen<'_>, symbol: &str, bbo: Bbo) {
+        if self.tables[BBO].is_none() {
+            return;
+        }
+        let cells = |(price, qty): (i64, u64)| match qty {
             0 => (Cell::Empty, Cell::Empty),
-            _ => (prices(self.price_decimals)(Price(price)), Cell::Integer(qty)),
+            _ => (self.head.price(Price(price)), Cell::Integer(qty)),
         };
-        let ts_ns = ts_ns.saturating_add(self.epoch_offset_ns);
-        let ((bid_price, bid_qty), (ask_price, ask_qty)) = (side(bbo.bid), side(bbo.ask));
-        let (time, message) = (Cell::Integer(ts_ns), Cell::Integer(number));
-        let row = [time, message, Cell::Text(symbol), bid_price, bid_qty, ask_price, ask_qty];
-        self.head.write(table, &row)
+        let ((bid_price, bid_qty), (ask_price, ask_qty)) = (cells(bbo.bid), cells(bbo.ask));
+        self.write(BBO, seen, symbol, &[bid_price, bid_qty, ask_price, ask_qty]);
     }
 
-    pub(crate) fn trade(
-        &mut self,
-        seen: &Seen<'_>,
-        symbol: &str,
-        trade: &SeenTrade,
-    ) -> Result<(), TableError> {
-        let Some(table) = &mut self.trades else { return Ok(()) };
-        let row = [
-            Cell::Integer(seen.ts_ns.saturating_add(self.epoch_offset_ns)),
-            Cell::Integer(seen.number),
-            Cell::Text(symbol),
-            trade.price.map_or(Cell::Empty, prices(self.price_decimals)),
+    /// Writes a trade.
+    pub(crate) fn trade(&mut self, seen: &Seen<'_>, symbol: &str, trade: &SeenTrade) {
+        if self.tables[TRADES].is_none() {
+            return;
+        }
+        let cells = [
+            trade.price.map_or(Cell::Empty, |price| self.head.price(price)),
             Cell::Integer(trade.qty.0),
-            trade.aggressor.map_or(Cell::Empty, |side| Cell::Text(side_name(side))),
+            side(trade.aggressor),
             Cell::Text(trade.kind),
             if trade.order_id == 0 { Cell::Empty } else { Cell::Integer(trade.order_id) },
         ];
-        self.head.write(table, &row)
+        self.write(TRADES, seen, symbol, &cells);
     }
 
     /// Writes the levels of one instrument that are not as they were last.
     pub(crate) fn depth(
         &mut self,
-        ts_ns: u64,
-        number: u64,
+        seen: &Seen<'_>,
         symbol: &str,
         instrument: InstrumentId,
         books: &impl BooksById,
-    ) -> Result<(), TableError> {
-        let Some(table) = &mut self.depth else { return Ok(()) };
-        let (ts_ns, price) = (ts_ns.saturating_add(self.epoch_offset_ns), prices(self.price_decimals));
-        let (recording, index) = (self.head.recording.unwrap_or_default(), usize::from(instrument.0));
-        if self.shown.len() <= recording {
-            self.shown.resize_with(recording + 1, Shown::default);
-        }
-        let shown = &mut self.shown[recording].by_instrument;
-        if shown.len() <= index {
-            shown.resize_with(index + 1, Default::default);
-        }
-        for side in Side::BOTH {
-            let shown = &mut shown[index][side.index()];
+    ) {
+        let place = (self.head.recording, instrument);
+        let mut shown = self.shown.remove(&place).unwrap_or_default();
+        for (side, name) in [(Side::Buy, "bid"), (Side::Sell, "ask")] {
+            let shown = &mut shown[side.index()];
             let mut levels = books.levels(instrument, side);
             for rank in 0..self.level_count {
                 let level = levels.next();
@@ -305,36 +250,28 @@ impl Exporter {
                     Some(level) => shown.push(level),
                     None => {}
                 }
-                let row = [
-                    Cell::Integer(ts_ns),
-                    Cell::Integer(number),
-                    Cell::Text(symbol),
-                    Cell::Text(if side == Side::Buy { "bid" } else { "ask" }),
+                let cells = [
+                    Cell::Text(name),
                     Cell::Integer(rank as u64 + 1),
-                    level.map_or(Cell::Empty, |level| price(level.price)),
+                    level.map_or(Cell::Empty, |level| self.head.price(level.price)),
                     Cell::Integer(level.map_or(0, |level| level.qty.0)),
                     Cell::Integer(level.map_or(0, |level| u64::from(level.order_count))),
                 ];
-                self.head.write(table, &row)?;
+                self.write(DEPTH, seen, symbol, &cells);
             }
-            let left = books.levels(instrument, side).take(self.level_count).count();
-            shown.truncate(left);
+            shown.truncate(books.levels(instrument, side).take(self.level_count).count());
         }
-        Ok(())
+        self.shown.insert(place, shown);
     }
 
     /// Completes all tables; without it nothing is left of them.
-    pub(crate) fn finish(self) -> Result<(), TableError> {
-        for table in [self.bbo, self.trades, self.depth, self.orders].into_iter().flatten() {
+    pub(crate) fn finish(mut self) -> Result<(), TableError> {
+        self.check()?;
+        for table in self.tables.into_iter().flatten() {
             table.finish()?;
         }
         Ok(())
     }
-}
-
-/// Cells of prices in units of 10^-`decimals`.
-fn prices(decimals: u8) -> impl Fn(Price) -> Cell<'static> {
-    move |price| Cell::price(Decimal { units: price.0, decimals })
 }
 
 /// What a message did to an order.
@@ -390,49 +327,20 @@ pub struct ExportedRows {
 }
 
 impl ExportedRows {
-    /// Adds those of another part.
+    /// Adds those of another file.
     pub(crate) fn add(&mut self, other: &ExportedRows) {
-        *self = self.with(other, |mine, theirs| match (mine, theirs) {
-            (None, None) => None,
-            (mine, theirs) => Some(mine.unwrap_or(0) + theirs.unwrap_or(0)),
-        });
-    }
-
-    /// Those since an earlier count.
-    pub(crate) fn since(&self, before: &ExportedRows) -> ExportedRows {
-        self.with(before, |all, before| all.map(|all| all - before.unwrap_or(0)))
-    }
-
-    /// Both counts of each table in one.
-    fn with(&self, other: &ExportedRows, both: fn(Option<u64>, Option<u64>) -> Option<u64>) -> ExportedRows {
-        ExportedRows {
-            bbo: both(self.bbo, other.bbo),
-            trades: both(self.trades, other.trades),
-            depth: both(self.depth, other.depth),
-            orders: both(self.orders, other.orders),
+        for (mine, theirs) in [
+            (&mut self.bbo, other.bbo),
+            (&mut self.trades, other.trades),
+            (&mut self.depth, other.depth),
+            (&mut self.orders, other.orders),
+        ] {
+            *mine = theirs.map_or(*mine, |rows| Some(mine.unwrap_or(0) + rows));
         }
     }
 }
 
-const fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Buy => "buy",
-        Side::Sell => "sell",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tickpath_capture::table::KNOWN_COLUMNS;
-
-    use super::*;
-
-    #[test]
-    fn every_column_can_be_read_again() {
-        let all =
-            [&[FILE, RECORDING][..], &BBO_COLUMNS, &TRADE_COLUMNS, &DEPTH_COLUMNS, &ORDER_COLUMNS].concat();
-        for column in all {
-            assert!(KNOWN_COLUMNS.contains(&column), "{column:?}");
-        }
-    }
+/// The cell of a side, where it is known.
+fn side(side: Option<Side>) -> Cell<'static> {
+    side.map_or(Cell::Empty, |side| Cell::Text(if side == Side::Buy { "buy" } else { "sell" }))
 }

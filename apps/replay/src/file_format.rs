@@ -4,13 +4,15 @@ use std::path::Path;
 
 use tickpath_capture::{Format, RecordingFile};
 use tickpath_config::Date;
+use tickpath_recording::Pass;
 
+use crate::cost::Output;
 use crate::error::Result;
 use crate::report::FileReport;
 use crate::session::Session;
 
 /// Replays one open file: a report for each recording in it.
-type Replay = fn(&Path, RecordingFile, Session<'_>) -> Result<Vec<FileReport>>;
+type Replay = fn(&Path, RecordingFile, &mut Session<'_>, Pass<Output<'_>>) -> Result<Vec<FileReport>>;
 
 /// A line of the [registry](crate::registry).
 pub(crate) struct FileFormat {

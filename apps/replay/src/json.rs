@@ -4,15 +4,15 @@ use std::net::SocketAddrV4;
 
 use serde_json::{Map, Value, json};
 use tickpath_book::Level;
-use tickpath_capture::{DbnDefinition, DbnSchema};
+use tickpath_capture::{DbnDefinition, PacketCounters};
+use tickpath_recording::{
+    CaptureReport, ChannelReport, DbnSchema, Ended, ModelReport, SymbolBook, SymbolStatistics, TypeCount,
+};
 use tickpath_types::{Decimal, Price, Side};
 
-use crate::captures::{CaptureReport, ChannelReport};
-use crate::check::TwinReport;
 use crate::cost::{Cost, peak_rss_bytes};
 use crate::registry;
-use crate::report::{CheckReport, Ended, FileReport, ReplayReport, SymbolBook, TypeCount};
-use crate::statistics::SymbolStatistics;
+use crate::report::{FileReport, ReplayReport};
 use crate::text::side_word;
 
 impl ReplayReport {
@@ -44,7 +44,7 @@ impl ReplayReport {
                 costs.fold((0.0, 0.0), |(ns, sum), (mean, messages)| (ns + mean * messages, sum + messages));
             (messages > 0.0).then(|| ns / messages)
         };
-        let checks: Vec<Value> = self.files.iter().map(|file| check(&file.check)).collect();
+        let checks: Vec<Value> = self.files.iter().map(check).collect();
         json!({
             "messages": self.messages(),
             "by_type": by_type(&self.by_type()),
@@ -90,7 +90,7 @@ impl FileReport {
             "peak_rss_bytes": self.peak_rss_bytes,
             "seconds": self.elapsed.as_secs_f64(),
             "integrity": self.integrity,
-            "check": check(&self.check),
+            "check": check(self),
             "tops": self.tops(),
             "symbol_count": self.symbol_count,
             "symbols": symbols,
@@ -108,7 +108,7 @@ impl FileReport {
             "reservations": self.reservations,
             "schema": self.schema.map(DbnSchema::name),
             "definitions": self.definitions.iter().map(definition).collect::<Value>(),
-            "capture": self.capture.as_ref().map(capture),
+            "capture": self.capture.as_ref().map(|report| capture(report, &self.frames.unwrap_or_default())),
         })
     }
 }
@@ -131,7 +131,7 @@ fn definition(definition: &DbnDefinition) -> Value {
     })
 }
 
-fn capture(capture: &CaptureReport) -> Value {
+fn capture(capture: &CaptureReport, frames: &PacketCounters) -> Value {
     let counts = |pairs: &[(&str, u64)]| -> Map<String, Value> {
         pairs.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect()
     };
@@ -139,8 +139,8 @@ fn capture(capture: &CaptureReport) -> Value {
         "recording": capture.name,
         "protocol": capture.protocol.name(),
         "recordings": capture.recordings,
-        "frames": capture.frames.frames,
-        "frames_skipped": counts(&capture.frames.skipped()),
+        "frames": frames.frames,
+        "frames_skipped": counts(&frames.skipped()),
         "unknown_packets": capture.unknown.count,
         "unknown_destinations": capture.unknown.destinations.iter().map(to).collect::<Value>(),
         "channels": capture.channels.iter().map(channel).collect::<Value>(),
@@ -150,14 +150,6 @@ fn capture(capture: &CaptureReport) -> Value {
 fn channel(report: &ChannelReport) -> Value {
     let mut channel = json!(report);
     channel["lines"] = report.lines.iter().map(to).collect();
-    channel["stream"] = json!(report.stream.map(|stream| json!({
-        "segments": stream.segments,
-        "retransmitted_bytes": stream.retransmitted_bytes,
-        "out_of_order": stream.out_of_order,
-        "holes": stream.holes,
-        "lost_bytes": stream.lost_bytes,
-        "restarts": stream.restarts,
-    })));
     channel
 }
 
@@ -174,16 +166,16 @@ fn by_type(list: &[TypeCount]) -> Value {
     Value::Object(map)
 }
 
-fn check(check: &CheckReport) -> Value {
-    let twin = check.twin.as_ref().map(|TwinReport { every, comparisons, state_hash, difference }| {
+fn check(report: &FileReport) -> Value {
+    let model = report.model.as_ref().map(|ModelReport { every, comparisons, state_hash, difference }| {
         json!({ "every": every, "comparisons": comparisons, "state_hash": format!("{state_hash:016x}"), "difference": difference })
     });
-    match (&twin, &check.rows) {
-        (None, None) => Value::Null,
-        _ => {
-            json!({ "ok": check.differences().next().is_none(), "plain_twin": twin, "order_book_rows": check.rows })
-        }
+    if model.is_none() && report.rows.is_none() {
+        return Value::Null;
     }
+    let is_equal = report.model.as_ref().is_none_or(|model| model.difference.is_none())
+        && report.rows.as_ref().is_none_or(|rows| rows.first_difference.is_none());
+    json!({ "ok": is_equal, "plain_twin": model, "order_book_rows": report.rows })
 }
 
 fn top(book: &SymbolBook, decimals: u8) -> Value {

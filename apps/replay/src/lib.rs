@@ -1,9 +1,9 @@
-//! Recorded markets through full order-by-order books, with the proof that the books are right.
+//! Recorded files through the full order-by-order books of [`tickpath_recording`], with the proof that the books are right.
 //!
 //! [`replay()`] reads one file - ITCH 5.0, DBN, a LOBSTER message file, or a capture of packets, plain or compressed -
 //! builds the book of every symbol, order by order, and gives a [`FileReport`]: counts by type, what decoding
 //! and the books cost per message, contradictions with where they are, statistics and books of symbols. Memory
-//! is constant beyond the books. A plain twin beside ([`ReplayOptions::check_every`]), and for LOBSTER the
+//! is constant beyond the books. A reference model beside ([`ReplayOptions::check_every`]), and for LOBSTER the
 //! order book file, prove the books; [`Exports`] writes best prices, trades and depth as CSV or Parquet.
 //!
 //! ```
@@ -22,51 +22,34 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod books;
-mod captures;
-mod check;
-mod conclude;
 mod cost;
 mod error;
 mod exports;
 mod file_format;
-mod fold;
-mod integrity;
+mod files;
 mod json;
-mod moment;
 mod options;
 mod order_book_rows;
 mod pace;
-mod protocol;
-mod protocols;
 mod registry;
 mod report;
 mod run;
-mod seen;
 mod session;
-mod statistics;
-mod tape;
 mod text;
-mod updates;
 
 pub use tickpath_capture::table::{ConvertError, ConvertProgress, Converted, convert};
 pub use tickpath_config::{Date, ParseDateError, ParseZoneError, Zone};
+pub use tickpath_recording::{
+    CaptureReport, ChannelReport, Crossed, Ended, Finding, Integrity, ModelReport, Moment,
+    ORDERS_MAX_DEFAULT, ParseMomentError, ParseProtocolError, Protocol, RecordedTime, RecordingReport,
+    Reliability, SYMBOLS_SHOWN, SymbolBook, SymbolStatistics, TypeCount, UnknownPackets,
+};
 
-pub use captures::{CaptureReport, ChannelReport, UnknownPackets};
-pub use check::TwinReport;
 pub use cost::Cost;
 pub use error::ReplayError;
 pub use exports::ExportedRows;
-pub use fold::Fold;
-pub use integrity::{Crossed, Finding, Integrity};
-pub use moment::{Calendar, Moment, ParseMomentError, RecordedTime};
-pub use options::{
-    CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, ORDERS_MAX_DEFAULT, Protocol, ReplayOptions,
-    SYMBOLS_SHOWN, Speed,
-};
+pub use options::{CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, ReplayOptions, Speed};
 pub use order_book_rows::RowsReport;
-pub use registry::ParseProtocolError;
-pub use report::{CheckReport, Ended, FileReport, Reliability, ReplayReport, SymbolBook, TypeCount};
+pub use report::{FileReport, ReplayReport};
 pub use run::{replay, replay_all};
 pub use session::Progress;
-pub use statistics::SymbolStatistics;

@@ -1,51 +1,18 @@
 //! What to replay, and how.
 
-use std::fmt;
 use std::path::PathBuf;
 
 pub use tickpath_config::Speed;
 
-use tickpath_capture::TimeBase;
 use tickpath_config::{Date, Zone};
+use tickpath_recording::{Moment, Protocol, Selection, Tables};
 
-use crate::moment::{Calendar, Moment};
-
-/// Messages between two comparisons with the plain twin, unless another number is asked for.
+/// Messages between two comparisons with the reference model, unless another number is given.
 pub const CHECK_EVERY_DEFAULT: u64 = 100_000;
-/// Levels of each side that are shown and exported, unless another number is asked for.
+/// Levels of each side that are shown and exported, unless another number is given.
 pub const DEPTH_DEFAULT: usize = 5;
 /// Most levels of each side that can be shown and exported.
 pub const DEPTH_MAX: usize = 100;
-/// Symbols that are shown when none are chosen: the most active ones.
-pub const SYMBOLS_SHOWN: usize = 5;
-/// Open orders that the books have room for, unless another number is asked for: a third more than the 1.5
-/// million of a very full day over all symbols. Each takes about 100 bytes.
-pub const ORDERS_MAX_DEFAULT: u32 = 2 << 20;
-
-/// A protocol of market data in packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Protocol {
-    name: &'static str,
-}
-
-impl Protocol {
-    pub(crate) const fn named(name: &'static str) -> Protocol {
-        Protocol { name }
-    }
-
-    /// Its name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.name
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
 /// Files to export to; a name ends in `.csv` or `.parquet`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exports {
@@ -77,7 +44,7 @@ pub struct ReplayOptions {
     pub limit: Option<u64>,
     /// How fast.
     pub speed: Speed,
-    /// Whether and after how many messages the plain twin is compared.
+    /// Whether and after how many messages the reference model is compared.
     pub check_every: Option<u64>,
     /// The order book file to hold a LOBSTER message file against; without it the one beside the message
     /// file is used when there is one.
@@ -88,7 +55,7 @@ pub struct ReplayOptions {
     pub exports: Exports,
     /// Only decode: no books, no judgement of them.
     pub decode_only: bool,
-    /// Room in the books for open orders, [`ORDERS_MAX_DEFAULT`] or what a small file can hold unless another
+    /// Room in the books for open orders, [`ORDERS_MAX_DEFAULT`](crate::ORDERS_MAX_DEFAULT) or what a small file can hold unless another
     /// number is asked for. An order that does not fit is refused and counted.
     pub orders_max: Option<u32>,
     /// Whose clocks `from`, `to` and the report are by; without it the exchange's: Eastern Time, of DBN UTC.
@@ -101,9 +68,28 @@ pub struct ReplayOptions {
 }
 
 impl ReplayOptions {
-    /// What the times of a recording mean, which counts from `base` at an exchange in `zone`.
-    pub(crate) fn calendar(&self, base: TimeBase, zone: Zone) -> Calendar {
-        Calendar { base, zone: self.zone.unwrap_or(zone), midnight: Zone::EASTERN, date: self.date }
+    /// The selection that they make.
+    pub(crate) fn selection(&self) -> Selection {
+        let Exports { bbo, trades, depth, orders } = &self.exports;
+        Selection {
+            symbols: self.symbols.clone(),
+            from: self.from,
+            to: self.to,
+            limit: self.limit,
+            check_every: self.check_every,
+            depth: self.depth,
+            decode_only: self.decode_only,
+            orders_max: self.orders_max,
+            zone: self.zone,
+            date: self.date,
+            protocol: self.protocol,
+            tables: Tables {
+                bbo: bbo.is_some(),
+                trades: trades.is_some(),
+                depth: depth.is_some(),
+                orders: orders.is_some(),
+            },
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use serde::Serialize;
-use tickpath_capture::{EventKind, LobsterBookReader, LobsterBookRow, ReadError, RecordedEvent};
+use tickpath_capture::{LobsterBookReader, LobsterBookRow, ReadError};
+use tickpath_recording::{EventKind, RecordedEvent};
 use tickpath_types::{Price, Qty, Side};
 
 /// What holding each row against its message found.

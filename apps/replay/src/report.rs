@@ -1,170 +1,51 @@
 //! What a replay found.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tickpath_book::Level;
-use tickpath_capture::{DbnDefinition, DbnSchema, Depth, Format};
+use tickpath_capture::{DbnDefinition, Format, PacketCounters};
+use tickpath_recording::{DbnSchema, Ended, Integrity, RecordingReport, TypeCount};
 
-use crate::captures::CaptureReport;
-use crate::check::TwinReport;
 use crate::cost::Cost;
 use crate::exports::ExportedRows;
-use crate::integrity::Integrity;
-use crate::moment::RecordedTime;
 use crate::order_book_rows::RowsReport;
-use crate::statistics::SymbolStatistics;
 
-/// How many messages of a type there were.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TypeCount {
-    /// The letter, digit or number of the type in its format; `?` for what is none.
-    pub code: String,
-    /// What it is called.
-    pub name: &'static str,
-    /// How many.
-    pub count: u64,
-}
-
-/// The book of one symbol.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SymbolBook {
-    /// The symbol.
-    pub symbol: String,
-    /// The best levels of bids and asks.
-    pub sides: [Vec<Level>; 2],
-}
-
-/// Why a pass ended before the end of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// At the number of messages of `--limit`.
-    Limit,
-    /// At the end of the window.
-    Window,
-    /// At the stop signal.
-    Stopped,
-}
-
-/// What was compared with something else, when `--check` was given.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CheckReport {
-    /// The plain twin.
-    pub twin: Option<TwinReport>,
-    /// The order book file of a LOBSTER message file.
-    pub rows: Option<RowsReport>,
-}
-
-impl CheckReport {
-    /// Everything that differs, in words.
-    pub fn differences(&self) -> impl Iterator<Item = &str> {
-        let twin = self.twin.as_ref().and_then(|twin| twin.difference.as_deref());
-        let rows = self.rows.as_ref().and_then(|rows| rows.first_difference.as_deref());
-        twin.into_iter().chain(rows)
-    }
-}
-
-/// The reliability of the books of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reliability {
-    /// Nothing contradicts the recording, and nothing is seen to be missing.
-    Complete,
-    /// Nothing contradicts it, but it does not cover all: see the reservations.
-    Partial,
-    /// It contradicts itself: see the contradictions.
-    Contradicted,
-}
-
-impl Reliability {
-    /// Its name in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Reliability::Complete => "complete",
-            Reliability::Partial => "partial",
-            Reliability::Contradicted => "contradicted",
-        }
-    }
-}
-
-/// What a replay of one file found.
+/// The result of a replay of one file, or of one recording of a capture.
 #[derive(Clone, Debug)]
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
-    /// How much of the books it covers.
-    pub depth: Depth,
-    /// Messages that were read, from the start of the file.
-    pub messages_read: u64,
-    /// Messages in the window.
-    pub messages: u64,
-    /// Those of them that are parts of snapshots: they built the books, and are in no statistics.
-    pub snapshot_messages: u64,
-    /// Decimals of the units in which prices are counted.
-    pub price_decimals: u8,
-    /// These by type, most frequent first.
-    pub by_type: Vec<TypeCount>,
-    /// Times of the first and last of these.
-    pub span: Option<(RecordedTime, RecordedTime)>,
-    /// Instruments that the recording has.
-    pub symbol_count: usize,
-    /// Statistics of the symbols that were chosen or, when none were, of all; most active first.
-    pub statistics: Vec<(String, SymbolStatistics)>,
-    /// How many of these a text shows: those that were chosen, or the most active ones.
-    pub shown_count: usize,
-    /// Books of the symbols that were chosen, or of the most active ones, at the end.
-    pub tops: Vec<SymbolBook>,
-    /// Symbols that were chosen and are not in the recording.
-    pub absent_symbols: Vec<String>,
-    /// Decoding alone: framing, and every field of every message folded into `checksum`.
+    /// Decoding alone: framing, and every field of every message taken into the checksum.
     pub decode: Option<Cost>,
     /// Framing, decoding and full books with an update for each message; `None` without books.
     pub books: Option<Cost>,
-    /// All fields of all messages that were decoded, see [`Fold`](crate::Fold) and [`Checksum`](tickpath_nasdaq::itch50::Checksum).
-    pub checksum: u64,
     /// The most memory that the process had so far, in bytes.
     pub peak_rss_bytes: Option<u64>,
     /// Wall time.
     pub elapsed: Duration,
-    /// Whether what the recording says holds together.
-    pub integrity: Integrity,
-    /// What was compared.
-    pub check: CheckReport,
+    /// The comparison with the order book file of a LOBSTER message file.
+    pub rows: Option<RowsReport>,
     /// Rows of this file that were exported; none when the replay was stopped, which leaves no table behind.
     pub exported: ExportedRows,
-    /// Why the replay ended before the end of the file, when it did.
-    pub ended: Option<Ended>,
-    /// Everything for which the result cannot be trusted, in words; empty when it can.
-    pub contradictions: Vec<String>,
-    /// Whether it ends with the end of the session's messages; without it, what is missing behind cannot be seen.
-    pub is_end_seen: bool,
-    /// Reasons for which the books are incomplete, or cannot be judged, as text.
-    pub reservations: Vec<String>,
     /// Of DBN without orders: its schema, ...
     pub schema: Option<DbnSchema>,
     /// ... and what it defines.
     pub definitions: Vec<DbnDefinition>,
-    /// Of a capture: its channels, and what else was in it. A capture has a report for each recording in it.
-    pub capture: Option<CaptureReport>,
+    /// Frames of a capture.
+    pub frames: Option<PacketCounters>,
+    /// The result for its messages.
+    pub recording: RecordingReport,
 }
 
-impl FileReport {
-    /// The reliability of the books.
-    #[must_use]
-    pub fn reliability(&self) -> Reliability {
-        match (self.contradictions.as_slice(), self.reservations.as_slice()) {
-            ([], []) => Reliability::Complete,
-            ([], _) => Reliability::Partial,
-            _ => Reliability::Contradicted,
-        }
-    }
+/// The fields of [`FileReport::recording`] read as those of the file.
+impl Deref for FileReport {
+    type Target = RecordingReport;
 
-    /// True when nothing contradicts the result.
-    #[must_use]
-    pub fn is_trustworthy(&self) -> bool {
-        self.contradictions.is_empty()
+    fn deref(&self) -> &RecordingReport {
+        &self.recording
     }
 }
 
@@ -183,7 +64,7 @@ impl ReplayReport {
     /// True when every file was replayed and nothing contradicts any result.
     #[must_use]
     pub fn is_trustworthy(&self) -> bool {
-        self.failures.is_empty() && self.files.iter().all(FileReport::is_trustworthy)
+        self.failures.is_empty() && self.files.iter().all(|file| file.is_trustworthy())
     }
 
     /// True when it was told to stop before it was through.

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use tickpath_agent::StopSignal;
 use tickpath_capture::{Format, RecordingFile};
+use tickpath_recording::{Error, Pass};
 
+use crate::cost::Output;
 use crate::error::ReplayError;
 use crate::exports::{Contents, ExportedRows, Exporter};
 use crate::options::{Exports, ReplayOptions};
@@ -77,7 +79,9 @@ pub fn replay_all(
             .and_then(|file| replay_into(path, file, options, &mut exporter, stop, &mut observer));
         match result {
             Ok(found) => report.files.extend(found),
-            Err(error @ (ReplayError::Table(_) | ReplayError::EmptyWindow)) => return Err(error),
+            Err(error @ (ReplayError::Table(_) | ReplayError::Recording(Error::EmptyWindow))) => {
+                return Err(error);
+            }
             Err(_) if stop.is_stopped() => report.left_out.push(path.clone()),
             Err(error) => report.failures.push((path.clone(), error.to_string())),
         }
@@ -122,6 +126,9 @@ fn replay_into(
     if options.order_book.is_some() && !format.has_order_book_files {
         return Err(ReplayError::NotLobster { file: path.display().to_string() });
     }
-    exporter.start_file(path);
-    (format.replay)(path, file, Session::new(options, exporter, stop, observer))
+    exporter.start_file(path, file.format().is_capture());
+    let pass = Pass::new(options.selection(), Output::new(exporter));
+    let reports = (format.replay)(path, file, &mut Session::new(options, stop, observer), pass)?;
+    exporter.check()?;
+    Ok(reports)
 }

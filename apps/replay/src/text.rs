@@ -3,18 +3,18 @@
 use std::fmt;
 
 use tickpath_book::Level;
-use tickpath_capture::DbnSchema;
+use tickpath_capture::PacketCounters;
 use tickpath_config::Zone;
+use tickpath_recording::{
+    CaptureReport, ChannelReport, DbnSchema, Ended, Finding, Reliability, SYMBOLS_SHOWN, SymbolBook,
+    SymbolStatistics, TypeCount,
+};
 use tickpath_types::{Decimal, Price, Side};
 
-use crate::captures::{CaptureReport, ChannelReport};
 use crate::cost::Cost;
 use crate::exports::ExportedRows;
-use crate::integrity::Finding;
-use crate::options::SYMBOLS_SHOWN;
 use crate::registry;
-use crate::report::{Ended, FileReport, Reliability, ReplayReport, SymbolBook, TypeCount};
-use crate::statistics::SymbolStatistics;
+use crate::report::{FileReport, ReplayReport};
 
 /// Recordings of one capture that are named.
 const RECORDINGS_SHOWN: usize = 8;
@@ -64,7 +64,7 @@ impl fmt::Display for FileReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_head(self, f)?;
         if let Some(capture) = &self.capture {
-            write_capture(capture, f)?;
+            write_capture(capture, &self.frames.unwrap_or_default(), f)?;
         }
         write_types(&self.by_type, self.messages, f)?;
         write_costs(self, f)?;
@@ -110,8 +110,12 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-fn write_capture(capture: &CaptureReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let CaptureReport { channels, recordings, frames, unknown, .. } = capture;
+fn write_capture(
+    capture: &CaptureReport,
+    frames: &PacketCounters,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let CaptureReport { channels, recordings, unknown, .. } = capture;
     if recordings.len() > 1 {
         write!(f, "\nThe capture has {} recordings, each reported by itself: ", recordings.len())?;
         let shown: Vec<String> = (1..)
@@ -172,7 +176,7 @@ fn write_channel(channel: &ChannelReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
         (channel.disagreements, "packet(s) that differ from line to line"),
         (channel.jumped_back, "packet(s) whose numbers jumped back"),
         (channel.skipped, "packet(s) outside the sequence"),
-        (channel.healed, "book(s) made whole by refreshes"),
+        (channel.recovered, "book(s) made whole by refreshes"),
     ];
     notes.extend(
         counts
@@ -264,8 +268,8 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
 }
 
 fn write_checks(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if let Some(twin) = &report.check.twin {
-        let result = if twin.difference.is_none() { "equal" } else { "DIFFERENT" };
+    if let Some(model) = &report.model {
+        let result = if model.difference.is_none() { "equal" } else { "DIFFERENT" };
         write!(
             f,
             "\n\nCheck: {result} to the plain twin after every message in best prices, and in all orders of all"
@@ -273,12 +277,12 @@ fn write_checks(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result 
         write!(
             f,
             "\n  books at {} comparison(s), every {} messages and at the end; state {:016x}",
-            twin.comparisons,
-            grouped(twin.every),
-            twin.state_hash
+            model.comparisons,
+            grouped(model.every),
+            model.state_hash
         )?;
     }
-    if let Some(rows) = &report.check.rows {
+    if let Some(rows) = &report.rows {
         write!(f, "\n\nCheck against {}:", rows.file)?;
         write!(
             f,

@@ -14,6 +14,7 @@
 //! ```
 
 mod codes;
+mod date;
 mod decimal;
 mod divisor;
 mod draw;
@@ -25,7 +26,9 @@ mod price;
 mod sums;
 mod time;
 mod top_of_book;
+mod zone;
 
+pub use date::{Date, ParseDateError};
 pub use decimal::Decimal;
 pub use divisor::ExactDivisor;
 pub use draw::Draw;
@@ -46,3 +49,4 @@ pub use order::{
 pub use price::{ParsePriceError, Price, Qty, Side};
 pub use time::Nanos;
 pub use top_of_book::TopOfBook;
+pub use zone::{ParseZoneError, Zone};

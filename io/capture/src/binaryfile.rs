@@ -9,8 +9,7 @@ use tickpath_types::{Price, Qty, Side, Symbol};
 
 use crate::window::Window;
 use crate::{
-    Depth, EventKind, EventReader, IgnoredReason, Level, PRICE_DECIMALS, Position, ReadError, RecordedEvent,
-    RecordingInfo, Status, TimeBase,
+    EventKind, EventReader, IgnoredReason, Level, Position, ReadError, RecordedEvent, RecordingInfo, Status,
 };
 
 /// No instrument has this index.
@@ -139,12 +138,7 @@ impl<R: Read> EventReader for ItchReader<R> {
     }
 
     fn info(&self) -> RecordingInfo {
-        RecordingInfo {
-            time_base: TimeBase::Midnight,
-            depth: Depth::Full,
-            sums_fills: false,
-            price_decimals: PRICE_DECIMALS,
-        }
+        RecordingInfo::ORDER_BY_ORDER
     }
 }
 

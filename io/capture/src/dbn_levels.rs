@@ -9,93 +9,13 @@ use dbn::{
     FlagSet, InstrumentDefMsg, Mbp1Msg, Mbp10Msg, Record, RecordHeader, RecordRef, Schema, TradeMsg,
     UNDEF_PRICE, UNDEF_TIMESTAMP, VersionUpgradePolicy,
 };
+use tickpath_recording::{DBN_LEVELS_MAX, DbnRecord, DbnSchema};
 use tickpath_types::{Decimal, Price, Qty, Side};
 
 use crate::input::Input;
 use crate::mbo::{DBN_PRICE_DECIMALS, Instruments, price, read_metadata};
 use crate::window::read_some;
 use crate::{CaptureError, InputMeter, Position, ReadError, RecordingFile};
-
-/// Most levels of each side that a record has.
-pub const DBN_LEVELS_MAX: usize = 10;
-
-/// A DBN schema without orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DbnSchema {
-    /// The best level of each side after each event that changed it, and every trade; also of schema TBBO.
-    Mbp1,
-    /// The best ten levels of each side after each event that changed them, and every trade.
-    Mbp10,
-    /// Every trade.
-    Trades,
-    /// Definitions of instruments.
-    Definition,
-}
-
-impl DbnSchema {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            DbnSchema::Mbp1 => "mbp-1",
-            DbnSchema::Mbp10 => "mbp-10",
-            DbnSchema::Trades => "trades",
-            DbnSchema::Definition => "definition",
-        }
-    }
-
-    /// Levels of each side that its records have.
-    #[must_use]
-    pub const fn level_count(self) -> usize {
-        match self {
-            DbnSchema::Mbp1 => 1,
-            DbnSchema::Mbp10 => DBN_LEVELS_MAX,
-            DbnSchema::Trades | DbnSchema::Definition => 0,
-        }
-    }
-
-    /// The schema of a file's metadata; `None` of orders.
-    pub(crate) fn of(schema: Option<Schema>) -> Result<Option<DbnSchema>, ReadError> {
-        Ok(match schema {
-            None | Some(Schema::Mbo) => None,
-            Some(Schema::Mbp1 | Schema::Tbbo) => Some(DbnSchema::Mbp1),
-            Some(Schema::Mbp10) => Some(DbnSchema::Mbp10),
-            Some(Schema::Trades) => Some(DbnSchema::Trades),
-            Some(Schema::Definition) => Some(DbnSchema::Definition),
-            Some(other) => {
-                let what = format!(
-                    "the DBN schema is {other}, which is not read: download mbo, which has every order, or mbp-10, mbp-1, \
-                     tbbo, trades or definition"
-                );
-                return Err(ReadError::Unsupported { what });
-            }
-        })
-    }
-}
-
-/// One level of a side: price and quantity.
-pub type DbnLevel = (Price, Qty);
-
-/// One record of a DBN file without orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DbnRecord {
-    /// Time of the event at the venue, in nanoseconds since 1970-01-01 UTC.
-    pub ts_ns: u64,
-    /// Index into the reader's symbols.
-    pub instrument: u32,
-    /// The letter of its action: `A`dd, `C`ancel, `M`odify, clea`R`, `T`rade, `N`one; `D` of a definition, `?` of any other record.
-    pub action: u8,
-    /// The side of the event, of a trade that of the incoming order; `None` where it has none.
-    pub side: Option<Side>,
-    /// The price of the event, if it has one.
-    pub price: Option<Price>,
-    /// The quantity of the event.
-    pub qty: Qty,
-    /// True for a part of a snapshot.
-    pub is_snapshot: bool,
-    /// The best levels of bids and of asks after the event, from the best.
-    pub levels: [[Option<DbnLevel>; DBN_LEVELS_MAX]; 2],
-}
 
 /// The definition of an instrument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +68,7 @@ impl DbnFile {
         let RecordingFile { path, mut input, .. } = file;
         let failed = |source| CaptureError::Read { path: path.clone(), source };
         let (metadata, offset) = read_metadata(&mut input).map_err(failed)?;
-        let Some(schema) = DbnSchema::of(metadata.schema).map_err(failed)? else {
+        let Some(schema) = schema_of(metadata.schema).map_err(failed)? else {
             return Ok(DbnFile::Orders(crate::Recording::of_dbn(path, meter, input, &metadata, offset)));
         };
         let decoder = DbnFsm::builder()
@@ -169,6 +89,24 @@ impl DbnFile {
             is_finished: false,
         })))
     }
+}
+
+/// The schema of a file's metadata; `None` of orders.
+fn schema_of(schema: Option<Schema>) -> Result<Option<DbnSchema>, ReadError> {
+    Ok(match schema {
+        None | Some(Schema::Mbo) => None,
+        Some(Schema::Mbp1 | Schema::Tbbo) => Some(DbnSchema::Mbp1),
+        Some(Schema::Mbp10) => Some(DbnSchema::Mbp10),
+        Some(Schema::Trades) => Some(DbnSchema::Trades),
+        Some(Schema::Definition) => Some(DbnSchema::Definition),
+        Some(other) => {
+            let what = format!(
+                "the DBN schema is {other}, which is not read: download mbo, which has every order, or mbp-10, mbp-1, \
+                 tbbo, trades or definition"
+            );
+            return Err(ReadError::Unsupported { what });
+        }
+    })
 }
 
 impl DbnLevels {
@@ -443,7 +381,7 @@ mod tests {
     #[test]
     fn other_schemas_are_refused_with_those_that_are_read() {
         for schema in [Schema::Ohlcv1D, Schema::Status, Schema::Cmbp1] {
-            let error = DbnSchema::of(Some(schema)).unwrap_err().to_string();
+            let error = schema_of(Some(schema)).unwrap_err().to_string();
             assert!(error.contains(schema.as_str()) && error.contains("mbp-10, mbp-1"), "{error}");
         }
     }

@@ -44,7 +44,7 @@ mod binaryfile;
 mod dbn_levels;
 mod digits;
 mod error;
-mod event;
+mod event_reader;
 pub mod flow;
 mod format;
 mod input;
@@ -56,18 +56,13 @@ mod mbo;
 mod packets;
 mod recording;
 pub mod table;
-#[cfg(test)]
-mod testing;
 mod window;
 
 pub use binaryfile::ItchReader;
 #[cfg(feature = "dbn")]
-pub use dbn_levels::{DBN_LEVELS_MAX, DbnDefinition, DbnFile, DbnLevel, DbnLevels, DbnRecord, DbnSchema};
+pub use dbn_levels::{DbnDefinition, DbnFile, DbnLevels};
 pub use error::{CaptureError, Position, ReadError};
-pub use event::{
-    Depth, EventKind, EventReader, IgnoredReason, Level, PRICE_DECIMALS, RecordedEvent, RecordingInfo,
-    Status, TimeBase,
-};
+pub use event_reader::EventReader;
 pub use format::{Format, RecordingFile, decompress};
 pub use input::InputMeter;
 pub use itch_blocks::{ItchBlock, ItchBlocks};
@@ -75,8 +70,9 @@ pub use lobster::{LOBSTER_LINE_LEN_MAX, LobsterReader};
 pub use lobster_book::{LOBSTER_LEVELS_MAX, LobsterBookReader, LobsterBookRow, order_book_beside};
 #[cfg(feature = "dbn")]
 pub use mbo::{DBN_METADATA_LEN_MAX, DbnReader};
-pub use packets::{
-    PACKET_LEN_MAX, Packet, PacketBlock, PacketCounters, Packets, STREAM_HELD_MAX, Segment, StreamCounters,
-    StreamData, StreamReader, Transport,
-};
+pub use packets::{PACKET_LEN_MAX, PacketBlock, PacketCounters, Packets};
 pub use recording::Recording;
+pub use tickpath_recording::{
+    Depth, EventKind, IgnoredReason, Level, PRICE_DECIMALS, Packet, RecordedEvent, RecordingInfo, Segment,
+    Status, StreamCounters, StreamData, StreamReader, TimeBase, Transport,
+};

@@ -14,8 +14,7 @@ use tickpath_types::{Price, Qty, Side, TradingState};
 use crate::digits::{self, WORD_LEN};
 use crate::window::Window;
 use crate::{
-    Depth, EventKind, EventReader, Level, PRICE_DECIMALS, Position, ReadError, RecordedEvent, RecordingInfo,
-    Status, TimeBase,
+    Depth, EventKind, EventReader, Level, Position, ReadError, RecordedEvent, RecordingInfo, Status,
 };
 
 /// Longest line that is accepted, in bytes.
@@ -43,30 +42,12 @@ impl<R: Read> LobsterReader<R> {
         }
     }
 
-    /// The length of the next line without its end, and whether it has one.
-    fn next_line(&mut self) -> Result<Option<(usize, bool)>, ReadError> {
-        loop {
-            let data = self.window.data();
-            if let Some(len) = data.iter().take(LOBSTER_LINE_LEN_MAX + 1).position(|byte| *byte == b'\n') {
-                return Ok(Some((len, true)));
-            }
-            if data.len() > LOBSTER_LINE_LEN_MAX {
-                let what = format!("a line of more than {LOBSTER_LINE_LEN_MAX} bytes");
-                return Err(ReadError::malformed(Position::Line(self.line), what));
-            }
-            if !self.window.fill()? {
-                let len = self.window.data().len();
-                return Ok((len != 0).then_some((len, false)));
-            }
-        }
-    }
-
     /// The next event, whatever its line looks like.
     #[cold]
     #[inline(never)]
     fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
         while !self.is_finished {
-            let (len, is_ended) = match self.next_line() {
+            let (len, is_ended) = match self.window.next_line(self.line, LOBSTER_LINE_LEN_MAX) {
                 Ok(Some(found)) => found,
                 Ok(None) => break,
                 Err(error) => {
@@ -122,12 +103,7 @@ impl<R: Read> EventReader for LobsterReader<R> {
     }
 
     fn info(&self) -> RecordingInfo {
-        RecordingInfo {
-            time_base: TimeBase::Midnight,
-            depth: self.depth,
-            sums_fills: false,
-            price_decimals: PRICE_DECIMALS,
-        }
+        RecordingInfo { depth: self.depth, ..RecordingInfo::ORDER_BY_ORDER }
     }
 }
 
@@ -254,6 +230,8 @@ fn time_ns(field: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use tickpath_types::Draw;
+
     use super::*;
 
     #[test]
@@ -361,7 +339,8 @@ mod tests {
 
     #[test]
     fn usual_lines_mean_what_any_line_means() {
-        let mut random = crate::testing::random();
+        let mut draw = Draw::new(1);
+        let mut random = |below: usize| draw.below(below as u64) as usize;
         let (mut usual, mut unusual) = (0, 0);
         for _ in 0..100_000 {
             let line = random_line(&mut random);

@@ -66,7 +66,9 @@ impl<R: Read> LobsterBookReader<R> {
     /// [`ReadError`] for the first line that is no such row; there is no sense in reading on.
     pub fn next_row(&mut self, row: &mut LobsterBookRow) -> Result<bool, ReadError> {
         loop {
-            let Some((len, is_ended)) = self.next_line()? else { return Ok(false) };
+            let Some((len, is_ended)) = self.window.next_line(self.line + 1, LINE_LEN_MAX)? else {
+                return Ok(false);
+            };
             let line = self.window.data()[..len].trim_ascii_end();
             self.line += 1;
             let is_row = !(line.is_empty() || (self.line == 1 && is_header(line)));
@@ -82,24 +84,6 @@ impl<R: Read> LobsterBookReader<R> {
                     return Err(ReadError::malformed(Position::Line(self.line), what));
                 }
                 Ok(()) => return Ok(true),
-            }
-        }
-    }
-
-    /// The length of the next line without its end, and whether it has one.
-    fn next_line(&mut self) -> Result<Option<(usize, bool)>, ReadError> {
-        loop {
-            let data = self.window.data();
-            if let Some(len) = data.iter().take(LINE_LEN_MAX + 1).position(|byte| *byte == b'\n') {
-                return Ok(Some((len, true)));
-            }
-            if data.len() > LINE_LEN_MAX {
-                let what = format!("a line of more than {LINE_LEN_MAX} bytes");
-                return Err(ReadError::malformed(Position::Line(self.line + 1), what));
-            }
-            if !self.window.fill()? {
-                let len = self.window.data().len();
-                return Ok((len != 0).then_some((len, false)));
             }
         }
     }

@@ -394,6 +394,8 @@ pub(crate) fn price(dbn: i64) -> Option<Price> {
 
 #[cfg(test)]
 mod tests {
+    use tickpath_types::Draw;
+
     use super::*;
 
     #[test]
@@ -464,7 +466,8 @@ mod tests {
 
     #[test]
     fn records_are_those_that_the_vendors_library_reads() {
-        let mut random = crate::testing::random();
+        let mut draw = Draw::new(1);
+        let mut random = |below: usize| draw.below(below as u64) as usize;
         let mut counts = [0; 4];
         for _ in 0..20_000 {
             // An MBO record, now and then of another length or type, whole or cut.

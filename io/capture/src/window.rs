@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::ReadError;
+use crate::{Position, ReadError};
 
 /// Bytes that a window holds at most; longer than any record of the formats that use it.
 const WINDOW_LEN: usize = 128 * 1024;
@@ -64,6 +64,29 @@ impl<R: Read> Window<R> {
     pub(crate) fn consume(&mut self, len: usize) {
         debug_assert!(len <= self.end - self.start);
         self.start += len;
+    }
+
+    /// The length of the next line without its end, and whether it has one; it has the number `line`, and at most `len_max`
+    /// bytes.
+    pub(crate) fn next_line(
+        &mut self,
+        line: u64,
+        len_max: usize,
+    ) -> Result<Option<(usize, bool)>, ReadError> {
+        loop {
+            let data = self.data();
+            if let Some(len) = data.iter().take(len_max + 1).position(|byte| *byte == b'\n') {
+                return Ok(Some((len, true)));
+            }
+            if data.len() > len_max {
+                let what = format!("a line of more than {len_max} bytes");
+                return Err(ReadError::malformed(Position::Line(line), what));
+            }
+            if !self.fill()? {
+                let len = self.data().len();
+                return Ok((len != 0).then_some((len, false)));
+            }
+        }
     }
 
     /// Reads on, gives up what it reads, and returns what reading fails with before the end or [`AHEAD_LEN_MAX`].

@@ -18,7 +18,6 @@
 //! ```
 
 mod check;
-mod date;
 mod error;
 mod instruments;
 mod kind;
@@ -32,10 +31,10 @@ mod real_money;
 mod secret;
 mod speed;
 mod units;
-mod zone;
+
+pub use tickpath_types::{Date, ParseDateError, ParseZoneError, Zone};
 
 pub use check::{at_least, in_range, multicast_group};
-pub use date::{Date, ParseDateError};
 pub use error::ConfigError;
 pub use instruments::{InstrumentConfig, Instruments};
 pub use kind::FileKind;
@@ -49,4 +48,3 @@ pub use real_money::TradingPlace;
 pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};
 pub use speed::Speed;
 pub use units::{ByteSize, Duration, Fraction, PriceText};
-pub use zone::{ParseZoneError, Zone};

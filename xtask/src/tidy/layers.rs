@@ -62,7 +62,7 @@ const BELOW_EXAMPLES: &[&str] = &["core", "protocols", "io", "apps"];
 /// Further dependencies of a crate, beyond those of its layer. Remove a line that no dependency needs.
 const CRATES: &[(&str, &[&str])] = &[
     ("io/admin", &["io/agent"]),
-    ("io/capture", &["io/agent"]),
+    ("io/capture", &["io/agent", "core/recording"]),
     ("io/config", &["io/agent"]),
     ("io/gateway", &["io/shm"]),
     ("io/journal", &["io/agent"]),

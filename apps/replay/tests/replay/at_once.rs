@@ -65,10 +65,11 @@ fn events_that_are_applied_as_they_are_read_lead_to_the_same_as_blocks() {
     ] {
         assert!(finding.count > 20, "{integrity:?}");
     }
+    let (at_once, in_blocks) = (&at_once.recording, &in_blocks.recording);
     assert_eq!(at_once.integrity, in_blocks.integrity);
     assert_eq!((at_once.messages, at_once.checksum), (in_blocks.messages, in_blocks.checksum));
-    assert_eq!((at_once.by_type, at_once.statistics), (in_blocks.by_type, in_blocks.statistics));
-    assert_eq!((at_once.tops, at_once.contradictions), (in_blocks.tops, in_blocks.contradictions));
+    assert_eq!((&at_once.by_type, &at_once.statistics), (&in_blocks.by_type, &in_blocks.statistics));
+    assert_eq!((&at_once.tops, &at_once.contradictions), (&in_blocks.tops, &in_blocks.contradictions));
     assert_eq!(rows, block_rows);
     assert!(rows.iter().all(|rows| rows.len() > 10_000));
 }

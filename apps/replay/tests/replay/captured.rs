@@ -7,7 +7,7 @@ use tickpath_nasdaq::itch50::{AddOrder, BuySell, StockTradingState};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
 use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet};
 use tickpath_nasdaq::wire::Stock;
-use tickpath_replay::{Exports, FileReport, Protocol, Reliability, ReplayOptions, ReplayReport, Speed};
+use tickpath_replay::{Exports, FileReport, Reliability, ReplayOptions, ReplayReport, Speed};
 use tickpath_test_support::recorded;
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::IntoBytes;
@@ -130,7 +130,7 @@ fn numbers_that_go_beyond_their_field_are_malformed() {
         capture.mold(LINE_A, "S", first, &all[..2]);
     }
     let report = capture.mold(LINE_A, "S", 3, &all[2..3]).run(&ReplayOptions::default());
-    let channel = &report.capture.unwrap().channels[0];
+    let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.messages, channel.malformed, channel.gaps, channel.lost), (5, 2, 1, u64::MAX - 6));
 }
 
@@ -148,7 +148,7 @@ fn a_capture_gives_the_books_of_the_file() {
     assert_eq!(market(&report), market(&expected));
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     let found = report.capture.as_ref().unwrap();
-    assert_eq!((found.protocol, found.name.as_str()), (Protocol::ITCH, "ITCH 5.0, session DAY1"));
+    assert_eq!((found.protocol.name(), found.name.as_str()), ("itch", "ITCH 5.0, session DAY1"));
     let channel = &found.channels[0];
     assert_eq!((channel.packets, channel.messages, channel.gaps, channel.duplicates), (4, 13, 0, 0));
     assert!(report.to_string().contains("2023-08-22 09:30:00"), "{report}");
@@ -178,7 +178,7 @@ fn two_lines_fill_each_others_gaps() {
     let report = two_lines(&day).run(&checked());
     assert_eq!(market(&report), market(&run(&path, &checked())));
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
-    let capture = report.capture.unwrap();
+    let capture = report.capture.as_ref().unwrap();
     let [channel] = capture.channels.as_slice() else { panic!("one channel: {:?}", capture.channels) };
     assert_eq!((channel.lines.len(), channel.messages, channel.heartbeats), (2, 13, 1));
     assert_eq!((channel.gaps, channel.lost, channel.disagreements), (0, 0, 0));
@@ -251,7 +251,7 @@ fn numbers_that_jump_back_are_told() {
         "{report}"
     );
     assert_eq!(report.messages, whole.messages + 10);
-    assert_eq!(report.check.twin.unwrap().difference, None);
+    assert_eq!(report.model.as_ref().unwrap().difference, None);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn numbers_that_come_again_with_other_contents_are_no_copies() {
     capture.mold(LINE_A, "DAY1", 13, &messages[12..]);
     let report = capture.run(&checked());
     assert!(report.is_trustworthy(), "{report}");
-    assert_eq!(report.capture.unwrap().channels[0].duplicates, 1);
+    assert_eq!(report.capture.as_ref().unwrap().channels[0].duplicates, 1);
     // The same numbers at once with other contents, and in other packets, are none.
     capture.mold(LINE_A, "DAY1", 4, &messages[5..6]).mold(LINE_A, "DAY1", 1, &messages[..3]);
     let report = capture.run(&checked());
@@ -394,7 +394,7 @@ fn snapshots_beside_a_session_are_no_part_of_it() {
     }
     let report = capture.run(&checked());
     assert_eq!(report.reliability(), Reliability::Complete, "{report}");
-    let found = report.capture.unwrap();
+    let found = report.capture.as_ref().unwrap();
     assert_eq!((report.messages, found.unknown.count), (13, 0));
     let channel = &found.channels[0];
     assert_eq!((channel.skipped, channel.duplicates, channel.gaps), (13, 0, 0));
@@ -432,7 +432,7 @@ fn a_snapshot_of_several_packets_is_no_part_of_a_session() {
             }
             let report = capture.run(&checked());
             assert_eq!(report.reliability(), Reliability::Complete, "from {first} at {place}: {report}");
-            let found = report.capture.unwrap();
+            let found = report.capture.as_ref().unwrap();
             assert_eq!((report.messages, found.unknown.count), (messages.len() as u64, 0));
             let channel = &found.channels[0];
             assert_eq!((channel.skipped, channel.duplicates, channel.gaps), (3, 0, 0));
@@ -579,7 +579,8 @@ fn sessions_are_recordings_of_their_own_and_strangers_are_counted() {
     assert_eq!(names, ["ITCH 5.0, session DAY1", "ITCH 5.0, session DAY2"]);
     assert!(report.files.iter().all(|file| (file.messages, file.messages_read) == (13, 13)));
     let found = report.files[0].capture.as_ref().unwrap();
-    assert_eq!((found.unknown.count, found.frames.not_ip, found.frames.ipv6), (13, 1, 1));
+    let frames = report.files[0].frames.unwrap();
+    assert_eq!((found.unknown.count, frames.not_ip, frames.ipv6), (13, 1, 1));
     assert_eq!(found.unknown.destinations, [("239.1.1.1:5353".parse().unwrap(), 13)]);
     let text = report.to_string();
     assert_eq!(text.matches("The capture has 2 recordings").count(), 2, "{text}");
@@ -620,7 +621,7 @@ fn itch_over_tcp_is_put_together_in_order() {
     let report = capture.run(&checked());
     assert_eq!(market(&report), market(&expected));
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
-    let found = report.capture.unwrap();
+    let found = report.capture.as_ref().unwrap();
     assert!(
         found.name.starts_with("ITCH 5.0, session DAY1, stream 10.0.0.1:12345 to 10.0.0.9:40000"),
         "{}",

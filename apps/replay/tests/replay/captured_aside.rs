@@ -111,10 +111,10 @@ fn a_refresh_makes_a_book_whole_and_what_it_does_not_cover_follows() {
         .udp(REFRESHES, &cure(DeliveryFlag::REFRESH_START));
     capture.udp(LINE, &original(7, &[delete(7, 5, 2)]));
     let report = capture.run(&checked());
-    assert_eq!(report.check.twin.as_ref().unwrap().difference, None);
+    assert_eq!(report.model.as_ref().unwrap().difference, None);
     assert_eq!(bids(&report, "AAA"), [10_300, 10_200, 10_000]);
     let channel = &report.capture.as_ref().unwrap().channels[0];
-    assert_eq!((channel.healed, channel.skipped, channel.gaps, channel.lost), (1, 3, 1, 1));
+    assert_eq!((channel.recovered, channel.skipped, channel.gaps, channel.lost), (1, 3, 1, 1));
     assert_eq!(report.integrity.unknown_references.count, 0, "the refresh brought order 2");
     assert_eq!(
         report.contradictions,
@@ -130,7 +130,7 @@ fn without_a_refresh_the_loss_shows() {
     capture.udp(LINE, &original(7, &[delete(7, 5, 2)]));
     let report = capture.run(&checked());
     assert_eq!(report.integrity.unknown_references.count, 1);
-    assert_eq!(report.capture.as_ref().unwrap().channels[0].healed, 0);
+    assert_eq!(report.capture.as_ref().unwrap().channels[0].recovered, 0);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_capture_that_begins_late_has_books_from_its_refreshes_on() {
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_END, 1, 9, &quiet));
     capture.udp(LINE, &original(1_003, &[add(8, 6, 4, 30_100), delete(7, 22, 20), add(7, 23, 23, 10_400)]));
     let report = capture.run(&checked());
-    assert_eq!(report.check.twin.as_ref().unwrap().difference, None);
+    assert_eq!(report.model.as_ref().unwrap().difference, None);
     let books = ["AAA", "BBB", "ZZZ"].map(|symbol| bids(&report, symbol));
     assert_eq!(books, [vec![10_400], vec![30_100, 30_000], vec![50_000]]);
     // Before it nothing could be said of the symbol.
@@ -246,7 +246,7 @@ fn a_channel_that_begins_anew_has_empty_books_and_leaves_the_others_alone() {
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!((bids(&report, "AAA"), bids(&report, "ZZZ")), (vec![10_500], vec![10_000]));
     let restarts: Vec<u64> =
-        report.capture.unwrap().channels.iter().map(|channel| channel.restarts).collect();
+        report.capture.as_ref().unwrap().channels.iter().map(|channel| channel.restarts).collect();
     assert_eq!(restarts, [1, 0]);
 }
 
@@ -260,5 +260,5 @@ fn a_symbol_clear_makes_a_book_whole() {
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 9, &late));
     let report = capture.run(&checked());
     assert_eq!(bids(&report, "AAA"), [10_900]);
-    assert_eq!(report.capture.unwrap().channels[0].healed, 0);
+    assert_eq!(report.capture.as_ref().unwrap().channels[0].recovered, 0);
 }

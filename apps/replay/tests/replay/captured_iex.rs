@@ -6,7 +6,7 @@ use tickpath_iex::{
     SystemEventCode, TradeReport, TradingStatus,
 };
 use tickpath_nasdaq::wire::Alpha;
-use tickpath_replay::{Exports, FileReport, Protocol, Reliability, ReplayOptions};
+use tickpath_replay::{Exports, FileReport, Reliability, ReplayOptions};
 use tickpath_test_support::recorded;
 use tickpath_types::{Nanos, Price, Side};
 use zerocopy::IntoBytes;
@@ -98,8 +98,8 @@ fn levels_become_books_and_a_transaction_shows_its_end_alone() {
         .map(|side| side.iter().map(|level| (level.price, level.qty.0)).collect::<Vec<_>>());
     assert_eq!(levels[0], [(Price(10_100), 50), (Price(10_000), 100)]);
     assert_eq!(levels[1], [(Price(10_300), 70)]);
-    let found = report.capture.unwrap();
-    assert_eq!((found.protocol, found.name.as_str()), (Protocol::IEX, "IEX DEEP 1.0"));
+    let found = report.capture.as_ref().unwrap();
+    assert_eq!((found.protocol.name(), found.name.as_str()), ("iex", "IEX DEEP 1.0"));
     assert_eq!((found.channels[0].heartbeats, found.channels[0].messages), (1, 6));
     assert!(report.span.unwrap().0.to_string().ends_with("09:30:00.000000000 ET"));
 }
@@ -236,7 +236,7 @@ fn two_protocols_in_one_capture_are_two_recordings() {
         "The capture has 2 recordings, each reported by itself: 1 ITCH 5.0, session DAY1; 2 IEX DEEP 1.0"
     ));
     // One of them alone.
-    let only = ReplayOptions { protocol: Some(Protocol::IEX), ..checked() };
+    let only = ReplayOptions { protocol: Some("iex".parse().unwrap()), ..checked() };
     let report = capture.run_all(&only);
     assert_eq!((report.files.len(), report.files[0].capture.as_ref().unwrap().unknown.count), (1, 13));
 }
@@ -258,8 +258,8 @@ fn the_recorded_deep_has_what_is_known_of_it() {
     let report = run(&path, &decode_only());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     let capture = report.capture.as_ref().unwrap();
-    let channel = &capture.channels[0];
-    assert_eq!((capture.frames.frames, channel.packets, channel.heartbeats), (60_000, 60_000, 7_857));
+    let (frames, channel) = (report.frames.unwrap().frames, &capture.channels[0]);
+    assert_eq!((frames, channel.packets, channel.heartbeats), (60_000, 60_000, 7_857));
     assert_eq!((channel.restarts, channel.gaps, channel.lost), (11, 0, 0));
     assert_eq!(counts(&report, "HOPT58ESB"), [93_638, 93_638, 93_636, 29_970, 9_597, 9_318, 59, 43, 37]);
     assert_eq!(report.symbol_count, 7_802);
@@ -269,7 +269,7 @@ fn the_recorded_deep_has_what_is_known_of_it() {
 fn books_of_the_recorded_deep_are_crossed_and_the_report_says_so() {
     let Some(path) = recorded("iex/deep10_20170425_part1.pcap.gz") else { return };
     let report = run(&path, &ReplayOptions { check_every: Some(50_000), ..ReplayOptions::default() });
-    assert_eq!(report.check.twin.as_ref().unwrap().difference, None);
+    assert_eq!(report.model.as_ref().unwrap().difference, None);
     let words = report.contradictions.join("\n");
     assert!(words.contains("crossed") && !words.contains("gap(s)"), "{words}");
 }

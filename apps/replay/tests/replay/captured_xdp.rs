@@ -1,7 +1,7 @@
 //! Captures of NYSE XDP: generated days, with losses, and recorded packets.
 
 use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
-use tickpath_replay::{Protocol, ReplayOptions};
+use tickpath_replay::ReplayOptions;
 use tickpath_test_support::recorded;
 
 use crate::captured::Capture;
@@ -45,7 +45,7 @@ fn a_generated_day_gives_books_that_hold_together() {
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!(report.integrity.time_backwards.count, 0, "{report}");
     let found = report.capture.as_ref().unwrap();
-    assert_eq!((found.protocol, found.name.as_str()), (Protocol::XDP, "NYSE XDP Integrated Feed"));
+    assert_eq!((found.protocol.name(), found.name.as_str()), ("xdp", "NYSE XDP Integrated Feed"));
     assert_eq!((found.channels.len(), found.channels[0].gaps), (1, 0));
     assert!(
         report.messages > 1_000 && report.statistics.iter().any(|(_, found)| found.executions > 0),
@@ -106,7 +106,7 @@ fn a_lost_packet_is_told() {
     let report = capture.run(&sparse_check());
     let words = report.contradictions.join("\n");
     assert!(words.contains("1 gap(s) on channel 224.0.59.76:11076"), "{words}");
-    assert_eq!(report.check.twin.unwrap().difference, None);
+    assert_eq!(report.model.as_ref().unwrap().difference, None);
 }
 
 #[test]

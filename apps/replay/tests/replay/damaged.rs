@@ -116,7 +116,7 @@ fn contradictions(day: &Day, words: &[&str]) -> FileReport {
     for word in words {
         assert!(all.contains(word), "no '{word}' in {all}");
     }
-    assert_eq!(report.check.twin.as_ref().unwrap().difference, None, "the twin is contradicted alike");
+    assert_eq!(report.model.as_ref().unwrap().difference, None, "the twin is contradicted alike");
     report
 }
 
@@ -175,7 +175,7 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
     day.add(1, BuySell::BUY, 5, 1_000_200);
     let (_folder, path) = file("day", &day.bytes);
     let report = run(&path, &checked());
-    let counts = report.integrity.crossed;
+    let counts = report.integrity.crossed.clone();
     assert_eq!(
         [&counts.before_open, &counts.trading, &counts.halted, &counts.after_close].map(|found| found.count),
         [2, 1, 3, 0]
@@ -227,13 +227,13 @@ fn a_damaged_gzip_is_called_so_where_its_garbage_makes_no_sense() {
 fn findings_have_the_place_of_their_message() {
     let lines = "1,1,1,5,100,1\n2,1,2,5,90,1\n3,1,1,5,100,1\n";
     let report = outcome("AAA_message_5.csv", lines.as_bytes()).unwrap();
-    assert_eq!(report.integrity.duplicate_references.first.unwrap(), "message 3 (line 3)");
+    assert_eq!(report.recording.integrity.duplicate_references.first.unwrap(), "message 3 (line 3)");
     let mut day = Day::small();
     let last = day.bytes.len();
     day.execute(1, 1, 1_000_000);
     let (_folder, path) = file("day", &day.bytes);
     let report = run(&path, &checked());
-    let first = report.integrity.beyond_quantity.first.unwrap();
+    let first = report.recording.integrity.beyond_quantity.first.unwrap();
     assert!(first.ends_with(&format!("to byte {last}")), "{first}");
 }
 

@@ -213,7 +213,7 @@ fn best_levels_and_trades_of_mbp_1_are_read() {
     assert_eq!((report.reliability(), report.messages), (Reliability::Partial, 4), "{report}");
     assert!(report.to_string().contains("DBN, mbp-1"), "{report}");
     assert!(report.reservations[0].contains("the best 1 level(s)"), "{:?}", report.reservations);
-    assert_eq!(report.check.twin.as_ref().unwrap().difference, None);
+    assert_eq!(report.model.as_ref().unwrap().difference, None);
     let text = fs::read_to_string(&bbo).unwrap();
     let rows: Vec<&str> = text.lines().skip(1).map(|row| row.split_once(',').unwrap().1).collect();
     assert_eq!(rows, ["1,1,1.08455,5,1.0846,5", "3,1,1.08455,3,1.0846,3", "4,1,,,,"]);
@@ -263,7 +263,7 @@ fn ten_levels_of_mbp_10_are_read() {
     assert_eq!(levels(Side::Buy), [(10_250, 1), (10_000, 2), (9_750, 3), (9_500, 4)]);
     assert_eq!(levels(Side::Sell), [(10_500, 1), (10_750, 2), (11_000, 3), (11_250, 4)]);
     assert_eq!(report.statistics[0].1.tick, 250);
-    assert_eq!(report.check.twin.unwrap().difference, None);
+    assert_eq!(report.model.as_ref().unwrap().difference, None);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn the_limit_is_of_messages_from_the_start() {
     for (limit, ended) in [(5, Some(Ended::Limit)), (13, Some(Ended::Limit)), (14, None)] {
         let report = run(&path, &ReplayOptions { limit: Some(limit), ..checked() });
         assert_eq!((report.messages, report.ended), (limit.min(13), ended));
-        assert_eq!(report.check.twin.unwrap().difference, None);
+        assert_eq!(report.model.as_ref().unwrap().difference, None);
     }
 }
 
@@ -91,7 +91,7 @@ fn order_book_files_can_be_named() {
     let (_other, rows) = file("rows.csv", b"9999999999,0,100,5\n9999999999,0,100,11\n");
     let report =
         run(&messages, &ReplayOptions { order_book: Some(rows.clone()), ..ReplayOptions::default() });
-    let found = report.check.rows.unwrap();
+    let found = report.rows.unwrap();
     assert_eq!((found.determined, found.undeterminable, found.different), (1, 1, 0));
     std::fs::write(&rows, "9999999999,0,100,5\n9999999999,0,100,12\n").unwrap();
     let report =

@@ -26,8 +26,8 @@ fn the_ritch_sample_is_decoded_and_its_books_are_not_believed() {
     assert!(report.integrity.unknown_references.count > 0);
     assert_eq!(report.integrity.time_backwards.count, 0);
     // The twin contradicts it just the same.
-    let twin = report.check.twin.unwrap();
-    assert_eq!((twin.difference, twin.comparisons), (None, 13));
+    let twin = report.model.as_ref().unwrap();
+    assert_eq!((&twin.difference, twin.comparisons), (&None, 13));
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn cme_books_hold_together_over_a_day() {
     assert_eq!(counts, [29_216, 17_999, 12_233, 2_973, 6_371]);
     assert_eq!(report.integrity.unknown_references.count, 0);
     assert_eq!(report.integrity.orders_left, 29_216 - 17_999);
-    let twin = report.check.twin.unwrap();
-    assert_eq!((twin.difference, twin.comparisons), (None, 7));
+    let twin = report.model.as_ref().unwrap();
+    assert_eq!((&twin.difference, twin.comparisons), (&None, 7));
 
     let Some(path) = recorded("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst") else { return };
     let report = run(&path, &checked());
@@ -79,7 +79,7 @@ fn every_determined_row_of_lobster_follows_from_its_message() {
     assert_eq!(report.messages, 26_720);
     let counts = "12345".chars().map(|code| count(&report, code)).collect::<Vec<_>>();
     assert_eq!(counts, [12_949, 12, 8_802, 3_832, 1_125]);
-    let rows = report.check.rows.unwrap();
+    let rows = report.rows.as_ref().unwrap();
     assert_eq!((rows.determined, rows.undeterminable, rows.different), (19_881, 6_839, 0));
-    assert_eq!(report.check.twin.unwrap().difference, None);
+    assert_eq!(report.model.as_ref().unwrap().difference, None);
 }

@@ -4,83 +4,62 @@ use std::fmt;
 
 use crate::EventKind;
 
-/// Why an order was not entered, or an execution not repeated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Exclusion {
-    /// The recording never announced the order.
-    UnknownOrder,
-    /// The order does not stand at the best price of the shadow.
-    NotBestPrice,
-    /// Another order stands ahead of it at its price.
-    NotFrontOfQueue,
-    /// It traded with an order that was not displayed.
-    HiddenExecution,
-    /// It traded in an auction.
-    Auction,
-    /// The report is about the incoming order, which had stood in the book until it came in again at
-    /// another price; the resting side of the same trade is a report of its own.
-    IncomingOrder,
-    /// It traded at another price than its own.
-    PriceDiffers,
-    /// The recording states another side than when the order was added.
-    SideDiffers,
-    /// It traded for more than it had.
-    QtyAboveOrder,
-    /// It would trade on entry.
-    CrossedAdd,
-    /// The price is not positive or above [`ORDER_PRICE_MAX`](super::ORDER_PRICE_MAX).
-    PriceOutOfRange,
-    /// The quantity is zero or above [`ORDER_QTY_MAX`](super::ORDER_QTY_MAX).
-    QtyOutOfRange,
-    /// The venue would hold more orders than [`FlowLimits`](super::FlowLimits) allows, or the session
-    /// has used its last number.
-    TooManyOrders,
-    /// The instrument has no number: only 65,535 have one.
-    TooManyInstruments,
+/// Defines the reasons with what they mean, for a report.
+macro_rules! exclusions {
+    ($($(#[$doc:meta])* $reason:ident = $words:literal,)*) => {
+        /// Why an order was not entered, or an execution not repeated.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Exclusion {
+            $($(#[$doc])* $reason,)*
+        }
+
+        impl Exclusion {
+            /// All of them, as they are listed.
+            pub const ALL: [Exclusion; [$($words),*].len()] = [$(Exclusion::$reason),*];
+
+            /// Its meaning, for a report.
+            #[must_use]
+            pub const fn words(self) -> &'static str {
+                match self {
+                    $(Exclusion::$reason => $words,)*
+                }
+            }
+        }
+    };
 }
 
-impl Exclusion {
-    /// All of them, as they are listed.
-    pub const ALL: [Exclusion; 14] = [
-        Exclusion::UnknownOrder,
-        Exclusion::NotBestPrice,
-        Exclusion::NotFrontOfQueue,
-        Exclusion::HiddenExecution,
-        Exclusion::Auction,
-        Exclusion::IncomingOrder,
-        Exclusion::PriceDiffers,
-        Exclusion::SideDiffers,
-        Exclusion::QtyAboveOrder,
-        Exclusion::CrossedAdd,
-        Exclusion::PriceOutOfRange,
-        Exclusion::QtyOutOfRange,
-        Exclusion::TooManyOrders,
-        Exclusion::TooManyInstruments,
-    ];
-
-    /// What it means, for a report.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Exclusion::UnknownOrder => "the recording never announced the order",
-            Exclusion::NotBestPrice => "the order did not stand at the best price",
-            Exclusion::NotFrontOfQueue => "another order stood ahead of it at its price",
-            Exclusion::HiddenExecution => "the order was not displayed",
-            Exclusion::Auction => "it traded in an auction",
-            Exclusion::IncomingOrder => {
-                "the report is about the incoming order; the resting side has its own"
-            }
-            Exclusion::PriceDiffers => "it traded at another price than its own",
-            Exclusion::SideDiffers => "the recording contradicts itself about its side",
-            Exclusion::QtyAboveOrder => "it traded for more than the order had",
-            Exclusion::CrossedAdd => "it would have traded on entry",
-            Exclusion::PriceOutOfRange => "the price cannot be carried by OUCH",
-            Exclusion::QtyOutOfRange => "the quantity cannot be carried by OUCH",
-            Exclusion::TooManyOrders => "more orders were open than the venue holds",
-            Exclusion::TooManyInstruments => "more than 65,535 instruments",
-        }
-    }
+exclusions! {
+    /// The recording never announced the order.
+    UnknownOrder = "the recording never announced the order",
+    /// The order does not stand at the best price of the shadow.
+    NotBestPrice = "the order did not stand at the best price",
+    /// Another order stands ahead of it at its price.
+    NotFrontOfQueue = "another order stood ahead of it at its price",
+    /// It traded with an order that was not displayed.
+    HiddenExecution = "the order was not displayed",
+    /// It traded in an auction.
+    Auction = "it traded in an auction",
+    /// The report is about the incoming order, which had stood in the book until it came in again at
+    /// another price; the resting side of the same trade is a report of its own.
+    IncomingOrder = "the report is about the incoming order; the resting side has its own",
+    /// It traded at another price than its own.
+    PriceDiffers = "it traded at another price than its own",
+    /// The recording states another side than when the order was added.
+    SideDiffers = "the recording contradicts itself about its side",
+    /// It traded for more than it had.
+    QtyAboveOrder = "it traded for more than the order had",
+    /// It would trade on entry.
+    CrossedAdd = "it would have traded on entry",
+    /// The price is not positive or above [`ORDER_PRICE_MAX`](super::ORDER_PRICE_MAX).
+    PriceOutOfRange = "the price cannot be carried by OUCH",
+    /// The quantity is zero or above [`ORDER_QTY_MAX`](super::ORDER_QTY_MAX).
+    QtyOutOfRange = "the quantity cannot be carried by OUCH",
+    /// The venue would hold more orders than [`FlowLimits`](super::FlowLimits) allows, or the session
+    /// has used its last number.
+    TooManyOrders = "more orders were open than the venue holds",
+    /// The instrument has no number: only 65,535 have one.
+    TooManyInstruments = "more than 65,535 instruments",
 }
 
 /// Counts per [`Exclusion`].

@@ -392,7 +392,7 @@ impl Mapper {
 
     /// Cancels orders that this event contradicts and that the recording never speaks of again.
     fn evict_contradicted(&mut self, event: &RecordedEvent) {
-        let Some(level) = level(&event.kind) else { return };
+        let Some(level) = event.kind.level() else { return };
         let instrument = event.instrument;
         let is_fill = matches!(event.kind, EventKind::Fill { .. });
         self.evicted_for_fill = false;
@@ -460,18 +460,6 @@ const fn order_id(kind: &EventKind) -> Option<u64> {
         | EventKind::Delete { order_id, .. }
         | EventKind::Reduce { order_id, .. }
         | EventKind::Fill { order_id, .. } => Some(*order_id),
-        _ => None,
-    }
-}
-
-/// The level that an event of a partial recording speaks of, outside auctions.
-fn level(kind: &EventKind) -> Option<Level> {
-    match *kind {
-        EventKind::Add { level, .. } => Some(level),
-        EventKind::Delete { level, .. } | EventKind::Reduce { level, .. } => level,
-        EventKind::Fill { side, price, in_auction: false, .. } => {
-            side.zip(price).map(|(side, price)| Level { side, price })
-        }
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! A first reading of a recording: its instruments, and what a partial recording leaves out.
 
+use tickpath_recording::gcd;
 use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
 
 use super::partial::{History, HistoryBuilder};
@@ -17,8 +18,7 @@ pub struct Survey {
     symbols: Vec<String>,
     seen: Vec<Seen>,
     event_count: u64,
-    first_ts_ns: u64,
-    last_ts_ns: u64,
+    span_ns: Option<(u64, u64)>,
     truncated_at: Option<u64>,
     pub(crate) history: Option<History>,
 }
@@ -57,7 +57,7 @@ pub fn survey(recording: &mut Recording) -> Result<Survey, CaptureError> {
             Ok(Some(event)) => builder.handle_event(&event),
             Ok(None) => return Ok(builder.finish(recording.symbols())),
             Err(CaptureError::Read { source: ReadError::Truncated { offset }, .. }) => {
-                builder.truncated_at = Some(offset);
+                builder.survey.truncated_at = Some(offset);
             }
             Err(error) => return Err(error),
         }
@@ -66,12 +66,7 @@ pub fn survey(recording: &mut Recording) -> Result<Survey, CaptureError> {
 
 /// Collects a [`Survey`] event by event.
 pub struct SurveyBuilder {
-    info: RecordingInfo,
-    seen: Vec<Seen>,
-    event_count: u64,
-    first_ts_ns: Option<u64>,
-    last_ts_ns: u64,
-    truncated_at: Option<u64>,
+    survey: Survey,
     history: Option<HistoryBuilder>,
 }
 
@@ -80,26 +75,28 @@ impl SurveyBuilder {
     #[must_use]
     pub fn new(info: RecordingInfo) -> Self {
         let is_partial = matches!(info.depth, Depth::Partial { .. });
-        SurveyBuilder {
+        let survey = Survey {
             info,
+            symbols: Vec::new(),
             seen: Vec::new(),
             event_count: 0,
-            first_ts_ns: None,
-            last_ts_ns: 0,
+            span_ns: None,
             truncated_at: None,
-            history: is_partial.then(HistoryBuilder::default),
-        }
+            history: None,
+        };
+        SurveyBuilder { survey, history: is_partial.then(HistoryBuilder::default) }
     }
 
     /// Takes the next event.
     pub fn handle_event(&mut self, event: &RecordedEvent) {
+        let survey = &mut self.survey;
         if let Some(history) = &mut self.history {
-            history.handle_event(self.event_count, event);
+            history.handle_event(survey.event_count, event);
         }
-        self.event_count += 1;
+        survey.event_count += 1;
         if event.ts_ns != 0 && !event.is_snapshot {
-            self.first_ts_ns.get_or_insert(event.ts_ns);
-            self.last_ts_ns = self.last_ts_ns.max(event.ts_ns);
+            let (first, last) = survey.span_ns.unwrap_or((event.ts_ns, event.ts_ns));
+            survey.span_ns = Some((first, last.max(event.ts_ns)));
         }
         let (price, qty, is_order) = match event.kind {
             EventKind::Add { level, qty, .. } | EventKind::Modify { level, qty, .. } => {
@@ -125,11 +122,11 @@ impl SurveyBuilder {
         if index >= usize::from(u16::MAX) {
             return;
         }
-        if self.seen.len() <= index {
-            self.seen.resize(index + 1, Seen::default());
+        if survey.seen.len() <= index {
+            survey.seen.resize(index + 1, Seen::default());
         }
-        let seen = &mut self.seen[index];
-        let is_price = |price: &Price| is_recorded_price(*price, self.info.price_decimals);
+        let seen = &mut survey.seen[index];
+        let is_price = |price: &Price| is_recorded_price(*price, survey.info.price_decimals);
         if let Some(price) = trade.filter(is_price) {
             seen.first_trade.get_or_insert(price);
         }
@@ -141,16 +138,8 @@ impl SurveyBuilder {
     /// The survey, with the symbols that the reader knows by now.
     #[must_use]
     pub fn finish(self, symbols: &[String]) -> Survey {
-        Survey {
-            info: self.info,
-            symbols: symbols.to_vec(),
-            seen: self.seen,
-            event_count: self.event_count,
-            first_ts_ns: self.first_ts_ns.unwrap_or(0),
-            last_ts_ns: self.last_ts_ns,
-            truncated_at: self.truncated_at,
-            history: self.history.and_then(HistoryBuilder::finish),
-        }
+        let history = self.history.and_then(HistoryBuilder::finish);
+        Survey { symbols: symbols.to_vec(), history, ..self.survey }
     }
 }
 
@@ -213,8 +202,8 @@ impl Survey {
 
     /// Times of the first and the last event, in nanoseconds as the recording counts.
     #[must_use]
-    pub const fn span_ns(&self) -> (u64, u64) {
-        (self.first_ts_ns, self.last_ts_ns)
+    pub fn span_ns(&self) -> (u64, u64) {
+        self.span_ns.unwrap_or_default()
     }
 
     /// Where the recording ends inside a record, in bytes of its uncompressed data.
@@ -282,11 +271,4 @@ impl Survey {
 /// True for a price that an order may have.
 pub(crate) const fn is_price(price: Price) -> bool {
     price.0 > 0 && price.0 <= ORDER_PRICE_MAX.0
-}
-
-const fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

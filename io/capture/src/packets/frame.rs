@@ -5,6 +5,8 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use tickpath_recording::{Segment, Transport};
+
 /// VLAN tags of one frame that are stepped over; a frame with more is counted as malformed.
 const VLAN_TAGS_MAX: usize = 4;
 
@@ -51,28 +53,6 @@ impl LinkLayer {
             _ => LinkLayer::Other,
         }
     }
-}
-
-/// What carries the payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// A UDP datagram.
-    Udp,
-    /// A segment of a TCP stream.
-    Tcp(Segment),
-}
-
-/// What a TCP header says about the place of its payload in the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Number of the payload's first byte, or of the SYN before it; wraps at 2^32.
-    pub sequence: u32,
-    /// The stream begins here: its first byte has the number `sequence + 1`.
-    pub is_syn: bool,
-    /// The stream ends behind this payload.
-    pub is_fin: bool,
-    /// The connection was broken off.
-    pub is_reset: bool,
 }
 
 /// The payload of a frame and where it goes.

@@ -4,7 +4,6 @@ mod blocks;
 mod classic;
 mod frame;
 mod record;
-mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -19,35 +18,17 @@ use frame::{Datagram, LinkLayer, Skip, decode, plain_udp};
 use record::{Record, Step};
 
 use tickpath_agent::StopSignal;
+use tickpath_recording::{Packet, Transport};
 
 use crate::format::open;
 use crate::input::{Input, InputMeter};
 use crate::window::Window;
 use crate::{CaptureError, Position, ReadError, RecordingFile};
 
-pub use frame::{Segment, Transport};
 pub use record::PACKET_LEN_MAX;
-pub use streams::{STREAM_HELD_MAX, StreamCounters, StreamData, StreamReader};
 
 /// Bytes read ahead: more than any packet with what surrounds it.
 const WINDOW_LEN: usize = PACKET_LEN_MAX + 128 * 1024;
-
-/// The payload of one UDP datagram or TCP segment over IPv4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
-    /// Number of the frame in the file, from 1, as packet analysers count: frames that are skipped have numbers too.
-    pub number: u64,
-    /// When it was captured, in nanoseconds since the Unix epoch.
-    pub ts_ns: u64,
-    /// Where it came from.
-    pub src: SocketAddrV4,
-    /// Where it went: of multicast the group.
-    pub dst: SocketAddrV4,
-    /// UDP, or TCP with the place in its stream.
-    pub transport: Transport,
-    /// What it carried.
-    pub payload: &'a [u8],
-}
 
 /// Frames that were read, and why some gave no payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

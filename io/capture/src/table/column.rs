@@ -34,6 +34,15 @@ impl Column {
     pub const fn new(name: &'static str, kind: ColumnKind) -> Column {
         Column { name, kind }
     }
+
+    /// The column with a name, of those that are exported.
+    ///
+    /// # Errors
+    /// No exported table has such a column.
+    pub fn known(name: &str) -> Result<Column, String> {
+        let found = KNOWN_COLUMNS.into_iter().find(|column| column.name == name);
+        found.ok_or_else(|| format!("no exported table has a column '{}'", name.escape_debug()))
+    }
 }
 
 /// One value.
@@ -61,7 +70,7 @@ pub(super) const fn column(name: &'static str, kind: ColumnKind) -> Column {
 }
 
 /// The columns of the tables that are exported, whose names say what they hold.
-pub const KNOWN_COLUMNS: [Column; 22] = [
+const KNOWN_COLUMNS: [Column; 22] = [
     column("file", ColumnKind::Text),
     column("recording", ColumnKind::Integer),
     column("ts_ns", ColumnKind::Time { is_utc: false }),
@@ -85,9 +94,3 @@ pub const KNOWN_COLUMNS: [Column; 22] = [
     column("health", ColumnKind::Text),
     column("channel", ColumnKind::Text),
 ];
-
-/// The column of a name.
-pub(super) fn known(name: &str) -> Result<Column, String> {
-    let found = KNOWN_COLUMNS.into_iter().find(|column| column.name == name);
-    found.ok_or_else(|| format!("no exported table has a column '{}'", name.escape_debug()))
-}

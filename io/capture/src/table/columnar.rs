@@ -18,7 +18,7 @@ use parquet::record::reader::RowIter;
 use parquet::schema::types::{ColumnPath, Type};
 use tickpath_types::Decimal;
 
-use super::column::{Cell, Column, ColumnKind, known};
+use super::column::{Cell, Column, ColumnKind};
 
 /// Rows of a group, which are kept in memory until it is written.
 const GROUP_ROWS: usize = 65_536;
@@ -198,7 +198,7 @@ impl ParquetRows {
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let (mut columns, mut scales, mut knows_times) = (Vec::new(), Vec::new(), true);
         for found in schema.columns() {
-            let column = known(found.name())?;
+            let column = Column::known(found.name())?;
             let scale = u8::try_from(found.type_scale()).ok().filter(|scale| *scale <= DECIMAL_SCALE);
             let is_utc = match found.logical_type_ref() {
                 Some(LogicalType::Timestamp(time)) if time.unit == TimeUnit::NANOS => {

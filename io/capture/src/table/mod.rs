@@ -32,7 +32,7 @@ use tickpath_agent::PartFile;
 
 use csv::CsvSink;
 
-pub use column::{Cell, Column, ColumnKind, KNOWN_COLUMNS};
+pub use column::{Cell, Column, ColumnKind};
 pub use reader::{ConvertError, ConvertProgress, Converted, ROW_LEN_MAX, convert};
 
 /// Why a table could not be written.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tickpath_agent::StopSignal;
 use tickpath_types::{Decimal, Price};
 
-use super::column::{Cell, Column, ColumnKind, known};
+use super::column::{Cell, Column, ColumnKind};
 use super::{TableError, TableWriter};
 use crate::CaptureError;
 use crate::format::open;
@@ -169,7 +169,7 @@ fn open_rows(path: &Path, input: Input) -> Result<(Vec<Column>, Box<dyn Rows>), 
     if !csv.read_line()? {
         return Err("it has no line of column names".to_owned());
     }
-    csv.columns = fields(&csv.line)?.iter().map(|name| known(name)).collect::<Result<_, _>>()?;
+    csv.columns = fields(&csv.line)?.iter().map(|name| Column::known(name)).collect::<Result<_, _>>()?;
     Ok((csv.columns.clone(), Box::new(csv)))
 }
 

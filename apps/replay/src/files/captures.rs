@@ -1,0 +1,97 @@
+//! Captures of packets, pcap and pcapng: a report for each recording in them.
+
+use std::path::Path;
+
+use tickpath_capture::{Format, PacketCounters, Packets, RecordingFile};
+use tickpath_recording::{Captures, Pass, Protocol, UnknownPackets};
+
+use crate::cost::Output;
+use crate::error::{ReplayError, Result};
+use crate::file_format::FileFormat;
+use crate::report::FileReport;
+use crate::session::Session;
+
+pub(crate) static PCAP: FileFormat = capture(Format::Pcap);
+pub(crate) static PCAP_NG: FileFormat = capture(Format::PcapNg);
+
+const fn capture(format: Format) -> FileFormat {
+    FileFormat {
+        format,
+        json_name: name(format),
+        title: |report| {
+            let format = name(report.format);
+            report.capture.as_ref().map_or(format.to_owned(), |capture| format!("{format}, {}", capture.name))
+        },
+        has_dates: true,
+        date_in_name: |_| None,
+        has_order_book_files: false,
+        replay,
+    }
+}
+
+const fn name(format: Format) -> &'static str {
+    if matches!(format, Format::Pcap) { "pcap" } else { "pcapng" }
+}
+
+fn replay(
+    path: &Path,
+    file: RecordingFile,
+    session: &mut Session<'_>,
+    pass: Pass<Output<'_>>,
+) -> Result<Vec<FileReport>> {
+    let (format, meter) = (file.format(), file.meter().clone());
+    let mut packets = Packets::of(file);
+    let mut captures = Captures::new(pass, meter.len());
+    let mut read_error = None;
+    while !captures.is_over() && !session.is_over(captures.pass(), &meter)? {
+        match packets.fill() {
+            Ok(true) if session.is_paced() => {
+                for packet in packets.block() {
+                    if session.wait(captures.pass(), 1, |_| Some(packet.ts_ns)).is_none() {
+                        break;
+                    }
+                    captures.handle_packets([packet])?;
+                    if captures.is_over() || session.is_over(captures.pass(), &meter)? {
+                        break;
+                    }
+                }
+            }
+            Ok(true) => captures.handle_packets(packets.block())?,
+            Ok(false) => break,
+            Err(error) => {
+                read_error = Some(error.to_string());
+                break;
+            }
+        }
+    }
+    let (pass, recordings, unknown) = captures.finish()?;
+    let frames = *packets.counters();
+    if recordings.is_empty() {
+        return Err(ReplayError::NothingKnown {
+            file: path.display().to_string(),
+            found: read_error.unwrap_or_else(|| nothing_known(&frames, &unknown)),
+            known: Protocol::all().map(Protocol::title).collect::<Vec<_>>().join("; "),
+        });
+    }
+    let reports = recordings.into_iter().enumerate();
+    let mut reports: Vec<FileReport> =
+        reports.map(|recording| session.report(path, format, &pass, recording)).collect();
+    reports.iter_mut().for_each(|report| report.frames = Some(frames));
+    if let (Some(error), Some(report)) = (read_error, reports.first_mut()) {
+        report.recording.integrity.read_error = Some(error.clone());
+        report.recording.contradictions.insert(0, error);
+    }
+    Ok(reports)
+}
+
+/// A capture without market data, as text.
+fn nothing_known(frames: &PacketCounters, unknown: &UnknownPackets) -> String {
+    let mut words = format!("{} frames, {} of UDP and {} of TCP", frames.frames, frames.udp, frames.tcp);
+    if let Some((dst, count)) = unknown.destinations.first() {
+        words.push_str(&format!(", most of them to {dst} ({count})"));
+    }
+    for (what, count) in frames.skipped().into_iter().filter(|(_, count)| *count > 0) {
+        words.push_str(&format!(", {count} {what}"));
+    }
+    words
+}

@@ -1,0 +1,143 @@
+//! Files of recorded events, of DBN and LOBSTER.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use tickpath_capture::{CaptureError, Position, ReadError, Recording};
+use tickpath_recording::{
+    BookSize, EventFormat, Events, Listener, PART_LEN, Pass, RecordedEvent, Replay, Source, WorkStep,
+    apply_at_once, size_of_events,
+};
+use tickpath_types::InstrumentId;
+
+use crate::cost::Output;
+use crate::error::Result;
+use crate::order_book_rows::RowCheck;
+use crate::report::FileReport;
+use crate::session::Session;
+
+/// Events of a block that is read before any of it is applied.
+const BLOCK_LEN: usize = 4_096;
+/// One block in this number is read before it is applied, so that the cost of reading is known, where the others are
+/// applied as they are read.
+const READ_FIRST_EVERY: u64 = 16;
+/// Instruments that the books have room for beyond those that the recording names at its start.
+pub(super) const INSTRUMENTS_MIN: usize = 1_024;
+
+/// A block of events and what ended it.
+struct Block {
+    events: Vec<RecordedEvent>,
+    /// Positions at which they begin.
+    positions: Vec<Position>,
+    is_last: bool,
+}
+
+/// Replays a recording; its rows are compared where they are given.
+pub(super) fn replay<F: EventFormat>(
+    path: &Path,
+    mut recording: Recording,
+    mut rows: Option<RowCheck<Box<dyn Read + Send>>>,
+    session: &mut Session<'_>,
+    mut pass: Pass<Output<'_>>,
+) -> Result<FileReport> {
+    let (meter, info) = (recording.meter().clone(), recording.info());
+    let calendar = pass.selection.calendar(info.time_base, F::ZONE);
+    let mut replay = Replay::new(Events::<F>::new(info), calendar);
+    replay.begin(&mut pass, 0)?;
+    let may_apply_at_once = session.may_apply_at_once(&pass);
+    let mut block = Block {
+        events: Vec::with_capacity(BLOCK_LEN),
+        positions: Vec::with_capacity(BLOCK_LEN),
+        is_last: false,
+    };
+    for block_number in 0_u64.. {
+        if block.is_last || session.is_over(&mut pass, &meter)? {
+            break;
+        }
+        let is_read_first = !may_apply_at_once || block_number.is_multiple_of(READ_FIRST_EVERY);
+        let is_applied = !is_read_first && replay.has_books();
+        read(&mut recording, &mut block, session, &mut pass, &mut replay, is_applied);
+        let source = Source { info, symbols: recording.symbols(), is_snapshot: false };
+        let wanted = replay.wanted(&mut pass, &block.events, &source)?;
+        let wanted = &block.events[..wanted];
+        if !is_applied {
+            pass.listener.on_step(WorkStep::Other);
+            pass.listener.on_step(WorkStep::Decoded(block.events.len()));
+        }
+        let is_whole_file = block.is_last && pass.message_count() == 0;
+        replay.create_books(&pass.selection, || match is_whole_file {
+            true => size_of_events(wanted),
+            false => {
+                let named = recording.symbols().len().max(INSTRUMENTS_MIN).min(usize::from(u16::MAX));
+                BookSize::of_file(meter.len(), InstrumentId(named as u16))
+            }
+        });
+        let first = pass.message_count() + 1;
+        if let Some(rows) = &mut rows {
+            (first..).zip(wanted).for_each(|(number, event)| rows.message(number, event));
+        }
+        let place = |index: usize| format!("message {} ({})", first + index as u64, block.positions[index]);
+        if is_applied {
+            replay.see(&mut pass, wanted, source, place);
+            pass.listener.on_step(WorkStep::Done(wanted.len()));
+        } else {
+            session.apply(&mut pass, &mut replay, wanted, source, place);
+        }
+    }
+    let is_whole = pass.ended.is_none() && !replay.is_read_failed();
+    let rows = rows.map(|rows| rows.finish(is_whole));
+    let report = (0, replay.finish(&pass));
+    let mut report = session.report(path, recording.format(), &pass, report);
+    let difference = rows.as_ref().and_then(|rows| rows.first_difference.clone());
+    report.recording.contradictions.extend(difference);
+    report.rows = rows;
+    Ok(report)
+}
+
+/// Reads the next events, takes them into the checksum and applies each at once where that is wanted; what reading and
+/// unpacking the file took is not counted.
+///
+/// At once means that what the CPU guessed and learned about an event when it was read, it still knows when it is applied.
+fn read<F: EventFormat>(
+    recording: &mut Recording,
+    block: &mut Block,
+    session: &Session<'_>,
+    pass: &mut Pass<Output<'_>>,
+    replay: &mut Replay<Events<F>>,
+    is_applied: bool,
+) {
+    block.events.clear();
+    block.positions.clear();
+    let len_max = if is_applied { PART_LEN } else { BLOCK_LEN };
+    pass.begin_part(if is_applied { PART_LEN } else { 0 });
+    let mut event = RecordedEvent::NOTHING;
+    let read_before = recording.meter().read_ns();
+    pass.listener.on_step(WorkStep::Other);
+    while block.events.len() < len_max && !block.is_last {
+        match recording.read_event(&mut event) {
+            Ok(true) => {
+                replay.digest(&event);
+                if is_applied {
+                    apply_at_once(replay, pass, block.events.len(), &event);
+                }
+                block.events.push(event);
+                block.positions.push(recording.position());
+            }
+            Ok(false) => block.is_last = true,
+            Err(CaptureError::Read {
+                source: ReadError::Malformed { position: Position::Line(line), what },
+                ..
+            }) => replay.count_malformed(|| format!("line {line} ({what})")),
+            Err(error) => {
+                match error {
+                    CaptureError::Read { source, .. } => session.read_failed(pass, replay, &source),
+                    error => session.read_failed(pass, replay, &error),
+                }
+                block.is_last = true;
+            }
+        }
+    }
+    let unpacking = Duration::from_nanos(recording.meter().read_ns() - read_before);
+    pass.listener.step_without(unpacking, WorkStep::Framed);
+}

@@ -1,0 +1,57 @@
+//! LOBSTER message files, with the order book file beside them.
+
+use std::io::Read;
+use std::path::Path;
+
+use tickpath_capture::{Format, LobsterBookReader, Recording, RecordingFile, order_book_beside};
+use tickpath_config::Date;
+use tickpath_recording::{Depth, Lobster, Pass};
+
+use super::events;
+use crate::cost::Output;
+use crate::error::Result;
+use crate::file_format::FileFormat;
+use crate::order_book_rows::RowCheck;
+use crate::report::FileReport;
+use crate::session::Session;
+
+/// The line of the registry.
+pub(crate) static LOBSTER: FileFormat = FileFormat {
+    format: Format::Lobster,
+    json_name: "lobster",
+    title: |report| match report.depth {
+        Depth::Partial { levels: Some(levels) } => format!("LOBSTER, {levels} level(s)"),
+        _ => "LOBSTER".to_owned(),
+    },
+    has_dates: false,
+    date_in_name,
+    has_order_book_files: true,
+    replay,
+};
+
+/// `AMZN_2012-06-21_34200000_57600000_message_10.csv` is of 2012-06-21.
+fn date_in_name(path: &Path) -> Option<Date> {
+    path.file_name()?.to_str()?.split('_').nth(1)?.parse().ok()
+}
+
+fn replay(
+    path: &Path,
+    file: RecordingFile,
+    session: &mut Session<'_>,
+    mut pass: Pass<Output<'_>>,
+) -> Result<Vec<FileReport>> {
+    pass.selection.date = pass.selection.date.or_else(|| date_in_name(path));
+    let rows = row_check(path, session)?;
+    Ok(vec![events::replay::<Lobster>(path, Recording::of(file)?, rows, session, pass)?])
+}
+
+/// The order book file to hold a message file against, when a check is wanted and there is one.
+fn row_check(path: &Path, session: &Session<'_>) -> Result<Option<RowCheck<Box<dyn Read + Send>>>> {
+    let options = session.options;
+    if options.check_every.is_none() && options.order_book.is_none() {
+        return Ok(None);
+    }
+    let Some(file) = options.order_book.clone().or_else(|| order_book_beside(path)) else { return Ok(None) };
+    let name = file.display().to_string();
+    Ok(Some(RowCheck::new(LobsterBookReader::open(&file, session.stop)?, name)))
+}

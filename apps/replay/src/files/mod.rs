@@ -1,0 +1,12 @@
+//! Recorded files by their format, each in a separate file; the [registry](crate::registry) lists them.
+
+mod captures;
+mod dbn;
+mod events;
+mod itch;
+mod lobster;
+
+pub(crate) use captures::{PCAP, PCAP_NG};
+pub(crate) use dbn::DBN;
+pub(crate) use itch::ITCH;
+pub(crate) use lobster::LOBSTER;

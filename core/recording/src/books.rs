@@ -1,0 +1,102 @@
+//! The books of a recording and the reference model beside them.
+
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
+use tickpath_reference::ReferenceBooks;
+use tickpath_types::{Date, InstrumentId, Nanos};
+
+use crate::moment::Calendar;
+use crate::protocol::RecordedProtocol;
+use crate::reference_check::{ModelReport, Names, ReferenceModel};
+use crate::selection::Selection;
+
+/// Capacity of the books in open orders, unless another number is given: a third more than the 1.5 million of a very
+/// full day over all symbols. Each takes about 100 bytes.
+pub const ORDERS_MAX_DEFAULT: u32 = 2 << 20;
+
+/// The capacity in orders is never below this, so that a small file has enough whatever its compression.
+const ORDERS_MIN: u32 = 1 << 16;
+/// At most one message adds an order in this number of bytes of a file, however well it is compressed.
+const FILE_BYTES_PER_ORDER: u64 = 4;
+const NS_PER_DAY: u64 = 86_400_000_000_000;
+
+/// Books and their reference model; nothing before the first message, and none at all where only messages are wanted.
+pub(crate) struct BookPair<P: RecordedProtocol> {
+    pub(crate) books: Option<P::Books<Indexed<FastBooks>>>,
+    pub(crate) model: Option<ReferenceModel<P>>,
+}
+
+impl<P: RecordedProtocol> BookPair<P> {
+    pub(crate) const NONE: BookPair<P> = BookPair { books: None, model: None };
+
+    /// Makes the books, where there are none yet and they are wanted.
+    pub(crate) fn create(
+        &mut self,
+        protocol: &P,
+        selection: &Selection,
+        calendar: &Calendar,
+        size: impl FnOnce() -> BookSize,
+    ) {
+        if self.books.is_none() && !selection.decode_only {
+            let size = size();
+            let size = BookSize { max_orders: selection.orders_max.unwrap_or(size.max_orders), ..size };
+            let midnight =
+                Nanos(calendar.zone.utc_ns(calendar.date.map_or(0, Date::day).saturating_mul(NS_PER_DAY)));
+            self.books = Some(protocol.books(size.empty(), midnight));
+            let model = |every| ReferenceModel::new(protocol.books(size.empty(), midnight), every);
+            self.model = selection.check_every.map(model);
+        }
+    }
+
+    /// Does something to the books and to their reference model.
+    pub(crate) fn change(
+        &mut self,
+        fast: impl FnOnce(&mut P::Books<Indexed<FastBooks>>),
+        reference: impl FnOnce(&mut P::Books<Indexed<ReferenceBooks>>),
+    ) {
+        if let Some(books) = &mut self.books {
+            fast(books);
+        }
+        if let Some(model) = &mut self.model {
+            reference(&mut model.books);
+        }
+    }
+
+    /// The order-by-order books.
+    pub(crate) fn orders(&self) -> Option<&Indexed<FastBooks>> {
+        self.books.as_ref().map(P::orders)
+    }
+
+    /// Compares a last time.
+    pub(crate) fn finish_model(&mut self, names: &Names<'_>) -> Option<ModelReport> {
+        let model = self.model.take();
+        model.zip(self.orders()).map(|(model, books)| model.finish(books, names))
+    }
+}
+
+/// The capacity that the books of a recording need.
+#[derive(Clone, Copy, Debug)]
+pub struct BookSize {
+    /// The last instrument.
+    pub max_instrument: InstrumentId,
+    /// Open orders.
+    pub max_orders: u32,
+}
+
+impl BookSize {
+    /// For a file of which no more is known than its length in bytes, 0 where that is not known.
+    #[must_use]
+    pub fn of_file(len: u64, max_instrument: InstrumentId) -> BookSize {
+        let by_len = match len {
+            0 => ORDERS_MAX_DEFAULT,
+            len => u32::try_from(len / FILE_BYTES_PER_ORDER).unwrap_or(u32::MAX),
+        };
+        BookSize { max_instrument, max_orders: by_len.clamp(ORDERS_MIN, ORDERS_MAX_DEFAULT) }
+    }
+
+    /// Books of this size.
+    fn empty<B: BooksById>(self) -> B {
+        let limits = BookLimits::new(self.max_instrument, self.max_orders);
+        // Many orders share levels.
+        B::new(BookLimits { max_levels: self.max_orders.min(ORDERS_MIN.max(self.max_orders / 2)), ..limits })
+    }
+}

@@ -1,0 +1,483 @@
+//! One channel of a capture: the sequence of its messages, over one line or several.
+
+use core::net::SocketAddrV4;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tickpath_feed::JUMP_BACK_PACKETS;
+
+use crate::StreamCounters;
+
+/// How much later, by the time of the capture, a packet may come whose successor is there already: on the other line, or
+/// out of order.
+const REORDER_WAIT_NS: u64 = 100_000_000;
+/// How much later, by the time of the capture, a copy of a packet may come on a line that brought others; one that comes
+/// later is none, but a number that jumped back.
+const COPY_LATE_NS: u64 = 1_000_000_000;
+/// Stands for a line where there is none: what was asked for may come at any time.
+pub(crate) const NO_LINE: usize = usize::MAX;
+/// Bytes of packets that are held for one that is missing; with more it counts as lost.
+const HELD_BYTES_MAX: usize = 16 << 20;
+/// Packets of which the content is remembered, to be compared with their copies: each has the place that its first number
+/// says, and the latest of two for one place has it.
+const RECENT_LEN: usize = 4_096;
+
+/// What a channel brought, and what it did not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChannelReport {
+    /// Its name: what its packets call themselves.
+    pub name: String,
+    /// Its lines: where the packets went, and how many of them.
+    #[serde(skip)]
+    pub lines: Vec<(SocketAddrV4, u64)>,
+    /// Packets of all lines, heartbeats included.
+    pub packets: u64,
+    /// Packets without messages.
+    pub heartbeats: u64,
+    /// Messages, each once.
+    pub messages: u64,
+    /// Number of the first of them.
+    pub first_sequence: u64,
+    /// Messages that came once more.
+    pub duplicates: u64,
+    /// Those among them that were compared with no copy: it came too long ago, or in packets cut differently.
+    pub uncompared: u64,
+    /// Messages from before the first, which came when it was their turn no more: they are left out.
+    pub before_first: u64,
+    /// Times that messages were missing which then came, late or on another line.
+    pub gaps_filled: u64,
+    /// Times that messages were missing for good.
+    pub gaps: u64,
+    /// Messages that were missing for good.
+    pub lost: u64,
+    /// Times that the numbering restarted.
+    pub restarts: u64,
+    /// Messages without a number.
+    pub unnumbered: u64,
+    /// Packets that are not what they say they are, or of a session that is over.
+    pub malformed: u64,
+    /// Packets that carry other messages than their copies on another line.
+    pub disagreements: u64,
+    /// Packets whose numbers jumped back without a word, and whose messages were left out: on a line that brought these
+    /// numbers before with other contents, or more than a second ago. In a run of such packets: those before the one at which
+    /// the numbering was taken to restart.
+    pub jumped_back: u64,
+    /// Packets that are no part of the sequence: refreshes and the like.
+    pub skipped: u64,
+    /// Books that a refresh in the capture recovered.
+    #[serde(rename = "healed")]
+    pub recovered: u64,
+    /// Of a TCP stream: what happened to its segments.
+    pub stream: Option<StreamCounters>,
+}
+
+/// A packet that came before what belongs in front of it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) number: u64,
+    pub(crate) payload: Vec<u8>,
+    count: u64,
+}
+
+/// A packet that is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Recent {
+    first: u64,
+    content: u32,
+    count: u16,
+    line: u16,
+}
+
+/// How a packet compares with the one that is remembered for its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Copy {
+    /// A packet with the same messages.
+    Same,
+    /// One with other messages, which came on the same line ...
+    Reused,
+    /// ... or on another.
+    Disagrees,
+    /// None.
+    Unknown,
+}
+
+/// What is to be done with the messages of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// They are next; the first so many came before.
+    Take(u64),
+    /// They all came before.
+    Duplicate,
+    /// The numbering restarted without an announcement: [`Channel::restart`], and judge again.
+    Restarted,
+    /// Others are missing in front of them.
+    Hold,
+}
+
+/// Judges the packets of one channel by their numbers.
+///
+/// A capture may begin in the middle: the first packet is the beginning. Packets behind a gap are held until what is
+/// missing comes; when it does not, by the time of the capture or of the bytes held, it is lost.
+#[derive(Debug, Default)]
+pub(crate) struct Channel {
+    pub(crate) report: ChannelReport,
+    next: Option<u64>,
+    /// One past the highest number that is known to exist.
+    end: u64,
+    held: BTreeMap<u64, Held>,
+    held_bytes: usize,
+    /// When the gap was noticed that is open.
+    gap_since: Option<u64>,
+    /// The latest packets, by [`recent_place`].
+    recent: Vec<Recent>,
+    /// The next number at two times, the first of them so long ago that no copy of what was before it comes any more.
+    past: [(u64, u64); 2],
+    /// Packets in a row whose numbers jumped back.
+    back_run: u32,
+    /// Lines that were first with something: a bit each, of the first 64.
+    leaders: u64,
+}
+
+impl Channel {
+    pub(crate) fn new(name: String) -> Channel {
+        Channel { report: ChannelReport { name, ..ChannelReport::default() }, ..Channel::default() }
+    }
+
+    /// The line of packets that go to an address.
+    pub(crate) fn line(&mut self, dst: SocketAddrV4) -> usize {
+        let lines = &mut self.report.lines;
+        lines.iter().position(|(known, _)| *known == dst).unwrap_or_else(|| {
+            lines.push((dst, 0));
+            lines.len() - 1
+        })
+    }
+
+    /// Counts a packet of a line.
+    pub(crate) fn count_packet(&mut self, line: usize) {
+        self.report.packets += 1;
+        self.report.lines[line].1 += 1;
+    }
+
+    /// Judges messages `first..first + count` of a line, [`NO_LINE`] for requested ones, with a digest of their content.
+    #[inline]
+    pub(crate) fn judge(&mut self, line: usize, first: u64, count: u64, ts_ns: u64, content: u32) -> Verdict {
+        let next = *self.next.get_or_insert_with(|| {
+            self.report.first_sequence = first;
+            self.end = first;
+            first
+        });
+        self.note_past(next, ts_ns);
+        let leader = u32::try_from(line).ok().and_then(|line| 1_u64.checked_shl(line)).unwrap_or_default();
+        let end = first.saturating_add(count);
+        self.end = self.end.max(end);
+        let packet = Recent { first, content, count: count as u16, line: line as u16 };
+        let copy = self.compare(packet, end > next);
+        if end <= next {
+            let is_led = self.leaders & leader != 0;
+            let is_old = end <= self.past[0].1;
+            let is_jump = match copy {
+                Copy::Reused => true,
+                Copy::Same => is_old && is_led,
+                // A late copy may have been forgotten, but not of the only line.
+                Copy::Unknown => is_led && (is_old || self.report.lines.len() == 1),
+                Copy::Disagrees => false,
+            };
+            if is_jump {
+                self.back_run += 1;
+                if self.back_run == JUMP_BACK_PACKETS {
+                    return Verdict::Restarted;
+                }
+                self.report.jumped_back += 1;
+            } else {
+                let before = match self.report.restarts {
+                    0 => self.report.first_sequence.saturating_sub(first).min(count),
+                    _ => 0,
+                };
+                self.report.before_first += before;
+                self.report.duplicates += count - before;
+                self.report.uncompared += if copy == Copy::Unknown { count - before } else { 0 };
+            }
+            return Verdict::Duplicate;
+        }
+        self.leaders |= leader;
+        self.back_run = 0;
+        if first > next {
+            self.gap_since.get_or_insert(ts_ns);
+            return Verdict::Hold;
+        }
+        self.report.duplicates += next - first;
+        self.take(end, end - next);
+        Verdict::Take(next - first)
+    }
+
+    /// Remembers which number was next when.
+    #[inline]
+    fn note_past(&mut self, next: u64, ts_ns: u64) {
+        let [_, (latest_ns, _)] = self.past;
+        if ts_ns.saturating_sub(latest_ns) >= COPY_LATE_NS {
+            self.past = [self.past[1], (ts_ns, next)];
+        }
+    }
+
+    /// The next number that is expected, before anything came: `first`.
+    pub(crate) fn expect(&mut self, first: u64) {
+        if self.next.is_none() {
+            self.report.first_sequence = first;
+            self.next = Some(first);
+        }
+        self.end = self.end.max(first);
+    }
+
+    /// A heartbeat names the number that comes next.
+    pub(crate) fn heartbeat(&mut self, next: u64, ts_ns: u64) {
+        self.report.heartbeats += 1;
+        self.expect(next);
+        if self.next.is_some_and(|expected| expected < next) {
+            self.gap_since.get_or_insert(ts_ns);
+        }
+    }
+
+    /// True while anything is missing or held.
+    pub(crate) fn is_open(&self) -> bool {
+        self.gap_since.is_some() || !self.held.is_empty()
+    }
+
+    /// The next number, once there is one.
+    pub(crate) const fn next(&self) -> Option<u64> {
+        self.next
+    }
+
+    /// The numbers restart at `first`: what is held belongs to the time before.
+    pub(crate) fn restart(&mut self, first: u64) {
+        self.report.restarts += 1;
+        (self.next, self.end) = (Some(first), first);
+        self.held.clear();
+        self.held_bytes = 0;
+        self.gap_since = None;
+        self.recent.clear();
+        self.past = Default::default();
+        self.back_run = 0;
+    }
+
+    /// Keeps a packet that must wait.
+    pub(crate) fn hold(&mut self, first: u64, count: u64, number: u64, payload: &[u8]) {
+        if let Some(known) = self.held.get(&first).filter(|known| known.count >= count) {
+            self.report.duplicates += count.min(known.count);
+            return;
+        }
+        self.held_bytes += payload.len();
+        if let Some(shorter) = self.held.insert(first, Held { number, payload: payload.to_vec(), count }) {
+            self.report.duplicates += shorter.count;
+            self.held_bytes -= shorter.payload.len();
+        }
+    }
+
+    /// A held packet whose turn has come, and how many of its messages came before.
+    pub(crate) fn poll_held(&mut self) -> Option<(Held, u64)> {
+        let next = self.next?;
+        while let Some(entry) = self.held.first_entry() {
+            let first = *entry.key();
+            if first > next {
+                break;
+            }
+            let held = entry.remove();
+            self.held_bytes -= held.payload.len();
+            let end = first + held.count;
+            let known = next.min(end) - first;
+            self.report.duplicates += known;
+            if end > next {
+                self.take(end, end - next);
+                return Some((held, known));
+            }
+        }
+        None
+    }
+
+    /// Gives up what is missing, when it has been missing too long or too much is held; at the end of the capture
+    /// (`None`) in any case. True when messages were given up, so that held ones may be next.
+    pub(crate) fn give_up(&mut self, now_ns: Option<u64>) -> bool {
+        let Some(since) = self.gap_since else { return false };
+        let is_over = now_ns.is_none_or(|now| now.saturating_sub(since) > REORDER_WAIT_NS);
+        if !is_over && self.held_bytes <= HELD_BYTES_MAX {
+            return false;
+        }
+        let next = self.next.unwrap_or_default();
+        let first = self.held.first_key_value().map_or(self.end, |(first, _)| *first);
+        self.gap_since = None;
+        if first <= next {
+            return false;
+        }
+        self.report.gaps += 1;
+        self.report.lost += first - next;
+        self.next = Some(first);
+        // What is behind the next gap is given its time.
+        if self.held.len() > 1 || self.end > first {
+            self.gap_since = now_ns.or(Some(since));
+        }
+        true
+    }
+
+    /// Messages before `end` came, so many of them new.
+    fn take(&mut self, end: u64, count: u64) {
+        self.report.messages += count;
+        self.next = Some(end);
+        if self.gap_since.is_some() && self.held.is_empty() && end >= self.end {
+            self.report.gaps_filled += 1;
+            self.gap_since = None;
+        }
+    }
+
+    /// True when a packet with these messages came a moment ago.
+    pub(crate) fn remembers(&self, first: u64, count: u64, content: u32) -> bool {
+        let known = self.recent.get(recent_place(first)).copied().unwrap_or_default();
+        (known.first, u64::from(known.count), known.content) == (first, count, content)
+    }
+
+    /// Compares a packet with its copy, if that has come; one that is `new` is remembered.
+    fn compare(&mut self, packet: Recent, is_new: bool) -> Copy {
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT_LEN, Recent::default());
+        }
+        let recent = &mut self.recent[recent_place(packet.first)];
+        if (recent.first, recent.count) != (packet.first, packet.count) {
+            *recent = if is_new { packet } else { *recent };
+            return Copy::Unknown;
+        }
+        if recent.content == packet.content {
+            return Copy::Same;
+        }
+        if recent.line == packet.line && !is_new {
+            return Copy::Reused;
+        }
+        self.report.disagreements += 1;
+        Copy::Disagrees
+    }
+}
+
+const fn recent_place(first: u64) -> usize {
+    first as usize % RECENT_LEN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses() -> [SocketAddrV4; 2] {
+        ["233.1.1.1:1".parse().unwrap(), "233.1.1.2:1".parse().unwrap()]
+    }
+
+    fn of_two_lines() -> Channel {
+        let mut channel = Channel::new("C".to_owned());
+        for address in addresses() {
+            channel.line(address);
+        }
+        channel
+    }
+
+    fn judge(channel: &mut Channel, first: u64, count: u64, ts_ns: u64) -> Verdict {
+        let verdict = channel.judge(0, first, count, ts_ns, 7);
+        if verdict == Verdict::Hold {
+            channel.hold(first, count, 0, b"held");
+        }
+        verdict
+    }
+
+    #[test]
+    fn the_other_line_fills_a_gap_and_copies_are_counted() {
+        let mut channel = of_two_lines();
+        assert_eq!(judge(&mut channel, 5, 3, 0), Verdict::Take(0));
+        assert_eq!(judge(&mut channel, 5, 3, 1), Verdict::Duplicate);
+        assert_eq!(judge(&mut channel, 10, 2, 2), Verdict::Hold);
+        assert!(channel.poll_held().is_none() && !channel.give_up(Some(3)));
+        assert_eq!(judge(&mut channel, 7, 3, 4), Verdict::Take(1));
+        let (_, known) = channel.poll_held().unwrap();
+        assert_eq!((known, channel.next()), (0, Some(12)));
+        let report = &channel.report;
+        assert_eq!((report.messages, report.first_sequence, report.duplicates), (7, 5, 4));
+        assert_eq!((report.gaps_filled, report.gaps, report.lost), (1, 0, 0));
+    }
+
+    #[test]
+    fn what_never_comes_is_lost_after_its_time_or_at_the_end() {
+        let mut channel = Channel::new("C".to_owned());
+        channel.line(addresses()[0]);
+        judge(&mut channel, 1, 1, 0);
+        judge(&mut channel, 3, 1, 10);
+        judge(&mut channel, 6, 1, 20);
+        assert!(!channel.give_up(Some(10 + REORDER_WAIT_NS)));
+        assert!(channel.give_up(Some(11 + REORDER_WAIT_NS)));
+        assert!(channel.poll_held().is_some() && channel.poll_held().is_none());
+        assert!(channel.give_up(None) && channel.poll_held().is_some());
+        channel.heartbeat(9, 0);
+        assert!(channel.give_up(None));
+        let report = &channel.report;
+        assert_eq!((report.messages, report.gaps, report.lost), (3, 3, 1 + 2 + 2));
+        assert!(!channel.give_up(None));
+    }
+
+    #[test]
+    fn lines_that_disagree_are_told_and_a_restart_forgets() {
+        let mut channel = of_two_lines();
+        channel.judge(0, 1, 2, 0, 1);
+        channel.judge(1, 1, 2, 0, 2);
+        assert_eq!(channel.report.disagreements, 1);
+        channel.restart(1);
+        assert_eq!(judge(&mut channel, 1, 2, 0), Verdict::Take(0));
+        assert_eq!((channel.report.disagreements, channel.report.restarts), (1, 1));
+    }
+
+    #[test]
+    fn numbers_that_jump_back_are_no_copies() {
+        const SECOND: u64 = COPY_LATE_NS;
+        let mut channel = of_two_lines();
+        for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
+            assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
+        }
+        // Just now, on the same line and on the other; long ago, on the other, which was never first; and on the same.
+        for (line, number) in [(0, 3), (1, 3), (1, 1), (0, 1)] {
+            assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, 7), Verdict::Duplicate);
+        }
+        assert_eq!((channel.report.duplicates, channel.report.jumped_back), (3, 1));
+        // Something new between them, and then three in a row.
+        assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, 7), Verdict::Take(0));
+        let verdicts: Vec<_> =
+            (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, 7)).collect();
+        let (last, others) = verdicts.split_last().unwrap();
+        assert!(*last == Verdict::Restarted && others.iter().all(|verdict| *verdict == Verdict::Duplicate));
+        channel.restart(1);
+        assert_eq!(channel.judge(0, 1, 1, 12 * SECOND + 3, 7), Verdict::Take(0));
+        assert_eq!((channel.report.jumped_back, channel.report.restarts), (u64::from(JUMP_BACK_PACKETS), 1));
+    }
+
+    #[test]
+    fn numbers_that_come_again_with_other_contents_are_no_copies() {
+        let mut channel = Channel::new("C".to_owned());
+        channel.line(addresses()[0]);
+        for number in 1..=3 {
+            assert_eq!(channel.judge(0, number, 1, number, 7), Verdict::Take(0));
+        }
+        // A copy, other contents, and numbers that came in other packets: all within a moment.
+        for (first, count, content) in [(2, 1, 7), (2, 1, 8), (1, 3, 9)] {
+            assert_eq!(channel.judge(0, first, count, 4, content), Verdict::Duplicate);
+        }
+        assert_eq!((channel.report.duplicates, channel.report.jumped_back), (1, 2));
+        assert_eq!(channel.report.disagreements, 0);
+    }
+
+    #[test]
+    fn held_packets_have_a_bound() {
+        let mut channel = Channel::new("C".to_owned());
+        channel.line(addresses()[0]);
+        judge(&mut channel, 1, 1, 0);
+        let packet = vec![0; 1 << 20];
+        for index in 0..16 {
+            assert!(!channel.give_up(Some(0)));
+            channel.judge(0, 3 + index, 1, 0, 0);
+            channel.hold(3 + index, 1, 0, &packet);
+        }
+        assert!(!channel.give_up(Some(0)));
+        channel.judge(0, 19, 1, 0, 0);
+        channel.hold(19, 1, 0, &packet);
+        assert!(channel.give_up(Some(0)));
+    }
+}

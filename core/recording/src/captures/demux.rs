@@ -1,0 +1,152 @@
+//! Packets to their flows, flows to their protocols.
+
+use rustc_hash::FxHashMap;
+
+use super::packets::{PacketFormat, PacketReader};
+use super::recordings::{Delivery, Flow, FlowKey, Recordings};
+use super::report::UnknownPackets;
+use crate::error::Result;
+use crate::listener::{Listener, WorkStep};
+use crate::registry::formats;
+use crate::replay::{Ended, Pass};
+use crate::report::RecordingReport;
+use crate::{Packet, Transport};
+
+/// Bound of the flows; packets of more count as unknown.
+const FLOWS_MAX: usize = 1 << 16;
+
+/// Replays a capture: takes its packets to the protocols that they are of, and their messages to the recordings that are
+/// in it.
+///
+/// Packets come in through [`Captures::handle_packets`] in the order of the capture; messages, trades and books leave through
+/// the [`Listener`] of the [`Pass`], and the integrity of each recording with its report.
+pub struct Captures<L> {
+    readers: Readers<L>,
+    recordings: Recordings<L>,
+}
+
+impl<L: Listener> Captures<L> {
+    /// Before the first packet of a file of `file_len` bytes, 0 where that is not known.
+    pub fn new(pass: Pass<L>, file_len: u64) -> Captures<L> {
+        let readers = Readers::new(pass.selection.protocol.is_some());
+        Captures { readers, recordings: Recordings::new(pass, file_len) }
+    }
+
+    /// The pass over the capture.
+    pub const fn pass(&mut self) -> &mut Pass<L> {
+        &mut self.recordings.pass
+    }
+
+    /// True when nothing more is to be read.
+    pub fn is_over(&mut self) -> bool {
+        if self.recordings.are_windows_over() {
+            self.recordings.pass.ended.get_or_insert(Ended::Window);
+        }
+        self.recordings.pass.ended.is_some()
+    }
+
+    /// Takes packets, and their messages to the books as far as none in front of them is missing.
+    ///
+    /// # Errors
+    /// When a recording cannot be replayed as it is wanted.
+    pub fn handle_packets<'a>(&mut self, packets: impl IntoIterator<Item = Packet<'a>>) -> Result {
+        self.recordings.pass.listener.on_step(WorkStep::Other);
+        let mut out = Delivery::new(&mut self.recordings);
+        for packet in packets {
+            self.readers.packet(&packet, &mut out)?;
+        }
+        out.flush()
+    }
+
+    /// The pass, the reports of all recordings and the packets of no known protocol, at the end of the capture, when what is
+    /// still missing never comes.
+    ///
+    /// # Errors
+    /// As [`Captures::handle_packets`].
+    pub fn finish(mut self) -> Result<(Pass<L>, Vec<RecordingReport>, UnknownPackets)> {
+        self.recordings.pass.listener.on_step(WorkStep::Other);
+        self.readers.finish(&mut Delivery::new(&mut self.recordings))?;
+        Ok(self.recordings.finish())
+    }
+}
+
+/// Takes packets to the readers of their protocols.
+struct Readers<L> {
+    formats: Vec<PacketFormat<L>>,
+    /// Of each protocol.
+    list: Vec<Box<dyn PacketReader<L>>>,
+    by_flow: FxHashMap<FlowKey, usize>,
+}
+
+impl<L: Listener> Readers<L> {
+    fn new(is_asked: bool) -> Readers<L> {
+        let formats = Vec::from(formats());
+        let list = formats.iter().map(|format: &PacketFormat<L>| (format.reader)(is_asked)).collect();
+        Readers { formats, list, by_flow: FxHashMap::default() }
+    }
+
+    fn packet<'a>(&mut self, packet: &Packet<'a>, out: &mut Delivery<'_, 'a, L>) -> Result {
+        let segment = match packet.transport {
+            Transport::Udp => None,
+            Transport::Tcp(segment) => Some(segment),
+        };
+        let key = FlowKey { dst: packet.dst, src: segment.map(|_| packet.src) };
+        let Some(flow) = self.flow(key, out) else { return Ok(()) };
+        let Some(protocol) = out.flows[flow].protocol.or_else(|| self.recognise(packet, out)) else {
+            out.count_unknown(flow, u64::from(segment.is_none() || !packet.payload.is_empty()));
+            return Ok(());
+        };
+        out.flows[flow].protocol = Some(protocol);
+        match segment {
+            None => self.list[protocol].datagram(flow, packet, out),
+            Some(segment) => self.list[protocol].segment(flow, packet, &segment, out),
+        }
+    }
+
+    /// The flow of a packet; `None` for one too many.
+    fn flow(&mut self, key: FlowKey, out: &mut Recordings<L>) -> Option<usize> {
+        if let Some(index) = self.by_flow.get(&key) {
+            return Some(*index);
+        }
+        if out.flows.len() == FLOWS_MAX {
+            out.beyond += 1;
+            return None;
+        }
+        self.by_flow.insert(key, out.flows.len());
+        out.flows.push(Flow { key, protocol: None, unknown: 0 });
+        Some(out.flows.len() - 1)
+    }
+
+    /// The protocol of a packet whose flow is not known, by its content. A protocol named by `--protocol` is trusted: any
+    /// packet with messages that can be its is.
+    #[cold]
+    fn recognise(&self, packet: &Packet<'_>, out: &Recordings<L>) -> Option<usize> {
+        let asked = out.pass.selection.protocol;
+        let is_of = |format: &PacketFormat<L>| {
+            let is_of = match packet.transport {
+                Transport::Udp => format.is_datagram,
+                Transport::Tcp(_) => format.is_stream,
+            };
+            asked.is_none_or(|asked| asked == format.protocol) && is_of(packet.payload, asked.is_some())
+        };
+        // A packet which can be of two is of the later one.
+        let found = self.formats.iter().rposition(is_of);
+        found.filter(|_| packet.transport == Transport::Udp || !out.is_full())
+    }
+
+    /// At the end of the capture: what is still missing never comes.
+    fn finish(&mut self, out: &mut Delivery<'_, '_, L>) -> Result {
+        let known = |(flow, known): (usize, &Flow)| Some((flow, known.protocol?));
+        let flows: Vec<(usize, usize)> = out.flows.iter().enumerate().filter_map(known).collect();
+        for (flow, protocol) in &flows {
+            self.list[*protocol].settle_flow(*flow, out)?;
+        }
+        for channel in 0..out.channels.len() {
+            out.settle(channel, None)?;
+        }
+        for (flow, protocol) in &flows {
+            self.list[*protocol].finish_stream(*flow, out)?;
+        }
+        Ok(())
+    }
+}

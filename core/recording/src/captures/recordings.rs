@@ -1,0 +1,451 @@
+//! The recordings of a capture and the channels that their messages come on, whatever their protocols.
+
+use core::net::SocketAddrV4;
+use std::hash::Hash;
+use std::ops::{Deref, DerefMut};
+
+use rustc_hash::FxHashMap;
+use tickpath_nyse::SendTime;
+use tickpath_types::Sequence;
+
+use super::channel::{Channel, Verdict};
+use super::recording::{AnyRecording, CapturedRecording, Origin, PacketMark, PacketProtocol, Run};
+use super::report::{CaptureReport, DESTINATIONS_NAMED, UnknownPackets};
+use crate::error::Result;
+use crate::listener::{Listener, WorkStep};
+use crate::replay::Pass;
+use crate::report::RecordingReport;
+use crate::{Packet, Transport};
+
+/// Channels that are put in sequence; packets of more count as unknown.
+const CHANNELS_MAX: usize = 1 << 10;
+/// Longest time, by the clock of the capture, for which packets of a flow wait until its channel is known.
+pub(crate) const WAIT_NS: u64 = 1_000_000_000;
+/// Packets of all flows that may wait at a time; with more a flow is decided at once.
+const ALL_WAITING_MAX: usize = 4_096;
+
+/// Packets that belong together: of UDP all that go to one address, of TCP one direction of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FlowKey {
+    pub(super) dst: SocketAddrV4,
+    /// Of TCP.
+    pub(super) src: Option<SocketAddrV4>,
+}
+
+/// A flow and its protocol.
+pub(super) struct Flow {
+    pub(super) key: FlowKey,
+    /// The protocol that it is of, by its place in the registry.
+    pub(super) protocol: Option<usize>,
+    /// Packets that told nothing.
+    pub(super) unknown: u64,
+}
+
+/// A packet that waits for its flow to be known.
+pub(crate) struct Waiting {
+    number: u64,
+    pub(crate) ts_ns: u64,
+    pub(crate) dst: SocketAddrV4,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Waiting {
+    /// The packet as it was captured.
+    pub(crate) fn packet(&self) -> Packet<'_> {
+        let Waiting { number, ts_ns, dst, ref payload } = *self;
+        Packet { number, ts_ns, src: dst, dst, transport: Transport::Udp, payload }
+    }
+}
+
+/// A channel and one of its lines.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) channel: usize,
+    pub(crate) line: usize,
+}
+
+/// The messages of a packet, as its header counts them.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbers {
+    /// Number of the first.
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    /// Bytes in front of them, which may differ from line to line.
+    pub(crate) header_len: usize,
+    /// When the packet was sent, where books need that.
+    pub(crate) sent: SendTime,
+}
+
+/// A channel and its recording.
+pub(crate) struct Numbered {
+    pub(crate) channel: Channel,
+    pub(crate) recording: usize,
+    /// The session that its packets name, and when the latest of them was sent.
+    pub(crate) session: (u32, u64),
+    /// Which of the channels that its recording's books tell apart.
+    pub(crate) ordinal: u8,
+}
+
+/// The recordings and channels that are known so far.
+pub(crate) struct Recordings<L> {
+    pub(crate) pass: Pass<L>,
+    /// Bytes of the file, 0 where that is not known.
+    pub(crate) file_len: u64,
+    /// By their numbers.
+    list: Vec<Box<dyn AnyRecording<L>>>,
+    pub(crate) channels: Vec<Numbered>,
+    pub(super) flows: Vec<Flow>,
+    /// Packets of all flows that wait for their flow to be known.
+    waiting: usize,
+    /// Packets beyond the bounds.
+    pub(super) beyond: u64,
+}
+
+impl<L: Listener> Recordings<L> {
+    pub(super) fn new(pass: Pass<L>, file_len: u64) -> Recordings<L> {
+        Recordings {
+            pass,
+            file_len,
+            list: Vec::new(),
+            channels: Vec::new(),
+            flows: Vec::new(),
+            waiting: 0,
+            beyond: 0,
+        }
+    }
+
+    /// True when the windows of all recordings are over.
+    pub(super) fn are_windows_over(&self) -> bool {
+        !self.list.is_empty() && self.list.iter().all(|recording| recording.is_ended())
+    }
+
+    /// Adds a recording whose first packet was captured at `ts_ns`: its number.
+    pub(crate) fn add<P: PacketProtocol>(&mut self, name: String, protocol: P, ts_ns: u64) -> usize {
+        let recording = CapturedRecording::new(name, protocol, &self.pass.selection, ts_ns);
+        self.list.push(Box::new(recording));
+        self.list.len() - 1
+    }
+
+    /// A recording of a protocol, and the pass.
+    pub(crate) fn recording<P: PacketProtocol>(
+        &mut self,
+        index: usize,
+    ) -> (&mut CapturedRecording<P>, &mut Pass<L>) {
+        let recording =
+            self.list[index].as_any().downcast_mut().expect("protocols ask for their own recordings");
+        (recording, &mut self.pass)
+    }
+
+    /// Whether there are as many channels as there may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.channels.len() == CHANNELS_MAX
+    }
+
+    /// Adds a channel of a recording, which its books know by `ordinal`: its number.
+    pub(crate) fn add_channel(&mut self, recording: usize, ordinal: u8, name: String) -> usize {
+        self.channels.push(Numbered { channel: Channel::new(name), recording, session: (0, 0), ordinal });
+        self.channels.len() - 1
+    }
+
+    /// Channel and line of packets to an address, whose channel is known by a key or else added; `None` for one too many.
+    pub(crate) fn place<K: Eq + Hash>(
+        &mut self,
+        by_key: &mut FxHashMap<K, usize>,
+        key: K,
+        dst: SocketAddrV4,
+        add: impl FnOnce(&mut Self) -> usize,
+    ) -> Option<Place> {
+        let channel = match by_key.get(&key) {
+            Some(channel) => *channel,
+            None if self.is_full() => {
+                self.beyond += 1;
+                return None;
+            }
+            None => {
+                let channel = add(self);
+                by_key.insert(key, channel);
+                channel
+            }
+        };
+        Some(self.line(channel, dst))
+    }
+
+    /// The line of a channel on which packets to an address are.
+    pub(crate) fn line(&mut self, channel: usize, dst: SocketAddrV4) -> Place {
+        Place { channel, line: self.channels[channel].channel.line(dst) }
+    }
+
+    /// Counts packets of a flow that told nothing.
+    pub(crate) fn count_unknown(&mut self, flow: usize, packets: u64) {
+        self.flows[flow].unknown += packets;
+    }
+
+    /// Counts a packet that cannot be read.
+    pub(crate) fn count_malformed(&mut self, flow: usize, place: Option<Place>) {
+        match place {
+            Some(place) => {
+                let channel = &mut self.channels[place.channel].channel;
+                channel.count_packet(place.line);
+                channel.report.malformed += 1;
+            }
+            None => self.count_unknown(flow, 1),
+        }
+    }
+
+    /// Whether another packet may wait for its flow to be known.
+    pub(crate) const fn may_wait(&self) -> bool {
+        self.waiting < ALL_WAITING_MAX
+    }
+
+    /// Keeps a packet that waits.
+    pub(crate) fn keep(&mut self, packet: &Packet<'_>) -> Waiting {
+        self.waiting += 1;
+        let Packet { number, ts_ns, dst, .. } = *packet;
+        Waiting { number, ts_ns, dst, payload: packet.payload.to_vec() }
+    }
+
+    /// Messages of a channel before this one are not in the capture.
+    pub(crate) fn lose(&mut self, channel: usize, next: u64) {
+        let Numbered { recording, ordinal, .. } = self.channels[channel];
+        self.list[recording].lose(ordinal, next);
+    }
+
+    /// The reports, when there is no more, and the packets of no known protocol.
+    pub(super) fn finish(self) -> (Pass<L>, Vec<RecordingReport>, UnknownPackets) {
+        let unknown = self.unknown();
+        let Recordings { mut pass, list, channels, .. } = self;
+        let names: Vec<String> = list.iter().map(|recording| recording.name().to_owned()).collect();
+        let mut reports = Vec::new();
+        for (index, recording) in list.into_iter().enumerate() {
+            let own = channels.iter().filter(|numbered| numbered.recording == index);
+            let capture = CaptureReport {
+                name: names[index].clone(),
+                protocol: recording.protocol(),
+                channels: own.map(|numbered| numbered.channel.report.clone()).collect(),
+                recordings: names.clone(),
+                unknown: unknown.clone(),
+            };
+            let mut report = recording.finish(&mut pass);
+            report.contradictions.extend(capture.contradictions());
+            report.contradictions.extend(capture.crossed_from_the_middle(&report.integrity));
+            report.reservations.extend(capture.reservations());
+            report.capture = Some(capture);
+            reports.push(report);
+        }
+        (pass, reports, unknown)
+    }
+
+    fn unknown(&self) -> UnknownPackets {
+        let mut destinations: Vec<(SocketAddrV4, u64)> = Vec::new();
+        for flow in self.flows.iter().filter(|flow| flow.unknown > 0) {
+            match destinations.iter_mut().find(|(known, _)| *known == flow.key.dst) {
+                Some((_, count)) => *count += flow.unknown,
+                None => destinations.push((flow.key.dst, flow.unknown)),
+            }
+        }
+        destinations.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let count = self.beyond + destinations.iter().map(|(_, count)| count).sum::<u64>();
+        destinations.truncate(DESTINATIONS_NAMED);
+        UnknownPackets { count, destinations }
+    }
+}
+
+/// Puts the messages of a block of packets in sequence and takes them to their recordings.
+pub(crate) struct Delivery<'r, 'a, L> {
+    recordings: &'r mut Recordings<L>,
+    /// Messages that are next, and wait for others of their recording.
+    run: Run<'a>,
+}
+
+impl<L> Deref for Delivery<'_, '_, L> {
+    type Target = Recordings<L>;
+
+    fn deref(&self) -> &Recordings<L> {
+        self.recordings
+    }
+}
+
+impl<L> DerefMut for Delivery<'_, '_, L> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.recordings
+    }
+}
+
+impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
+    pub(super) fn new(recordings: &'r mut Recordings<L>) -> Self {
+        Delivery::of(recordings, Run::default())
+    }
+
+    /// Messages that lie in memory of their own.
+    pub(crate) fn of(recordings: &'r mut Recordings<L>, run: Run<'a>) -> Self {
+        Delivery { recordings, run }
+    }
+
+    /// Takes packets that waited by means of `take`.
+    pub(crate) fn release(
+        &mut self,
+        waiting: &[Waiting],
+        mut take: impl for<'x> FnMut(&Packet<'x>, &mut Delivery<'_, 'x, L>) -> Result,
+    ) -> Result {
+        self.waiting -= waiting.len();
+        self.flush()?;
+        for waiting in waiting {
+            let mut own = Delivery::new(self);
+            take(&waiting.packet(), &mut own)?;
+            own.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the messages of a packet in their turn.
+    pub(crate) fn take(
+        &mut self,
+        place: Place,
+        numbers: Numbers,
+        packet: &Packet<'a>,
+        messages: impl Iterator<Item = &'a [u8]>,
+    ) -> Result {
+        let index = place.channel;
+        let Numbers { first, count, header_len, sent } = numbers;
+        let content = content(packet.payload, header_len);
+        let mut verdict = self.channels[index].channel.judge(place.line, first, count, packet.ts_ns, content);
+        if verdict == Verdict::Restarted {
+            // Messages missing at its beginning are lost.
+            self.restart(index, 1)?;
+            let channel = &mut self.channels[index].channel;
+            verdict = channel.judge(place.line, first, count, packet.ts_ns, content);
+        }
+        match verdict {
+            Verdict::Take(known) => self.push(index, packet, sent, messages.skip(known as usize))?,
+            Verdict::Duplicate | Verdict::Restarted => {}
+            Verdict::Hold => {
+                self.channels[index].channel.hold(first, count, packet.number, packet.payload);
+            }
+        }
+        self.settle(index, Some(packet.ts_ns))
+    }
+
+    /// Puts messages of a packet behind those that wait to be applied.
+    pub(crate) fn push(
+        &mut self,
+        channel: usize,
+        packet: &Packet<'_>,
+        sent: SendTime,
+        messages: impl Iterator<Item = &'a [u8]>,
+    ) -> Result {
+        let Numbered { recording, ordinal, .. } = self.channels[channel];
+        if self.run.recording != recording {
+            self.flush()?;
+            self.run.recording = recording;
+        }
+        self.run.packets.push(PacketMark {
+            first: self.run.messages.len(),
+            number: packet.number,
+            ts_ns: Some(packet.ts_ns),
+            origin: Origin { channel: ordinal, sent },
+        });
+        self.run.messages.extend(messages);
+        Ok(())
+    }
+
+    /// The numbers of a channel restart at `first`, and what is known of it with them.
+    pub(crate) fn restart(&mut self, channel: usize, first: u64) -> Result {
+        self.flush()?;
+        let numbered = &mut self.channels[channel];
+        numbered.channel.restart(first);
+        let Numbered { recording, ordinal, .. } = *numbered;
+        self.list[recording].restart(ordinal);
+        Ok(())
+    }
+
+    /// A packet without messages names the number that comes next.
+    pub(crate) fn heartbeat(&mut self, channel: usize, next: u64, ts_ns: u64) -> Result {
+        self.channels[channel].channel.heartbeat(next, ts_ns);
+        self.settle(channel, Some(ts_ns))
+    }
+
+    /// Takes held packets whose turn has come, and gives up what has been missing too long.
+    pub(super) fn settle(&mut self, index: usize, now_ns: Option<u64>) -> Result {
+        if !self.channels[index].channel.is_open() {
+            return Ok(());
+        }
+        loop {
+            while let Some((held, known)) = self.channels[index].channel.poll_held() {
+                self.flush()?;
+                let Numbered { recording, ordinal, .. } = self.channels[index];
+                let (sent, messages) = self.list[recording].unpack(&held.payload);
+                let messages = messages.into_iter().skip(known as usize).collect();
+                let origin = Origin { channel: ordinal, sent };
+                let packets = vec![PacketMark { first: 0, number: held.number, ts_ns: None, origin }];
+                Delivery::of(self, Run { recording, messages, packets, is_snapshot: false }).flush()?;
+            }
+            if !self.channels[index].channel.give_up(now_ns) {
+                return Ok(());
+            }
+            self.flush()?;
+            let next = self.channels[index].channel.next();
+            self.lose(index, next.unwrap_or_default());
+        }
+    }
+
+    /// Takes the messages that wait to their recording.
+    pub(crate) fn flush(&mut self) -> Result {
+        let Delivery { recordings: Recordings { list, pass, file_len, .. }, run } = self;
+        if run.messages.is_empty() {
+            return Ok(());
+        }
+        pass.listener.on_step(WorkStep::Framed);
+        let applied = list[run.recording].apply(pass, run, *file_len);
+        run.messages.clear();
+        run.packets.clear();
+        pass.listener.on_step(WorkStep::Other);
+        applied
+    }
+}
+
+/// Whether there are numbers for as many messages from this one on.
+pub(crate) fn is_countable(first: Sequence, count: u16) -> bool {
+    first.0.checked_add(u64::from(count)).is_some()
+}
+
+/// A digest of a packet's messages, to compare it with its duplicate: of all behind its header, whose send time may differ from
+/// line to line.
+pub(crate) fn content(payload: &[u8], header_len: usize) -> u32 {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    let messages = payload.get(header_len..).unwrap_or(payload);
+    // Four sums, none of which waits for another.
+    let mut sums = [messages.len() as u64, 1, 2, 3];
+    let mut words = messages.chunks_exact(32);
+    for block in &mut words {
+        for (sum, word) in sums.iter_mut().zip(block.as_chunks::<8>().0) {
+            *sum = (*sum ^ u64::from_le_bytes(*word)).wrapping_mul(MIX).rotate_left(29);
+        }
+    }
+    for (chunk, at) in words.remainder().chunks(8).zip(0..) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        let sum: &mut u64 = &mut sums[at];
+        *sum = (*sum ^ u64::from_le_bytes(word)).wrapping_mul(MIX).rotate_left(29);
+    }
+    let sum = sums.into_iter().fold(0_u64, |all, sum| (all ^ sum).wrapping_mul(MIX).rotate_left(32));
+    sum as u32 ^ (sum >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_behind_the_header_is_in_the_digest() {
+        for len in [1, 7, 8, 31, 32, 33, 64, 100, 1_400] {
+            let payload: Vec<u8> = (0..20 + len).map(|byte| byte as u8).collect();
+            let digest = content(&payload, 20);
+            for at in 0..payload.len() {
+                let mut other = payload.clone();
+                other[at] ^= 0x10;
+                assert_eq!(content(&other, 20) == digest, at < 20, "byte {at} of {len}");
+            }
+            assert_ne!(content(&[&payload[..], &[0]].concat(), 20), digest, "a zero more");
+        }
+    }
+}

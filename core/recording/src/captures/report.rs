@@ -1,0 +1,120 @@
+//! What a capture brought beside messages.
+
+use core::net::SocketAddrV4;
+
+use super::channel::ChannelReport;
+use crate::integrity::Integrity;
+use crate::protocol_name::Protocol;
+
+/// What a capture brought of one recording, and beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureReport {
+    /// The recording: its protocol and what it calls itself.
+    pub name: String,
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Its channels.
+    pub channels: Vec<ChannelReport>,
+    /// Names of all recordings of the capture, this one among them.
+    pub recordings: Vec<String>,
+    /// Packets of the whole capture that are of no known protocol, or say nothing that would tell it.
+    pub unknown: UnknownPackets,
+}
+
+/// Packets of no known protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnknownPackets {
+    /// All of them.
+    pub count: u64,
+    /// Where most of them went, and how many.
+    pub destinations: Vec<(SocketAddrV4, u64)>,
+}
+
+/// Destinations of unknown packets that are named.
+pub(super) const DESTINATIONS_NAMED: usize = 3;
+
+impl CaptureReport {
+    /// Channels that begin in the middle of their session, and with which message.
+    fn without_beginning(&self) -> impl Iterator<Item = &ChannelReport> {
+        self.channels.iter().filter(|channel| channel.first_sequence > 1)
+    }
+
+    /// Crossed books of which no state of trading is known, where the capture begins in the middle of the session: what is
+    /// missing of the books is better than what is there, or gone.
+    pub(super) fn crossed_from_the_middle(&self, integrity: &Integrity) -> Option<String> {
+        let crossed = &integrity.crossed.unknown;
+        let channel = self.without_beginning().next().filter(|_| crossed.count > 0)?;
+        Some(format!(
+            "{} message(s) leave a book crossed, first at {}, and {} begins with message {}: the books are wrong without \
+             what came before",
+            crossed.count,
+            crossed.first.as_deref().unwrap_or("an unknown place"),
+            channel.name,
+            channel.first_sequence
+        ))
+    }
+
+    /// Reasons for which the books are incomplete, or cannot be judged, as text.
+    pub(super) fn reservations(&self) -> Vec<String> {
+        let mut words: Vec<String> = self
+            .without_beginning()
+            .map(|channel| {
+                let recovered = match channel.recovered {
+                    0 => String::new(),
+                    books => format!("; refreshes made {books} of them whole"),
+                };
+                format!(
+                    "{} begins with message {}: books lack what rested before{recovered}",
+                    channel.name, channel.first_sequence
+                )
+            })
+            .collect();
+        for channel in self.channels.iter().filter(|channel| channel.unnumbered > 0) {
+            let (count, name) = (channel.unnumbered, &channel.name);
+            words.push(format!(
+                "{count} message(s) of {name} have no number: whether others are missing cannot be seen"
+            ));
+        }
+        words
+    }
+
+    /// What makes the books doubtful, in words.
+    pub(super) fn contradictions(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for channel in &self.channels {
+            let name = &channel.name;
+            if channel.gaps > 0 {
+                let recovered = match channel.recovered {
+                    0 => String::new(),
+                    books => format!("; refreshes made {books} of them whole again"),
+                };
+                words.push(format!(
+                    "{} gap(s) on {name}, {} message(s) lost: books may be wrong from there on{recovered}",
+                    channel.gaps, channel.lost
+                ));
+            }
+            if channel.jumped_back > 0 {
+                words.push(format!(
+                    "{} packet(s) of {name} whose numbers jumped back without a word: their messages were left out",
+                    channel.jumped_back
+                ));
+            }
+            if let Some(stream) = channel.stream.filter(|stream| stream.holes > 0) {
+                words.push(format!(
+                    "{} hole(s) in the stream of {name}, {} byte(s) lost: books may be wrong from there on",
+                    stream.holes, stream.lost_bytes
+                ));
+            }
+            if channel.malformed > 0 {
+                words.push(format!("{} malformed packet(s) on {name}", channel.malformed));
+            }
+            if channel.disagreements > 0 {
+                words.push(format!(
+                    "{} packet(s) of {name} that differ from line to line: the first copy was taken",
+                    channel.disagreements
+                ));
+            }
+        }
+        words
+    }
+}

@@ -1,0 +1,291 @@
+//! Whether what a recording says holds together.
+
+use serde::Serialize;
+use tickpath_types::{SystemEventCode, TradingState};
+
+/// Something in a recording that contradicts it, or that no format allows: how often, and where first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How often.
+    pub count: u64,
+    /// Where it was seen first, in words.
+    pub first: Option<String>,
+}
+
+impl Finding {
+    /// Counts one more.
+    #[inline]
+    pub(crate) fn add(&mut self, place: impl FnOnce() -> String) {
+        self.add_all(1, place);
+    }
+
+    /// Counts several at one place.
+    #[inline]
+    pub(crate) fn add_all(&mut self, count: u64, place: impl FnOnce() -> String) {
+        if count > 0 {
+            self.count += count;
+            self.first.get_or_insert_with(place);
+        }
+    }
+
+    fn merge(&mut self, other: &Finding) {
+        self.count += other.count;
+        if self.first.is_none() {
+            self.first.clone_from(&other.first);
+        }
+    }
+}
+
+/// Messages after which the best bid of a book was at or above its best ask, each counted once by the state
+/// that the recording had published: that of the instrument where it does not trade, else that of the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Crossed {
+    /// Before the start of market hours.
+    pub before_open: Finding,
+    /// In continuous trading: no such book can be.
+    pub trading: Finding,
+    /// While only quotation was allowed: before an auction.
+    pub quotation_only: Finding,
+    /// While trading was halted or paused.
+    pub halted: Finding,
+    /// After the end of market hours.
+    pub after_close: Finding,
+    /// No state was published.
+    pub unknown: Finding,
+    /// Those of all these in which the instrument itself was said to trade. Its orders are matched then, outside
+    /// market hours as well, so the recording contradicts itself; the others are not judged.
+    pub contradictory: Finding,
+}
+
+/// What a recording last published about when and whether an instrument trades.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MarketState {
+    /// The stage of the session.
+    pub(crate) stage: Option<SystemEventCode>,
+    /// The state of the instrument.
+    pub(crate) trading: Option<TradingState>,
+}
+
+impl Crossed {
+    /// Counts one more message.
+    pub(crate) fn add(&mut self, state: MarketState, place: impl Fn() -> String) {
+        if state.trading == Some(TradingState::Trading) {
+            self.contradictory.add(&place);
+        }
+        self.of(state).add(place);
+    }
+
+    fn of(&mut self, state: MarketState) -> &mut Finding {
+        use SystemEventCode::{
+            EndOfMarketHours, EndOfMessages, EndOfSystemHours, StartOfMarketHours, StartOfMessages,
+            StartOfSystemHours,
+        };
+        match (state.trading, state.stage) {
+            (Some(TradingState::Halted | TradingState::Paused), _) => &mut self.halted,
+            (Some(TradingState::QuotationOnly), _) => &mut self.quotation_only,
+            (_, Some(StartOfMessages | StartOfSystemHours)) => &mut self.before_open,
+            (_, Some(EndOfMarketHours | EndOfSystemHours | EndOfMessages)) => &mut self.after_close,
+            (Some(TradingState::Trading), Some(StartOfMarketHours) | None) => &mut self.trading,
+            (None, Some(StartOfMarketHours) | None) => &mut self.unknown,
+        }
+    }
+
+    /// The counts, without [`Crossed::contradictory`], under the names of their fields.
+    pub fn by_name(&self) -> impl Iterator<Item = (&'static str, &Finding)> {
+        self.by_state().into_iter().map(|(_, name, found)| (name, found))
+    }
+
+    /// All counts with a name for texts and one for JSON.
+    pub const fn by_state(&self) -> [(&'static str, &'static str, &Finding); 6] {
+        [
+            ("crossed before the open", "before_open", &self.before_open),
+            ("crossed in continuous trading", "trading", &self.trading),
+            ("crossed while quoting only", "quotation_only", &self.quotation_only),
+            ("crossed while halted or paused", "halted", &self.halted),
+            ("crossed after the close", "after_close", &self.after_close),
+            ("crossed, state unknown", "unknown", &self.unknown),
+        ]
+    }
+}
+
+/// Whether what a recording says holds together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Integrity {
+    /// Changes of orders that were never added, or had gone.
+    pub unknown_references: Finding,
+    /// Executions and reductions of more than was left of the order.
+    pub beyond_quantity: Finding,
+    /// Adds of an order that rests already.
+    pub duplicate_references: Finding,
+    /// Orders that the books could not take: no room, or values that no order can have.
+    pub refused: Finding,
+    /// Messages about a number that no symbol was mapped to.
+    pub unmapped: Finding,
+    /// Gaps in the numbers that a feed gives the messages of each symbol.
+    pub symbol_gaps: Finding,
+    /// Books whose bid is at or above their ask.
+    pub crossed: Crossed,
+    /// Messages that are not what their type says, or of no known type, or with fields out of range.
+    pub malformed: Finding,
+    /// Messages with an earlier time than the one before.
+    pub time_backwards: Finding,
+    /// Orders of a recording of the best levels that went without a word, as later events prove.
+    pub unreported: u64,
+    /// Orders left in the books at the end.
+    pub orders_left: u64,
+    /// Why reading stopped before the end of the file, if it did.
+    pub read_error: Option<String>,
+}
+
+/// How a recording is to be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    /// Every order is announced, so unknown references and crossed books contradict the recording.
+    pub(crate) is_full_depth: bool,
+    /// Times never run backwards in this format.
+    pub(crate) is_ordered_by_time: bool,
+    /// Books were built.
+    pub(crate) has_books: bool,
+}
+
+impl Integrity {
+    /// Everything for which the books cannot be trusted, in words.
+    pub(crate) fn contradictions(&self, judgement: Judgement) -> Vec<String> {
+        let Judgement { is_full_depth, is_ordered_by_time, has_books } = judgement;
+        let is_complete = is_full_depth && has_books;
+        let findings = [
+            (true, &self.malformed, "malformed message", "malformed messages"),
+            (
+                is_ordered_by_time,
+                &self.time_backwards,
+                "time that runs backwards",
+                "times that run backwards",
+            ),
+            (
+                is_complete,
+                &self.unknown_references,
+                "reference to an order that is not there",
+                "references to orders that are not there",
+            ),
+            (
+                is_complete,
+                &self.beyond_quantity,
+                "execution or reduction beyond the order's quantity",
+                "executions or reductions beyond the order's quantity",
+            ),
+            (
+                is_complete,
+                &self.duplicate_references,
+                "reference that is used twice",
+                "references that are used twice",
+            ),
+            (
+                has_books,
+                &self.refused,
+                "order that the books refused",
+                "orders that the books refused (raise --max-orders if they were full)",
+            ),
+            (
+                has_books,
+                &self.unmapped,
+                "message about a symbol index that was never mapped",
+                "messages about symbol indexes that were never mapped",
+            ),
+            (
+                has_books,
+                &self.symbol_gaps,
+                "gap in the numbers of a symbol",
+                "gaps in the numbers of symbols",
+            ),
+            (
+                is_complete,
+                &self.crossed.contradictory,
+                "message that leaves the book of a symbol that trades crossed",
+                "messages that leave the book of a symbol that trades crossed",
+            ),
+        ];
+        let mut words: Vec<String> = self.read_error.iter().cloned().collect();
+        for (_, finding, one, many) in
+            findings.into_iter().filter(|(counts, finding, ..)| *counts && finding.count > 0)
+        {
+            let noun = if finding.count == 1 { one } else { many };
+            let first = finding.first.as_deref().unwrap_or("an unknown place");
+            words.push(format!("{} {noun}, first at {first}", finding.count));
+        }
+        words
+    }
+
+    /// Crossed books without a known trading state, as text.
+    pub(crate) fn unjudged(&self, judgement: Judgement) -> Option<String> {
+        let crossed = &self.crossed.unknown;
+        let is_complete = judgement.is_full_depth && judgement.has_books;
+        (is_complete && crossed.count > 0).then(|| {
+            let first = crossed.first.as_deref().unwrap_or("an unknown place");
+            format!(
+                "{} message(s) leave a book crossed while no state of trading was published, first at {first}: before an \
+                 auction that is right, in continuous trading it is not",
+                crossed.count
+            )
+        })
+    }
+
+    /// Adds the findings of another file.
+    pub fn merge(&mut self, other: &Integrity) {
+        for (mine, theirs) in [
+            (&mut self.unknown_references, &other.unknown_references),
+            (&mut self.beyond_quantity, &other.beyond_quantity),
+            (&mut self.duplicate_references, &other.duplicate_references),
+            (&mut self.refused, &other.refused),
+            (&mut self.unmapped, &other.unmapped),
+            (&mut self.symbol_gaps, &other.symbol_gaps),
+            (&mut self.crossed.before_open, &other.crossed.before_open),
+            (&mut self.crossed.trading, &other.crossed.trading),
+            (&mut self.crossed.quotation_only, &other.crossed.quotation_only),
+            (&mut self.crossed.halted, &other.crossed.halted),
+            (&mut self.crossed.after_close, &other.crossed.after_close),
+            (&mut self.crossed.unknown, &other.crossed.unknown),
+            (&mut self.crossed.contradictory, &other.crossed.contradictory),
+            (&mut self.malformed, &other.malformed),
+            (&mut self.time_backwards, &other.time_backwards),
+        ] {
+            mine.merge(theirs);
+        }
+        self.unreported += other.unreported;
+        self.orders_left += other.orders_left;
+        if self.read_error.is_none() {
+            self.read_error.clone_from(&other.read_error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_has_its_count_and_only_trading_symbols_contradict() {
+        use SystemEventCode::{EndOfMarketHours, EndOfMessages, StartOfMarketHours, StartOfSystemHours};
+        use TradingState::{Halted, QuotationOnly, Trading};
+        let cases = [
+            (Some(StartOfSystemHours), None, "before_open", false),
+            (Some(StartOfSystemHours), Some(Trading), "before_open", true),
+            (Some(StartOfSystemHours), Some(Halted), "halted", false),
+            (Some(StartOfMarketHours), Some(Trading), "trading", true),
+            (Some(StartOfMarketHours), Some(Halted), "halted", false),
+            (Some(StartOfMarketHours), Some(QuotationOnly), "quotation_only", false),
+            (Some(StartOfMarketHours), None, "unknown", false),
+            (Some(EndOfMarketHours), Some(Trading), "after_close", true),
+            (Some(EndOfMessages), None, "after_close", false),
+            (None, Some(Trading), "trading", true),
+            (None, None, "unknown", false),
+        ];
+        for (stage, trading, name, is_contradiction) in cases {
+            let mut crossed = Crossed::default();
+            crossed.add(MarketState { stage, trading }, || "here".to_owned());
+            let counted = crossed.by_state().into_iter().filter(|(.., finding)| finding.count > 0);
+            let names: Vec<&str> = counted.map(|(_, name, _)| name).collect();
+            assert_eq!(names, [name], "{stage:?} {trading:?}");
+            assert_eq!(crossed.contradictory.count, u64::from(is_contradiction), "{stage:?} {trading:?}");
+        }
+    }
+}

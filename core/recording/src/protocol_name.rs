@@ -1,0 +1,34 @@
+//! The name of a protocol of packets.
+
+use std::fmt;
+
+/// A protocol of market data in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Protocol {
+    name: &'static str,
+    title: &'static str,
+}
+
+impl Protocol {
+    pub(crate) const fn new(name: &'static str, title: &'static str) -> Protocol {
+        Protocol { name, title }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Its name and what carries it, for people.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.title
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,283 @@
+//! Databento DBN: orders (mbo) as events; of every other schema levels into books, trades and definitions.
+
+use tickpath_book::{BooksById, Order};
+use tickpath_feed::{BuilderCounters, UpdateListener};
+use tickpath_types::{
+    InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, SIDE_NOT_STATED, Side, UpdateKind, Zone,
+};
+
+use super::event_books::{instrument_id, market_update};
+use super::events::EventFormat;
+use crate::digest::Checksums;
+use crate::error::{Error, Result};
+use crate::protocol::{RecordedProtocol, Source};
+use crate::seen::{Seen, SeenTrade};
+use crate::selection::Tables;
+use crate::statistics::gcd;
+use crate::updates::Updates;
+use crate::{Depth, EventKind, IgnoredReason, RecordingInfo, TimeBase};
+
+/// Bits of an order's number that say which level it is.
+const RANK_BITS: u32 = 8;
+
+/// Most levels of each side that a record has.
+pub const DBN_LEVELS_MAX: usize = 10;
+
+/// A DBN schema without orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DbnSchema {
+    /// The best level of each side after each event that changed it, and every trade; also of schema TBBO.
+    Mbp1,
+    /// The best ten levels of each side after each event that changed them, and every trade.
+    Mbp10,
+    /// Every trade.
+    Trades,
+    /// Definitions of instruments.
+    Definition,
+}
+
+impl DbnSchema {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DbnSchema::Mbp1 => "mbp-1",
+            DbnSchema::Mbp10 => "mbp-10",
+            DbnSchema::Trades => "trades",
+            DbnSchema::Definition => "definition",
+        }
+    }
+
+    /// Levels of each side that its records have.
+    #[must_use]
+    pub const fn level_count(self) -> usize {
+        match self {
+            DbnSchema::Mbp1 => 1,
+            DbnSchema::Mbp10 => DBN_LEVELS_MAX,
+            DbnSchema::Trades | DbnSchema::Definition => 0,
+        }
+    }
+}
+
+/// One level of a side: price and quantity.
+pub type DbnLevel = (Price, Qty);
+
+/// One record of a DBN file without orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DbnRecord {
+    /// Time of the event at the venue, in nanoseconds since 1970-01-01 UTC.
+    pub ts_ns: u64,
+    /// Index into the reader's symbols.
+    pub instrument: u32,
+    /// The letter of its action: `A`dd, `C`ancel, `M`odify, clea`R`, `T`rade, `N`one; `D` of a definition, `?` of any other record.
+    pub action: u8,
+    /// The side of the event, of a trade that of the incoming order; `None` where it has none.
+    pub side: Option<Side>,
+    /// The price of the event, if it has one.
+    pub price: Option<Price>,
+    /// The quantity of the event.
+    pub qty: Qty,
+    /// True for a part of a snapshot.
+    pub is_snapshot: bool,
+    /// The best levels of bids and of asks after the event, from the best.
+    pub levels: [[Option<DbnLevel>; DBN_LEVELS_MAX]; 2],
+}
+
+/// DBN of schema mbo.
+pub struct DbnOrders;
+
+impl EventFormat for DbnOrders {
+    const ZONE: Zone = Zone::UTC;
+    const IS_ORDERED_BY_TIME: bool = false;
+
+    fn code(kind: &EventKind) -> u8 {
+        match kind {
+            EventKind::Add { .. } => b'A',
+            EventKind::Delete { .. } | EventKind::Reduce { .. } => b'C',
+            EventKind::Modify { .. } | EventKind::Replace { .. } => b'M',
+            EventKind::Fill { .. } => b'F',
+            EventKind::Trade { .. } => b'T',
+            EventKind::Clear => b'R',
+            EventKind::Ignored(IgnoredReason::OtherRecord) => b'N',
+            EventKind::Ignored(_) | EventKind::Status(_) => b'?',
+        }
+    }
+
+    fn name(code: u8) -> &'static str {
+        action_name(code)
+    }
+}
+
+/// A recording of another schema.
+pub struct DbnLevelRecords {
+    /// Its schema.
+    pub schema: DbnSchema,
+}
+
+impl RecordedProtocol for DbnLevelRecords {
+    type Message<'a> = DbnRecord;
+    type Books<B: BooksById> = LevelBooks<B>;
+    const IS_ORDERED_BY_TIME: bool = false;
+
+    fn info(&self) -> RecordingInfo {
+        let level_count = self.schema.level_count() as u32;
+        RecordingInfo {
+            time_base: TimeBase::UnixEpoch,
+            depth: Depth::Partial { levels: Some(level_count).filter(|count| *count > 0) },
+            sums_fills: true,
+            price_decimals: 9,
+        }
+    }
+
+    fn books<B: BooksById>(&self, empty: B, _midnight: Nanos) -> LevelBooks<B> {
+        LevelBooks { books: empty, counters: BuilderCounters::default() }
+    }
+
+    fn orders<B: BooksById>(books: &LevelBooks<B>) -> &B {
+        &books.books
+    }
+
+    fn apply<B: BooksById>(
+        books: &mut LevelBooks<B>,
+        first: u64,
+        records: &[DbnRecord],
+        updates: &mut Updates,
+    ) {
+        for (index, record) in records.iter().enumerate() {
+            let before = books.counters;
+            books.counters.messages += 1;
+            let has_levels = matches!(record.action, b'A' | b'C' | b'M' | b'R' | b'T' | b'N');
+            match instrument_id(record.instrument).filter(|id| *id <= books.books.limits().max_instrument) {
+                Some(instrument) if has_levels => {
+                    books.set(instrument, record);
+                    updates.on_update(&books.update(first + index as u64, instrument, record));
+                }
+                Some(_) => {}
+                None => books.counters.refused += 1,
+            }
+            updates.note(&before, &books.counters, || index..=index);
+        }
+    }
+
+    fn check_tables(&self, tables: Tables) -> Result {
+        let has_levels = self.schema.level_count() > 0;
+        let wanted = [
+            (tables.orders, "--orders", false),
+            (tables.bbo, "--bbo", has_levels),
+            (tables.depth, "--depth-out", has_levels),
+            (tables.trades, "--trades", self.schema != DbnSchema::Definition),
+        ];
+        match wanted.into_iter().find(|(is_wanted, _, has_rows)| *is_wanted && !has_rows) {
+            Some((_, option, _)) => Err(Error::NothingFor { schema: self.schema.name(), option }),
+            None => Ok(()),
+        }
+    }
+
+    fn ts_ns(record: &DbnRecord) -> u64 {
+        record.ts_ns
+    }
+
+    fn is_snapshot(record: &DbnRecord) -> bool {
+        record.is_snapshot
+    }
+
+    fn see<'s>(record: &'s DbnRecord, number: u64, source: Source<'s>) -> Seen<'s> {
+        let instrument = instrument_id(record.instrument).map_or(0, |id| id.0);
+        let code = match record.action {
+            known @ (b'A' | b'C' | b'M' | b'R' | b'T' | b'D') => known,
+            // Neither an event of the book nor a trade.
+            b'N' | b'?' => b'N',
+            _ => b'?',
+        };
+        let mut seen = Seen::new(number, record.ts_ns, instrument, code);
+        seen.symbol = source.symbols.get(record.instrument as usize).map(String::as_bytes);
+        seen.is_snapshot = record.is_snapshot;
+        let prices = record.levels.iter().flatten().flatten().map(|(price, _)| price.0.unsigned_abs());
+        let tick = prices.reduce(gcd).and_then(|tick| i64::try_from(tick).ok());
+        seen.order.price = tick.map(Price);
+        match code {
+            b'A' => seen.order.is_add = true,
+            b'T' => {
+                let seen_trade = SeenTrade::new(record.price, record.qty, "trade");
+                seen.trade = Some(SeenTrade { aggressor: record.side, ..seen_trade });
+                seen.is_malformed = record.price.is_none();
+            }
+            b'?' => seen.is_malformed = true,
+            _ => {}
+        }
+        seen
+    }
+
+    fn digest(record: &DbnRecord, checksums: &mut Checksums) {
+        let side = record.side.map_or(2, |side| side as u64);
+        let price = record.price.map_or(u64::MAX, |price| price.0.cast_unsigned());
+        let event =
+            [record.ts_ns, u64::from(record.instrument), u64::from(record.action), side, price, record.qty.0];
+        checksums.others.fields(&event);
+        for (price, qty) in record.levels.iter().flatten().flatten() {
+            checksums.others.fields(&[price.0.cast_unsigned(), qty.0]);
+        }
+    }
+
+    fn type_name(code: u8) -> Option<&'static str> {
+        Some(action_name(code))
+    }
+}
+
+/// The name of a record with an action, of every schema.
+const fn action_name(code: u8) -> &'static str {
+    match code {
+        b'A' => "Add",
+        b'C' => "Cancel",
+        b'M' => "Modify",
+        b'F' => "Fill",
+        b'T' => "Trade",
+        b'R' => "Clear book",
+        b'D' => "Definition",
+        b'N' => "Other record",
+        _ => "Record with a field out of range",
+    }
+}
+
+/// Books of levels: each level is one order, whose number is made of instrument, side and rank.
+pub struct LevelBooks<B> {
+    books: B,
+    counters: BuilderCounters,
+}
+
+impl<B: BooksById> LevelBooks<B> {
+    fn set(&mut self, instrument: InstrumentId, record: &DbnRecord) {
+        let id = |side: Side, rank: usize| {
+            OrderId((u64::from(instrument.0) << RANK_BITS | rank as u64) << 1 | side as u64 | 1 << 40)
+        };
+        let is_changed = |known: Option<Order<()>>, level: Option<(Price, Qty)>| {
+            known.map(|order| (order.price, order.qty)) != level
+        };
+        for side in Side::BOTH {
+            let levels = &record.levels[side.index()];
+            // A level that moves to another rank leaves its old one first.
+            for (rank, level) in levels.iter().enumerate() {
+                if is_changed(self.books.find(id(side, rank)), *level) {
+                    self.books.remove(instrument, id(side, rank));
+                }
+            }
+            for (rank, level) in levels.iter().enumerate() {
+                if let Some((price, qty)) = *level
+                    && self.books.find(id(side, rank)).is_none()
+                {
+                    let order = Order { id: id(side, rank), instrument, side, price, qty, data: () };
+                    self.counters.refused += u64::from(self.books.add(order).is_err());
+                }
+            }
+        }
+    }
+
+    fn update(&self, number: u64, instrument: InstrumentId, record: &DbnRecord) -> MarketUpdate {
+        MarketUpdate {
+            price: record.price.map_or(0, |price| price.0),
+            qty: record.qty.0,
+            side: record.side.map_or(SIDE_NOT_STATED, |side| side as u8),
+            ..market_update(&self.books, number, record.ts_ns, instrument, UpdateKind::Replace)
+        }
+    }
+}

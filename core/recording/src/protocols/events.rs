@@ -1,0 +1,166 @@
+//! Recorded events of any format, those of DBN and LOBSTER: events into books.
+
+use std::marker::PhantomData;
+
+use tickpath_book::BooksById;
+use tickpath_types::{Nanos, Zone};
+
+use super::event_books::{EventBooks, instrument_id};
+use crate::books::BookSize;
+use crate::digest::Checksums;
+use crate::protocol::{RecordedProtocol, Source};
+use crate::replay::{Pass, Replay};
+use crate::seen::{Seen, SeenTrade};
+use crate::updates::Updates;
+use crate::{EventKind, IgnoredReason, RecordedEvent, RecordingInfo, Status};
+
+/// A format of recorded events.
+pub trait EventFormat: 'static {
+    /// The exchange's zone.
+    const ZONE: Zone;
+    /// Times never run backwards.
+    const IS_ORDERED_BY_TIME: bool;
+
+    /// The letter or digit that the format has for an event.
+    fn code(kind: &EventKind) -> u8;
+
+    /// The name of an event with a letter or digit.
+    fn name(code: u8) -> &'static str;
+}
+
+/// One recording of a format of events.
+pub struct Events<F> {
+    info: RecordingInfo,
+    format: PhantomData<F>,
+}
+
+impl<F> Events<F> {
+    /// A recording that says this about itself.
+    #[must_use]
+    pub const fn new(info: RecordingInfo) -> Events<F> {
+        Events { info, format: PhantomData }
+    }
+}
+
+impl<F: EventFormat> RecordedProtocol for Events<F> {
+    type Message<'a> = RecordedEvent;
+    type Books<B: BooksById> = EventBooks<B>;
+    const IS_ORDERED_BY_TIME: bool = F::IS_ORDERED_BY_TIME;
+
+    fn info(&self) -> RecordingInfo {
+        self.info
+    }
+
+    fn books<B: BooksById>(&self, empty: B, _midnight: Nanos) -> EventBooks<B> {
+        EventBooks::new(empty, self.info)
+    }
+
+    fn orders<B: BooksById>(books: &EventBooks<B>) -> &B {
+        books.books()
+    }
+
+    #[inline(never)]
+    fn apply<B: BooksById>(
+        books: &mut EventBooks<B>,
+        first: u64,
+        events: &[RecordedEvent],
+        updates: &mut Updates,
+    ) {
+        for (index, event) in events.iter().enumerate() {
+            books.apply_event(first + index as u64, index, event, updates);
+        }
+    }
+
+    fn unreported<B: BooksById>(books: &EventBooks<B>) -> u64 {
+        books.unreported()
+    }
+
+    #[inline]
+    fn ts_ns(event: &RecordedEvent) -> u64 {
+        event.ts_ns
+    }
+
+    #[inline]
+    fn is_snapshot(event: &RecordedEvent) -> bool {
+        event.is_snapshot
+    }
+
+    #[inline]
+    fn see<'s>(event: &'s RecordedEvent, number: u64, source: Source<'s>) -> Seen<'s> {
+        let instrument = instrument_id(event.instrument).map_or(0, |id| id.0);
+        let mut seen = Seen::new(number, event.ts_ns, instrument, F::code(&event.kind));
+        seen.symbol = source.symbols.get(event.instrument as usize).map(String::as_bytes);
+        seen.is_snapshot = event.is_snapshot;
+        match event.kind {
+            EventKind::Add { level, .. } => {
+                seen.order.is_add = true;
+                seen.order.price = Some(level.price);
+            }
+            EventKind::Modify { level, .. } => seen.order.price = Some(level.price),
+            EventKind::Replace { price, order_id, .. } => {
+                seen.order.must_rest = true;
+                seen.order.replaced = order_id;
+                seen.order.price = Some(price);
+            }
+            EventKind::Delete { .. } | EventKind::Reduce { .. } => seen.order.must_rest = true,
+            EventKind::Fill { order_id, qty, side, price, in_auction } => {
+                // If another record has the outcome of fills, the trade is a separate one as well.
+                let has_own_records = source.info.sums_fills;
+                seen.order.is_execution = true;
+                seen.order.must_rest = !has_own_records && !in_auction;
+                let aggressor = side.filter(|_| !in_auction).map(|side| side.opposite());
+                let counts = !has_own_records;
+                seen.trade =
+                    Some(SeenTrade { aggressor, counts, order_id, ..SeenTrade::new(price, qty, "executed") });
+            }
+            EventKind::Trade { order_id, price, qty, aggressor, is_hidden } => {
+                let kind = match (is_hidden, source.info.sums_fills) {
+                    (true, _) => "hidden",
+                    (false, true) => "trade",
+                    (false, false) => "cross",
+                };
+                seen.trade =
+                    Some(SeenTrade { aggressor, order_id, ..SeenTrade::new(Some(price), qty, kind) });
+            }
+            EventKind::Status(Status::Trading(state)) => seen.state = Some(state),
+            EventKind::Status(Status::System(stage)) => seen.stage = Some(stage),
+            EventKind::Ignored(reason) => seen.is_malformed = is_malformed(reason),
+            EventKind::Clear => {}
+        }
+        seen
+    }
+
+    #[inline]
+    fn digest(event: &RecordedEvent, checksums: &mut Checksums) {
+        checksums.others.event(event);
+    }
+
+    fn type_name(code: u8) -> Option<&'static str> {
+        Some(F::name(code))
+    }
+}
+
+const fn is_malformed(reason: IgnoredReason) -> bool {
+    !matches!(reason, IgnoredReason::OtherRecord | IgnoredReason::BrokenTrade)
+}
+
+/// Applies the event with a place in its part to the books at once, after [`Pass::begin_part`]; [`Replay::see`] then takes
+/// the whole part.
+#[inline]
+pub fn apply_at_once<F: EventFormat, L>(
+    replay: &mut Replay<Events<F>>,
+    pass: &mut Pass<L>,
+    index: usize,
+    event: &RecordedEvent,
+) {
+    if let Some(books) = &mut replay.pair.books {
+        books.apply_event(pass.message_count() + 1 + index as u64, index, event, &mut pass.updates);
+    }
+}
+
+/// The capacity that the books of all events of a file need.
+#[must_use]
+pub fn size_of_events(events: &[RecordedEvent]) -> BookSize {
+    let last = events.iter().filter_map(|event| instrument_id(event.instrument)).max();
+    BookSize { max_instrument: last.unwrap_or_default(), max_orders: events.len() as u32 + 1 }
+}

@@ -1,0 +1,416 @@
+//! TOPS, DEEP and DEEP+ of IEX, in captures of IEX-TP, whose segments name their feed, channel and session.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+use tickpath_book::BooksById;
+use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN, iex};
+use tickpath_iex::{
+    Feed, Fields, Header, Message, OperationalHalt, Segment, SystemEventCode as Stage, decode,
+};
+use tickpath_nyse::SendTime;
+use tickpath_types::{InstrumentId, Nanos, Sequence, Symbol, SystemEventCode, TradingState};
+
+use crate::books::BookPair;
+use crate::captures::{
+    Delivery, Numbers, Origin, PacketFormat, PacketProtocol, PacketReader, Place, Recordings, Run,
+    is_countable, state_of,
+};
+use crate::digest::Checksums;
+use crate::error::{Error, Result};
+use crate::listener::Listener;
+use crate::protocol::{RecordedProtocol, Source};
+use crate::protocol_name::Protocol;
+use crate::seen::{Seen, SeenTrade};
+use crate::selection::Tables;
+use crate::updates::Updates;
+use crate::{Depth, Packet, RecordingInfo, TimeBase};
+
+/// Bytes of every message with its time, ...
+const TIME: std::ops::Range<usize> = 2..10;
+/// ... and all but the System Event their symbol.
+const SYMBOL: std::ops::Range<usize> = 10..18;
+
+/// The line of the registry.
+pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
+    PacketFormat {
+        protocol: Iex::PROTOCOL,
+        is_datagram: is_iex,
+        is_stream: |_, _| false,
+        reader: |_| Box::new(IexPackets::default()),
+    }
+}
+
+/// A message with what its place in the recording tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IexMessage<'a> {
+    bytes: &'a [u8],
+    /// The number of its symbol, 0 of a message about none.
+    instrument: u16,
+    /// It is the first about its symbol.
+    is_first: bool,
+    /// The state of trading that follows from it.
+    state: Option<TradingState>,
+    feed: Feed,
+}
+
+/// The state of a symbol.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    told: Option<TradingState>,
+    is_halted_here: bool,
+    /// The channel that named it first.
+    channel: u8,
+}
+
+/// One recording of a feed: numbers symbols in the order of their first naming, and follows what halts them.
+pub(crate) struct Iex {
+    feed: Feed,
+    by_symbol: FxHashMap<[u8; 8], u16>,
+    /// Index by number.
+    known: Vec<Known>,
+}
+
+impl Iex {
+    fn new(feed: Feed) -> Iex {
+        Iex { feed, by_symbol: FxHashMap::default(), known: vec![Known::default()] }
+    }
+
+    /// A message in its place.
+    #[inline]
+    fn message<'a>(&mut self, bytes: &'a [u8], channel: u8) -> IexMessage<'a> {
+        let feed = self.feed;
+        let mut message = IexMessage { bytes, instrument: 0, is_first: false, state: None, feed };
+        let Some((&[message_type], symbol)) = bytes.first_chunk().zip(bytes.get(SYMBOL)) else {
+            return message;
+        };
+        if message_type == b'S' || !feed.lists(message_type) {
+            return message;
+        }
+        let symbol: [u8; 8] = symbol.try_into().expect("eight bytes");
+        (message.instrument, message.is_first) = match self.by_symbol.get(&symbol) {
+            Some(number) => (*number, false),
+            None => match u16::try_from(self.known.len()) {
+                Ok(number) => {
+                    self.by_symbol.insert(symbol, number);
+                    self.known.push(Known { channel, ..Known::default() });
+                    (number, true)
+                }
+                Err(_) => (0, false),
+            },
+        };
+        if matches!(message_type, b'H' | b'O') {
+            message.state = self.follow(message.instrument, bytes);
+        }
+        message
+    }
+
+    /// The numbering of a channel restarted: nothing is known of its symbols but their numbers, which are these.
+    fn forget(&mut self, channel: u8) -> Vec<u16> {
+        let known = (0..).zip(&mut self.known).skip(1).filter(|(_, known)| known.channel == channel);
+        known
+            .map(|(number, known)| {
+                *known = Known { channel, ..Known::default() };
+                number
+            })
+            .collect()
+    }
+
+    fn follow(&mut self, instrument: u16, bytes: &[u8]) -> Option<TradingState> {
+        let known = &mut self.known[usize::from(instrument)];
+        match Message::parse(bytes) {
+            Ok(Message::TradingStatus(m)) => known.told = m.status.state(),
+            Ok(Message::OperationalHaltStatus(m)) => known.is_halted_here = m.halt == OperationalHalt::HALTED,
+            _ => return None,
+        }
+        if known.is_halted_here { Some(TradingState::Halted) } else { known.told }
+    }
+}
+
+impl RecordedProtocol for Iex {
+    type Message<'a> = IexMessage<'a>;
+    type Books<B: BooksById> = IexBooks<B>;
+    /// Times of different symbols and types are in no order.
+    const IS_ORDERED_BY_TIME: bool = false;
+
+    fn info(&self) -> RecordingInfo {
+        let depth = match self.feed {
+            Feed::Tops15 | Feed::Tops16 => Depth::Partial { levels: Some(1) },
+            Feed::Deep10 | Feed::DeepPlus10 => Depth::Full,
+        };
+        RecordingInfo { time_base: TimeBase::UnixEpoch, depth, ..RecordingInfo::ORDER_BY_ORDER }
+    }
+
+    /// Every best price is announced as well.
+    fn is_full_depth(&self) -> bool {
+        true
+    }
+
+    fn books<B: BooksById>(&self, empty: B, _midnight: Nanos) -> IexBooks<B> {
+        IexBooks { builder: Some(iex::BookBuilder::new(self.feed, empty)) }
+    }
+
+    fn orders<B: BooksById>(books: &IexBooks<B>) -> &B {
+        books.builder.as_ref().expect("it is put back at once").books()
+    }
+
+    #[inline(never)]
+    fn apply<B: BooksById>(
+        books: &mut IexBooks<B>,
+        first: u64,
+        messages: &[IexMessage<'_>],
+        updates: &mut Updates,
+    ) {
+        let mut start = 0;
+        for group in messages.chunks(LOOK_AHEAD_LEN) {
+            let before = *books.builder_mut().counters();
+            for (at, message) in (start..).zip(group) {
+                if message.is_first {
+                    books.enter(message.bytes);
+                }
+                let (sequence, next) = (Sequence(first + at as u64), messages.get(at + 1));
+                let waiting = next.map(|next| next.bytes);
+                books.builder_mut().handle_next(sequence, message.bytes, waiting, updates);
+            }
+            updates.note(&before, books.builder_mut().counters(), || start..=start + group.len() - 1);
+            start += group.len();
+        }
+    }
+
+    fn check_tables(&self, tables: Tables) -> Result {
+        match self.feed {
+            Feed::DeepPlus10 => Ok(()),
+            feed if tables.orders => Err(Error::NoOrders { feed: feed.name() }),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn ts_ns(message: &IexMessage<'_>) -> u64 {
+        message.bytes.get(TIME).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
+    #[inline]
+    fn see<'s>(message: &'s IexMessage<'_>, number: u64, _source: Source<'s>) -> Seen<'s> {
+        let IexMessage { bytes, instrument, feed, .. } = *message;
+        let code = bytes.first().copied().unwrap_or_default();
+        let mut seen = Seen::new(number, Iex::ts_ns(message), instrument, code);
+        if bytes.is_empty() {
+            return seen;
+        }
+        let Ok(parsed) = Message::parse(bytes) else {
+            return Seen { is_malformed: true, ..seen };
+        };
+        if !feed.lists(code) {
+            seen.instrument = 0;
+            return seen;
+        }
+        seen.symbol = bytes.get(SYMBOL).filter(|_| instrument != 0);
+        seen.state = message.state;
+        match parsed {
+            Message::SystemEvent(m) => seen.stage = stage(m.event),
+            Message::AddOrder(m) => {
+                seen.order.is_add = true;
+                seen.order.price = Some(m.price.get());
+            }
+            Message::OrderModify(m) => {
+                seen.order.must_rest = true;
+                seen.order.price = Some(m.price.get());
+            }
+            Message::OrderDelete(_) => seen.order.must_rest = true,
+            Message::OrderExecuted(m) => {
+                let executed = SeenTrade::new(Some(m.price.get()), m.size.get(), "executed");
+                seen.execute(SeenTrade { order_id: m.order_id.get().0, ..executed });
+            }
+            Message::PriceLevelUpdate(m) => seen.order.price = Some(m.price.get()),
+            Message::TradeReport(m) => {
+                // Of DEEP+ between orders that are not displayed; of the others any.
+                let kind = if feed == Feed::DeepPlus10 { "hidden" } else { "trade" };
+                seen.trade = Some(SeenTrade::new(Some(m.price.get()), m.size.get(), kind));
+            }
+            _ => {}
+        }
+        seen
+    }
+
+    #[inline]
+    fn digest(message: &IexMessage<'_>, checksums: &mut Checksums) {
+        // `see` counts malformed messages.
+        let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.others.fields(fields)));
+    }
+
+    fn type_name(code: u8) -> Option<&'static str> {
+        Some(match code {
+            b'S' => "System Event",
+            b'D' => "Security Directory",
+            b'H' => "Trading Status",
+            b'I' => "Retail Liquidity Indicator",
+            b'O' => "Operational Halt Status",
+            b'P' => "Short Sale Price Test Status",
+            b'E' => "Security Event",
+            b'Q' => "Quote Update",
+            b'8' => "Price Level Update, buy",
+            b'5' => "Price Level Update, sell",
+            b'T' => "Trade Report",
+            b'B' => "Trade Break",
+            b'X' => "Official Price",
+            b'A' => "Auction Information",
+            b'a' => "Add Order",
+            b'M' => "Order Modify",
+            b'R' => "Order Delete",
+            b'L' => "Order Executed",
+            b'C' => "Clear Book",
+            _ => return None,
+        })
+    }
+}
+
+fn stage(event: Stage) -> Option<SystemEventCode> {
+    Some(match event {
+        Stage::START_OF_MESSAGES => SystemEventCode::StartOfMessages,
+        Stage::START_OF_SYSTEM_HOURS => SystemEventCode::StartOfSystemHours,
+        Stage::START_OF_REGULAR_HOURS => SystemEventCode::StartOfMarketHours,
+        Stage::END_OF_REGULAR_HOURS => SystemEventCode::EndOfMarketHours,
+        Stage::END_OF_SYSTEM_HOURS => SystemEventCode::EndOfSystemHours,
+        Stage::END_OF_MESSAGES => SystemEventCode::EndOfMessages,
+        _ => return None,
+    })
+}
+
+/// The feed's books, whose numbers of symbols are those of [`Iex`].
+pub(crate) struct IexBooks<B> {
+    /// Taken out only while a symbol is entered.
+    builder: Option<iex::BookBuilder<B>>,
+}
+
+impl<B: BooksById> IexBooks<B> {
+    /// The books of these instruments are empty, and nothing is known of them.
+    fn restart(&mut self, instruments: &[u16]) {
+        for number in instruments {
+            self.builder_mut().restart(InstrumentId(*number), &mut BooksAlone);
+        }
+    }
+
+    fn lose(&mut self) {
+        self.builder_mut().handle_lost(&mut BooksAlone);
+    }
+
+    fn builder_mut(&mut self) -> &mut iex::BookBuilder<B> {
+        self.builder.as_mut().expect("it is put back at once")
+    }
+
+    #[cold]
+    fn enter(&mut self, message: &[u8]) {
+        if let Some(symbol) = message.get(SYMBOL).and_then(|bytes| bytes.try_into().ok()) {
+            self.builder = self.builder.take().map(|builder| builder.naming(&[Symbol(symbol)]));
+        }
+    }
+}
+
+/// A segment of a feed that is known. Its header says so much that one without messages is enough.
+fn is_iex(payload: &[u8], _is_asked: bool) -> bool {
+    Segment::parse(payload).is_ok_and(|segment| segment.feed().is_some())
+}
+
+impl PacketProtocol for Iex {
+    const PROTOCOL: Protocol = Protocol::new("iex", "TOPS, DEEP and DEEP+ of IEX");
+
+    fn place<'r, 'a>(&mut self, run: &'r Run<'a>) -> Cow<'r, [IexMessage<'a>]> {
+        let mut messages = Vec::with_capacity(run.messages.len());
+        for (Origin { channel, .. }, packet) in run.by_packet() {
+            messages.extend(packet.iter().map(|message| self.message(message, channel)));
+        }
+        Cow::Owned(messages)
+    }
+
+    fn unpack(payload: &[u8]) -> (SendTime, Vec<&[u8]>) {
+        let segment = Segment::parse(payload).expect("it was read before it was held");
+        (SendTime::default(), segment.messages().map(|(_, message)| message).collect())
+    }
+
+    fn lose(&mut self, books: &mut BookPair<Iex>, _channel: u8, _next: u64) {
+        books.change(IexBooks::lose, IexBooks::lose);
+    }
+
+    fn restart(&mut self, books: &mut BookPair<Iex>, channel: u8) -> Vec<u16> {
+        let instruments = self.forget(channel);
+        books.change(|books| books.restart(&instruments), |books| books.restart(&instruments));
+        instruments
+    }
+}
+
+/// Feed and channel.
+type Key = (Feed, u32);
+
+/// Reads IEX-TP.
+#[derive(Default)]
+struct IexPackets {
+    /// By flow: the channel and line of the segment that came last.
+    flows: Vec<Option<(Key, Place)>>,
+    channels: FxHashMap<Key, usize>,
+    /// The recording of each feed.
+    feeds: FxHashMap<Feed, usize>,
+}
+
+impl IexPackets {
+    /// Channel and line of a segment.
+    fn place<L: Listener>(
+        &mut self,
+        flow: usize,
+        key: Key,
+        packet: &Packet<'_>,
+        out: &mut Recordings<L>,
+    ) -> Option<Place> {
+        let (feed, channel) = key;
+        let feeds = &mut self.feeds;
+        let add = |out: &mut Recordings<L>| {
+            let recording = *feeds
+                .entry(feed)
+                .or_insert_with(|| out.add(format!("IEX {}", feed.name()), Iex::new(feed), packet.ts_ns));
+            let known = out.channels.iter().filter(|numbered| numbered.recording == recording);
+            let ordinal = u8::try_from(known.count()).unwrap_or(u8::MAX);
+            out.add_channel(recording, ordinal, format!("channel {channel}"))
+        };
+        let place = out.place(&mut self.channels, key, packet.dst, add)?;
+        self.flows[flow] = Some((key, place));
+        Some(place)
+    }
+}
+
+impl<L: Listener> PacketReader<L> for IexPackets {
+    fn datagram<'a>(&mut self, flow: usize, packet: &Packet<'a>, out: &mut Delivery<'_, 'a, L>) -> Result {
+        let last = *state_of(&mut self.flows, flow);
+        let segment = Segment::parse(packet.payload).ok();
+        let segment = segment.filter(|segment| is_countable(segment.sequence(), segment.message_count()));
+        let Some((segment, feed)) = segment.and_then(|segment| Some((segment, segment.feed()?))) else {
+            out.count_malformed(flow, last.map(|(_, place)| place));
+            return Ok(());
+        };
+        let key = (feed, segment.channel());
+        let known = last.filter(|(known, _)| *known == key).map(|(_, place)| place);
+        let Some(place) = known.or_else(|| self.place(flow, key, packet, out)) else { return Ok(()) };
+        let numbered = &mut out.channels[place.channel];
+        numbered.channel.count_packet(place.line);
+        let (first, count) = (segment.sequence().0, u64::from(segment.message_count()));
+        let (session, sent) = (segment.session(), segment.send_time().0);
+        let (known, latest) = numbered.session;
+        if let Some(next) = numbered.channel.next() {
+            // The other line may still bring packets of a session that is over.
+            if session != known && sent <= latest {
+                numbered.channel.report.malformed += 1;
+                return Ok(());
+            }
+            let restarts = segment.is_first() && sent > latest && next > first + count;
+            if session != known || restarts {
+                // Messages missing at its beginning are lost.
+                out.restart(place.channel, 1)?;
+            }
+        }
+        out.channels[place.channel].session = (session, latest.max(sent));
+        if count == 0 {
+            return out.heartbeat(place.channel, first, packet.ts_ns);
+        }
+        let numbers = Numbers { first, count, header_len: Header::LEN, sent: SendTime::default() };
+        out.take(place, numbers, packet, segment.messages().map(|(_, message)| message))
+    }
+}

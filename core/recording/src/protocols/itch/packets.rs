@@ -1,0 +1,358 @@
+//! ITCH in captures: lines of sessions of MoldUDP64 and snapshots beside them, and streams of SoupBinTCP.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+use tickpath_feed::{BooksAlone, MessageBooks};
+use tickpath_nasdaq::glimpse::EndOfSnapshot;
+use tickpath_nasdaq::moldudp64::{self, HEADER_LEN, Kind};
+use tickpath_nyse::SendTime;
+use tickpath_types::Zone;
+
+use super::soup::{Messages, SoupStream, is_soup_of_itch};
+use super::{Itch, is_end_of_snapshot, is_of_snapshot, is_whole};
+use crate::books::BookPair;
+use crate::captures::{
+    Delivery, Numbered, Numbers, Origin, PacketFormat, PacketMark, PacketProtocol, PacketReader, Place,
+    Recordings, Run, WAIT_NS, Waiting, content, is_countable, state_of,
+};
+use crate::error::Result;
+use crate::listener::Listener;
+use crate::moment::Calendar;
+use crate::protocol::RecordedProtocol;
+use crate::protocol_name::Protocol;
+use crate::selection::Selection;
+use crate::{Packet, Segment};
+
+const NS_PER_DAY: u64 = 86_400_000_000_000;
+/// Messages are captured so soon after what they tell, but for the clocks' differences: far less than zones differ by.
+const SAME_TIME_NS: u64 = 600_000_000_000;
+
+/// The line of the registry.
+pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
+    PacketFormat {
+        protocol: Itch::PROTOCOL,
+        is_datagram: is_mold,
+        is_stream: is_soup_of_itch,
+        reader: |is_asked| Box::new(ItchPackets { is_asked, ..ItchPackets::default() }),
+    }
+}
+
+/// A MoldUDP64 packet whose messages are ITCH's; any when it is `asked` for.
+fn is_mold(payload: &[u8], is_asked: bool) -> bool {
+    let Ok(packet) = moldudp64::Packet::parse(payload) else { return false };
+    packet.message_count() > 0 && (is_asked || packet.messages().all(|(_, message)| is_whole(message)))
+}
+
+impl PacketProtocol for Itch {
+    const PROTOCOL: Protocol = Protocol::new("itch", "ITCH 5.0 in MoldUDP64 or SoupBinTCP");
+
+    fn place<'r, 'a>(&mut self, run: &'r Run<'a>) -> Cow<'r, [&'a [u8]]> {
+        Cow::Borrowed(&run.messages)
+    }
+
+    fn unpack(payload: &[u8]) -> (SendTime, Vec<&[u8]>) {
+        let packet = moldudp64::Packet::parse(payload).expect("it was read before it was held");
+        (SendTime::default(), packet.messages().map(|(_, message)| message).collect())
+    }
+
+    fn lose(&mut self, books: &mut BookPair<Itch>, _channel: u8, _next: u64) {
+        books.change(|books| books.handle_lost(&mut BooksAlone), |books| books.handle_lost(&mut BooksAlone));
+    }
+
+    fn restart(&mut self, books: &mut BookPair<Itch>, _channel: u8) -> Vec<u16> {
+        books.change(
+            |books| books.handle_restart(&mut BooksAlone),
+            |books| books.handle_restart(&mut BooksAlone),
+        );
+        (0..=u16::MAX).collect()
+    }
+
+    /// Finds out whose midnight the times of ITCH count from: that of UTC where messages are then of the time at which they
+    /// were captured, and not of New York's; our own venue's are. Old messages leave it open, and the end of a snapshot
+    /// tells that it is our venue's.
+    fn learn_calendar(&mut self, selection: &Selection, run: &Run<'_>, calendar: &mut Calendar) {
+        if self.is_midnight_known {
+            return;
+        }
+        let captured = run.packets.iter().map(|packet| packet.ts_ns);
+        for (captured_ns, (_, messages)) in captured.zip(run.by_packet()) {
+            let newest = messages.iter().map(Itch::ts_ns).max().filter(|ts_ns| *ts_ns > 0);
+            let Some((captured_ns, ts_ns)) = captured_ns.zip(newest) else { continue };
+            let is_near = |zone: Zone| {
+                let of_day = zone.local_ns(captured_ns) % NS_PER_DAY;
+                let apart = of_day.abs_diff(ts_ns % NS_PER_DAY);
+                apart.min(NS_PER_DAY - apart) < SAME_TIME_NS
+            };
+            if is_near(Zone::EASTERN) {
+                self.is_midnight_known = true;
+                return;
+            }
+            if is_near(Zone::UTC) {
+                self.is_midnight_known = true;
+                return count_from_utc(calendar, selection, Some(captured_ns));
+            }
+        }
+        if run.messages.iter().any(|message| is_end_of_snapshot(message)) {
+            self.is_midnight_known = true;
+            count_from_utc(calendar, selection, run.packets.iter().find_map(|packet| packet.ts_ns));
+        }
+    }
+}
+
+fn count_from_utc(calendar: &mut Calendar, selection: &Selection, captured_ns: Option<u64>) {
+    let first_day = calendar.date;
+    *calendar = Calendar { midnight: Zone::UTC, ..selection.calendar(calendar.base, Zone::UTC) };
+    calendar.date = calendar.date.or(captured_ns.map(|ns| Zone::UTC.date_at(ns))).or(first_day);
+}
+
+/// The session of MoldUDP64.
+type SessionName = [u8; 10];
+
+/// The state of a flow.
+enum ItchFlow {
+    /// A line of a session of MoldUDP64, or snapshots beside it: its packets wait.
+    Waiting(Vec<Waiting>),
+    /// The session and line of the packet that came last.
+    Line(Option<(SessionName, Place)>),
+    /// Snapshots of a session of MoldUDP64, under its name and with numbers of their own.
+    Snapshots,
+    /// A stream of SoupBinTCP and its channel.
+    Stream(Box<SoupStream>, usize),
+}
+
+impl Default for ItchFlow {
+    fn default() -> ItchFlow {
+        ItchFlow::Waiting(Vec::new())
+    }
+}
+
+/// Reads MoldUDP64 and SoupBinTCP.
+#[derive(Default)]
+struct ItchPackets {
+    is_asked: bool,
+    flows: Vec<ItchFlow>,
+    /// Channels by the names of their sessions.
+    sessions: FxHashMap<SessionName, usize>,
+    /// Messages of the TCP segment at hand.
+    stream_messages: Messages,
+}
+
+impl<L: Listener> PacketReader<L> for ItchPackets {
+    fn datagram<'a>(&mut self, flow: usize, packet: &Packet<'a>, out: &mut Delivery<'_, 'a, L>) -> Result {
+        if let ItchFlow::Snapshots = state_of(&mut self.flows, flow) {
+            self.snapshot(flow, packet, out);
+            return Ok(());
+        }
+        let mold = moldudp64::Packet::parse(packet.payload).ok();
+        let mold = mold.filter(|mold| is_countable(mold.sequence(), mold.message_count()));
+        if mold.as_ref().is_some_and(|mold| ends_snapshot(packet.payload, mold)) {
+            self.settle(flow, ItchFlow::Snapshots, out)?;
+            self.snapshot(flow, packet, out);
+            return Ok(());
+        }
+        if let ItchFlow::Waiting(waiting) = &self.flows[flow] {
+            // The other line may be behind this one: then its latest packet is this one's first.
+            let first = waiting.first().map(|first| &first.payload[..]);
+            let is_line =
+                self.is_line(packet.payload, out) || first.is_some_and(|first| self.is_line(first, out));
+            if !is_line && !has_waited(waiting, packet.ts_ns) && out.may_wait() {
+                let ItchFlow::Waiting(waiting) = &mut self.flows[flow] else { return Ok(()) };
+                waiting.push(out.keep(packet));
+                return Ok(());
+            }
+            // The flow that has waited longest comes first: it may be the beginning of the same session.
+            for flow in 0..self.flows.len() {
+                if matches!(&self.flows[flow], ItchFlow::Waiting(waiting) if has_waited(waiting, packet.ts_ns))
+                {
+                    self.settle(flow, ItchFlow::Line(None), out)?;
+                }
+            }
+            self.settle(flow, ItchFlow::Line(None), out)?;
+        }
+        self.line(flow, mold, packet, out)
+    }
+
+    fn segment(
+        &mut self,
+        flow: usize,
+        packet: &Packet<'_>,
+        segment: &Segment,
+        out: &mut Delivery<'_, '_, L>,
+    ) -> Result {
+        let state = state_of(&mut self.flows, flow);
+        if let ItchFlow::Waiting(_) = state {
+            let name = format!("stream {} to {}", packet.src, packet.dst);
+            let channel = add_channel(out, name, packet.ts_ns);
+            out.line(channel, packet.dst);
+            *state = ItchFlow::Stream(Box::new(SoupStream::new(self.is_asked)), channel);
+        }
+        let ItchFlow::Stream(stream, channel) = state else { return Ok(()) };
+        stream.handle_segment(segment, packet.payload, &mut self.stream_messages);
+        let captured = (packet.number, Some(packet.ts_ns));
+        take_stream(*channel, captured, &self.stream_messages, out)
+    }
+
+    fn settle_flow(&mut self, flow: usize, out: &mut Delivery<'_, '_, L>) -> Result {
+        match &self.flows[flow] {
+            ItchFlow::Waiting(_) => self.settle(flow, ItchFlow::Line(None), out),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish_stream(&mut self, flow: usize, out: &mut Delivery<'_, '_, L>) -> Result {
+        let ItchFlow::Stream(stream, channel) = &mut self.flows[flow] else { return Ok(()) };
+        stream.finish(&mut self.stream_messages);
+        let Numbered { channel: numbered, recording, .. } = &mut out.channels[*channel];
+        let (report, recording) = (&mut numbered.report, *recording);
+        report.stream = Some(*stream.stream().counters());
+        report.malformed += stream.malformed();
+        let packets = report.packets;
+        if let Some(session) = stream.session() {
+            report.name = format!("session {}, {}", session_name(&session.0), report.name);
+            let name = format!("ITCH 5.0, {}", report.name);
+            out.recording::<Itch>(recording).0.name = name;
+        }
+        take_stream(*channel, (0, None), &self.stream_messages, out)?;
+        out.channels[*channel].channel.report.packets = packets;
+        Ok(())
+    }
+}
+
+impl ItchPackets {
+    /// Whether a packet shows that its flow is a line: it has a message that no snapshot has, or is one of its session.
+    fn is_line<L: Listener>(&self, payload: &[u8], out: &Recordings<L>) -> bool {
+        let Ok(mold) = moldudp64::Packet::parse(payload) else { return false };
+        if !mold.messages().all(|(_, message)| is_of_snapshot(message)) {
+            return true;
+        }
+        let (first, count) = (mold.sequence().0, u64::from(mold.message_count()));
+        self.sessions.get(&mold.session().0).is_some_and(|known| {
+            let channel = &out.channels[*known].channel;
+            count > 0 && channel.remembers(first, count, content(payload, HEADER_LEN))
+        })
+    }
+
+    /// Decides what a flow is, and takes the packets that waited.
+    fn settle<L: Listener>(&mut self, flow: usize, state: ItchFlow, out: &mut Delivery<'_, '_, L>) -> Result {
+        let ItchFlow::Waiting(waiting) = std::mem::replace(&mut self.flows[flow], state) else {
+            return Ok(());
+        };
+        out.release(&waiting, |packet, out| self.datagram(flow, packet, out))
+    }
+
+    /// Channel and line of a session's packets.
+    fn place<L: Listener>(
+        &mut self,
+        session: SessionName,
+        packet: &Packet<'_>,
+        out: &mut Recordings<L>,
+    ) -> Option<Place> {
+        let add = |out: &mut Recordings<L>| {
+            add_channel(out, format!("session {}", session_name(&session)), packet.ts_ns)
+        };
+        out.place(&mut self.sessions, session, packet.dst, add)
+    }
+
+    /// A packet on a line of a session; `None` of one that cannot be read.
+    fn line<'a, L: Listener>(
+        &mut self,
+        flow: usize,
+        mold: Option<moldudp64::Packet<'a>>,
+        packet: &Packet<'a>,
+        out: &mut Delivery<'_, 'a, L>,
+    ) -> Result {
+        let last = match self.flows[flow] {
+            ItchFlow::Line(last) => last,
+            _ => None,
+        };
+        let Some(mold) = mold else {
+            out.count_malformed(flow, last.map(|(_, place)| place));
+            return Ok(());
+        };
+        let session = mold.session().0;
+        let place = match last {
+            Some((known, place)) if known == session => place,
+            _ => {
+                let Some(place) = self.place(session, packet, out) else { return Ok(()) };
+                self.flows[flow] = ItchFlow::Line(Some((session, place)));
+                place
+            }
+        };
+        let channel = &mut out.channels[place.channel].channel;
+        channel.count_packet(place.line);
+        let (first, count) = (mold.sequence().0, u64::from(mold.message_count()));
+        if mold.kind() != Kind::Messages {
+            return out.heartbeat(place.channel, first, packet.ts_ns);
+        }
+        let (messages, sent) = (mold.messages().map(|(_, message)| message), SendTime::default());
+        if first == 0 {
+            // Numbers begin with 1: these packets have none.
+            channel.report.unnumbered += count;
+            channel.report.messages += count;
+            return out.push(place.channel, packet, sent, messages);
+        }
+        out.take(place, Numbers { first, count, header_len: HEADER_LEN, sent }, packet, messages)
+    }
+
+    /// A packet of snapshots beside a session of MoldUDP64: they are no part of its sequence.
+    fn snapshot<L: Listener>(&mut self, flow: usize, packet: &Packet<'_>, out: &mut Recordings<L>) {
+        let Ok(mold) = moldudp64::Packet::parse(packet.payload) else {
+            return out.count_malformed(flow, None);
+        };
+        if let Some(Place { channel, line }) = self.place(mold.session().0, packet, out) {
+            let channel = &mut out.channels[channel].channel;
+            channel.count_packet(line);
+            channel.report.skipped += 1;
+        }
+    }
+}
+
+/// Adds a channel with a separate recording.
+fn add_channel<L: Listener>(out: &mut Recordings<L>, name: String, ts_ns: u64) -> usize {
+    let recording = out.add(format!("ITCH 5.0, {name}"), Itch::default(), ts_ns);
+    out.add_channel(recording, 0, name)
+}
+
+/// Messages of a stream, which lie in memory of their own: they are taken at once.
+fn take_stream<L: Listener>(
+    channel: usize,
+    (number, ts_ns): (u64, Option<u64>),
+    messages: &Messages,
+    out: &mut Delivery<'_, '_, L>,
+) -> Result {
+    let Numbered { channel, recording, .. } = &mut out.channels[channel];
+    channel.count_packet(0);
+    let (recording, mut live): (usize, Vec<&[u8]>) = (*recording, messages.slices().collect());
+    channel.report.messages += live.len() as u64;
+    let rest = live.split_off(messages.snapshot_len());
+    for (messages, is_snapshot) in [(live, true), (rest, false)] {
+        if !messages.is_empty() {
+            let packets = vec![PacketMark { first: 0, number, ts_ns, origin: Origin::default() }];
+            out.flush()?;
+            Delivery::of(out, Run { recording, messages, packets, is_snapshot }).flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether packets have waited as long as they may.
+fn has_waited(waiting: &[Waiting], now_ns: u64) -> bool {
+    waiting.first().is_some_and(|first| now_ns.saturating_sub(first.ts_ns) > WAIT_NS)
+}
+
+/// Whether a packet ends with the message that ends a snapshot of ITCH.
+fn ends_snapshot(payload: &[u8], mold: &moldudp64::Packet<'_>) -> bool {
+    const LEN: usize = EndOfSnapshot::LEN;
+    // A look at where it would be first: it is in no packet of a session.
+    let may_end = payload.len() >= LEN && payload[payload.len() - LEN] == b'G';
+    may_end && mold.messages().last().is_some_and(|(_, message)| is_end_of_snapshot(message))
+}
+
+/// A session as text: what is no text as digits.
+fn session_name(session: &[u8; 10]) -> String {
+    match std::str::from_utf8(session) {
+        Ok(text) if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) => text.trim().to_owned(),
+        _ => session.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}

@@ -1,0 +1,172 @@
+//! Messages out of a TCP stream of SoupBinTCP packets.
+
+use tickpath_nasdaq::soupbintcp::{self, Session};
+
+use super::{is_end_of_snapshot, is_of_snapshot, is_whole};
+use crate::{Segment, StreamData, StreamReader};
+
+/// Bytes of messages at the beginning of a stream that are kept until it is known whether they are a snapshot.
+const OPENING_BYTES_MAX: usize = 64 << 20;
+
+/// One direction of a connection: a server's messages.
+#[derive(Debug, Default)]
+pub(super) struct SoupStream {
+    stream: StreamReader,
+    /// The beginning of a packet.
+    buffer: Vec<u8>,
+    /// Whether packets can be found: not before the first, and not behind a hole until one begins with a segment.
+    is_joined: bool,
+    /// Believe that it is ITCH.
+    is_asked: bool,
+    /// The first messages, while a snapshot has the same; none once something else came.
+    opening: Option<Messages>,
+    session: Option<Session>,
+    malformed: u64,
+}
+
+/// Messages that lie in memory of their own.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    snapshot_len: usize,
+}
+
+impl Messages {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.snapshot_len = 0;
+    }
+
+    fn push(&mut self, message: &[u8]) {
+        self.bytes.extend_from_slice(message);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Number of leading messages that are a snapshot.
+    pub(super) const fn snapshot_len(&self) -> usize {
+        self.snapshot_len
+    }
+
+    /// The messages in order.
+    pub(super) fn slices(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
+}
+
+impl SoupStream {
+    pub(super) fn new(is_asked: bool) -> SoupStream {
+        SoupStream { is_asked, opening: Some(Messages::default()), ..SoupStream::default() }
+    }
+
+    /// Takes a segment; `out` then has the messages that are complete with it.
+    pub(super) fn handle_segment(&mut self, segment: &Segment, payload: &[u8], out: &mut Messages) {
+        out.clear();
+        let mut stream = std::mem::take(&mut self.stream);
+        stream.handle_segment(segment, payload, &mut |data| self.take(data, out));
+        self.stream = stream;
+    }
+
+    /// Gives what is held behind a hole or was not known to be a snapshot, at the end of the capture.
+    pub(super) fn finish(&mut self, out: &mut Messages) {
+        out.clear();
+        let mut stream = std::mem::take(&mut self.stream);
+        stream.finish(&mut |data| self.take(data, out));
+        self.stream = stream;
+        // Without its end it is taken for what happened.
+        if let Some(opening) = self.opening.take() {
+            *out = opening;
+        }
+    }
+
+    /// The session that the server named, if its answer was captured.
+    pub(super) const fn session(&self) -> Option<Session> {
+        self.session
+    }
+
+    /// Places where no packet could be found.
+    pub(super) const fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    pub(super) const fn stream(&self) -> &StreamReader {
+        &self.stream
+    }
+
+    fn take(&mut self, data: StreamData<'_>, out: &mut Messages) {
+        match data {
+            StreamData::Broken => {
+                self.buffer.clear();
+                self.is_joined = false;
+            }
+            StreamData::Bytes(bytes) => {
+                self.is_joined = self.is_joined || is_soup_of_itch(bytes, self.is_asked);
+                if self.is_joined {
+                    self.buffer.extend_from_slice(bytes);
+                    self.take_packets(out);
+                }
+            }
+        }
+    }
+
+    fn take_packets(&mut self, out: &mut Messages) {
+        let mut at = 0;
+        loop {
+            match soupbintcp::next_packet(&self.buffer[at..]) {
+                Ok(Some((packet, len))) => {
+                    at += len;
+                    match packet {
+                        soupbintcp::Packet::SequencedData(message) => {
+                            take_message(&mut self.opening, message, out);
+                        }
+                        soupbintcp::Packet::LoginAccepted(accepted) => self.session = Some(accepted.session),
+                        _ => {}
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    self.malformed += 1;
+                    self.is_joined = false;
+                    self.buffer.clear();
+                    return;
+                }
+            }
+        }
+        self.buffer.drain(..at);
+    }
+}
+
+/// Takes the next message of a stream to `out`, or to its opening while that may still be a snapshot.
+fn take_message(opening: &mut Option<Messages>, message: &[u8], out: &mut Messages) {
+    let Some(held) = opening else { return out.push(message) };
+    held.push(message);
+    let is_end = is_end_of_snapshot(message);
+    // GLIMPSE tells the stage of the session too.
+    let may_be_snapshot = is_of_snapshot(message) || message.first() == Some(&b'S');
+    if is_end {
+        held.snapshot_len = held.ends.len();
+    }
+    if is_end || !may_be_snapshot || held.bytes.len() > OPENING_BYTES_MAX {
+        // Nothing of the stream was given out before.
+        *out = std::mem::take(held);
+        *opening = None;
+    }
+}
+
+/// True when some bytes of a TCP stream begin with SoupBinTCP packets of a server that sends ITCH: a login that is
+/// accepted and then, or at once, ITCH messages; any sequenced data when ITCH is `asked` for.
+pub(super) fn is_soup_of_itch(bytes: &[u8], is_asked: bool) -> bool {
+    let mut rest = bytes;
+    while let Ok(Some((packet, len))) = soupbintcp::next_packet(rest) {
+        match packet {
+            soupbintcp::Packet::SequencedData(message) => return is_asked || is_whole(message),
+            soupbintcp::Packet::LoginAccepted(_)
+            | soupbintcp::Packet::ServerHeartbeat
+            | soupbintcp::Packet::Debug(_) => rest = &rest[len..],
+            _ => return false,
+        }
+    }
+    false
+}

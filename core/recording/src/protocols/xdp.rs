@@ -1,0 +1,391 @@
+//! The Integrated Feeds of NYSE's markets, XDP, in captures.
+
+mod fields;
+mod packets;
+mod refresh;
+
+pub(crate) use packets::packets;
+
+use rustc_hash::FxHashMap;
+use tickpath_book::BooksById;
+use tickpath_feed::xdp::{self, Channel, trading_state};
+use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN};
+use tickpath_nyse::{
+    Fields, Message, PriceScale, PrintableFlag, SendTime, SourceTimeReference, SymbolClear,
+    SymbolIndexMapping, decode,
+};
+use tickpath_types::{BookHealth, Nanos, Price, Qty, Sequence};
+
+use self::fields::{
+    NS_PER_SEC, SECOND, SYMBOL, index_of, is_type, time_and_index, until_nul, word16, word32,
+};
+use self::refresh::{Refresh, Waits, behind, each};
+use crate::captures::Origin;
+use crate::digest::Checksums;
+use crate::protocol::{RecordedProtocol, Source};
+use crate::seen::{Seen, SeenTrade};
+use crate::updates::Updates;
+use crate::{RecordingInfo, TimeBase};
+
+/// A message with what its place in the recording tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct XdpMessage<'a> {
+    bytes: &'a [u8],
+    channel: Channel,
+    /// When its packet was sent, of the first message of a packet.
+    sent: Option<SendTime>,
+    ts_ns: u64,
+    /// The number of its symbol, 0 while none is mapped and of a message about none.
+    instrument: u16,
+    scale: PriceScale,
+    /// It is about an order and its symbol is not known.
+    is_unmapped: bool,
+}
+
+/// What is known of a symbol.
+#[derive(Clone, Copy)]
+struct Mapped {
+    number: u16,
+    scale: PriceScale,
+    channel: u8,
+}
+
+/// One recording of a market: numbers symbols in the order of their mappings, follows the seconds of each channel, and keeps what refreshes need.
+#[derive(Default)]
+pub(crate) struct Xdp {
+    by_index: FxHashMap<u32, Mapped>,
+    /// By channel.
+    clocks: FxHashMap<u8, Clock>,
+    waits: Waits,
+}
+
+/// What time it is on a channel.
+#[derive(Clone, Copy, Default)]
+struct Clock {
+    /// The second of its last time reference.
+    second: Option<u32>,
+    /// The time of its last message that has one, in nanoseconds since the Unix epoch.
+    last_ns: u64,
+}
+
+impl Clock {
+    /// The time of a message, and the index of the symbol that it is about. What has no time of its own is of the time of
+    /// the message before; packets are sent later than what is in them happened.
+    #[inline]
+    fn place(&mut self, bytes: &[u8], message_type: u16, sent: SendTime) -> (u64, Option<u32>) {
+        if message_type == SourceTimeReference::TYPE && bytes.len() >= SourceTimeReference::LEN {
+            let second = word32(bytes, SECOND);
+            self.second = Some(second);
+            self.last_ns = self.last_ns.max(u64::from(second) * NS_PER_SEC);
+        }
+        let (ts_ns, index) = time_and_index(bytes, message_type, self.second, sent);
+        match ts_ns {
+            Some(ts_ns) => self.last_ns = ts_ns,
+            None if self.last_ns == 0 => self.last_ns = u64::from(sent.secs) * NS_PER_SEC,
+            None => {}
+        }
+        (self.last_ns, index)
+    }
+}
+
+/// A refresh of a symbol and the messages that follow it.
+struct Cure<'a> {
+    refresh: &'a Refresh,
+    /// What came behind the loss.
+    held: Vec<u8>,
+}
+
+impl Xdp {
+    /// The messages of a packet in their places.
+    fn messages<'a>(&mut self, messages: &[&'a [u8]], origin: &Origin, out: &mut Vec<XdpMessage<'a>>) {
+        let channel = Channel(origin.channel);
+        let mut sent = Some(origin.sent);
+        let mut clock = self.clocks.get(&origin.channel).copied().unwrap_or_default();
+        for bytes in messages {
+            let message_type = word16(bytes, 2);
+            let (ts_ns, index) = clock.place(bytes, message_type, origin.sent);
+            let mapped = match (message_type, index) {
+                (3, Some(index)) => self.map(bytes, index, origin.channel),
+                (_, Some(index)) => self.by_index.get(&index).copied(),
+                (_, None) => None,
+            };
+            if let Some(index) = index.filter(|_| mapped.is_none() || !self.waits.is_empty()) {
+                match message_type {
+                    // It says that nothing rests, and that the symbol's numbers go on from here.
+                    SymbolClear::TYPE if mapped.is_some() => self.waits.forget(index),
+                    _ => self.waits.hold(index, origin.channel, bytes, mapped.is_some()),
+                }
+            }
+            out.push(XdpMessage {
+                bytes,
+                channel,
+                sent: sent.take(),
+                ts_ns,
+                instrument: mapped.map_or(0, |mapped| mapped.number),
+                scale: mapped.map_or(PriceScale::FOUR_DECIMALS, |mapped| mapped.scale),
+                is_unmapped: index.is_some() && mapped.is_none(),
+            });
+        }
+        self.clocks.insert(origin.channel, clock);
+    }
+
+    /// Takes what a symbol index means, as the books do.
+    #[cold]
+    fn map(&mut self, bytes: &[u8], index: u32, channel: u8) -> Option<Mapped> {
+        let Ok(Message::SymbolIndexMapping(mapping)) = Message::parse(bytes) else { return None };
+        let scale = PriceScale::new(mapping.price_scale_code);
+        let known = self.by_index.get(&index).map(|mapped| mapped.number);
+        let number = known.or_else(|| u16::try_from(self.by_index.len() + 1).ok());
+        let mapped = Mapped { number: number?, scale: scale?, channel };
+        self.by_index.insert(index, mapped);
+        Some(mapped)
+    }
+
+    /// What came before this number of a channel is not in the capture.
+    fn lose_symbols(&mut self, channel: u8, next: u32) {
+        let symbols = self.by_index.iter().filter(|(_, mapped)| mapped.channel == channel);
+        self.waits.lose(channel, next, symbols.map(|(index, _)| *index));
+    }
+
+    /// The numbers of a channel begin again: the numbers of its instruments.
+    fn forget(&mut self, channel: u8) -> impl Iterator<Item = u16> {
+        self.waits.restart(channel);
+        self.clocks.remove(&channel);
+        self.by_index.values().filter(move |mapped| mapped.channel == channel).map(|mapped| mapped.number)
+    }
+
+    /// The channel of a symbol: that which mapped it, or on which it was heard.
+    fn channel_of(&self, index: u32) -> Option<u8> {
+        let mapped = self.by_index.get(&index).map(|mapped| mapped.channel);
+        mapped.or_else(|| self.waits.channel_of(index))
+    }
+
+    /// Takes a refresh on a channel: what it cures, if it is needed, and the number and the name of its instrument.
+    fn refresh<'a>(&mut self, channel: u8, refresh: &'a Refresh) -> Option<(Cure<'a>, u16, &'a [u8])> {
+        let is_mapped = self.by_index.contains_key(&refresh.index);
+        let held = self.waits.take(channel, refresh, is_mapped)?;
+        let mut name: &[u8] = &[];
+        for mapping in of_symbol(refresh).filter(|message| is_type(message, SymbolIndexMapping::TYPE)) {
+            self.map(mapping, refresh.index, channel);
+            name = mapping.get(SYMBOL).map(until_nul).unwrap_or_default();
+        }
+        let number = self.by_index.get(&refresh.index)?.number;
+        Some((Cure { refresh, held }, number, name))
+    }
+
+    /// Takes the mapping of a symbol that a refresh consists of; its number and name when it was not known.
+    fn learn<'a>(&mut self, channel: u8, mapping: &'a [u8]) -> Option<(u16, &'a [u8])> {
+        let index = index_of(mapping).filter(|index| !self.by_index.contains_key(index))?;
+        let mapped = self.map(mapping, index, channel)?;
+        Some((mapped.number, mapping.get(SYMBOL).map(until_nul)?))
+    }
+}
+
+/// The messages of a refresh; those about other symbols do not belong there.
+fn of_symbol(refresh: &Refresh) -> impl Iterator<Item = &[u8]> {
+    each(&refresh.messages).filter(|message| index_of(message) == Some(refresh.index))
+}
+
+impl XdpMessage<'_> {
+    fn price(&self, units: u32) -> Option<Price> {
+        self.scale.price(units)
+    }
+
+    fn see_fields<'s>(&'s self, message: &Message<'_>, seen: &mut Seen<'s>) {
+        match message {
+            Message::AddOrder(m) => {
+                seen.order.is_add = true;
+                seen.order.price = self.price(m.price.get());
+            }
+            Message::AddOrderRefresh(m) => {
+                seen.order.is_add = true;
+                seen.order.price = self.price(m.price.get());
+            }
+            Message::ModifyOrder(m) => {
+                seen.order.must_rest = true;
+                seen.order.price = self.price(m.price.get());
+            }
+            Message::ReplaceOrder(m) => {
+                seen.order.must_rest = true;
+                seen.order.replaced = m.order_id.get();
+                seen.order.price = self.price(m.price.get());
+            }
+            Message::DeleteOrder(_) => seen.order.must_rest = true,
+            Message::OrderExecution(m) => {
+                // What is not printed by itself is printed as part of a cross.
+                let counts = m.printable_flag == PrintableFlag::PRINTED;
+                let executed = SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "executed");
+                seen.execute(SeenTrade { order_id: m.order_id.get(), counts, ..executed });
+            }
+            Message::NonDisplayedTrade(m) => {
+                let counts = m.printable_flag == PrintableFlag::PRINTED;
+                let hidden = SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "hidden");
+                seen.trade = Some(SeenTrade { counts, ..hidden });
+            }
+            Message::CrossTrade(m) => {
+                seen.trade = Some(SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "cross"));
+            }
+            Message::SecurityStatus(m) => seen.state = trading_state(m),
+            _ => {}
+        }
+        // Counted by itself.
+        seen.order.must_rest &= !self.is_unmapped;
+    }
+}
+
+fn shares(volume: u32) -> Qty {
+    Qty(u64::from(volume))
+}
+
+impl RecordedProtocol for Xdp {
+    type Message<'a> = XdpMessage<'a>;
+    type Books<B: BooksById> = xdp::BookBuilder<B>;
+    /// Each channel has another clock.
+    const IS_ORDERED_BY_TIME: bool = false;
+
+    fn info(&self) -> RecordingInfo {
+        RecordingInfo { time_base: TimeBase::UnixEpoch, ..RecordingInfo::ORDER_BY_ORDER }
+    }
+
+    fn books<B: BooksById>(&self, empty: B, midnight: Nanos) -> xdp::BookBuilder<B> {
+        xdp::BookBuilder::new(empty, midnight)
+    }
+
+    fn orders<B: BooksById>(books: &xdp::BookBuilder<B>) -> &B {
+        books.instruments().books()
+    }
+
+    #[inline(never)]
+    fn apply<B: BooksById>(
+        books: &mut xdp::BookBuilder<B>,
+        first: u64,
+        messages: &[XdpMessage<'_>],
+        updates: &mut Updates,
+    ) {
+        let mut start = 0;
+        while start < messages.len() {
+            let rest = &messages[start..];
+            // The time of a packet holds for its messages.
+            let next_packet = rest[1..].iter().position(|message| message.sent.is_some());
+            let len = next_packet.map_or(rest.len(), |next| next + 1).min(LOOK_AHEAD_LEN);
+            let group = &rest[..len];
+            if let Some(sent) = group[0].sent {
+                books.begin_packet(group[0].channel, sent);
+            }
+            let before = *books.instruments().counters();
+            let known = updates.list.len();
+            // Numbers of the file may be longer than those of the feed: they count from the group's beginning.
+            let batch = (0..)
+                .zip(group)
+                .map(|(index, message)| xdp::Message::new(message.channel, index, message.bytes));
+            books.handle_batch(batch, updates);
+            for update in &mut updates.list[known..] {
+                update.sequence += first + start as u64;
+            }
+            updates.note(&before, books.instruments().counters(), || start..=start + len - 1);
+            start += len;
+        }
+    }
+
+    #[inline]
+    fn ts_ns(message: &XdpMessage<'_>) -> u64 {
+        message.ts_ns
+    }
+
+    #[inline]
+    fn see<'s>(message: &'s XdpMessage<'_>, number: u64, _source: Source<'s>) -> Seen<'s> {
+        let XdpMessage { bytes, channel, ts_ns, instrument, .. } = *message;
+        let code = u8::try_from(word16(bytes, 2)).unwrap_or(0);
+        let mut seen = Seen { channel: channel.0, ..Seen::new(number, ts_ns, instrument, code) };
+        let Ok(parsed) = Message::parse(bytes) else {
+            return Seen { is_malformed: true, ..seen };
+        };
+        if let Message::SymbolIndexMapping(_) = parsed {
+            seen.symbol = bytes.get(SYMBOL).map(until_nul).filter(|_| instrument != 0);
+        }
+        message.see_fields(&parsed, &mut seen);
+        seen
+    }
+
+    #[inline]
+    fn digest(message: &XdpMessage<'_>, checksums: &mut Checksums) {
+        // `see` counts malformed messages.
+        let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.others.fields(fields)));
+    }
+
+    fn type_name(code: u8) -> Option<&'static str> {
+        Some(match code {
+            1 => "Sequence Number Reset",
+            2 => "Source Time Reference",
+            3 => "Symbol Index Mapping",
+            10 => "Retransmission Request",
+            11 => "Request Response",
+            12 => "Heartbeat Response",
+            13 => "Symbol Index Mapping Request",
+            15 => "Refresh Request",
+            31 => "Message Unavailable",
+            32 => "Symbol Clear",
+            34 => "Security Status",
+            35 => "Refresh Header",
+            100 => "Add Order",
+            101 => "Modify Order",
+            102 => "Delete Order",
+            103 => "Order Execution",
+            104 => "Replace Order",
+            105 => "Imbalance",
+            106 => "Add Order Refresh",
+            110 => "Non-Displayed Trade",
+            111 => "Cross Trade",
+            112 => "Trade Cancel",
+            113 => "Cross Correction",
+            114 => "Retail Price Improvement",
+            223 => "Stock Summary",
+            _ => return None,
+        })
+    }
+
+    fn type_code(code: u8) -> String {
+        code.to_string()
+    }
+}
+
+/// Messages of a channel were lost for good.
+fn lose<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8) {
+    books.handle_lost(Channel(channel), &mut BooksAlone);
+}
+
+/// The numbers of a channel begin again.
+fn restart<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8) {
+    books.handle_restart(Channel(channel), &mut BooksAlone);
+}
+
+/// Takes a mapping that came beside a channel.
+fn learn<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, mapping: &[u8]) {
+    books.handle_message(Channel(channel), Sequence(0), mapping, &mut BooksAlone);
+}
+
+/// Rebuilds the book of a symbol: true when it is whole then and nothing contradicted it.
+fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cure<'_>) -> bool {
+    let Cure { refresh, held } = cure;
+    let channel = Channel(channel);
+    let of = |wants_mappings: bool| {
+        of_symbol(refresh).filter(move |message| is_type(message, SymbolIndexMapping::TYPE) == wants_mappings)
+    };
+    for message in of(true) {
+        books.handle_message(channel, Sequence(0), message, &mut BooksAlone);
+    }
+    let Some(id) = books.instrument_of(refresh.index) else { return false };
+    books.instruments_mut().clear(id);
+    // Numbers of its own that do not join those of the stale book are no gap.
+    books.instruments_mut().set_health(id, BookHealth::Stale, None);
+    let before = books.instruments().contradictions();
+    for message in of(false) {
+        books.handle_message(channel, Sequence(0), message, &mut BooksAlone);
+    }
+    books.set_symbol_seq(id, refresh.last_symbol_seq);
+    books.instruments_mut().set_health(id, BookHealth::Live, None);
+    for message in behind(held, refresh.last_symbol_seq) {
+        books.handle_message(channel, Sequence(0), message, &mut BooksAlone);
+    }
+    books.instruments().contradictions() == before
+}

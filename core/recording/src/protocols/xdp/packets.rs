@@ -1,0 +1,440 @@
+//! Packets of XDP in captures: which channel and which market they are of, and what comes beside the lines.
+
+use core::net::SocketAddrV4;
+use std::borrow::Cow;
+
+use tickpath_nyse::{self as nyse, DeliveryFlag, HEADER_LEN, RefreshHeader, SendTime, SequenceNumberReset};
+
+use super::fields::{index_of, is_type, market_of};
+use super::refresh::Refresh;
+use super::{Xdp, XdpMessage};
+use crate::Packet;
+use crate::books::BookPair;
+use crate::captures::{
+    CapturedRecording, Delivery, NO_LINE, Numbers, PacketFormat, PacketProtocol, PacketReader, Place,
+    Recordings, Run, WAIT_NS, Waiting, content, state_of,
+};
+use crate::error::Result;
+use crate::listener::Listener;
+use crate::protocol_name::Protocol;
+use crate::selection::Selection;
+
+/// Packets for which a flow may wait to be known as a line of a channel.
+const WAITING_MAX: usize = 64;
+
+/// The line of the registry.
+pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
+    PacketFormat {
+        protocol: Xdp::PROTOCOL,
+        is_datagram: is_xdp,
+        is_stream: |_, _| false,
+        reader: |_| Box::new(XdpPackets::default()),
+    }
+}
+
+/// A packet of a known purpose whose messages have known types; any with messages when it is `asked` for.
+fn is_xdp(payload: &[u8], is_asked: bool) -> bool {
+    let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return false };
+    let is_known = |message: &[u8]| {
+        let message_type = message.get(2..4).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+        message_type.is_some_and(|message_type| tickpath_nyse::message_len(message_type).is_some())
+    };
+    let is_typical = || {
+        packet.delivery_flag().meaning().is_some() && packet.messages().all(|(_, message)| is_known(message))
+    };
+    packet.message_count() > 0 && (is_asked || is_typical())
+}
+
+/// The name of a market's feed.
+fn market_name(market: Option<u16>) -> String {
+    let name = match market {
+        None | Some(1) => "NYSE",
+        Some(3) => "NYSE Arca",
+        Some(9) => "NYSE American",
+        Some(10) => "NYSE National",
+        Some(11) => "NYSE Texas",
+        Some(other) => return format!("NYSE market {other}, XDP Integrated Feed"),
+    };
+    format!("{name} XDP Integrated Feed")
+}
+
+impl PacketProtocol for Xdp {
+    const PROTOCOL: Protocol = Protocol::new("xdp", "the Integrated Feeds of NYSE's markets, XDP");
+
+    fn place<'r, 'a>(&mut self, run: &'r Run<'a>) -> Cow<'r, [XdpMessage<'a>]> {
+        let mut messages = Vec::with_capacity(run.messages.len());
+        for (origin, packet) in run.by_packet() {
+            self.messages(packet, &origin, &mut messages);
+        }
+        Cow::Owned(messages)
+    }
+
+    fn unpack(payload: &[u8]) -> (SendTime, Vec<&[u8]>) {
+        let packet = nyse::Packet::parse(payload).expect("it was read before it was held");
+        (packet.send_time(), packet.messages().map(|(_, message)| message).collect())
+    }
+
+    fn lose(&mut self, books: &mut BookPair<Xdp>, channel: u8, next: u64) {
+        self.lose_symbols(channel, next as u32);
+        books.change(|books| super::lose(books, channel), |books| super::lose(books, channel));
+    }
+
+    fn restart(&mut self, books: &mut BookPair<Xdp>, channel: u8) -> Vec<u16> {
+        books.change(|books| super::restart(books, channel), |books| super::restart(books, channel));
+        self.forget(channel).collect()
+    }
+}
+
+impl CapturedRecording<Xdp> {
+    /// The whole of a symbol came beside a channel: true when its book was not whole and is now.
+    fn refresh(&mut self, selection: &Selection, channel: u8, refresh: &Refresh) -> bool {
+        let Some((cure, number, name)) = self.replay.protocol.refresh(channel, refresh) else { return false };
+        let mut is_whole = false;
+        self.replay.pair.change(
+            |books| is_whole = super::recover(books, channel, &cure),
+            |books| _ = super::recover(books, channel, &cure),
+        );
+        self.learn(selection, number, name);
+        is_whole
+    }
+
+    /// The meaning of a symbol index came beside a channel.
+    fn learn_mapping(&mut self, selection: &Selection, channel: u8, mapping: &[u8]) {
+        if let Some((number, name)) = self.replay.protocol.learn(channel, mapping) {
+            self.replay.pair.change(
+                |books| super::learn(books, channel, mapping),
+                |books| super::learn(books, channel, mapping),
+            );
+            self.learn(selection, number, name);
+        }
+    }
+}
+
+/// The state of a flow.
+#[derive(Default)]
+struct XdpFlow {
+    /// Its channel and line, once it is known as a line.
+    place: Option<Place>,
+    /// Not known yet whether it is a line of a known channel: its packets wait.
+    waiting: Vec<Waiting>,
+    out_of_band: OutOfBand,
+}
+
+/// Retransmissions and refreshes, which come to an address that is no line.
+#[derive(Default)]
+struct OutOfBand {
+    /// The channel whose they are, once a symbol told it.
+    channel: Option<usize>,
+    /// The refresh at hand.
+    refresh: Option<Refresh>,
+}
+
+/// The purpose of a packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// A part of the channel's sequence.
+    Sequence,
+    /// The same once more, for who asked for it.
+    Retransmission,
+    Refresh,
+    /// Nothing to us.
+    Other,
+}
+
+impl Purpose {
+    fn of(flag: DeliveryFlag) -> Purpose {
+        match flag {
+            DeliveryFlag::HEARTBEAT
+            | DeliveryFlag::FAILOVER
+            | DeliveryFlag::ORIGINAL
+            | DeliveryFlag::SEQUENCE_RESET => Purpose::Sequence,
+            DeliveryFlag::RETRANSMISSION_ONE | DeliveryFlag::RETRANSMISSION_PART => Purpose::Retransmission,
+            flag if flag.is_refresh() => Purpose::Refresh,
+            _ => Purpose::Other,
+        }
+    }
+}
+
+/// A channel, whose books know it by its place among those of XDP.
+struct XdpChannel {
+    /// Its number in the capture.
+    number: usize,
+    /// A message has told the market.
+    is_market_known: bool,
+}
+
+/// Reads the packets of all markets.
+#[derive(Default)]
+struct XdpPackets {
+    flows: Vec<XdpFlow>,
+    channels: Vec<XdpChannel>,
+    /// Recordings of markets; `None` for one of which no message has told the market.
+    markets: Vec<(Option<u16>, usize)>,
+}
+
+impl<L: Listener> PacketReader<L> for XdpPackets {
+    fn datagram<'a>(&mut self, flow: usize, packet: &Packet<'a>, out: &mut Delivery<'_, 'a, L>) -> Result {
+        let known = state_of(&mut self.flows, flow).place;
+        let Ok(xdp) = nyse::Packet::parse(packet.payload) else {
+            out.count_malformed(flow, known);
+            return Ok(());
+        };
+        match (Purpose::of(xdp.delivery_flag()), known) {
+            (Purpose::Sequence, Some(place)) => self.line(place, &xdp, packet, out),
+            (Purpose::Sequence, None) => self.waiting(flow, &xdp, packet, out),
+            (purpose, _) => self.out_of_band(flow, purpose, &xdp, packet, out),
+        }
+    }
+
+    fn settle_flow(&mut self, flow: usize, out: &mut Delivery<'_, '_, L>) -> Result {
+        let XdpFlow { place, waiting, .. } = &self.flows[flow];
+        if let (None, Some(first)) = (place, waiting.first()) {
+            self.settle(flow, None, (first.dst, first.ts_ns), out)?;
+        }
+        Ok(())
+    }
+}
+
+impl XdpPackets {
+    /// A packet on a line of a channel.
+    fn line<'a, L: Listener>(
+        &mut self,
+        place: Place,
+        xdp: &nyse::Packet<'a>,
+        packet: &Packet<'a>,
+        out: &mut Delivery<'_, 'a, L>,
+    ) -> Result {
+        let numbered = &mut out.channels[place.channel];
+        numbered.channel.count_packet(place.line);
+        let (sequence, count) = (xdp.sequence(), u64::from(xdp.message_count()));
+        let (next, ordinal) = (numbered.channel.next(), usize::from(numbered.ordinal));
+        let mut first = next.map_or(u64::from(sequence), |next| nearest(next, sequence));
+        if next.is_none() && first > 1 {
+            // Messages before it are not in the capture.
+            out.lose(place.channel, first);
+        }
+        if count == 0 {
+            return out.heartbeat(place.channel, first, packet.ts_ns);
+        }
+        if !self.channels[ordinal].is_market_known
+            && let Some(market) = xdp.messages().find_map(|(_, message)| market_of(message))
+        {
+            self.tell_market(place.channel, market, packet.ts_ns, out)?;
+        }
+        if is_new_reset(place, xdp, out) {
+            first = u64::from(sequence);
+            out.restart(place.channel, first)?;
+        }
+        let numbers = Numbers { first, count, header_len: HEADER_LEN, sent: xdp.send_time() };
+        out.take(place, numbers, packet, xdp.messages().map(|(_, message)| message))
+    }
+
+    /// A packet of a flow that may be the other line of a known channel: it is where a packet is the same.
+    fn waiting<'a, L: Listener>(
+        &mut self,
+        flow: usize,
+        xdp: &nyse::Packet<'a>,
+        packet: &Packet<'a>,
+        out: &mut Delivery<'_, 'a, L>,
+    ) -> Result {
+        if xdp.message_count() == 0 {
+            return Ok(());
+        }
+        let (first, count) = (xdp.sequence(), u64::from(xdp.message_count()));
+        let content = content(packet.payload, HEADER_LEN);
+        let same = |known: &usize| {
+            let channel = &out.channels[*known].channel;
+            channel.remembers(nearest(channel.next().unwrap_or_default(), first), count, content)
+        };
+        let known = self.channels.iter().map(|channel| channel.number).find(same);
+        let waiting = &mut self.flows[flow].waiting;
+        let is_old = waiting.first().is_some_and(|first| {
+            packet.ts_ns.saturating_sub(first.ts_ns) > WAIT_NS || waiting.len() == WAITING_MAX
+        });
+        if known.is_none() && !self.channels.is_empty() && !is_old && out.may_wait() {
+            waiting.push(out.keep(packet));
+            return Ok(());
+        }
+        match self.settle(flow, known, (packet.dst, packet.ts_ns), out)? {
+            Some(place) => self.line(place, xdp, packet, out),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a flow a line of a known channel, or else a new channel whose packets go to an address, and takes the
+    /// packets that waited; `None` where there are too many channels.
+    fn settle<L: Listener>(
+        &mut self,
+        flow: usize,
+        known: Option<usize>,
+        (dst, ts_ns): (SocketAddrV4, u64),
+        out: &mut Delivery<'_, '_, L>,
+    ) -> Result<Option<Place>> {
+        let is_full = out.is_full() || self.channels.len() > usize::from(u8::MAX);
+        if known.is_none() && is_full {
+            out.count_unknown(flow, 1);
+            return Ok(None);
+        }
+        let channel = known.unwrap_or_else(|| self.add_channel(dst, ts_ns, out));
+        let place = out.line(channel, dst);
+        let state = &mut self.flows[flow];
+        state.place = Some(place);
+        let waiting = std::mem::take(&mut state.waiting);
+        out.release(&waiting, |packet, out| self.datagram(flow, packet, out))?;
+        Ok(Some(place))
+    }
+
+    /// Adds the channel of packets to an address, in the recording of its market once that is known.
+    fn add_channel<L: Listener>(&mut self, dst: SocketAddrV4, ts_ns: u64, out: &mut Recordings<L>) -> usize {
+        let unknown = self.markets.iter().find(|(market, _)| market.is_none());
+        let recording = match unknown.or(self.markets.first()) {
+            Some((_, recording)) => *recording,
+            None => self.add_market(None, ts_ns, out),
+        };
+        let ordinal = u8::try_from(self.channels.len()).unwrap_or(u8::MAX);
+        let number = out.add_channel(recording, ordinal, format!("channel {dst}"));
+        self.channels.push(XdpChannel { number, is_market_known: false });
+        number
+    }
+
+    /// Adds the recording of a market.
+    fn add_market<L: Listener>(&mut self, market: Option<u16>, ts_ns: u64, out: &mut Recordings<L>) -> usize {
+        let recording = out.add(market_name(market), Xdp::default(), ts_ns);
+        self.markets.push((market, recording));
+        recording
+    }
+
+    /// The market of a channel is known from now on: its messages go to that market's recording.
+    fn tell_market<L: Listener>(
+        &mut self,
+        channel: usize,
+        market: u16,
+        ts_ns: u64,
+        out: &mut Delivery<'_, '_, L>,
+    ) -> Result {
+        out.flush()?;
+        let (market, own) = (Some(market), out.channels[channel].recording);
+        let known = self.markets.iter().find(|(known, _)| *known == market).map(|(_, recording)| *recording);
+        let unknown = |(market, recording): &&mut (Option<u16>, usize)| market.is_none() && *recording == own;
+        let recording = match (known, self.markets.iter_mut().find(unknown)) {
+            (Some(recording), _) => recording,
+            (None, Some((unknown, _))) => {
+                *unknown = market;
+                out.recording::<Xdp>(own).0.name = market_name(market);
+                own
+            }
+            (None, None) => self.add_market(market, ts_ns, out),
+        };
+        let numbered = &mut out.channels[channel];
+        numbered.recording = recording;
+        self.channels[usize::from(numbered.ordinal)].is_market_known = true;
+        let first = numbered.channel.report.first_sequence;
+        if recording != own && first > 1 {
+            out.lose(channel, first);
+        }
+        Ok(())
+    }
+
+    /// A packet beside the sequence of a channel.
+    fn out_of_band<'a, L: Listener>(
+        &mut self,
+        flow: usize,
+        purpose: Purpose,
+        xdp: &nyse::Packet<'a>,
+        packet: &Packet<'a>,
+        out: &mut Delivery<'_, 'a, L>,
+    ) -> Result {
+        // Messages that were not flushed yet may name the channel.
+        out.flush()?;
+        let XdpFlow { place, out_of_band, .. } = &self.flows[flow];
+        let told = place.map(|place| place.channel).or(out_of_band.channel);
+        let Some(channel) = told.or_else(|| self.channel_of(xdp, out)) else {
+            out.count_unknown(flow, u64::from(xdp.message_count() > 0));
+            return Ok(());
+        };
+        self.flows[flow].out_of_band.channel = Some(channel);
+        let Place { line, .. } = out.line(channel, packet.dst);
+        let numbered = &mut out.channels[channel].channel;
+        numbered.count_packet(line);
+        if let (Purpose::Retransmission, Some(next)) = (purpose, numbered.next()) {
+            let (first, count) = (nearest(next, xdp.sequence()), u64::from(xdp.message_count()));
+            let numbers = Numbers { first, count, header_len: HEADER_LEN, sent: xdp.send_time() };
+            let messages = xdp.messages().map(|(_, message)| message);
+            return out.take(Place { channel, line: NO_LINE }, numbers, packet, messages);
+        }
+        numbered.report.skipped += 1;
+        if purpose == Purpose::Refresh {
+            self.refresh(flow, channel, xdp, out);
+        }
+        Ok(())
+    }
+
+    /// The channel on which the symbols of a packet are known; where there is only one it is that. `None` when it may be
+    /// several.
+    fn channel_of<L: Listener>(&self, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> Option<usize> {
+        if let [only] = self.channels.as_slice() {
+            return Some(only.number);
+        }
+        let named = xdp.messages().find_map(|(_, message)| market_of(message));
+        let indexes = xdp.messages().filter_map(|(_, message)| index_of(message));
+        for index in indexes {
+            let markets = self.markets.iter().filter(|(market, _)| named.is_none() || *market == named);
+            let mut known = markets.filter_map(|(_, recording)| {
+                Some((*recording, out.recording::<Xdp>(*recording).0.replay.protocol.channel_of(index)?))
+            });
+            // Each market has other indexes: one that several know identifies none.
+            if let (Some((recording, ordinal)), None) = (known.next(), known.next()) {
+                let number = self.channels.get(usize::from(ordinal))?.number;
+                return Some(number).filter(|number| out.channels[*number].recording == recording);
+            }
+        }
+        None
+    }
+
+    /// A packet of a refresh of a symbol, or of the mappings of symbols.
+    fn refresh<L: Listener>(
+        &mut self,
+        flow: usize,
+        channel: usize,
+        xdp: &nyse::Packet<'_>,
+        out: &mut Recordings<L>,
+    ) {
+        let (number, ordinal) = (out.channels[channel].recording, out.channels[channel].ordinal);
+        let file_len = out.file_len;
+        let (recording, pass) = out.recording::<Xdp>(number);
+        let mut messages = xdp.messages().map(|(_, message)| message).peekable();
+        let Some(header) = messages.next_if(|message| is_type(message, RefreshHeader::TYPE)) else {
+            for message in messages {
+                recording.create_books(&pass.selection, file_len);
+                recording.learn_mapping(&pass.selection, ordinal, message);
+            }
+            return;
+        };
+        let at_hand = &mut self.flows[flow].out_of_band.refresh;
+        if let Some(refresh) = Refresh::take(at_hand, header, messages)
+            && recording.is_open(pass)
+        {
+            recording.create_books(&pass.selection, file_len);
+            let is_recovered = recording.refresh(&pass.selection, ordinal, &refresh);
+            out.channels[channel].channel.report.recovered += u64::from(is_recovered);
+        }
+    }
+}
+
+/// Whether the numbers restart with a packet. Resets are repeated until the session begins, and come late on the
+/// other line: one is new when it was sent later.
+fn is_new_reset<L: Listener>(place: Place, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> bool {
+    let numbered = &mut out.channels[place.channel];
+    let end = u64::from(xdp.sequence()) + u64::from(xdp.message_count());
+    let (sent, latest) = (xdp.send_time().as_nanos(), numbered.session.1);
+    numbered.session.1 = latest.max(sent);
+    let first = xdp.messages().next().map(|(_, message)| message);
+    let is_reset = first.is_some_and(|message| is_type(message, SequenceNumberReset::TYPE));
+    is_reset && sent > latest && numbered.channel.next().is_some_and(|next| next != end)
+}
+
+/// The number that a sequence of 32 bits means, as near to another as it can be: it wraps.
+fn nearest(near: u64, sequence: u32) -> u64 {
+    let distance = sequence.wrapping_sub(near as u32).cast_signed();
+    near.checked_add_signed(i64::from(distance)).unwrap_or(u64::from(sequence))
+}

@@ -1,0 +1,42 @@
+//! The registry of protocols of packets.
+
+use std::str::FromStr;
+
+use crate::captures::PacketFormat;
+use crate::listener::Listener;
+use crate::protocol_name::Protocol;
+use crate::protocols::{iex, itch, xdp};
+
+/// Protocols of packets, a line for each; a packet that can be of two is of the later one.
+///
+/// A protocol is a file in `protocols` with an implementation of [`PacketProtocol`](crate::captures::PacketProtocol), and a line here.
+pub(crate) const fn formats<L: Listener>() -> [PacketFormat<L>; 3] {
+    [itch::packets(), iex::packets(), xdp::packets()]
+}
+
+impl Protocol {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Protocol> {
+        formats::<()>().into_iter().map(|format| format.protocol)
+    }
+}
+
+/// The text names no protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a protocol that can be replayed: write {}", names())]
+pub struct ParseProtocolError {
+    text: String,
+}
+
+fn names() -> String {
+    Protocol::all().map(Protocol::name).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for Protocol {
+    type Err = ParseProtocolError;
+
+    fn from_str(text: &str) -> std::result::Result<Protocol, ParseProtocolError> {
+        let found = Protocol::all().find(|protocol| protocol.name().eq_ignore_ascii_case(text));
+        found.ok_or_else(|| ParseProtocolError { text: text.to_owned() })
+    }
+}

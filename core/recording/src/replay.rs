@@ -1,0 +1,264 @@
+//! One pass over a file: blocks of messages into the books of their recordings, their reference model and the listener.
+
+use tickpath_types::{InstrumentId, MarketUpdate, UpdateKind};
+
+use crate::books::{BookPair, BookSize};
+use crate::error::Result;
+use crate::integrity::Integrity;
+use crate::listener::{Listener, WorkStep};
+use crate::moment::Calendar;
+use crate::protocol::{RecordedProtocol, Source};
+use crate::selection::Selection;
+use crate::state::RecordingState;
+use crate::updates::{Contradictions, Updates};
+
+/// Messages that go to the books and then to the listener together: enough for measuring to cost nothing, few enough
+/// for their updates to stay in the nearest caches.
+pub const PART_LEN: usize = 512;
+
+/// The pass over one file, which all of its recordings share.
+pub struct Pass<L> {
+    /// The selection of its messages and symbols.
+    pub selection: Selection,
+    /// The output.
+    pub listener: L,
+    /// Why it ended before the end of the file, when it did.
+    pub ended: Option<Ended>,
+    /// Messages so far.
+    message_count: u64,
+    /// The updates of the messages at hand.
+    pub(crate) updates: Updates,
+}
+
+impl<L> Pass<L> {
+    /// Before the first message.
+    pub fn new(selection: Selection, listener: L) -> Pass<L> {
+        Pass { selection, listener, ended: None, message_count: 0, updates: Updates::default() }
+    }
+
+    /// Messages so far, of all recordings.
+    pub const fn message_count(&self) -> u64 {
+        self.message_count
+    }
+
+    /// Begins a part of at most `len` messages, see [`apply_at_once`](crate::apply_at_once).
+    pub fn begin_part(&mut self, len: usize) {
+        self.updates.start(len);
+    }
+}
+
+/// Why a pass ended before the end of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// At the number of messages of `--limit`.
+    Limit,
+    /// At the end of the window.
+    Window,
+    /// It was stopped.
+    Stopped,
+}
+
+/// The replay of one recording.
+pub struct Replay<P: RecordedProtocol> {
+    pub(crate) protocol: P,
+    pub(crate) calendar: Calendar,
+    pub(crate) pair: BookPair<P>,
+    pub(crate) state: RecordingState,
+    /// Its messages so far.
+    pub(crate) message_count: u64,
+}
+
+impl<P: RecordedProtocol> Replay<P> {
+    /// Before the first message of a recording whose times have this meaning.
+    pub fn new(protocol: P, calendar: Calendar) -> Replay<P> {
+        let state = RecordingState::new(protocol.info().price_decimals);
+        Replay { protocol, calendar, pair: BookPair::NONE, state, message_count: 0 }
+    }
+
+    /// Tells the listener which recording of the file it is, counted from 0.
+    ///
+    /// # Errors
+    /// When tables are wanted that it has nothing for.
+    pub fn begin<L: Listener>(&self, pass: &mut Pass<L>, recording: usize) -> Result {
+        self.protocol.check_tables(pass.selection.tables)?;
+        pass.listener.on_recording(recording, &self.calendar, self.protocol.info().price_decimals);
+        Ok(())
+    }
+
+    /// Makes the books, where there are none yet and they are wanted.
+    pub fn create_books(&mut self, selection: &Selection, size: impl FnOnce() -> BookSize) {
+        self.pair.create(&self.protocol, selection, &self.calendar, size);
+    }
+
+    /// Whether there are books.
+    pub const fn has_books(&self) -> bool {
+        self.pair.books.is_some()
+    }
+
+    /// Counts something that is no message.
+    pub fn count_malformed(&mut self, place: impl FnOnce() -> String) {
+        self.state.integrity.malformed.add(place);
+    }
+
+    /// Notes the error that ended the reading.
+    pub fn read_failed(&mut self, error: impl FnOnce() -> String) {
+        self.state.integrity.read_error.get_or_insert_with(error);
+    }
+
+    /// Whether reading ended with an error.
+    pub const fn is_read_failed(&self) -> bool {
+        self.state.integrity.read_error.is_some()
+    }
+
+    /// The start of the window, once a message has told it.
+    pub const fn from_ns(&self) -> u64 {
+        self.state.window.from_ns
+    }
+
+    /// The number of a block's messages that are wanted: up to the limit and the end of the window.
+    ///
+    /// # Errors
+    /// When the window has no meaning in this recording.
+    pub fn wanted<L>(
+        &mut self,
+        pass: &mut Pass<L>,
+        messages: &[P::Message<'_>],
+        source: &Source<'_>,
+    ) -> Result<usize> {
+        let is_live = |message: &P::Message<'_>| P::ts_ns(message) > 0 && !source.is_snapshot::<P>(message);
+        if let (false, Some(first)) =
+            (self.state.has_window, messages.iter().find(|message| is_live(message)))
+        {
+            self.state.window = pass.selection.window(&self.calendar, P::ts_ns(first))?;
+            self.state.has_window = true;
+        }
+        let mut len = messages.len();
+        if let Some(limit) = pass.selection.limit {
+            let left = limit - pass.message_count;
+            if left <= len as u64 {
+                (len, pass.ended) = (left as usize, Some(Ended::Limit));
+            }
+        }
+        let to_ns = self.state.window.to_ns;
+        if to_ns < u64::MAX
+            && let Some(end) =
+                messages[..len].iter().position(|message| P::ts_ns(message) >= to_ns && is_live(message))
+        {
+            (len, pass.ended) = (end, Some(Ended::Window));
+        }
+        Ok(len)
+    }
+
+    /// Takes all fields of a message into the checksum.
+    #[inline]
+    pub fn digest(&mut self, message: &P::Message<'_>) {
+        P::digest(message, &mut self.state.checksums);
+    }
+
+    /// Decodes the wanted messages of a block, and returns them.
+    ///
+    /// # Errors
+    /// As [`Replay::wanted`].
+    pub fn decode<'m, 'p, L: Listener>(
+        &mut self,
+        pass: &mut Pass<L>,
+        messages: &'m [P::Message<'p>],
+        source: &Source<'_>,
+    ) -> Result<&'m [P::Message<'p>]> {
+        let messages = &messages[..self.wanted(pass, messages, source)?];
+        pass.listener.on_step(WorkStep::Other);
+        messages.iter().for_each(|message| P::digest(message, &mut self.state.checksums));
+        pass.listener.on_step(WorkStep::Decoded(messages.len()));
+        Ok(messages)
+    }
+
+    /// Takes messages to books, reference model and listener.
+    pub fn apply<L: Listener>(
+        &mut self,
+        pass: &mut Pass<L>,
+        messages: &[P::Message<'_>],
+        source: Source<'_>,
+        place: impl Fn(usize) -> String,
+    ) {
+        let mut start = 0;
+        while start < messages.len() {
+            let BookPair { books, model } = &mut self.pair;
+            let rest = &messages[start..];
+            let room = model.as_ref().map_or(u64::MAX, |model| model.room(pass.message_count).max(1));
+            let at_once = if pass.listener.wants_books() { 1 } else { rest.len().min(PART_LEN) };
+            let part = &rest[..at_once.min(usize::try_from(room).unwrap_or(usize::MAX))];
+            let first = pass.message_count + 1;
+            pass.updates.start(part.len());
+            if let Some(books) = books {
+                pass.listener.on_step(WorkStep::Other);
+                P::apply(books, first, part, &mut pass.updates);
+                pass.listener.on_step(WorkStep::Applied);
+                if let Some(model) = model {
+                    let name = |instrument| self.state.name(instrument);
+                    model.follow(first, part, &pass.updates, P::orders(books), &name, |index| {
+                        place(start + index)
+                    });
+                }
+            }
+            self.see(pass, part, source, |index| place(start + index));
+            start += part.len();
+        }
+        pass.listener.on_step(WorkStep::Done(if self.has_books() { start } else { 0 }));
+    }
+
+    /// Takes messages that were just applied, and what they did, to counts, statistics and the listener.
+    pub fn see<L: Listener>(
+        &mut self,
+        pass: &mut Pass<L>,
+        messages: &[P::Message<'_>],
+        source: Source<'_>,
+        place: impl Fn(usize) -> String,
+    ) {
+        let (state, books) = (&mut self.state, self.pair.books.as_ref().map(P::orders));
+        for found in &pass.updates.contradictions {
+            take_contradictions(&mut state.integrity, found, &place);
+        }
+        let mut updates = pass.updates.list.iter().peekable();
+        for (index, message) in messages.iter().enumerate() {
+            let number = pass.message_count + 1 + index as u64;
+            // Of several updates of one message the last has its prices, and one of a state says less than another.
+            let mut update: Option<&MarketUpdate> = None;
+            while let Some(next) = updates.next_if(|update| update.sequence == number) {
+                if update.is_none() || next.kind() != Some(UpdateKind::Status) {
+                    update = Some(next);
+                }
+            }
+            let mut seen = P::see(message, number, source);
+            seen.is_snapshot |= source.is_snapshot;
+            state.message(&seen, update, books.is_some(), &pass.selection, &mut pass.listener, || {
+                place(index)
+            });
+            if let (Some(books), Some(_), true) = (books, update, pass.listener.wants_books()) {
+                let known = &state.instruments[usize::from(seen.instrument)];
+                if known.is_chosen && !seen.is_snapshot && state.window.contains(seen.ts_ns) {
+                    let symbol = known.symbol.as_deref().unwrap_or_default();
+                    pass.listener.on_book(&seen, symbol, InstrumentId(seen.instrument), books);
+                }
+            }
+        }
+        pass.message_count += messages.len() as u64;
+        self.message_count += messages.len() as u64;
+    }
+}
+
+/// Counts what contradicted the books in some messages, which begin at their places.
+fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place: impl Fn(usize) -> String) {
+    let (first, last) = (*found.messages.start(), *found.messages.end());
+    let places = || match first == last {
+        true => place(first),
+        false => match (place(first), place(last)) {
+            (first, last) if first == last => first,
+            (first, last) => format!("{first} to {last}"),
+        },
+    };
+    integrity.beyond_quantity.add_all(found.beyond_qty, places);
+    integrity.duplicate_references.add_all(found.duplicate_order, places);
+    integrity.refused.add_all(found.refused, places);
+    integrity.unmapped.add_all(found.unmapped, places);
+    integrity.symbol_gaps.add_all(found.symbol_gaps, places);
+}

@@ -1,0 +1,235 @@
+//! The report of a recording, made when all of it was read.
+
+use tickpath_book::{BooksById, Level};
+use tickpath_types::{InstrumentId, Side};
+
+use crate::Depth;
+use crate::captures::CaptureReport;
+use crate::integrity::{Integrity, Judgement};
+use crate::moment::RecordedTime;
+use crate::protocol::RecordedProtocol;
+use crate::reference_check::ModelReport;
+use crate::replay::{Ended, Pass, Replay};
+use crate::state::{KnownInstrument, RecordingState};
+use crate::statistics::SymbolStatistics;
+
+/// Symbols that are shown when none are chosen: the most active ones.
+pub const SYMBOLS_SHOWN: usize = 5;
+
+/// The count of messages of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeCount {
+    /// The letter, digit or number of the type in its format; `?` for what is none.
+    pub code: String,
+    /// Its name.
+    pub name: &'static str,
+    /// The count.
+    pub count: u64,
+}
+
+/// The book of one symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolBook {
+    /// The symbol.
+    pub symbol: String,
+    /// The best levels of bids and asks.
+    pub sides: [Vec<Level>; 2],
+}
+
+/// The reliability of the books of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reliability {
+    /// Nothing contradicts the recording, and nothing is seen to be missing.
+    Complete,
+    /// Nothing contradicts it, but it does not cover all: see the reservations.
+    Partial,
+    /// It contradicts itself: see the contradictions.
+    Contradicted,
+}
+
+impl Reliability {
+    /// Its name in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reliability::Complete => "complete",
+            Reliability::Partial => "partial",
+            Reliability::Contradicted => "contradicted",
+        }
+    }
+}
+
+/// The result of the replay of one recording.
+#[derive(Clone, Debug)]
+pub struct RecordingReport {
+    /// The depth of the books that it covers.
+    pub depth: Depth,
+    /// Messages that were read, from its start.
+    pub messages_read: u64,
+    /// Messages in the window.
+    pub messages: u64,
+    /// Those of them that are parts of snapshots: they built the books, and are in no statistics.
+    pub snapshot_messages: u64,
+    /// Decimals of the units in which prices are counted.
+    pub price_decimals: u8,
+    /// Messages in the window by type, most frequent first.
+    pub by_type: Vec<TypeCount>,
+    /// Times of the first and last message in the window.
+    pub span: Option<(RecordedTime, RecordedTime)>,
+    /// Instruments that the recording has.
+    pub symbol_count: usize,
+    /// Statistics of the symbols that were chosen or, when none were, of all; most active first.
+    pub statistics: Vec<(String, SymbolStatistics)>,
+    /// Number of these that a text shows: those that were chosen, or the most active ones.
+    pub shown_count: usize,
+    /// Books of the symbols that were chosen, or of the most active ones, at the end.
+    pub tops: Vec<SymbolBook>,
+    /// Symbols that were chosen and are not in the recording.
+    pub absent_symbols: Vec<String>,
+    /// All fields of all messages that were decoded, see [`Digest`](crate::Digest) and [`Checksum`](tickpath_nasdaq::itch50::Checksum).
+    pub checksum: u64,
+    /// Whether what the recording says holds together.
+    pub integrity: Integrity,
+    /// The comparison with the reference model.
+    pub model: Option<ModelReport>,
+    /// Why the replay ended before the end of the recording, when it did.
+    pub ended: Option<Ended>,
+    /// All contradictions, as text; empty when the result can be trusted.
+    pub contradictions: Vec<String>,
+    /// Whether it ends with the end of the session's messages; without it, what is missing behind cannot be seen.
+    pub is_end_seen: bool,
+    /// Reasons for which the books are incomplete, or cannot be judged, as text.
+    pub reservations: Vec<String>,
+    /// Of a capture: its channels, and what else was in it. A capture has a report for each recording in it.
+    pub capture: Option<CaptureReport>,
+}
+
+impl RecordingReport {
+    /// The reliability of the books.
+    #[must_use]
+    pub fn reliability(&self) -> Reliability {
+        match (self.contradictions.as_slice(), self.reservations.as_slice()) {
+            ([], []) => Reliability::Complete,
+            ([], _) => Reliability::Partial,
+            _ => Reliability::Contradicted,
+        }
+    }
+
+    /// True when nothing contradicts the result.
+    #[must_use]
+    pub fn is_trustworthy(&self) -> bool {
+        self.contradictions.is_empty()
+    }
+}
+
+impl<P: RecordedProtocol> Replay<P> {
+    /// The report, when the recording was read as far as it is wanted.
+    pub fn finish<L>(mut self, pass: &Pass<L>) -> RecordingReport {
+        let (info, state, selection) = (self.protocol.info(), &mut self.state, &pass.selection);
+        let judgement = Judgement {
+            is_full_depth: self.protocol.is_full_depth(),
+            is_ordered_by_time: P::IS_ORDERED_BY_TIME,
+            has_books: self.pair.books.is_some(),
+        };
+        let model = self.pair.finish_model(&|instrument| state.name(instrument));
+        let books = self.pair.orders();
+        state.integrity.orders_left = books.map_or(0, |books| u64::from(books.order_count()));
+        state.integrity.unreported = self.pair.books.as_ref().map_or(0, P::unreported);
+        let mut contradictions = state.integrity.contradictions(judgement);
+        contradictions.extend(model.iter().filter_map(|model| model.difference.clone()));
+        let mut reservations: Vec<String> = state.integrity.unjudged(judgement).into_iter().collect();
+        reservations.extend(coverage(info.depth, pass.ended, judgement.has_books));
+
+        let seen = seen_instruments(state);
+        let shown = shown_symbols(state);
+        let is_present =
+            |symbol: &&String| seen.clone().any(|(_, known)| known.symbol.as_ref() == Some(symbol));
+        let absent_symbols = selection.symbols.iter().filter(|symbol| !is_present(symbol)).cloned().collect();
+        let shown_count = if selection.symbols.is_empty() { SYMBOLS_SHOWN } else { shown.len() };
+        let tops = shown.iter().take(shown_count);
+        let tops = tops.filter_map(|(id, symbol, _)| Some(top(books?, *id, symbol, selection.depth)));
+        let time = |ns| RecordedTime { ns, calendar: self.calendar };
+        RecordingReport {
+            depth: info.depth,
+            messages_read: self.message_count,
+            messages: state.counts.iter().sum(),
+            snapshot_messages: state.snapshot_count,
+            price_decimals: info.price_decimals,
+            by_type: by_type::<P>(&state.counts),
+            span: state.span_ns.map(|(first, last)| (time(first), time(last))),
+            symbol_count: seen.count(),
+            shown_count,
+            tops: tops.collect(),
+            statistics: shown.into_iter().map(|(_, symbol, statistics)| (symbol, statistics)).collect(),
+            absent_symbols,
+            checksum: state.checksums.value(),
+            model,
+            ended: pass.ended,
+            contradictions,
+            is_end_seen: state.is_end_seen(),
+            reservations,
+            integrity: std::mem::take(&mut state.integrity),
+            capture: None,
+        }
+    }
+}
+
+/// The instruments that messages were about, with their numbers. Number 0 is the whole system; an instrument whose symbol
+/// no message has is known by its number.
+fn seen_instruments(state: &RecordingState) -> impl Iterator<Item = (usize, &KnownInstrument)> + Clone {
+    let seen = state.instruments.iter().enumerate().skip(1);
+    seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0)
+}
+
+/// Of these the chosen ones with their names, the one with the most messages first.
+fn shown_symbols(state: &RecordingState) -> Vec<(u16, String, SymbolStatistics)> {
+    let mut shown: Vec<_> = seen_instruments(state)
+        .filter(|(_, known)| known.is_chosen)
+        .map(|(id, known)| (id as u16, state.name(id as u16), known.statistics))
+        .collect();
+    shown.sort_by(|a, b| (b.2.messages, &a.1).cmp(&(a.2.messages, &b.1)));
+    shown
+}
+
+/// Parts of the books that a recording does not cover, as text.
+fn coverage(depth: Depth, ended: Option<Ended>, has_books: bool) -> Vec<String> {
+    let mut reservations = Vec::new();
+    if let (Depth::Partial { levels }, true) = (depth, has_books) {
+        let levels =
+            levels.map_or("the best levels".to_owned(), |count| format!("the best {count} level(s)"));
+        reservations.push(format!("the recording covers {levels} of each side: what rests below is missing"));
+    }
+    let part = ended.map(|ended| match ended {
+        Ended::Limit => "up to --limit",
+        Ended::Window => "up to --to",
+        Ended::Stopped => "up to where it was stopped",
+    });
+    reservations.extend(part.map(|part| format!("the recording was read {part}")));
+    if !has_books {
+        reservations.push("no books were built: nothing but the messages was judged".to_owned());
+    }
+    reservations
+}
+
+/// The best levels of one instrument.
+fn top(books: &impl BooksById, id: u16, symbol: &str, depth: usize) -> SymbolBook {
+    let levels = |side| books.levels(InstrumentId(id), side).take(depth).collect();
+    SymbolBook { symbol: symbol.to_owned(), sides: Side::BOTH.map(levels) }
+}
+
+/// Types that were counted, most frequent first.
+fn by_type<P: RecordedProtocol>(counts: &[u64; 256]) -> Vec<TypeCount> {
+    let mut list: Vec<TypeCount> = Vec::new();
+    for (code, &count) in (0_u8..=255).zip(counts).filter(|(_, count)| **count > 0) {
+        let (name, shown) = match P::type_name(code) {
+            Some(name) => (name, P::type_code(code)),
+            None => ("Unknown type", "?".to_owned()),
+        };
+        match list.iter_mut().find(|known| known.code == shown) {
+            Some(known) => known.count += count,
+            None => list.push(TypeCount { code: shown, name, count }),
+        }
+    }
+    list.sort_by_key(|entry| std::cmp::Reverse(entry.count));
+    list
+}

@@ -1,0 +1,128 @@
+//! One message as counts, statistics and listeners see it, whatever its protocol.
+
+use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingState};
+
+/// A message, whatever its protocol.
+#[derive(Clone, Debug)]
+pub struct Seen<'a> {
+    /// Its number in the file, from 1.
+    pub number: u64,
+    /// Its time, as the recording counts.
+    pub ts_ns: u64,
+    /// Id in the books; 0 for the whole system.
+    pub instrument: u16,
+    /// The channel, in a recording of several: each has another clock.
+    pub channel: u8,
+    /// Its type, an index into the counts.
+    pub code: u8,
+    /// The symbol, where the message tells it, perhaps with blanks behind it.
+    pub symbol: Option<&'a [u8]>,
+    /// The state of trading that it publishes.
+    pub state: Option<TradingState>,
+    /// The stage of the session that it publishes.
+    pub stage: Option<SystemEventCode>,
+    /// It is not what its type says.
+    pub is_malformed: bool,
+    /// A part of a snapshot: it builds the book and is in no statistics.
+    pub is_snapshot: bool,
+    /// Its effect on an order.
+    pub order: SeenOrder,
+    /// A trade; without a price it is at the price of the resting order.
+    pub trade: Option<SeenTrade>,
+}
+
+/// The effect of a message on an order.
+#[derive(Clone, Copy, Debug)]
+pub struct SeenOrder {
+    /// True when it is about an order that must rest.
+    pub must_rest: bool,
+    /// The price of an add or replacement, or what the prices of levels are multiples of: it shows the tick.
+    pub price: Option<Price>,
+    /// A new order.
+    pub is_add: bool,
+    /// An execution of a resting order.
+    pub is_execution: bool,
+    /// The order whose place this message's order takes; 0 for none.
+    pub replaced: u64,
+}
+
+impl Seen<'_> {
+    /// A message of a type about an instrument, of which nothing more is known.
+    #[inline]
+    pub(crate) const fn new(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Self {
+        Seen {
+            number,
+            ts_ns,
+            instrument,
+            channel: 0,
+            code,
+            symbol: None,
+            state: None,
+            stage: None,
+            is_malformed: false,
+            is_snapshot: false,
+            order: SeenOrder {
+                must_rest: false,
+                price: None,
+                is_add: false,
+                is_execution: false,
+                replaced: 0,
+            },
+            trade: None,
+        }
+    }
+
+    /// The message executes a resting order.
+    #[inline]
+    pub(crate) fn execute(&mut self, trade: SeenTrade) {
+        self.order.must_rest = true;
+        self.order.is_execution = true;
+        self.trade = Some(trade);
+    }
+}
+
+/// A trade as a message reports it.
+#[derive(Clone, Copy, Debug)]
+pub struct SeenTrade {
+    /// The price, where the message tells it.
+    pub price: Option<Price>,
+    /// The quantity.
+    pub qty: Qty,
+    /// Side of the incoming order, where the message tells it.
+    pub aggressor: Option<Side>,
+    /// Against what, in a word.
+    pub kind: &'static str,
+    /// False when it is reported once more elsewhere.
+    pub counts: bool,
+    /// The resting order, or the incoming one; 0 for none.
+    pub order_id: u64,
+}
+
+impl SeenTrade {
+    /// A trade of which no more is known.
+    #[inline]
+    pub(crate) const fn new(price: Option<Price>, qty: Qty, kind: &'static str) -> SeenTrade {
+        SeenTrade { price, qty, aggressor: None, kind, counts: true, order_id: 0 }
+    }
+}
+
+/// The best bid and ask with their quantities; a quantity of 0 means there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bbo {
+    /// Price and quantity of the best bid.
+    pub bid: (i64, u64),
+    /// Price and quantity of the best ask.
+    pub ask: (i64, u64),
+}
+
+impl Bbo {
+    #[inline]
+    pub(crate) fn of(update: &MarketUpdate) -> Bbo {
+        Bbo { bid: (update.bid_price, update.bid_qty), ask: (update.ask_price, update.ask_qty) }
+    }
+
+    #[inline]
+    pub(crate) const fn has_both(self) -> bool {
+        self.bid.1 > 0 && self.ask.1 > 0
+    }
+}

@@ -1,0 +1,92 @@
+//! The selection of messages and symbols of a recording.
+
+use tickpath_types::{Date, Zone};
+
+use crate::TimeBase;
+use crate::error::{Error, Result};
+use crate::moment::{Calendar, Moment};
+use crate::protocol_name::Protocol;
+
+/// The selection of messages and symbols of a file's recordings.
+///
+/// The books are always built from the first message. The window - `from`, `to` - chooses the messages that are counted,
+/// given to the listener and part of the statistics; a recording ends at `to`. `symbols` chooses whose statistics and books
+/// are wanted; messages are counted for all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Symbols as the venue writes them; none for all.
+    pub symbols: Vec<String>,
+    /// Start of the window.
+    pub from: Option<Moment>,
+    /// End of the window, not part of it.
+    pub to: Option<Moment>,
+    /// Messages to read at most, of all recordings.
+    pub limit: Option<u64>,
+    /// Whether and after how many messages the reference model is compared.
+    pub check_every: Option<u64>,
+    /// Levels of each side in the report.
+    pub depth: usize,
+    /// No books, only messages.
+    pub decode_only: bool,
+    /// Capacity of the books in open orders; without it what the length of the file suggests.
+    pub orders_max: Option<u32>,
+    /// The time zone of `from`, `to` and the report; without it the exchange's.
+    pub zone: Option<Zone>,
+    /// The day of the session, where it is known.
+    pub date: Option<Date>,
+    /// The protocol of all packets that can be it; without it found by what is in them.
+    pub protocol: Option<Protocol>,
+    /// The tables that it is for.
+    pub tables: Tables,
+}
+
+/// The tables that will be made of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tables {
+    /// Of best prices.
+    pub bbo: bool,
+    /// Of trades.
+    pub trades: bool,
+    /// Of levels.
+    pub depth: bool,
+    /// Of changes of orders.
+    pub orders: bool,
+}
+
+impl Selection {
+    /// The meaning of the times of a recording, which count from `base` at an exchange in `zone`.
+    #[must_use]
+    pub fn calendar(&self, base: TimeBase, zone: Zone) -> Calendar {
+        Calendar { base, zone: self.zone.unwrap_or(zone), midnight: Zone::EASTERN, date: self.date }
+    }
+
+    pub(crate) fn is_chosen(&self, symbol: &str) -> bool {
+        self.symbols.is_empty() || self.symbols.iter().any(|chosen| chosen == symbol)
+    }
+
+    /// The window in a recording that starts at `first_ns`.
+    pub(crate) fn window(&self, calendar: &Calendar, first_ns: u64) -> Result<Window> {
+        let resolve = |moment: Option<Moment>, default| match moment {
+            Some(moment) => moment.in_recording(calendar, first_ns).ok_or(Error::NoDates),
+            None => Ok(default),
+        };
+        let window = Window { from_ns: resolve(self.from, 0)?, to_ns: resolve(self.to, u64::MAX)? };
+        if window.from_ns < window.to_ns { Ok(window) } else { Err(Error::EmptyWindow) }
+    }
+}
+
+/// The window of messages that are counted, in the recording's time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+}
+
+impl Window {
+    /// Everything.
+    pub(crate) const WHOLE: Window = Window { from_ns: 0, to_ns: u64::MAX };
+
+    pub(crate) const fn contains(self, ts_ns: u64) -> bool {
+        self.from_ns <= ts_ns && ts_ns < self.to_ns
+    }
+}

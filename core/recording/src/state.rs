@@ -1,0 +1,224 @@
+//! Counts, statistics and contradictions of one recording, message by message.
+
+use tickpath_types::{Decimal, MarketUpdate, Price, SystemEventCode, TradingState, UpdateKind};
+
+use crate::digest::Checksums;
+use crate::integrity::{Integrity, MarketState};
+use crate::listener::Listener;
+use crate::seen::{Bbo, Seen, SeenTrade};
+use crate::selection::{Selection, Window};
+use crate::statistics::SymbolStatistics;
+
+/// The state of one instrument.
+#[derive(Debug, Default)]
+pub(crate) struct KnownInstrument {
+    pub(crate) symbol: Option<String>,
+    /// True when its statistics, book and messages are wanted.
+    pub(crate) is_chosen: bool,
+    trading: Option<TradingState>,
+    bbo: Bbo,
+    pub(crate) statistics: SymbolStatistics,
+}
+
+/// Counts, statistics and contradictions of one recording.
+pub(crate) struct RecordingState {
+    pub(crate) checksums: Checksums,
+    /// Messages in the window by type.
+    pub(crate) counts: [u64; 256],
+    /// Messages that are parts of snapshots.
+    pub(crate) snapshot_count: u64,
+    pub(crate) integrity: Integrity,
+    /// Index by id in the books.
+    pub(crate) instruments: Vec<KnownInstrument>,
+    pub(crate) window: Window,
+    /// The window was resolved, which takes a first message.
+    pub(crate) has_window: bool,
+    /// Times of the first and last message in the window.
+    pub(crate) span_ns: Option<(u64, u64)>,
+    /// Decimals of the units of prices.
+    price_decimals: u8,
+    /// The stage of the session that was published last.
+    stage: Option<SystemEventCode>,
+    /// By channel.
+    last_ts_ns: Box<[u64; 256]>,
+}
+
+impl RecordingState {
+    /// Before the first message.
+    pub(crate) fn new(price_decimals: u8) -> RecordingState {
+        RecordingState {
+            checksums: Checksums::default(),
+            counts: [0; 256],
+            snapshot_count: 0,
+            integrity: Integrity::default(),
+            instruments: Vec::new(),
+            window: Window::WHOLE,
+            has_window: false,
+            span_ns: None,
+            price_decimals,
+            stage: None,
+            last_ts_ns: Box::new([0; 256]),
+        }
+    }
+
+    /// The trading states of these instruments are not known any more.
+    pub(crate) fn forget(&mut self, instruments: &[u16]) {
+        for number in instruments {
+            if let Some(instrument) = self.instruments.get_mut(usize::from(*number)) {
+                instrument.trading = None;
+            }
+        }
+    }
+
+    /// Whether the session's messages were said to be over.
+    pub(crate) fn is_end_seen(&self) -> bool {
+        self.stage == Some(SystemEventCode::EndOfMessages)
+    }
+
+    /// The symbol of an instrument, or its number.
+    pub(crate) fn name(&self, instrument: u16) -> String {
+        let known = self.instruments.get(usize::from(instrument));
+        known.and_then(|known| known.symbol.clone()).unwrap_or_else(|| format!("#{instrument}"))
+    }
+
+    /// The instrument with an id, and from now on its name where that is given.
+    pub(crate) fn instrument(
+        &mut self,
+        id: u16,
+        symbol: Option<&[u8]>,
+        selection: &Selection,
+    ) -> &mut KnownInstrument {
+        let index = usize::from(id);
+        if index >= self.instruments.len() {
+            let is_chosen = selection.symbols.is_empty();
+            self.instruments
+                .resize_with(index + 1, || KnownInstrument { is_chosen, ..KnownInstrument::default() });
+        }
+        let instrument = &mut self.instruments[index];
+        if instrument.symbol.is_none()
+            && let Some(symbol) =
+                symbol.and_then(|symbol| std::str::from_utf8(symbol).ok()).map(str::trim_end)
+            && !symbol.is_empty()
+        {
+            instrument.is_chosen = selection.is_chosen(symbol);
+            instrument.symbol = Some(symbol.to_owned());
+        }
+        instrument
+    }
+
+    /// Takes one message, and what it did to the books; `None` when it did nothing, `place` says where it is.
+    pub(crate) fn message(
+        &mut self,
+        seen: &Seen<'_>,
+        update: Option<&MarketUpdate>,
+        has_books: bool,
+        selection: &Selection,
+        listener: &mut impl Listener,
+        place: impl Fn() -> String,
+    ) {
+        let is_counted = self.window.contains(seen.ts_ns);
+        self.counts[usize::from(seen.code)] += u64::from(is_counted);
+        let in_window = is_counted && !seen.is_snapshot;
+        if in_window {
+            self.span_ns = Some((self.span_ns.map_or(seen.ts_ns, |(first, _)| first), seen.ts_ns));
+        }
+        if seen.is_malformed {
+            return self.integrity.malformed.add(place);
+        }
+        self.stage = seen.stage.or(self.stage);
+        if !seen.is_snapshot {
+            self.check(seen, update, has_books, &place);
+        }
+        let stage = self.stage;
+        let instrument = self.instrument(seen.instrument, seen.symbol, selection);
+        instrument.trading = seen.state.or(instrument.trading);
+        if let Some(price) = seen.order.price {
+            instrument.statistics.learn_tick(price);
+        }
+        if seen.is_snapshot {
+            // The book is that of the moment after it, and nothing happened.
+            self.snapshot_count += u64::from(is_counted);
+            let instrument = &self.instruments[usize::from(seen.instrument)];
+            if is_counted && instrument.is_chosen {
+                listener.on_message(seen, instrument.symbol.as_deref().unwrap_or_default(), update);
+            }
+            return;
+        }
+        let bbo = update.map(Bbo::of);
+        if let Some(bbo) = bbo.filter(|bbo| bbo.has_both() && bbo.bid.0 >= bbo.ask.0) {
+            let state = MarketState { stage, trading: instrument.trading };
+            let price = |units| Decimal { units, decimals: self.price_decimals };
+            let words = || format!("{} (bid {} at ask {})", place(), price(bbo.bid.0), price(bbo.ask.0));
+            self.integrity.crossed.add(state, words);
+        }
+        if in_window {
+            self.observe(seen, update, bbo, listener);
+        } else if let Some(bbo) = bbo {
+            self.instruments[usize::from(seen.instrument)].bbo = bbo;
+        }
+    }
+
+    /// Looks for contradictions.
+    #[inline]
+    fn check(
+        &mut self,
+        seen: &Seen<'_>,
+        update: Option<&MarketUpdate>,
+        has_books: bool,
+        place: impl Fn() -> String,
+    ) {
+        let last_ts_ns = &mut self.last_ts_ns[usize::from(seen.channel)];
+        if seen.ts_ns < std::mem::replace(last_ts_ns, seen.ts_ns) {
+            self.integrity.time_backwards.add(&place);
+        }
+        // An update of a book's state alone changes no order.
+        let is_applied = update.is_some_and(|update| update.kind() != Some(UpdateKind::Status));
+        if seen.order.must_rest && !is_applied && has_books {
+            self.integrity.unknown_references.add(&place);
+        }
+    }
+
+    /// Statistics of a message in the window, and what the listener gets of it.
+    #[inline]
+    fn observe(
+        &mut self,
+        seen: &Seen<'_>,
+        update: Option<&MarketUpdate>,
+        bbo: Option<Bbo>,
+        listener: &mut impl Listener,
+    ) {
+        let instrument = &mut self.instruments[usize::from(seen.instrument)];
+        let symbol = instrument.symbol.as_deref().unwrap_or_default();
+        let statistics = &mut instrument.statistics;
+        statistics.messages += 1;
+        statistics.adds += u64::from(seen.order.is_add);
+        statistics.executions += u64::from(seen.order.is_execution);
+        if let Some(trade) = seen.trade.filter(|trade| trade.counts) {
+            let executed = update.filter(|update| update.kind() == Some(UpdateKind::Trade));
+            let price = trade.price.or(executed.map(|update| Price(update.price)));
+            if let Some(price) = price.filter(|_| !trade.qty.is_zero()) {
+                statistics.trade(price, trade.qty);
+            }
+            if instrument.is_chosen {
+                // Of an order that rested the side is known; of any other trade only what the message says.
+                let of_order = executed.filter(|_| seen.order.is_execution);
+                let aggressor = trade.aggressor.or(of_order.and_then(MarketUpdate::aggressor));
+                listener.on_trade(seen, symbol, &SeenTrade { price, aggressor, ..trade });
+            }
+        }
+        if instrument.is_chosen {
+            listener.on_message(seen, symbol, update);
+        }
+        if let Some(bbo) = bbo {
+            if bbo.has_both() && bbo.ask.0 > bbo.bid.0 {
+                statistics.spread(bbo.ask.0.abs_diff(bbo.bid.0));
+            }
+            if bbo != instrument.bbo {
+                instrument.bbo = bbo;
+                if instrument.is_chosen {
+                    listener.on_bbo(seen, symbol, bbo);
+                }
+            }
+        }
+    }
+}

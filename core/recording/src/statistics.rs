@@ -1,0 +1,97 @@
+//! Statistics of one symbol.
+
+use tickpath_types::{Price, Qty};
+
+/// What happened in one symbol, in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SymbolStatistics {
+    /// Messages about it.
+    pub messages: u64,
+    /// Orders added; replacements not counted.
+    pub adds: u64,
+    /// Executions of resting orders.
+    pub executions: u64,
+    /// Sum of the quantities of all trades, hidden ones and crosses included. An execution that its message
+    /// marks as part of a later print is not counted by itself. It is what was told as it happened: a trade that is broken
+    /// or cancelled later, or a cross whose volume is corrected, is not taken back.
+    pub volume: u128,
+    /// Highest price of these trades.
+    pub high: Option<Price>,
+    /// Lowest price of these trades.
+    pub low: Option<Price>,
+    /// Price of the last of these trades.
+    pub last: Option<Price>,
+    /// Sum of the spread, in units of prices, after each message that left a bid below an ask.
+    pub spread_sum: u128,
+    /// How many such messages.
+    pub spread_count: u64,
+    /// Greatest common divisor of all prices of its orders or levels, in units of prices: what its tick can be at most.
+    pub tick: u64,
+}
+
+impl SymbolStatistics {
+    #[inline]
+    pub(crate) fn learn_tick(&mut self, price: Price) {
+        let price = price.0.unsigned_abs();
+        if self.tick == 0 || !price.is_multiple_of(self.tick) {
+            self.tick = gcd(self.tick, price);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn trade(&mut self, price: Price, qty: Qty) {
+        self.volume += u128::from(qty.0);
+        self.high = Some(self.high.map_or(price, |high| high.max(price)));
+        self.low = Some(self.low.map_or(price, |low| low.min(price)));
+        self.last = Some(price);
+    }
+
+    #[inline]
+    pub(crate) fn spread(&mut self, spread: u64) {
+        self.spread_sum += u128::from(spread);
+        self.spread_count += 1;
+    }
+
+    /// Average spread in millionths of a tick, rounded down: exactly `spread_sum / (spread_count x tick)`.
+    #[must_use]
+    pub fn spread_average_ticks_ppm(&self) -> Option<u128> {
+        let divisor = u128::from(self.spread_count) * u128::from(self.tick);
+        (self.spread_sum * 1_000_000).checked_div(divisor)
+    }
+}
+
+/// Greatest common divisor.
+#[must_use]
+pub const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_are_exact() {
+        let mut statistics = SymbolStatistics::default();
+        assert_eq!(statistics.spread_average_ticks_ppm(), None);
+        for price in [10_100, 10_300, 20_000] {
+            statistics.learn_tick(Price(price));
+        }
+        assert_eq!(statistics.tick, 100);
+        for spread in [100, 200, 200] {
+            statistics.spread(spread);
+        }
+        assert_eq!(statistics.spread_average_ticks_ppm(), Some(1_666_666));
+        for (price, qty) in [(5, 10), (9, 1), (7, 2)] {
+            statistics.trade(Price(price), Qty(qty));
+        }
+        assert_eq!(statistics.volume, 13);
+        assert_eq!(
+            (statistics.low, statistics.high, statistics.last),
+            (Some(Price(5)), Some(Price(9)), Some(Price(7)))
+        );
+    }
+}
