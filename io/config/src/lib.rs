@@ -1,4 +1,4 @@
-//! Configuration files: loading with errors that fit one line, human units, dates and time zones, instruments,
+//! Configuration files: loading with errors that fit one line, human units, instruments,
 //! secrets and password hashes, the guard before real money and the placement of agents on threads; and what every program
 //! of this project writes alike: standard output and standard error, and files that are whole or not there.
 //!
