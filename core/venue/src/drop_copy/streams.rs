@@ -80,7 +80,7 @@ pub enum CopyStart {
 pub enum RewindRun {
     /// This many commands were read.
     Read(usize),
-    /// The reader has taken nothing for [`REWIND_PATIENCE`].
+    /// The reader has taken nothing for 10 s.
     Stalled,
     /// The log cannot be read there any more.
     Lost,
