@@ -3,7 +3,7 @@
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::digest::{add_level, add_order, walk};
+use crate::digest::digest;
 use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition};
 
 /// Order-by-order books in price-time priority, one for each instrument, over one pool of orders.
@@ -16,18 +16,20 @@ use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition
 /// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order: that
 /// is a mistake of the caller, never of a peer.
 pub trait OrderBooks<T: Copy> {
-    /// Empty books.
-    fn new(limits: BookLimits) -> Self
+    /// Empty books whose memory is touched as it comes into use, or by [`prefault`](Self::prefault): an order may then cost
+    /// a page fault, and empty books cost next to nothing.
+    fn untouched(limits: BookLimits) -> Self
     where
         Self: Sized;
 
-    /// The same whose memory is touched as it comes into use, or by [`prefault`](Self::prefault): an order may then cost a
-    /// page fault, and empty books cost next to nothing.
-    fn untouched(limits: BookLimits) -> Self
+    /// Empty books whose memory is touched.
+    fn new(limits: BookLimits) -> Self
     where
         Self: Sized,
     {
-        Self::new(limits)
+        let mut books = Self::untouched(limits);
+        books.prefault();
+        books
     }
 
     /// Touches all memory that is not yet.
@@ -154,12 +156,11 @@ pub trait OrderBooks<T: Copy> {
 /// The walk is canonical: instruments ascending, bids before asks, levels from the best with their
 /// totals, orders of a level in time priority.
 #[must_use]
-pub fn state_hash<T: Copy, B: OrderBooks<T>>(books: &B, mut data: impl FnMut(&mut Xxh3, &Order<T>)) -> u64 {
-    walk(books.limits(), |hasher, instrument, side| {
-        books.levels(instrument, side).for_each(|level| add_level(hasher, instrument, side, &level));
-        for (_, order) in books.orders(instrument, side) {
-            add_order(hasher, &order);
-            data(hasher, &order);
-        }
-    })
+pub fn state_hash<T: Copy, B: OrderBooks<T>>(books: &B, data: impl FnMut(&mut Xxh3, &Order<T>)) -> u64 {
+    digest(
+        books.limits(),
+        |instrument, side| books.levels(instrument, side),
+        |instrument, side| books.orders(instrument, side).map(|(_, order)| order),
+        data,
+    )
 }

@@ -2,7 +2,7 @@
 
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
-use crate::digest::{add_level, add_order, walk};
+use crate::digest::digest;
 use crate::{AddError, BookLimits, Level, Order, QueuePosition};
 
 /// What a message that waits is about, as far as it says: an open order, or the place of a new one. All of it is a guess:
@@ -137,14 +137,7 @@ pub trait BooksById {
     where
         Self: Sized,
     {
-        digest_of(self)
+        let (levels, orders) = (|id, side| self.levels(id, side), |id, side| self.orders(id, side));
+        digest(self.limits(), levels, orders, |_, _| {})
     }
-}
-
-/// Digest of all levels and queues of `books`, by the walk of [`state_hash`](crate::state_hash).
-fn digest_of<B: BooksById>(books: &B) -> u64 {
-    walk(books.limits(), |hasher, instrument, side| {
-        books.levels(instrument, side).for_each(|level| add_level(hasher, instrument, side, &level));
-        books.orders(instrument, side).for_each(|order| add_order(hasher, &order));
-    })
 }

@@ -145,7 +145,7 @@ impl<T: Copy> FastBooks<T> {
     fn open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
         let mut level = self.free_level;
         if level == NIL {
-            level = self.extend_levels();
+            level = self.extend_levels(EXTENSION);
             if level == NIL {
                 return Err(AddError::LevelsFull { max_levels: self.limits.max_levels });
             }
@@ -161,38 +161,29 @@ impl<T: Copy> FastBooks<T> {
         Ok(level)
     }
 
-    /// Takes further records into use, as far as there may be some: a few pages at a time.
+    /// Puts up to `count` further records before the free ones, and returns the first of these.
     #[cold]
     #[inline(never)]
-    fn extend_orders(&mut self) -> u32 {
-        self.take_orders(EXTENSION);
-        self.free_order
-    }
-
-    /// The same of levels.
-    #[cold]
-    #[inline(never)]
-    fn extend_levels(&mut self) -> u32 {
-        self.take_levels(EXTENSION);
-        self.free_level
-    }
-
-    /// Puts up to `count` further records before the free ones.
-    fn take_orders(&mut self, count: usize) {
+    fn extend_orders(&mut self, count: usize) -> u32 {
         let (first, end) = further(self.orders.len(), count, self.limits.max_orders);
         let behind = self.free_order;
         let free = |slot| OrderRecord { next: next_free(slot, end, behind), ..OrderRecord::FREE };
         self.orders.extend((first..end).map(free));
         self.data.resize(end as usize, self.data[NIL as usize]);
         self.free_order = if first < end { first } else { behind };
+        self.free_order
     }
 
-    fn take_levels(&mut self, count: usize) {
+    /// The same of levels.
+    #[cold]
+    #[inline(never)]
+    fn extend_levels(&mut self, count: usize) -> u32 {
         let (first, end) = further(self.levels.len(), count, self.limits.max_levels);
         let behind = self.free_level;
         let free = |slot| LevelRecord { head: next_free(slot, end, behind), ..FREE };
         self.levels.extend((first..end).map(free));
         self.free_level = if first < end { first } else { behind };
+        self.free_level
     }
 
     #[inline(always)]
@@ -280,12 +271,6 @@ impl<T: Copy> FastBooks<T> {
 // `inline(always)`: each of these has several callers, of which one is hot; left to itself the compiler makes calls
 // of them, which took a fifth more instructions per command of the matching engine.
 impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
-    fn new(limits: BookLimits) -> Self {
-        let mut books = Self::untouched(limits);
-        books.prefault();
-        books
-    }
-
     fn untouched(limits: BookLimits) -> Self {
         let sides = (usize::from(limits.max_instrument.0) + 1) * 2;
         let (orders, levels) = (limits.max_orders as usize, limits.max_levels as usize);
@@ -312,8 +297,8 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     }
 
     fn prefault(&mut self) {
-        self.take_orders(self.limits.max_orders as usize);
-        self.take_levels(self.limits.max_levels as usize);
+        self.extend_orders(self.limits.max_orders as usize);
+        self.extend_levels(self.limits.max_levels as usize);
         self.ladders.prefault();
     }
 
@@ -339,7 +324,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         }
         let mut slot = self.free_order;
         if slot == NIL {
-            slot = self.extend_orders();
+            slot = self.extend_orders(EXTENSION);
         }
         let Some(handle) = OrderHandle::new(slot) else {
             return Err(AddError::BookFull { max_orders: self.limits.max_orders });

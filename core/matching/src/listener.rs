@@ -17,7 +17,7 @@ pub trait EventListener {
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let _ = (query, next);
     }
-    /// The trading day reached a stage, which is published too. Nobody need listen.
+    /// The trading day reached a stage, which is published too. Optional.
     fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
         let _ = (command, stage);
     }
@@ -43,7 +43,7 @@ impl<L: EventListener + ?Sized> EventListener for &mut L {
     }
 }
 
-/// A list keeps what is public.
+/// A list keeps the public events.
 impl EventListener for Vec<MarketEvent> {
     fn on_order_event(&mut self, _: &OrderEvent) {}
 

@@ -68,7 +68,7 @@ impl<T: Copy> ReferenceBooks<T> {
 }
 
 impl<T: Copy> OrderBooks<T> for ReferenceBooks<T> {
-    fn new(limits: BookLimits) -> Self {
+    fn untouched(limits: BookLimits) -> Self {
         ReferenceBooks {
             limits,
             sides: BTreeMap::new(),

@@ -38,10 +38,9 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         state: TradingState,
         context: &mut Context<'_, impl EventListener>,
     ) {
-        if self.orders.listings.find(id).is_none() {
-            return context.ignore();
+        if self.orders.listings.find(id).is_some() {
+            context.publish(id, MarketEventKind::Directory);
         }
-        context.publish(id, MarketEventKind::Directory);
         self.set_trading_state(id, state, context);
     }
 
