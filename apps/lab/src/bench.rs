@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{anyhow, ensure};
 use tickpath_agent::{Host, Jitter, TscClock, pin_current_thread};
 
 use crate::context::Context;
@@ -33,20 +33,6 @@ pub fn bench(options: &BenchOptions) -> anyhow::Result<BenchReport> {
     })
 }
 
-/// A measurement that is to be made.
-struct Planned {
-    measurement: &'static Measurement,
-    state: State,
-}
-
-enum State {
-    /// Prepared in the first round, just before it is measured, so that the first figures come at once.
-    Unprepared,
-    Ready(Round),
-    /// Not on this host, or failed: its rows say why.
-    Ended,
-}
-
 struct Run<'a> {
     lab: Lab<'a>,
     host: Host,
@@ -72,21 +58,24 @@ impl<'a> Run<'a> {
         measurements: impl Iterator<Item = &'static Measurement>,
     ) -> anyhow::Result<BenchReport> {
         let wanted = measurements.filter(|it| self.rows.iter().any(|row| it.gives(&row.name)));
-        let mut plan: Vec<Planned> =
-            wanted.map(|measurement| Planned { measurement, state: State::Unprepared }).collect();
+        let mut plan: Vec<(_, Option<Round>)> = wanted.map(|measurement| (measurement, None)).collect();
         let rounds = self.lab.options.rounds.max(1);
         for round in 1..=rounds {
             self.lab.tell(format_args!("round {round} of {rounds}"));
             let (jitter, sample) = host_jitter::watch(&self.lab.context);
             self.jitter = sum(self.jitter, jitter);
             self.keep(&host_jitter::ROW, sample);
-            for planned in &mut plan {
+            for (measurement, prepared) in &mut plan {
                 self.ensure_wanted()?;
-                self.measure(planned);
+                // Prepared just before it is measured, so that the first figures come at once.
+                if round == 1 {
+                    *prepared = self.prepare(measurement);
+                }
+                self.measure(measurement, prepared);
                 // An interrupted measurement may fail; that is not the row's failure.
                 self.ensure_wanted()?;
                 if round == 1 {
-                    self.show(planned.measurement);
+                    self.show(measurement);
                 }
             }
         }
@@ -112,23 +101,26 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Takes one round of a measurement, prepared if need be.
-    fn measure(&mut self, Planned { measurement, state }: &mut Planned) {
-        if matches!(state, State::Unprepared) {
-            *state = match self.prepare(measurement) {
-                Ok(round) => State::Ready(round),
-                Err(error) => {
-                    match error.downcast::<Missing>() {
-                        Ok(Missing(why)) => self
-                            .rows_of(measurement)
-                            .for_each(|row| row.note = format!("not measured: {why}")),
-                        Err(error) => self.fail(measurement, &error),
-                    }
-                    State::Ended
-                }
-            };
+    /// The rounds of a measurement; where it has none, its rows say why.
+    fn prepare(&mut self, measurement: &'static Measurement) -> Option<Round> {
+        let opened = if self.lab.context.far.is_none() && measurement.needs_two_cores {
+            Err(Missing("needs two cores, and this process may use one".to_owned()).into())
+        } else {
+            (measurement.open)(&self.lab)
+        };
+        match opened.map_err(|error| error.downcast::<Missing>()) {
+            Ok(round) => return Some(round),
+            Err(Ok(Missing(why))) => {
+                self.rows_of(measurement).for_each(|row| row.note = format!("not measured: {why}"));
+            }
+            Err(Err(error)) => self.fail(measurement, &error),
         }
-        let State::Ready(round) = state else { return };
+        None
+    }
+
+    /// Takes one round of a measurement that is prepared.
+    fn measure(&mut self, measurement: &'static Measurement, prepared: &mut Option<Round>) {
+        let Some(round) = prepared else { return };
         match round() {
             Ok(samples) => {
                 debug_assert!(samples.is_empty() || samples.len() == measurement.rows.len());
@@ -136,16 +128,9 @@ impl<'a> Run<'a> {
             }
             Err(error) => {
                 self.fail(measurement, &error);
-                *state = State::Ended;
+                *prepared = None;
             }
         }
-    }
-
-    fn prepare(&self, measurement: &Measurement) -> anyhow::Result<Round> {
-        if self.lab.context.far.is_none() && measurement.needs_two_cores {
-            bail!(Missing("needs two cores, and this process may use one".to_owned()));
-        }
-        (measurement.open)(&self.lab)
     }
 
     fn rows_of(&mut self, measurement: &'static Measurement) -> impl Iterator<Item = &mut Row> {
@@ -186,34 +171,24 @@ impl<'a> Run<'a> {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::bail;
+
     use super::*;
     use crate::context::Effort;
-    use crate::measurement::row;
+    use crate::measurement::{on_one_core, row};
 
     /// One that cannot be prepared, one that is wrong in its second round, and one that is well.
     const PARTLY_BROKEN: &[Measurement] = &[
-        Measurement {
-            rows: &[row("stamp", "ns")],
-            open: |_| bail!("no counter"),
-            ..Measurement::ON_ONE_CORE
-        },
-        Measurement {
-            rows: &[row("matching", "M/s"), row("matching_p99", "ns")],
-            open: |_| {
-                let mut round = 0;
-                Ok(Box::new(move || {
-                    round += 1;
-                    ensure!(round < 2, "round {round} was wrong");
-                    Ok(vec![1.0.into(), 2.0.into()])
-                }))
-            },
-            ..Measurement::ON_ONE_CORE
-        },
-        Measurement {
-            rows: &[row("tsc_read", "ns")],
-            open: |_| Ok(Box::new(|| Ok(vec![3.0.into()]))),
-            ..Measurement::ON_ONE_CORE
-        },
+        on_one_core(&[row("stamp", "ns")], |_| bail!("no counter")),
+        on_one_core(&[row("matching", "M/s"), row("matching_p99", "ns")], |_| {
+            let mut round = 0;
+            Ok(Box::new(move || {
+                round += 1;
+                ensure!(round < 2, "round {round} was wrong");
+                Ok(vec![1.0.into(), 2.0.into()])
+            }))
+        }),
+        on_one_core(&[row("tsc_read", "ns")], |_| Ok(Box::new(|| Ok(vec![3.0.into()])))),
     ];
 
     #[test]

@@ -33,9 +33,9 @@ pub(crate) struct Call<'a> {
     pub(crate) with_caches: bool,
 }
 
-/// Callgrind's counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Counts {
+/// Callgrind's counts, and the caches that were simulated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Counted {
     pub(crate) instructions: u64,
     /// Conditional and indirect branches that its predictor got wrong.
     pub(crate) branch_misses: u64,
@@ -43,12 +43,6 @@ pub(crate) struct Counts {
     pub(crate) first_level_misses: u64,
     /// And those that missed the last level.
     pub(crate) last_level_misses: u64,
-}
-
-/// Counts, and the caches that were simulated.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counted {
-    pub(crate) counts: Counts,
     pub(crate) caches: Vec<String>,
 }
 
@@ -66,7 +60,7 @@ impl CountedWork {
     ) -> anyhow::Result<u64> {
         let arguments = vec![self.names[0].to_owned(), argument.to_owned()];
         let call = Call { what, arguments, input: &[], expected, with_caches: false };
-        Ok(self.count(lab, &call)?.counts.instructions)
+        Ok(self.count(lab, &call)?.instructions)
     }
 
     /// Counts in a separate process.
@@ -133,17 +127,18 @@ fn parse(profile: &str) -> anyhow::Result<Counted> {
     let sum = |wanted: &[&str]| -> u64 {
         columns.iter().filter(|(name, _)| wanted.contains(name)).map(|(_, sum)| sum).sum()
     };
-    let counts = Counts {
+    let caches = profile.lines().filter_map(|line| line.strip_prefix("desc: "));
+    let caches = caches.filter(|words| words.starts_with("D1 cache:") || words.starts_with("LL cache:"));
+    let counted = Counted {
         instructions: sum(&["Ir"]),
         branch_misses: sum(&["Bcm", "Bim"]),
         first_level_misses: sum(&["D1mr", "D1mw"]),
         last_level_misses: sum(&["DLmr", "DLmw"]),
+        caches: caches.map(str::to_owned).collect(),
     };
     // Functions are found by their names.
-    ensure!(counts.instructions > 0, "nothing was counted: was the program stripped of its symbols?");
-    let caches = profile.lines().filter_map(|line| line.strip_prefix("desc: "));
-    let caches = caches.filter(|words| words.starts_with("D1 cache:") || words.starts_with("LL cache:"));
-    Ok(Counted { counts, caches: caches.map(str::to_owned).collect() })
+    ensure!(counted.instructions > 0, "nothing was counted: was the program stripped of its symbols?");
+    Ok(counted)
 }
 
 #[cfg(test)]
@@ -157,13 +152,12 @@ mod tests {
                        desc: LL cache: 268435456 B, 64 B, 16-way associative\n\
                        events: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim\n\
                        summary: 100 50 25 1 7 3 1 2 1 20 4 10 5\n";
-        let counted = parse(profile).unwrap();
-        let expected =
-            Counts { instructions: 100, branch_misses: 9, first_level_misses: 10, last_level_misses: 3 };
-        assert_eq!(counted.counts, expected);
-        assert_eq!(counted.caches.len(), 2);
+        let Counted { instructions, branch_misses, first_level_misses, last_level_misses, caches } =
+            parse(profile).unwrap();
+        assert_eq!([instructions, branch_misses, first_level_misses, last_level_misses], [100, 9, 10, 3]);
+        assert_eq!(caches.len(), 2);
         let plain = parse("events: Ir\nsummary: 7\n").unwrap();
-        assert_eq!(plain.counts, Counts { instructions: 7, ..Counts::default() });
+        assert_eq!(plain, Counted { instructions: 7, ..Counted::default() });
     }
 
     #[test]

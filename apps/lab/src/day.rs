@@ -11,17 +11,11 @@ pub(crate) struct StandardDay {
     pub(crate) config: ItchDayConfig,
     /// Of the bytes of its file: xxh3, 64 bits.
     pub(crate) hash: u64,
-    pub(crate) outcome: DayOutcome,
-}
-
-/// What a day must lead to, whoever reads it.
-#[derive(Clone, Copy)]
-pub(crate) struct DayOutcome {
-    /// Of every field of every message.
+    /// Checksum of every field of every message.
     pub(crate) checksum: u64,
     /// Orders that rest at the end.
     pub(crate) live: u32,
-    /// Of all books at the end.
+    /// Hash of all books at the end.
     pub(crate) state_hash: u64,
 }
 
@@ -59,10 +53,10 @@ impl StandardDay {
     }
 
     const fn new(name: &'static str, config: ItchDayConfig, hash: u64) -> StandardDay {
-        StandardDay { name, config, hash, outcome: DayOutcome { checksum: 0, live: 0, state_hash: 0 } }
+        StandardDay { name, config, hash, checksum: 0, live: 0, state_hash: 0 }
     }
 
     const fn leading_to(self, checksum: u64, live: u32, state_hash: u64) -> StandardDay {
-        StandardDay { outcome: DayOutcome { checksum, live, state_hash }, ..self }
+        StandardDay { checksum, live, state_hash, ..self }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts>
             (facts.live_max, facts.levels_at_peak) = (live, builder.books().level_count());
         }
     }
-    itch_books::check(&builder, &day.config, &day.outcome)?;
+    itch_books::check(&builder, day)?;
     facts.unique_refs = refs.unique;
     Ok(facts)
 }

@@ -1,16 +1,16 @@
 //! The standard days of a run, and how much they ask: so that a figure cannot be bought by easier work.
 
 use std::fmt;
-use std::path::PathBuf;
 
+use serde::Serialize;
 use tickpath_config::thousands;
 
 use crate::context::Effort;
 use crate::counted_books::{self, CountedBooks};
 use crate::lab::{Day, Lab};
 
-/// A standard day of market data, as the run that used it found it.
-#[derive(Clone, Debug, PartialEq)]
+/// A standard day of market data, as the run that used it found it; in JSON under the same names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DayView {
     /// Its name, e.g. `itch-8000`, or `itch-8000-tenth` for a tenth of it.
     pub name: String,
@@ -18,8 +18,8 @@ pub struct DayView {
     pub messages: u64,
     /// Bytes of its file.
     pub bytes: u64,
-    /// xxh3, 64 bits, of its file.
-    pub xxh3: u64,
+    /// xxh3, 64 bits, of its file, in hexadecimal digits.
+    pub xxh3: String,
     /// Securities.
     pub symbols: u32,
     /// Most orders that rest at a time.
@@ -28,42 +28,50 @@ pub struct DayView {
     pub levels_at_peak: u32,
     /// Order references given out, each counted once.
     pub unique_references: u64,
-    /// Where its file is kept, or why it is not.
-    pub kept: Result<PathBuf, String>,
-    /// What a message takes of the CPU on its way into full books, or why that could not be simulated.
-    pub simulated: Result<Simulated, String>,
+    /// Path of its file.
+    pub file: Option<String>,
+    /// The reason why there is no file.
+    pub not_kept: Option<String>,
+    /// Counts of the CPU for a message on its way into full books.
+    pub simulated: Option<Simulated>,
+    /// The reason why there are no counts.
+    pub not_simulated: Option<String>,
 }
 
 /// What a message takes of a simulated CPU, decoding included: callgrind's counts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "by", rename = "callgrind")]
 pub struct Simulated {
     /// Name of the day that was simulated: the same at a smaller size.
     pub day: String,
-    /// Instructions per message.
-    pub instructions: f64,
-    /// Branches per message that the simulated predictor got wrong.
-    pub branch_misses: f64,
-    /// Reads and writes per message that missed the first level of the data cache.
-    pub first_level_misses: f64,
-    /// Reads and writes per message that missed the last level.
-    pub last_level_misses: f64,
     /// The simulated caches, sized as this machine's.
     pub caches: Vec<String>,
+    /// Instructions.
+    pub instructions_per_message: f64,
+    /// Branches that the simulated predictor got wrong.
+    pub branch_misses_per_message: f64,
+    /// Reads and writes that missed the first level of the data cache.
+    pub first_level_data_misses_per_message: f64,
+    /// Reads and writes that missed the last level.
+    pub last_level_data_misses_per_message: f64,
 }
 
 impl DayView {
     pub(crate) fn of(lab: &Lab<'_>, day: &Day) -> DayView {
+        let simulated = Simulated::of(lab, day);
         DayView {
             name: day.standard.name.to_owned(),
             messages: day.facts.messages,
             bytes: day.bytes.len() as u64,
-            xxh3: day.standard.hash,
+            xxh3: format!("{:016x}", day.standard.hash),
             symbols: day.standard.config.symbols,
             live_orders_max: day.facts.live_max,
             levels_at_peak: day.facts.levels_at_peak,
             unique_references: day.facts.unique_refs,
-            kept: day.kept.clone(),
-            simulated: Simulated::of(lab, day).map_err(|error| format!("{error:#}")),
+            file: day.kept.as_ref().ok().map(|path| path.display().to_string()),
+            not_kept: day.kept.clone().err(),
+            not_simulated: simulated.as_ref().err().map(|error| format!("{error:#}")),
+            simulated: simulated.ok(),
         }
     }
 }
@@ -79,11 +87,11 @@ impl Simulated {
         let each = |count: u64| count as f64 / smaller.config.messages as f64;
         Ok(Simulated {
             day: smaller.name.to_owned(),
-            instructions: each(counted.counts.instructions),
-            branch_misses: each(counted.counts.branch_misses),
-            first_level_misses: each(counted.counts.first_level_misses),
-            last_level_misses: each(counted.counts.last_level_misses),
             caches: counted.caches,
+            instructions_per_message: each(counted.instructions),
+            branch_misses_per_message: each(counted.branch_misses),
+            first_level_data_misses_per_message: each(counted.first_level_misses),
+            last_level_data_misses_per_message: each(counted.last_level_misses),
         })
     }
 }
@@ -93,7 +101,7 @@ impl fmt::Display for DayView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} messages of {} symbols, {} bytes with xxh3 {:016x}; {} live orders at peak, at {} price levels; {} \
+            "{} messages of {} symbols, {} bytes with xxh3 {}; {} live orders at peak, at {} price levels; {} \
              unique order references; ",
             thousands(self.messages),
             thousands(u64::from(self.symbols)),
@@ -103,13 +111,15 @@ impl fmt::Display for DayView {
             thousands(u64::from(self.levels_at_peak)),
             thousands(self.unique_references),
         )?;
-        match &self.kept {
-            Ok(path) => write!(f, "kept as {}; ", path.display())?,
-            Err(why) => write!(f, "not kept: {why}; ")?,
+        match (&self.file, &self.not_kept) {
+            (Some(path), _) => write!(f, "kept as {path}; ")?,
+            (None, why) => write!(f, "not kept: {}; ", why.as_deref().unwrap_or_default())?,
         }
-        match &self.simulated {
-            Ok(simulated) => write!(f, "{simulated}"),
-            Err(why) => write!(f, "branch and cache misses unknown: {why}"),
+        match (&self.simulated, &self.not_simulated) {
+            (Some(simulated), _) => write!(f, "{simulated}"),
+            (None, why) => {
+                write!(f, "branch and cache misses unknown: {}", why.as_deref().unwrap_or_default())
+            }
         }
     }
 }
@@ -121,10 +131,10 @@ impl fmt::Display for Simulated {
             "each message decoded into full books takes {:.0} instructions, {:.2} branch misses, {:.2} first-level \
              data cache misses and {:.3} last-level ones, simulated by callgrind, which knows no prefetches, on {} with this \
              machine's caches ({}), each update made; hardware counters are not read",
-            self.instructions,
-            self.branch_misses,
-            self.first_level_misses,
-            self.last_level_misses,
+            self.instructions_per_message,
+            self.branch_misses_per_message,
+            self.first_level_data_misses_per_message,
+            self.last_level_data_misses_per_message,
             self.day,
             self.caches.join("; "),
         )

@@ -9,20 +9,16 @@ use tickpath_flowgen::ItchDayConfig;
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, Sequence};
 
-use crate::day::DayOutcome;
+use crate::day::StandardDay;
 
 /// Books with room for a day.
 pub(crate) fn empty<B: BooksById>(config: &ItchDayConfig) -> BookBuilder<B> {
     BookBuilder::new(B::new(book_limits(config)))
 }
 
-/// Some more than the target rest while books are moved.
-const fn max_orders(config: &ItchDayConfig) -> u32 {
-    config.live + config.live / 4 + 1_000
-}
-
 pub(crate) fn book_limits(config: &ItchDayConfig) -> BookLimits {
-    BookLimits::new(InstrumentId(config.symbols as u16), max_orders(config))
+    // Some more than the target rest while books are moved.
+    BookLimits::new(InstrumentId(config.symbols as u16), config.live + config.live / 4 + 1_000)
 }
 
 /// Applies the messages of a day's file, decoded, to the books of all securities.
@@ -47,19 +43,18 @@ pub(crate) fn frames(file: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether books ended as the day must lead to.
-pub(crate) fn check<B: BooksById>(
-    builder: &BookBuilder<B>,
-    config: &ItchDayConfig,
-    outcome: &DayOutcome,
-) -> anyhow::Result<()> {
+pub(crate) fn check<B: BooksById>(builder: &BookBuilder<B>, day: &StandardDay) -> anyhow::Result<()> {
     let counters = builder.counters();
-    let damage = counters.malformed + counters.unknown_order + counters.duplicate_order;
-    let damage = damage + counters.beyond_qty + counters.refused + counters.crossed;
-    ensure!(damage == 0, "the books contradict the day: {counters:?}");
-    ensure!(counters.messages == config.messages, "{} messages of {}", counters.messages, config.messages);
+    ensure!(builder.instruments().contradictions() == 0, "the books contradict the day: {counters:?}");
+    ensure!(
+        counters.messages == day.config.messages,
+        "{} messages of {}",
+        counters.messages,
+        day.config.messages
+    );
     let live = builder.books().order_count();
-    ensure!(live == outcome.live, "{live} orders rest at the end, and {} should", outcome.live);
+    ensure!(live == day.live, "{live} orders rest at the end, and {} should", day.live);
     let state_hash = builder.books().state_hash();
-    ensure!(state_hash == outcome.state_hash, "the books end as {state_hash:#018x}");
+    ensure!(state_hash == day.state_hash, "the books end as {state_hash:#018x}");
     Ok(())
 }

@@ -118,28 +118,31 @@ pub(crate) fn in_turn<T: Copy + Default, const COUNT: usize>(
     Ok(found)
 }
 
+/// Prepares the rounds; [`Missing`] where they cannot be made on this host.
+type Open = fn(&Lab<'_>) -> anyhow::Result<Round>;
+
 /// A measurement and the rows that it gives.
 pub(crate) struct Measurement {
     /// In the order of the report: a limit comes before what it is the limit of.
     pub(crate) rows: &'static [RowSpec],
     pub(crate) needs_two_cores: bool,
-    /// Prepares the rounds; [`Missing`] where they cannot be made on this host.
-    pub(crate) open: fn(&Lab<'_>) -> anyhow::Result<Round>,
+    pub(crate) open: Open,
     /// The work of a process that [`open`](Measurement::open) counts the instructions of.
     pub(crate) counted: Option<&'static CountedWork>,
 }
 
+pub(crate) const fn on_one_core(rows: &'static [RowSpec], open: Open) -> Measurement {
+    Measurement { rows, needs_two_cores: false, open, counted: None }
+}
+
+pub(crate) const fn on_two_cores(rows: &'static [RowSpec], open: Open) -> Measurement {
+    Measurement { needs_two_cores: true, ..on_one_core(rows, open) }
+}
+
 impl Measurement {
-    /// The rest of a measurement that one core does for.
-    pub(crate) const ON_ONE_CORE: Measurement = Measurement {
-        rows: &[],
-        needs_two_cores: false,
-        open: |_| Ok(Box::new(|| Ok(Vec::new()))),
-        counted: None,
-    };
-    /// The rest of one that needs two.
-    pub(crate) const ON_TWO_CORES: Measurement =
-        Measurement { needs_two_cores: true, ..Measurement::ON_ONE_CORE };
+    pub(crate) const fn counting(self, work: &'static CountedWork) -> Measurement {
+        Measurement { counted: Some(work), ..self }
+    }
 
     pub(crate) fn gives(&self, row: &str) -> bool {
         self.rows.iter().any(|spec| spec.name == row)

@@ -28,6 +28,7 @@ mod market_data;
 mod matching;
 mod matching_open_loop;
 mod orders;
+mod prelude;
 mod recorded;
 mod shell_memory;
 mod stamp;

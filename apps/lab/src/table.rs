@@ -34,38 +34,36 @@ impl fmt::Display for BenchReport {
             self.days.iter().try_for_each(|day| described(f, &day.name, &day.to_string(), indent))?;
         }
         writeln!(f)?;
-        writeln!(f, "{}", wrapped(&self.conditions(), TEXT_WIDTH).join("\n"))?;
+        writeln!(f, "{}", wrapped(&conditions(self), TEXT_WIDTH).join("\n"))?;
         write!(f, "{}", self.host.host)
     }
 }
 
-impl BenchReport {
-    fn conditions(&self) -> String {
-        let host = &self.host;
-        let cores = match host.far_core {
-            Some(far) => format!("pinned to cores {} and {far}", host.near_core),
-            None => format!("pinned to core {}, the only one", host.near_core),
-        };
-        let effort = match self.effort {
-            Effort::Full => "",
-            Effort::Quick => {
-                "QUICK: a tenth of the work in each round, and tenths of the standard days; a first look and not \
+fn conditions(report: &BenchReport) -> String {
+    let host = &report.host;
+    let cores = match host.far_core {
+        Some(far) => format!("pinned to cores {} and {far}", host.near_core),
+        None => format!("pinned to core {}, the only one", host.near_core),
+    };
+    let effort = match report.effort {
+        Effort::Full => "",
+        Effort::Quick => {
+            "QUICK: a tenth of the work in each round, and tenths of the standard days; a first look and not \
                  figures to quote. "
-            }
-            Effort::Smoke => "SMOKE: just enough to see that it works. ",
-        };
-        format!(
-            "{effort}Commit {}, {}; the host took {:.1}% of the time. Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
+        }
+        Effort::Smoke => "SMOKE: just enough to see that it works. ",
+    };
+    format!(
+        "{effort}Commit {}, {}; the host took {:.1}% of the time. Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
              and limit in each round, the spread is the least and the greatest round; threads were {cores} and \
              spun while they waited; time is that of the {}; a thread that only spun saw, {}.",
-            self.commit.as_deref().unwrap_or("not known"),
-            self.date(),
-            host.steal_percent(),
-            self.rounds,
-            host.clock,
-            host.jitter
-        )
-    }
+        report.commit.as_deref().unwrap_or("not known"),
+        report.date(),
+        host.steal_percent(),
+        report.rounds,
+        host.clock,
+        host.jitter
+    )
 }
 
 fn padded((column, (cell, width)): (usize, (&String, usize))) -> String {

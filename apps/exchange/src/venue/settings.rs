@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_admission::{LoginPolicy, PreLoginLimits};
 use tickpath_matching::EngineLimits;
-use tickpath_nasdaq::moldudp64::Session;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_types::{InstrumentTable, Nanos};
 use tickpath_venue::day::DaySettings;
 use tickpath_venue::{Definition, UserSettings};
@@ -58,6 +58,44 @@ pub struct VenueSettings {
     pub journal: Option<JournalSettings>,
     /// All memory is touched before the venue opens, so that no message costs a page fault.
     pub prefault: bool,
+}
+
+impl VenueSettings {
+    /// A venue at free ports of the loopback interface with its memory touched and without a journal: room for one connection
+    /// and one session of each user besides the venue's own, 1,024 messages kept for each of them and 2^16 for
+    /// retransmission, a heartbeat each second, everything else as by default.
+    #[must_use]
+    pub fn on_loopback(
+        session: Session,
+        instruments: InstrumentTable,
+        [line_a, line_b]: [SocketAddrV4; 2],
+        users: Vec<UserSettings>,
+    ) -> VenueSettings {
+        const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        VenueSettings {
+            session,
+            instruments,
+            order_entry: ANY_PORT,
+            max_connections: users.len(),
+            retained_responses: 1 << 10,
+            limits: EngineLimits { max_sessions: users.len() as u16 + 1, ..EngineLimits::default() },
+            users,
+            login: LoginPolicy::default(),
+            pre_login: PreLoginLimits::default(),
+            cancel_at_shutdown: false,
+            line_a,
+            line_b,
+            interface: Ipv4Addr::LOCALHOST,
+            retransmission: ANY_PORT,
+            packet_bytes: DATAGRAM_LEN_MAX,
+            heartbeat: Nanos::from_secs(1),
+            retained_messages: 1 << 16,
+            market_recovery: MarketRecoverySettings::default(),
+            day: DaySettings::default(),
+            journal: None,
+            prefault: true,
+        }
+    }
 }
 
 /// The definition by which the log of the venue is read.

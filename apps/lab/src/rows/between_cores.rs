@@ -2,29 +2,23 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context as _, ensure};
 use tickpath_lockfree::{CachePadded, spsc};
 
-use crate::context::{Context, wait_for};
-use crate::measurement::{Goal, Measurement, each_round, row};
+use super::prelude::*;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[
-            row("cacheline_rtt", "ns").note("a bare cache line to the other core and another one back, p50")
-        ],
-        open: |lab| each_round(lab, |context| Ok([cache_line(context)?])),
-        ..Measurement::ON_TWO_CORES
-    },
-    Measurement {
-        rows: &[row("spsc_rtt", "ns")
+    on_two_cores(
+        &[row("cacheline_rtt", "ns").note("a bare cache line to the other core and another one back, p50")],
+        |lab| each_round(lab, |context| Ok([cache_line(context)?])),
+    ),
+    on_two_cores(
+        &[row("spsc_rtt", "ns")
             .note("a 56-byte message over an SPSC ring to the other core and back over another, p50")
             .limit("cacheline_rtt")
             .goal(Goal::RatioAtMost(1.4))
             .reference("rtrb 170 ns, Aeron IPC 140 ns")],
-        open: |lab| each_round(lab, |context| Ok([spsc(context)?])),
-        ..Measurement::ON_TWO_CORES
-    },
+        |lab| each_round(lab, |context| Ok([spsc(context)?])),
+    ),
 ];
 
 /// What a 64-byte slot carries beside its sequence.
@@ -85,12 +79,12 @@ fn p50_of_trips(context: &Context, mut trip: impl FnMut(u64) -> anyhow::Result<(
     let mut samples = Vec::with_capacity(groups);
     let mut number = 0;
     for group in 0..groups + groups / 4 {
-        let start = context.clock.ticks();
-        for _ in 0..GROUP {
-            number += 1;
-            trip(number)?;
-        }
-        let ticks = context.clock.ticks() - start;
+        let ticks = context.timed(|| {
+            (0..GROUP).try_for_each(|_| {
+                number += 1;
+                trip(number)
+            })
+        })?;
         // The first fifth warms up.
         if group >= groups / 4 {
             samples.push(ticks);

@@ -1,12 +1,12 @@
 //! Instructions per message of the books, beside their plain twin.
 
+use super::prelude::*;
 use crate::context::Effort;
 use crate::counted_books::{self, CountedBooks};
 use crate::day::StandardDay;
-use crate::measurement::{Goal, Lab, Measurement, Round, once, row};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("plain_instructions", "instr").note(
             "instructions a message of the plain twin, ordered maps, on the same file and by the same driver \
              as book_instructions",
@@ -25,9 +25,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             ),
     ],
     open,
-    counted: Some(&counted_books::WORK),
-    ..Measurement::ON_ONE_CORE
-}];
+)
+.counting(&counted_books::WORK)];
 
 /// Counted once, since every round would count the same.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -35,7 +34,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let day = StandardDay::itch_8000(Effort::Smoke);
     let each = |books| -> anyhow::Result<f64> {
         let counted = counted_books::count(lab, &day, books, false)?;
-        Ok(counted.counts.instructions as f64 / day.config.messages as f64)
+        Ok(counted.instructions as f64 / day.config.messages as f64)
     };
     Ok(once([each(CountedBooks::Plain)?, each(CountedBooks::Fast)?]))
 }

@@ -1,18 +1,16 @@
 //! What the books and the index take of memory, each part of it by what it adds to the memory of this process.
 
 use std::fs;
-use std::hint::black_box;
 
-use anyhow::{Context as _, ensure};
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks, OrderIndex};
 use tickpath_types::InstrumentId;
 
+use super::prelude::*;
 use crate::day::StandardDay;
 use crate::itch_books;
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, once, row};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[row("book_record_bytes", "bytes")
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[row("book_record_bytes", "bytes")
         .note(
             "memory of the books for one more resting order; what the order needs besides is stated and not \
              in the value",
@@ -23,8 +21,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
              to twelve times as much",
         )],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Numbers of what is measured, such that even the smaller takes more than an allocator keeps for its next user.
 const ORDERS: [u32; 2] = [1 << 20, 5 << 20];

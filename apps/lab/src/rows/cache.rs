@@ -1,20 +1,15 @@
 //! A quote into the symbol cache in shared memory and out of it, alone and against a writer on the other core.
 
-use std::hint::black_box;
-
-use anyhow::{Context as _, ensure};
 use tempfile::TempDir;
-use tickpath_agent::StopSignal;
 use tickpath_lockfree::cpu;
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter};
 use tickpath_types::{Nanos, TopOfBook};
 
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use super::prelude::*;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[
+    on_one_core(
+        &[
             row("cache_write", "ns")
                 .note(
                     "a quote of 56 bytes into the symbol cache in shared memory, 100 instruments, in batches \
@@ -30,20 +25,18 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .goal(Goal::ValueAtMost(3.0))
                 .reference("42.5 ns published, 7.7 ns on this kind of host"),
         ],
-        open: open_alone,
-        ..Measurement::ON_ONE_CORE
-    },
-    Measurement {
-        rows: &[row("cache_read_contended", "ns")
+        open_alone,
+    ),
+    on_two_cores(
+        &[row("cache_read_contended", "ns")
             .note(
                 "the same against a million writes a second on the other core - those that it misses while \
                  the host takes the core follow at once - in groups of 16 (a step of the counter is too \
                  coarse for one): p99 of a group's time per read; every read is checked",
             )
             .goal(Goal::ValueAtMost(60.0))],
-        open: open_contended,
-        ..Measurement::ON_TWO_CORES
-    },
+        open_contended,
+    ),
 ];
 
 /// Instruments, as many as the tick simulator has.

@@ -1,8 +1,5 @@
 //! A decision of the same strategy as the demo has it and as `tickpath trader --config` has it, after a pause.
 
-use std::hint::black_box;
-
-use anyhow::{Context as _, ensure};
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::NoTrace;
@@ -15,12 +12,11 @@ use tickpath_types::{
     SessionId, UpdateKind,
 };
 
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use super::prelude::*;
 use crate::support::venue::{REFERENCE, TICK, instruments};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("decision_demo", "ns").note(
             "market update taken to the request that it causes, of the taker as the demo has it, after a \
              pause of 100 us in which 4 MiB of other data went through the caches and the engine was warmed \
@@ -37,8 +33,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
         row("decision_cold", "ns").note("the same without a warm-up, p50").limit("decision_demo"),
     ],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Decisions of a full round.
 const DECISIONS: usize = 2_000;
@@ -58,30 +53,27 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
         password: String::new(),
     };
     each_round(lab, move |context| {
-        let mut disturbance = vec![1_u8; DISTURBANCE];
-        let mut median = |agent: &mut dyn Decider| -> anyhow::Result<f64> {
-            let mut ticks = Vec::new();
-            for step in 1..=context.effort.count(DECISIONS) as u64 {
-                black_box(&mut disturbance).iter_mut().step_by(64).for_each(|byte| *byte ^= 1);
-                ticks.push(agent.decide(context, step)?);
-            }
-            Ok(context.quantile_ns(&mut ticks, 0.5))
-        };
-        let demo = median(&mut Engine::new(WarmUp::of(|| LiquidityTaker::new(1)))?)?;
-        let trader = median(&mut Engine::new(strategy_by_name(&settings)?)?)?;
-        let cold = median(&mut Engine::new(WarmUp::from(strategy_by_name(&settings)?.strategy))?)?;
+        let demo = median(context, WarmUp::of(|| LiquidityTaker::new(1)))?;
+        let trader = median(context, strategy_by_name(&settings)?)?;
+        let cold = median(context, WarmUp::from(strategy_by_name(&settings)?.strategy))?;
         Ok([demo, trader, cold])
     })
+}
+
+fn median<S: Strategy + Send>(context: &Context, strategy: WarmUp<S>) -> anyhow::Result<f64> {
+    let mut engine = Engine::new(strategy)?;
+    let mut disturbance = vec![1_u8; DISTURBANCE];
+    let mut ticks = Vec::new();
+    for step in 1..=context.effort.count(DECISIONS) as u64 {
+        black_box(&mut disturbance).iter_mut().step_by(64).for_each(|byte| *byte ^= 1);
+        ticks.push(engine.decide(context, step)?);
+    }
+    Ok(context.quantile_ns(&mut ticks, 0.5))
 }
 
 /// Follows every trade.
 fn limits() -> Limits {
     Limits { threshold: 1, max_position: Qty(1_000_000), ..Limits::default() }
-}
-
-trait Decider {
-    /// Ticks from an update, after a pause, to the request that it causes.
-    fn decide(&mut self, context: &Context, step: u64) -> anyhow::Result<u64>;
 }
 
 /// An engine's agent, and the ends of its rings.
@@ -117,9 +109,8 @@ impl<S: Strategy + Send> Engine<S> {
             .ok()
             .context("the engine takes its answers")
     }
-}
 
-impl<S: Strategy + Send> Decider for Engine<S> {
+    /// Ticks from an update, after a pause, to the request that it causes.
     fn decide(&mut self, context: &Context, step: u64) -> anyhow::Result<u64> {
         let now = context.clock.now();
         for _ in 0..WARM_UPS {

@@ -3,16 +3,15 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::ensure;
 use tickpath_agent::TscClock;
 use tickpath_shell::{Link, ShellConfig, Standing, Way};
 
+use super::prelude::*;
 use crate::counted::CountedWork;
-use crate::measurement::{Goal, Lab, Measurement, Round, once, row};
 use crate::support::deribit_venue::{CHANGES, CHANNEL, Certificates, VenueEnd, key};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("deribit_receive_instructions", "instr").note(
             "instructions of the shell's link for a book change that it takes in over TLS, without its \
              history of messages, counted by callgrind",
@@ -24,9 +23,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .reference("printing each message took 79% of the time"),
     ],
     open,
-    counted: Some(&WORK),
-    ..Measurement::ON_ONE_CORE
-}];
+)
+.counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["history"], function: "*counted_receive*", run };
 /// Counts of each, of which the least is taken: by how many reads the kernel gives the messages out depends on what else the

@@ -1,19 +1,16 @@
 //! Messages of Deribit out of the receive buffer, into what a strategy reads.
 
-use std::hint::black_box;
-
-use anyhow::{Context as _, ensure};
+use serde_json::Value;
 use tickpath_deribit::envelope::{Id, Inbound, Visitor};
 use tickpath_deribit::messages::{BookLevels, BookUpdate, Order, OrderReply};
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::scan::{ScanError, Scanner};
 use tickpath_deribit::text::Text;
 
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use super::prelude::*;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("deribit_parse_book", "ns")
             .note(
                 "a change or snapshot of a book of Deribit, as recorded, out of the receive buffer: the \
@@ -30,8 +27,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .reference("6.9 us published; sonic-rs 724 ns on this kind of host"),
     ],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Changes of books as the venue sent them.
 const BOOKS: &str = include_str!("../../data/deribit-book-changes.jsonl");
@@ -99,59 +95,47 @@ impl<'a> Visitor<'a> for Orders<'a> {
     }
 }
 
-/// The same fold by another way: serde's reader, and its text of each number.
-fn fold_of(numbers: impl IntoIterator<Item = anyhow::Result<Decimal>>) -> anyhow::Result<Fold> {
+/// The same fold by another way: serde's reader, and its text of each number. `read` takes the numbers of a frame, and
+/// returns the one of which the lowest bit counts.
+fn expected(
+    lines: &str,
+    read: impl for<'f> Fn(&'f Value, &mut Vec<&'f Value>) -> Option<u64>,
+) -> anyhow::Result<Fold> {
     let mut fold = Fold::default();
-    for number in numbers {
-        fold.add(number?);
+    for line in lines.lines() {
+        let frame: Value = serde_json::from_str(line)?;
+        let mut numbers = Vec::new();
+        fold.messages += read(&frame, &mut numbers).context("a field is missing")? & 1;
+        for number in numbers {
+            fold.add(number.to_string().parse()?);
+        }
     }
     Ok(fold)
 }
 
-fn number(value: &serde_json::Value) -> anyhow::Result<Decimal> {
-    Ok(value.to_string().parse()?)
-}
-
 fn expected_books() -> anyhow::Result<Fold> {
-    let mut numbers = Vec::new();
-    let mut odd = 0;
-    for line in BOOKS.lines() {
-        let frame: serde_json::Value = serde_json::from_str(line)?;
+    expected(BOOKS, |frame, numbers| {
         let data = &frame["params"]["data"];
-        odd += data["change_id"].as_u64().context("a number")? & 1;
         for side in ["bids", "asks"] {
-            for level in data[side].as_array().context("levels")? {
-                numbers.push(number(&level[1]));
-                numbers.push(number(&level[2]));
-            }
+            numbers.extend(data[side].as_array()?.iter().flat_map(|level| [&level[1], &level[2]]));
         }
-    }
-    Ok(Fold { messages: odd, ..fold_of(numbers)? })
+        data["change_id"].as_u64()
+    })
 }
 
 fn expected_orders(replies: &str) -> anyhow::Result<Fold> {
-    let mut numbers = Vec::new();
-    let mut odd = 0;
-    for line in replies.lines() {
-        let frame: serde_json::Value = serde_json::from_str(line)?;
-        let (order, trades) = (&frame["result"]["order"], &frame["result"]["trades"]);
-        odd += order["creation_timestamp"].as_u64().context("a number")? & 1;
-        for trade in trades.as_array().context("trades")? {
-            numbers.push(number(&trade["price"]));
-            numbers.push(number(&trade["amount"]));
-        }
-        numbers.push(number(&order["amount"]));
-        numbers.push(number(&order["filled_amount"]));
-    }
-    Ok(Fold { messages: odd, ..fold_of(numbers)? })
+    expected(replies, |frame, numbers| {
+        let (order, trades) = (&frame["result"]["order"], frame["result"]["trades"].as_array()?);
+        numbers.extend(trades.iter().flat_map(|trade| [&trade["price"], &trade["amount"]]));
+        numbers.extend([&order["amount"], &order["filled_amount"]]);
+        order["creation_timestamp"].as_u64()
+    })
 }
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let books = expected_books()?;
-    let orders = ORDERS
-        .lines()
-        .map(|reply| Ok((reply, expected_orders(reply)?)))
-        .collect::<anyhow::Result<Vec<(&str, Fold)>>>()?;
+    let orders = ORDERS.lines().map(|reply| Ok((reply, expected_orders(reply)?)));
+    let orders = orders.collect::<anyhow::Result<Vec<(&str, Fold)>>>()?;
     each_round(lab, move |context| Ok([round_of_books(context, books)?, round_of_orders(context, &orders)?]))
 }
 
@@ -183,11 +167,6 @@ fn round_of_orders(context: &Context, replies: &[(&'static str, Fold)]) -> anyho
     Ok(Sample::with_note(nanos, note))
 }
 
-/// Passes over the messages in a round.
-fn passes(context: &Context) -> u64 {
-    context.effort.count(GROUPS) as u64 * PASSES
-}
-
 /// Nanoseconds a message: the median of groups.
 fn time(
     context: &Context,
@@ -197,20 +176,19 @@ fn time(
     let frames: Vec<&str> = file.lines().collect();
     let mut groups = Vec::new();
     for _ in 0..context.effort.count(GROUPS) {
-        let start = context.clock.ticks();
-        for _ in 0..PASSES {
-            for frame in &frames {
-                read(black_box(frame))?;
+        groups.push(context.timed(|| {
+            for _ in 0..PASSES {
+                frames.iter().try_for_each(|frame| read(black_box(frame)))?;
             }
-        }
-        groups.push(context.clock.ticks() - start);
+            Ok(())
+        })?);
     }
     Ok(context.quantile_ns(&mut groups, 0.5) / (PASSES * frames.len() as u64) as f64)
 }
 
 /// What was read in all passes is so many times what is there to be read.
 fn check(found: Fold, expected: Fold, context: &Context) -> anyhow::Result<()> {
-    let passes = passes(context);
+    let passes = context.effort.count(GROUPS) as u64 * PASSES;
     ensure!(
         (found.messages, found.items) == (expected.messages * passes, expected.items * passes),
         "{passes} passes found {found:?}, and one {expected:?}"

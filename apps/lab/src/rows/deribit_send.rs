@@ -2,15 +2,16 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::ops::DerefMut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context as _, ensure};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
-use tickpath_agent::StopSignal;
+use rustls::{
+    ClientConfig, ClientConnection, ConnectionCommon, RootCertStore, ServerConfig, ServerConnection, SideData,
+};
 use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit::envelope::{Id, Inbound, Visitor};
 use tickpath_deribit::messages::{Order, OrderReply, PlaceOrder};
@@ -21,18 +22,15 @@ use tickpath_deribit::session::{SessionConfig, SessionEvent};
 use tickpath_deribit::text::Text;
 use tickpath_deribit_link::{Link, LinkConfig, Listener, Received, Route};
 use tickpath_shell::{Interrupt, Link as ShellLink, Shell, ShellConfig, Span};
-use tickpath_types::Nanos;
 use tickpath_web::TlsClient;
 
-use crate::context::{Context, wait_for};
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
-use crate::statistics::quantile;
+use super::prelude::*;
 use crate::support::deribit_venue::{Certificates, VenueEnd, key};
 use crate::support::loopback::tcp_pair;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[
+    on_two_cores(
+        &[
             row("tls_write", "ns").note(
                 "as many bytes as the frame of deribit_send_buy has, by a bare TLS session into a loopback \
                  socket, p50",
@@ -46,20 +44,18 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .goal(Goal::RatioAtMost(1.3))
                 .reference("48 us published"),
         ],
-        open: open_buy,
-        ..Measurement::ON_TWO_CORES
-    },
-    Measurement {
-        rows: &[row("deribit_command_to_socket", "us")
+        open_buy,
+    ),
+    on_two_cores(
+        &[row("deribit_command_to_socket", "us")
             .note(
                 "the shell's buy command from its text to the socket, TLS included, by the shell's own \
                  stop-watch; p50 of 19 a round",
             )
             .goal(Goal::ValueAtMost(10.0))
             .reference("150 to 220 us published; its login 131 us")],
-        open: open_command,
-        ..Measurement::ON_TWO_CORES
-    },
+        open_command,
+    ),
 ];
 
 /// Orders of a full round, those that warm up included.
@@ -120,13 +116,13 @@ impl Listener for Owner {
     }
 }
 
-/// The client's end of a bare TLS connection.
-struct BareClient {
-    tls: ClientConnection,
+/// An end of a bare TLS connection.
+struct Bare<T> {
+    tls: T,
     socket: TcpStream,
 }
 
-impl BareClient {
+impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> Bare<T> {
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.tls.writer().write_all(bytes)?;
         while self.tls.wants_write() {
@@ -135,23 +131,7 @@ impl BareClient {
         Ok(())
     }
 
-    fn shake_hands(&mut self) -> anyhow::Result<()> {
-        while self.tls.wants_write() && unless_blocked(self.tls.write_tls(&mut self.socket))? > 0 {}
-        if unless_blocked(self.tls.read_tls(&mut self.socket))? > 0 {
-            self.tls.process_new_packets()?;
-        }
-        Ok(())
-    }
-}
-
-/// The server's end.
-struct BareServer {
-    tls: ServerConnection,
-    socket: TcpStream,
-}
-
-impl BareServer {
-    /// Reads what came; how many bytes of plain text.
+    /// Sends what the handshake has to send, and reads what came; how many bytes of plain text.
     fn read(&mut self) -> anyhow::Result<u64> {
         while self.tls.wants_write() && unless_blocked(self.tls.write_tls(&mut self.socket))? > 0 {}
         let mut len = 0;
@@ -167,32 +147,32 @@ impl BareServer {
         }
         Ok(len)
     }
+
+    fn is_open(&self) -> bool {
+        !(self.tls.is_handshaking() || self.tls.wants_write())
+    }
 }
 
 /// Both ends of a bare TLS connection that has been opened.
-fn bare_tls(certificates: &Certificates) -> anyhow::Result<(BareClient, BareServer)> {
+fn bare_tls(certificates: &Certificates) -> anyhow::Result<(Bare<ClientConnection>, Bare<ServerConnection>)> {
     let provider = Arc::new(default_provider());
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(certificates.ca())?)?;
+    roots.add(CertificateDer::from_pem_file(&certificates.ca)?)?;
     let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let chain = vec![CertificateDer::from_pem_file(certificates.certificate())?];
+    let chain = vec![CertificateDer::from_pem_file(&certificates.certificate)?];
     let server = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(chain, PrivateKeyDer::from_pem_file(certificates.key())?)?;
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(&certificates.key)?)?;
     let [client_socket, server_socket] = tcp_pair()?;
     let tls = ClientConnection::new(Arc::new(client), ServerName::try_from("localhost")?)?;
-    let mut client = BareClient { tls, socket: client_socket };
-    let mut server = BareServer { tls: ServerConnection::new(Arc::new(server))?, socket: server_socket };
-    let is_open = |client: &BareClient, server: &BareServer| {
-        let is_shaking = client.tls.is_handshaking() || server.tls.is_handshaking();
-        !(is_shaking || client.tls.wants_write() || server.tls.wants_write())
-    };
-    while !is_open(&client, &server) {
-        client.shake_hands()?;
+    let mut client = Bare { tls, socket: client_socket };
+    let mut server = Bare { tls: ServerConnection::new(Arc::new(server))?, socket: server_socket };
+    while !(client.is_open() && server.is_open()) {
+        client.read()?;
         server.read()?;
     }
     Ok((client, server))
@@ -214,7 +194,7 @@ fn open_buy(lab: &Lab<'_>) -> anyhow::Result<Round> {
 /// Orders, each in turn with a bare write of as many bytes.
 fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample; 2]> {
     let mut venue = VenueEnd::open(certificates)?;
-    let route = Route::direct(venue.url().parse()?, Some(TlsClient::with_ca_file(&certificates.ca())?));
+    let route = Route::direct(venue.url().parse()?, Some(TlsClient::with_ca_file(&certificates.ca)?));
     let mut session = SessionConfig::new("tickpath-lab", env!("CARGO_PKG_VERSION"), Some(key()));
     // The venue of the laboratory has no limit.
     session.matching = CreditPlan::rate(1_000_000_000, 1_000_000_000);
@@ -245,7 +225,7 @@ fn send(
     context: &Context,
     stop: &StopSignal,
     link: &mut Link,
-    client: &mut BareClient,
+    client: &mut Bare<ClientConnection>,
     received: &AtomicU64,
 ) -> anyhow::Result<(usize, Vec<u64>, Vec<u64>)> {
     let orders = context.effort.count(ORDERS);
@@ -257,14 +237,17 @@ fn send(
         ensure!(owner.failure.is_none(), "the login failed: {:?}", owner.failure);
         Ok(owner.is_ready.then_some(()))
     })?;
-    let order = order();
+    let order = PlaceOrder {
+        order_type: None,
+        price: Decimal::new(500_005, 1),
+        label: Some(Text::new(LABEL)),
+        ..PlaceOrder::market("BTC-PERPETUAL", Decimal::from(10))
+    };
     let (mut bare, mut sent) = (Vec::with_capacity(orders), Vec::with_capacity(orders));
     let (mut frame, mut written) = (Vec::new(), 0);
     for number in 0..orders as u64 {
         let start = now();
-        let ticks = context.clock.ticks();
-        link.request(start, Method::Buy, &order)?;
-        sent.push(context.clock.ticks() - ticks);
+        sent.push(context.timed(|| Ok(link.request(start, Method::Buy, &order).map(drop)?))?);
         frame.clear();
         frame.resize(FRAME_HEAD, b'x');
         frame.extend_from_slice(link.sent().as_bytes());
@@ -274,23 +257,12 @@ fn send(
             Ok((owner.answers > number).then_some(()))
         })?;
         context.spin(PAUSE);
-        let ticks = context.clock.ticks();
-        client.write(&frame)?;
-        bare.push(context.clock.ticks() - ticks);
+        bare.push(context.timed(|| client.write(&frame))?);
         written += frame.len() as u64;
         wait_for(stop, || Ok((received.load(Ordering::Acquire) == written).then_some(())))?;
         context.spin(PAUSE);
     }
     Ok((frame.len(), bare, sent))
-}
-
-fn order() -> PlaceOrder<'static> {
-    PlaceOrder {
-        order_type: None,
-        price: Decimal::new(500_005, 1),
-        label: Some(Text::new(LABEL)),
-        ..PlaceOrder::market("BTC-PERPETUAL", Decimal::from(10))
-    }
 }
 
 fn open_command(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -327,24 +299,20 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
                     written.push(elapsed.0.saturating_sub(total.0));
                 }
             }
-            let link = shell.link();
+            let watches = &shell.link().watches;
             let p50 = |span: Span| {
-                link.watches
-                    .figures()
-                    .find(|it| it.name == span.name())
-                    .map(|it| it.p50_ns)
-                    .context("it was timed")
+                let found = watches.figures().find(|it| it.name == span.name());
+                found.map(|it| it.p50_ns).context("it was timed")
             };
             Ok((times, written, p50(Span::E2eAuth)?, p50(Span::E2eBuyOrder)?))
         },
     )?;
-    let p50 = quantile(&mut times, 0.5);
     let micros = |nanos: u64| nanos as f64 / 1_000.0;
-    let written = micros(quantile(&mut written, 0.5));
+    let [p50, written] = [&mut times, &mut written].map(|times| micros(quantile(times, 0.5)));
     let note = format!(
         "what the answer is written as takes {written:.1} us more; login end to end {:.0} us, a buy order end to end {:.0} us",
         micros(auth),
         micros(buy)
     );
-    Ok(Sample::with_note(micros(p50), note))
+    Ok(Sample::with_note(p50, note))
 }

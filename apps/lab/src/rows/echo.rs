@@ -3,31 +3,26 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 
-use anyhow::{bail, ensure};
-use tickpath_agent::StopSignal;
 use tickpath_nasdaq::{ouch50, soupbintcp};
 use tickpath_types::{
     Nanos, OrderEvent, OrderEventKind, OrderId, OrderRequest, OrderState, Sequence, SessionId,
 };
 
-use crate::context::{Context, wait_for};
-use crate::measurement::{Measurement, each_round, row};
+use super::prelude::*;
 use crate::support::loopback::{ANY_PORT, tcp_pair};
 use crate::support::paced;
 use crate::support::venue::{instruments, order};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[row("udp_echo", "us").note("bare loopback UDP round trip with the sizes of order_rtt, p50")],
-        open: |lab| each_round(lab, |context| Ok([p50_us(context, udp_pair()?)?])),
-        ..Measurement::ON_TWO_CORES
-    },
-    Measurement {
-        rows: &[row("tcp_echo", "us")
+    on_two_cores(
+        &[row("udp_echo", "us").note("bare loopback UDP round trip with the sizes of order_rtt, p50")],
+        |lab| each_round(lab, |context| Ok([p50_us(context, udp_pair()?)?])),
+    ),
+    on_two_cores(
+        &[row("tcp_echo", "us")
             .note("bare loopback TCP round trip with the sizes of order_rtt, p50; 20 us between trips")],
-        open: |lab| each_round(lab, |context| Ok([p50_us(context, tcp_pair()?)?])),
-        ..Measurement::ON_TWO_CORES
-    },
+        |lab| each_round(lab, |context| Ok([p50_us(context, tcp_pair()?)?])),
+    ),
 ];
 
 /// Round trips of a full round.

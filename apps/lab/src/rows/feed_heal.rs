@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use anyhow::ensure;
 use tickpath_agent::Agent;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{Publisher, PublisherCounters};
@@ -18,23 +17,20 @@ use tickpath_net::{MulticastReceiver, UdpEndpoint};
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
 
-use crate::context::Context;
-use crate::measurement::{Lab, Measurement, Round, Sample, each_round, row};
-use crate::statistics::quantile;
+use super::prelude::*;
 use crate::support::load::workload;
 use crate::support::loopback::{ANY_PORT, line};
 use crate::support::venue;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[row("feed_heal", "us").note(
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[row("feed_heal", "us").note(
         "p99 of the time from the opening of a gap to its close, one packet in twenty lost on both lines: \
          100 us for the other line, the request, the answer, and again for what one packet does not hold; \
          publisher and feed on one core, as fast as they go; the row fails unless the books are the venue's, \
          order by order",
     )],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Commands of a full round.
 const COMMANDS: usize = 500_000;

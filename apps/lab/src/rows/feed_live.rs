@@ -1,23 +1,20 @@
 //! A feed handler live: two lines of full packets on loopback multicast, joined, and the books of a whole day.
 
-use std::hint::black_box;
-
-use anyhow::{Context as _, ensure};
 use tickpath_book::DirectBooks;
 use tickpath_feed::{ArbiterConfig, BookBuilder, Channel, ChannelConfig, Line, MoldUdp64, UpdateListener};
-use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder};
 use tickpath_net::{MulticastReceiver, MulticastSender, RecvBatch, SendStatus};
 use tickpath_types::{MarketUpdate, Nanos, Sequence};
 
-use crate::context::Context;
+use super::prelude::*;
 use crate::day::StandardDay;
 use crate::itch_books::{self, frames};
 use crate::lab::Day;
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
 use crate::support::loopback::line;
+use crate::support::venue::session;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[row("feed_live", "ns")
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[row("feed_live", "ns")
         .note(
             "a message of itch-8000 in full packets on two lines of loopback multicast: packet in, \
              arbitration of both copies, decoding, full books, the update made; without the receive call, \
@@ -27,8 +24,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
         .reference("commercial feed handlers 100 to 250 ns an update")
         .not_judged("the receive call is left out; figures of other feed handlers may include it")],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Packets sent on each line before both are read: far fewer than a receive buffer holds.
 const PACKETS_PER_TURN: usize = 32;
@@ -53,7 +49,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
         for turn in packets.chunks(PACKETS_PER_TURN) {
             lines.turn(context, turn, &mut channel, &mut updates)?;
         }
-        itch_books::check(channel.books(), config, &day.standard.outcome)?;
+        itch_books::check(channel.books(), &day.standard)?;
         let counters = channel.line_counters();
         ensure!(
             counters.lines[1].duplicate_messages == config.messages && counters.messages_lost == 0,
@@ -74,8 +70,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// The day in full packets.
 fn pack(day: &Day) -> anyhow::Result<Vec<Vec<u8>>> {
-    let session = Session::new("LAB").context("a session name")?;
-    let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], session, Sequence(1));
+    let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], session()?, Sequence(1));
     let mut packets = vec![];
     for message in frames(&day.bytes) {
         if !builder.has_room_for(message.len()) {

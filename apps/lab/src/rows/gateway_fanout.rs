@@ -3,17 +3,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
 use tickpath_gateway_io::{Client, ClientConfig, ClientId, Door, DoorEvent, monotonic};
 use tickpath_gateway_protocol::frame::capability;
 use tickpath_gateway_protocol::{Event, EventKind, TopOfBook};
 
+use super::prelude::*;
 use crate::counted::CountedWork;
-use crate::measurement::{Goal, Lab, Measurement, Round, once, row};
 use crate::support::gateway_clients::DoorPlace;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("gateway_broadcast_instructions", "instr").note(
             "instructions of a gateway's door for an event of market data that one client reads, counted by \
              callgrind",
@@ -24,9 +23,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .goal(Goal::RatioAtMost(1.001)),
     ],
     open,
-    counted: Some(&WORK),
-    ..Measurement::ON_ONE_CORE
-}];
+)
+.counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["fanout"], function: "*counted_broadcast*", run };
 /// Clients of the two runs.

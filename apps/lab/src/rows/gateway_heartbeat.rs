@@ -2,27 +2,22 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context as _, ensure};
 use tickpath_gateway_io::{Client, DoorEvent, monotonic};
 use tickpath_gateway_protocol::frame::capability;
-use tickpath_types::Nanos;
 
-use crate::context::{Context, wait_for};
-use crate::measurement::{Goal, Measurement, Sample, each_round, row};
-use crate::statistics::quantile;
+use super::prelude::*;
 use crate::support::gateway_clients::DoorPlace;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[row("gateway_heartbeat", "ns")
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
+    &[row("gateway_heartbeat", "ns")
         .note(
             "a ping one way between a gateway's door and a client, both of which look all the time, the \
              slower way, p50; three times half of the limit is its 1.5 fold",
         )
         .limit("cacheline_rtt")
         .goal(Goal::RatioAtMost(1.5))],
-    open: |lab| each_round(lab, |context| Ok([heartbeat(context)?])),
-    ..Measurement::ON_TWO_CORES
-}];
+    |lab| each_round(lab, |context| Ok([heartbeat(context)?])),
+)];
 
 /// Pings of a full round, and the time between two of them.
 const PINGS: usize = 2_000;

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
 use tickpath_agent::{Agent, StopSignal};
 use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway::process::{Gateway, REHEARSE_INTERVAL};
@@ -16,15 +15,13 @@ use tickpath_gateway_protocol::{
 use tickpath_lockfree::SharedLines;
 use tickpath_lockfree::shared_spsc::{Consumer, Producer, lines_of};
 
-use crate::context::{Context, wait_for};
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
-use crate::statistics::quantile;
+use super::prelude::*;
 use crate::support::deribit_venue::{CLIENT_ID, Certificates, SECRET, VenueEnd};
 use crate::support::gateway_clients::{self, PASSWORD, ack_of};
 use crate::support::paced;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
+    &[
         row("gateway_ring_rtt", "ns").note(
             "a gateway's request and event over bare rings of shared memory to the other core and back, p50; \
              20 us between trips",
@@ -51,8 +48,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .not_judged("the limit is a bare write on another thread, at another cadence"),
     ],
     open,
-    ..Measurement::ON_TWO_CORES
-}];
+)];
 
 /// Orders of a full round, those that warm up included.
 const ORDERS: usize = 2_000;
@@ -129,7 +125,7 @@ fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayC
 fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec<u64>, Vec<u64>)> {
     let folder = tempfile::tempdir()?;
     let mut venue = VenueEnd::open(certificates)?;
-    let config = configuration(folder.path(), &venue.url(), &certificates.ca())?;
+    let config = configuration(folder.path(), &venue.url(), &certificates.ca)?;
     venue.beside(REST, || {
         let gateway = Gateway::build(&config, None, Some(&folder.path().join("shm")), context.clock)?;
         let (mut agent, metrics, socket) = (gateway.agent, gateway.metrics, gateway.endpoints.socket);

@@ -1,17 +1,15 @@
 //! A gateway's clients while one of them reads nothing.
 
-use anyhow::{Context as _, ensure};
 use tickpath_gateway_io::{Client, ClientConfig, DoorEvent, monotonic};
 use tickpath_gateway_protocol::frame::capability;
 use tickpath_gateway_protocol::{CreateOrder, Event, OrderAck};
 
-use crate::context::{Context, wait_for};
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, in_turn, row};
+use super::prelude::*;
 use crate::support::gateway_clients::{DoorPlace, ack_of};
 use crate::support::paced;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
+    &[
         row("gateway_sixteen_clients", "ns").note(
             "a request of one of fifteen clients in turn to a gateway's door and its answer, while the \
              sixteenth gets an event with each and reads it, p50; 20 us between trips",
@@ -22,8 +20,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .goal(Goal::RatioWithinAgain),
     ],
     open,
-    ..Measurement::ON_TWO_CORES
-}];
+)];
 
 /// Clients of the gateway's port; the last may be stuck.
 const CLIENTS: usize = 16;

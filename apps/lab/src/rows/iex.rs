@@ -1,11 +1,9 @@
 //! A real capture of IEX's DEEP, over and over: from the segments in memory into books.
 
 use std::fs::File;
-use std::hint::black_box;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, ensure};
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::{Packets, decompress};
 use tickpath_feed::iex::{BookBuilder, Counters};
@@ -14,12 +12,11 @@ use tickpath_iex::{Feed, Segment};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
-use super::recorded::{data_folder, missing};
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use super::prelude::*;
+use super::recorded::data_file;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[row("iex_decode", "ns")
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[row("iex_decode", "ns")
         .note(
             "a message of a real DEEP 1.0 capture in memory: segment checked, numbering followed by the \
              arbiter, decoded, applied to books of 7.8 k symbols; the capture over and over, each time into \
@@ -27,8 +24,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
         )
         .goal(Goal::ValueAtMost(25.0))],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// The capture: test traffic of 12 sessions, most of it what is sent of every symbol before the open.
 const CAPTURE: &str = "iex/deep10_20170425_part1.pcap.gz";
@@ -54,10 +50,7 @@ struct Outcome {
 }
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let path = data_folder().join(CAPTURE);
-    if !path.is_file() {
-        return Err(missing(&path));
-    }
+    let path = data_file(CAPTURE)?;
     let capture = Capture::load(&path).with_context(|| path.display().to_string())?;
     let (messages, of_books) = (capture.outcome.messages, capture.outcome.iex.book_messages);
     let passes = (lab.context.effort.count(MESSAGES) as u64).div_ceil(messages);
@@ -79,9 +72,9 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 }
 
 impl Capture {
-    fn load(path: &PathBuf) -> anyhow::Result<Capture> {
+    fn load(path: &Path) -> anyhow::Result<Capture> {
         let (mut bytes, mut segments) = (Vec::new(), Vec::new());
-        let mut packets = Packets::new(decompress(File::open(Path::new(path))?)?);
+        let mut packets = Packets::new(decompress(File::open(path)?)?);
         while let Some(packet) = packets.next_packet()? {
             let start = bytes.len();
             bytes.extend_from_slice(packet.payload);
@@ -97,9 +90,7 @@ impl Capture {
     /// Ticks of one pass into new books, which are made before the clock starts and judged after it stopped.
     fn pass(&self, context: &Context) -> anyhow::Result<u64> {
         let mut books = empty::<DirectBooks>();
-        let start = context.clock.ticks();
-        apply(black_box(&self.bytes), &self.segments, &mut books)?;
-        let ticks = context.clock.ticks() - start;
+        let ticks = context.timed(|| apply(black_box(&self.bytes), &self.segments, &mut books))?;
         let (outcome, expected) = (Outcome::of(&books), self.outcome);
         ensure!(outcome == expected, "the books end as {outcome:?} and their plain twin as {expected:?}");
         Ok(ticks)
@@ -116,11 +107,12 @@ impl Capture {
         }
         let timed = |messages: &[&[u8]]| {
             let mut books = empty::<DirectBooks>();
-            let start = context.clock.ticks();
-            for (sequence, message) in messages.iter().enumerate() {
-                books.handle_message(Sequence(sequence as u64 + 1), message, &mut BooksAlone);
-            }
-            let ticks = context.clock.ticks() - start;
+            let ticks = context.timed(|| {
+                for (message, sequence) in messages.iter().zip(1..) {
+                    books.handle_message(Sequence(sequence), message, &mut BooksAlone);
+                }
+                Ok(())
+            })?;
             ensure!(books.counters().messages == messages.len() as u64, "not every message was applied");
             Ok(ticks)
         };
@@ -184,11 +176,7 @@ mod tests {
     /// Where the capture is, it holds what the sheet of the protocol counts.
     #[test]
     fn the_capture_is_the_one_of_the_sheet() {
-        let path = data_folder().join(CAPTURE);
-        if !path.is_file() {
-            println!("skipped: {} is not there", path.display());
-            return;
-        }
+        let Ok(path) = data_file(CAPTURE) else { return println!("skipped: {CAPTURE} is not there") };
         let Outcome { messages, iex, symbols, .. } = Capture::load(&path).unwrap().outcome;
         assert_eq!((messages, symbols), (329_936, 7_802));
         assert_eq!((iex.book_messages, iex.trades, iex.trade_breaks), (18_915, 29_970, 37));

@@ -1,22 +1,19 @@
 //! Decoding a whole day of ITCH 5.0, and building every book of it.
 
-use std::hint::black_box;
 use std::rc::Rc;
 
-use anyhow::ensure;
 use tickpath_book::DirectBooks;
 use tickpath_feed::{BookBuilder, BooksAlone};
 use tickpath_nasdaq::itch50::{self, Checksum};
 
-use crate::context::Context;
+use super::prelude::*;
 use crate::day::StandardDay;
 use crate::itch_books::{self, frames};
 use crate::lab::Day;
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[
+    on_one_core(
+        &[
             row("itch_decode", "ns")
                 .note(
                     "a message of the day itch-8000 out of its file: framed, decoded through the listener \
@@ -32,17 +29,15 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .goal(Goal::ValueAtMost(25.0))
                 .reference("itch-book 60 ns"),
         ],
-        open: open_8000,
-        ..Measurement::ON_ONE_CORE
-    },
-    Measurement {
-        rows: &[row("itch_books_500", "ns")
+        open_8000,
+    ),
+    on_one_core(
+        &[row("itch_books_500", "ns")
             .note("the same of itch-500")
             .goal(Goal::ValueAtMost(15.0))
             .reference("itch-order-book, levels only, 36 ns; CppTrader 41 to 168 ns")],
-        open: open_500,
-        ..Measurement::ON_ONE_CORE
-    },
+        open_500,
+    ),
 ];
 
 fn open_8000(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -58,16 +53,17 @@ fn open_500(lab: &Lab<'_>) -> anyhow::Result<Round> {
 /// Nanoseconds a message, every field of it folded into the checksum.
 fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let mut listener = Checksum::default();
-    let start = context.clock.ticks();
     let mut messages = 0;
-    for message in frames(black_box(&day.bytes)) {
-        itch50::decode(message, &mut listener)?;
-        messages += 1;
-    }
-    let elapsed = context.clock.ticks() - start;
+    let elapsed = context.timed(|| {
+        for message in frames(black_box(&day.bytes)) {
+            itch50::decode(message, &mut listener)?;
+            messages += 1;
+        }
+        Ok(())
+    })?;
     let expected = day.standard.config.messages;
     ensure!(messages == expected, "{messages} messages of {expected} were there");
-    ensure!(black_box(listener.get()) == day.standard.outcome.checksum, "the checksum is not the day's");
+    ensure!(black_box(listener.get()) == day.standard.checksum, "the checksum is not the day's");
     Ok(context.nanos_each(elapsed, messages))
 }
 
@@ -75,9 +71,10 @@ fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
 fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);
-    let start = context.clock.ticks();
-    itch_books::apply(&mut builder, &day.bytes, &mut BooksAlone);
-    let elapsed = context.clock.ticks() - start;
-    itch_books::check(&builder, config, &day.standard.outcome)?;
+    let elapsed = context.timed(|| {
+        itch_books::apply(&mut builder, &day.bytes, &mut BooksAlone);
+        Ok(())
+    })?;
+    itch_books::check(&builder, &day.standard)?;
     Ok(context.nanos_each(elapsed, config.messages))
 }

@@ -1,11 +1,9 @@
 //! The journal alone: how fast it is read again, and how soon a record is safe.
 
 use std::fs::File;
-use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use anyhow::{Context as _, bail, ensure};
 use tickpath_book::FastBooks;
 use tickpath_journal::{
     AppendError, Folder, InspectOptions, Journal, JournalConfig, Opened, Policy, Reader, SessionName, State,
@@ -14,23 +12,22 @@ use tickpath_journal::{
 use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
 use tickpath_types::{MarketEvent, Nanos, OrderEvent, Sequence};
 
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use super::prelude::*;
 use crate::support::load::workload;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[row("journal_replay", "M/s")
+    on_one_core(
+        &[row("journal_replay", "M/s")
             .note(
                 "commands of the matching row's load out of the journal's files, in the page cache, checked, \
                  decoded and matched on one core",
             )
             .goal(Goal::ValueAtLeast(10.0))
             .reference("LMAX replays")],
-        open: open_replay,
-        ..Measurement::ON_ONE_CORE
-    },
-    Measurement {
-        rows: &[
+        open_replay,
+    ),
+    on_one_core(
+        &[
             row("fdatasync", "us")
                 .note("bare 104 bytes written over zeroes of a file in the temporary folder and synced, p50"),
             row("journal_group_ack", "us")
@@ -41,9 +38,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .limit("fdatasync")
                 .goal(Goal::RatioAtMost(1.2)),
         ],
-        open: open_group,
-        ..Measurement::ON_ONE_CORE
-    },
+        open_group,
+    ),
 ];
 
 /// The session that is journaled.

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
 use tickpath_agent::{IdleStrategy, StopSignal};
 use tickpath_exchange::{
     Endpoints, JournalSettings, Password, UserSettings, Venue, VenueJournal, VenueSettings,
@@ -14,14 +13,13 @@ use tickpath_matching::{Command, EngineLimits};
 use tickpath_types::{InstrumentTable, OrderEventKind, OrderRequest, OrderState, Sequence, SessionId};
 
 use super::journal::{COMMANDS, Log};
-use crate::context::{Context, wait_for};
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, in_turn, row};
+use super::prelude::*;
 use crate::support::load::workload;
 use crate::support::venue::{self, Beside, NO_TRACERS, USER, instruments};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[
+    on_two_cores(
+        &[
             row("journal_async_rate", "k/s").note(
                 "orders that a venue with a journal under policy async accepts from one client over loopback \
                  TCP, 4,096 of them in flight; its threads give their core away when there is nothing to do",
@@ -31,19 +29,17 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .limit("journal_async_rate")
                 .goal(Goal::RatioAtLeast(0.5)),
         ],
-        open: open_rates,
-        ..Measurement::ON_TWO_CORES
-    },
-    Measurement {
-        rows: &[row("journal_restart", "ms")
+        open_rates,
+    ),
+    on_one_core(
+        &[row("journal_restart", "ms")
             .note(
                 "a venue built from the journal of the matching row's load with its snapshots, the newest of \
                  them as old as it can be, until it can be connected to",
             )
             .goal(Goal::ValueAtMost(1_000.0))],
-        open: open_restart,
-        ..Measurement::ON_ONE_CORE
-    },
+        open_restart,
+    ),
 ];
 
 /// Orders of a full round under each policy.
@@ -106,36 +102,31 @@ fn flood(
         sent += room;
         entry.flush(clock.now())?;
         accepted += wait_for(stop, || {
-            let mut answers = Answers::default();
-            entry.poll(clock.now(), &mut answers, |_| (), |answers, it| answers.take(&it.kind))?;
-            ensure!(answers.others == 0, "{} of the orders were not accepted", answers.others);
+            // Acceptances, and other answers.
+            let mut answers = [0, 0];
+            entry.poll(
+                clock.now(),
+                &mut answers,
+                |_| (),
+                |answers, it| {
+                    let is_other =
+                        !matches!(it.kind, OrderEventKind::Accepted { state: OrderState::Live, .. });
+                    answers[usize::from(is_other)] += 1;
+                },
+            )?;
+            let [new, others] = answers;
+            ensure!(others == 0, "{others} of the orders were not accepted");
             let is_full = sent - accepted == IN_FLIGHT || sent == count;
-            let goes_on = answers.accepted > 0 || !is_full;
+            let goes_on = new > 0 || !is_full;
             if !goes_on {
                 thread::sleep(PAUSE);
             }
-            Ok(goes_on.then_some(answers.accepted))
+            Ok(goes_on.then_some(new))
         })?;
     }
     let elapsed = clock.ticks_to_nanos(clock.ticks() - start);
     entry.logout(clock.now());
     Ok(count as f64 * 1e6 / elapsed.0 as f64)
-}
-
-/// Answers of one read.
-#[derive(Default)]
-struct Answers {
-    accepted: u64,
-    others: u64,
-}
-
-impl Answers {
-    fn take(&mut self, kind: &OrderEventKind) {
-        match kind {
-            OrderEventKind::Accepted { state: OrderState::Live, .. } => self.accepted += 1,
-            _ => self.others += 1,
-        }
-    }
 }
 
 fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {

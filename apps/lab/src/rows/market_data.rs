@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context as _, ensure};
 use tickpath_agent::{Agent, StopSignal};
 use tickpath_exchange::{Publisher, PublisherCounters};
 use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
@@ -20,13 +19,12 @@ use tickpath_types::{
     InstrumentId, MarketEvent, MarketEventKind, MatchId, Nanos, OrderId, Price, Qty, Sequence, Side,
 };
 
-use crate::context::{Context, wait_for};
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use super::prelude::*;
 use crate::support::loopback::{ANY_PORT, line};
 use crate::support::venue::{self, REFERENCE, TICK, instruments};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
+    &[
         row("multicast_send", "M/s")
             .note("bare 1400-byte multicast datagrams from one core, every one received on the other"),
         row("market_data_out", "M/s")
@@ -43,8 +41,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .not_judged("both lines are sent, two datagrams for each packet; the limit sends one"),
     ],
     open,
-    ..Measurement::ON_TWO_CORES
-}];
+)];
 
 /// Datagrams of a full round, bare.
 const DATAGRAMS: usize = 300_000;

@@ -1,8 +1,5 @@
 //! The matching engine alone, under the load of `tickpath_matching::workload`.
 
-use std::hint::black_box;
-
-use anyhow::{Context as _, ensure};
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_lockfree::spsc;
 use tickpath_matching::workload::Workload;
@@ -10,12 +7,11 @@ use tickpath_matching::{Command, Engine, EventListener, Owner};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{MarketEvent, OrderEvent};
 
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use super::prelude::*;
 use crate::support::load::workload;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("matching", "M/s")
             .note(
                 "commands matched on one core: 10 in 100 cross, the others enter and cancel by halves, 8 \
@@ -33,8 +29,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .reference("Liquibook 250 ns, lobster 730 ns (cancel)"),
     ],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Commands of a full round.
 pub(super) const COMMANDS: usize = 1_000_000;

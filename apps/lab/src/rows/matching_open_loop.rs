@@ -1,20 +1,16 @@
 //! The matching engine alone, at a rate that does not ask whether it is ready.
 
-use std::hint::black_box;
-
 use arrayvec::ArrayVec;
 use tickpath_book::FastBooks;
 use tickpath_matching::workload::Workload;
 use tickpath_matching::{Command, Engine, LOOK_AHEAD_LEN, Owner};
-use tickpath_types::Nanos;
 
 use super::matching::{COMMANDS, Rings, check};
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use super::prelude::*;
 use crate::support::load::workload;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("empty_loop", "ns").note(
             "an open loop at 1 M commands/s that takes each command of the matching row's load at its \
              intended time and does nothing with it: from the intended time to the end, p50",
@@ -45,8 +41,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .reference("exchange-core p99.9 22 us on idle metal"),
     ],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Time from one command to the next: a million commands a second.
 const INTERVAL: Nanos = Nanos::from_micros(1);
@@ -79,31 +74,25 @@ fn round(
     Ok([e50, e99, e999, m50, m99, m999])
 }
 
-/// What is done with commands.
+/// The work on commands: nothing by default.
 trait Work {
     /// These are due.
-    fn look_ahead(&mut self, commands: &[Command]);
-
-    /// Takes one of them.
-    fn take(&mut self, command: &Command);
-
-    /// Time is left.
-    fn rest(&mut self);
-}
-
-struct Nothing;
-
-impl Work for Nothing {
     fn look_ahead(&mut self, commands: &[Command]) {
         black_box(commands);
     }
 
+    /// Takes one of them.
     fn take(&mut self, command: &Command) {
         black_box(command);
     }
 
+    /// Time is left.
     fn rest(&mut self) {}
 }
+
+struct Nothing;
+
+impl Work for Nothing {}
 
 /// As the venue's matcher does it.
 struct Matching<'a> {

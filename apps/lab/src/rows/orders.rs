@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
 use tickpath_agent::{IdleStrategy, StopSignal};
 use tickpath_exchange::{Endpoints, JournalSettings, Venue, VenueJournal, VenueSettings, VenueTracers};
 use tickpath_journal::Policy;
@@ -11,13 +10,12 @@ use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_types::{InstrumentTable, Nanos};
 
 use super::echo::TRIPS;
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use super::prelude::*;
 use crate::support::paced;
 use crate::support::venue::{self, Beside, USER, instruments};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
+    &[
         row("order_rtt", "us")
             .note(
                 "order to its acceptance over loopback TCP through the whole venue on one core, stamps on \
@@ -43,8 +41,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .goal(Goal::RatioAtMost(1.1)),
     ],
     open,
-    ..Measurement::ON_TWO_CORES
-}];
+)];
 
 /// Records of each trace ring, and trips between two drains: a trip leaves some 10 records in a ring.
 const TRACE_RING: usize = 1 << 14;

@@ -2,24 +2,21 @@
 
 mod books;
 
-use std::ffi::OsStr;
 use std::fs::File;
-use std::hint::black_box;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_capture::{DbnReader, Depth, EventReader, LobsterReader, RecordedEvent, decompress};
 use tickpath_reference::ReferenceBooks;
 
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Missing, Round, Sample, each_round, row};
 use books::RecordedBooks;
 
+use super::prelude::*;
+
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[row("dbn_books", "ns")
+    on_one_core(
+        &[row("dbn_books", "ns")
             .note(
                 "a record out of DBN bytes in memory, read as tickpath replay reads it, into full \
                  order-by-order books; the files over and over, each time into new books that are made while \
@@ -27,11 +24,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
             )
             .goal(Goal::ValueAtMost(30.0))
             .reference("hftbacktest depth 14-53 ns/update, price levels only")],
-        open: |lab| open(lab, &DBN_FILES),
-        ..Measurement::ON_ONE_CORE
-    },
-    Measurement {
-        rows: &[row("lobster_books", "ns")
+        |lab| open(lab, &DBN_FILES),
+    ),
+    on_one_core(
+        &[row("lobster_books", "ns")
             .note(
                 "a line of a LOBSTER message file in memory, text parsed as tickpath replay parses it, into \
                  full order-by-order books; the file over and over, each time into new books that are made \
@@ -39,9 +35,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
             )
             .goal(Goal::ValueAtMost(30.0))
             .reference("hftbacktest depth 14-53 ns/update, price levels only")],
-        open: |lab| open(lab, &LOBSTER_FILES),
-        ..Measurement::ON_ONE_CORE
-    },
+        |lab| open(lab, &LOBSTER_FILES),
+    ),
 ];
 
 /// Messages of a full round, about.
@@ -87,12 +82,8 @@ const LOBSTER_FILES: [(&str, Format); 1] =
 const ORDERS_MAX: u32 = 1 << 18;
 
 fn open(lab: &Lab<'_>, files: &[(&str, Format)]) -> anyhow::Result<Round> {
-    let folder = data_folder();
-    if let Some((file, _)) = files.iter().find(|(file, _)| !folder.join(file).is_file()) {
-        return Err(missing(&folder.join(file)));
-    }
     let load = |(file, format): &(&str, Format)| {
-        let path = folder.join(file);
+        let path = data_file(file)?;
         Recording::load(&path, *format).with_context(|| path.display().to_string())
     };
     let recordings: Vec<Recording> = files.iter().map(load).collect::<anyhow::Result<_>>()?;
@@ -111,19 +102,18 @@ fn open(lab: &Lab<'_>, files: &[(&str, Format)]) -> anyhow::Result<Round> {
     })
 }
 
-pub(super) fn data_folder() -> PathBuf {
-    std::env::var_os(DATA_VARIABLE).map_or_else(|| PathBuf::from(DATA_DEFAULT), PathBuf::from)
-}
-
-/// A recording that is not there.
-pub(super) fn missing(path: &Path) -> anyhow::Error {
-    Missing(format!("there is no {}: name the folder with it in {DATA_VARIABLE}", path.display())).into()
+/// A recording; [`Missing`] where it is not there.
+pub(super) fn data_file(name: &str) -> anyhow::Result<PathBuf> {
+    let folder = std::env::var_os(DATA_VARIABLE).map_or_else(|| PathBuf::from(DATA_DEFAULT), PathBuf::from);
+    let path = folder.join(name);
+    let remedy = || format!("there is no {}: name the folder with it in {DATA_VARIABLE}", path.display());
+    if path.is_file() { Ok(path) } else { bail!(Missing(remedy())) }
 }
 
 fn note(recordings: &[Recording], files: &[(&str, Format)]) -> String {
     let words = recordings.iter().zip(files).map(|(recording, (file, _))| {
         let Outcome { events, unknown, .. } = recording.outcome;
-        let name = Path::new(file).file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let name = file.rsplit('/').next().unwrap_or_default();
         let unknown = match unknown {
             0 => String::new(),
             count => format!(", {count} about orders older than the file"),
@@ -166,12 +156,13 @@ fn lobster(bytes: &[u8], levels: u32) -> LobsterReader<&[u8]> {
 fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyhow::Result<(u64, Outcome)> {
     let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
     let mut event = RecordedEvent::NOTHING;
-    let start = context.clock.ticks();
-    // Each is applied at once: what a CPU guessed and learned about an event when it was read, it still knows then.
-    while reader.read_event(&mut event)? {
-        books.handle_event(&event);
-    }
-    let ticks = context.clock.ticks() - start;
+    let ticks = context.timed(|| {
+        // Each is applied at once: what a CPU guessed and learned about an event when it was read, it still knows then.
+        while reader.read_event(&mut event)? {
+            books.handle_event(&event);
+        }
+        Ok(())
+    })?;
     Ok((ticks, Outcome::of(&books)?))
 }
 
@@ -209,11 +200,10 @@ mod tests {
     #[test]
     fn the_measured_books_are_those_of_replay() {
         for (file, format) in DBN_FILES.iter().chain(&LOBSTER_FILES) {
-            let path = data_folder().join(file);
-            if !path.is_file() {
-                println!("skipped: {} is not there", path.display());
+            let Ok(path) = data_file(file) else {
+                println!("skipped: {file} is not there");
                 continue;
-            }
+            };
             let recording = Recording::load(&path, *format).unwrap();
             let report = replay(&path, &ReplayOptions::default(), &StopSignal::new(), &mut |_| {}).unwrap();
             let report = &report.files[0];

@@ -1,17 +1,15 @@
 //! The memory of `tickpath shell`: its heap at its peak, and what it leaves behind.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
-
-use crate::measurement::{Goal, Lab, Measurement, Missing, Round, Sample, once, row};
+use super::prelude::*;
 use crate::support::deribit_venue::{CHANGES, CHANNEL, CLIENT_ID, Certificates, SECRET, VenueEnd};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("shell_heap", "KiB")
             .note(
                 "the most heap that `tickpath shell` had at once, its message history and what the allocator \
@@ -25,8 +23,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .reference("0 after a leak was mended"),
     ],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// How long the venue rests when there is nothing to do.
 const REST: Duration = Duration::from_micros(200);
@@ -46,54 +43,44 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 }
 
 fn measure(program: &OsString) -> anyhow::Result<[Sample; 2]> {
-    let place = Place::make()?;
-    let massif = place.file("massif.out");
+    let (certificates, folder) = (Certificates::make()?, tempfile::tempdir()?);
+    let file = |name: &str| folder.path().join(name);
+    let run = |valgrind: &[OsString]| run(program, valgrind, &certificates, &file("shell.toml"));
+    let massif = file("massif.out");
     let mut out_file = OsString::from("--massif-out-file=");
     out_file.push(&massif);
-    place.run(program, &["--tool=massif".into(), "--peak-inaccuracy=0.0".into(), out_file])?;
+    run(&["--tool=massif".into(), "--peak-inaccuracy=0.0".into(), out_file])?;
     let heap = peak(&std::fs::read_to_string(&massif).context("massif left no file")?)?;
 
-    let log = place.file("memcheck.log");
+    let log = file("memcheck.log");
     let mut log_file = OsString::from("--log-file=");
     log_file.push(&log);
-    place.run(program, &["--leak-check=full".into(), log_file])?;
+    run(&["--leak-check=full".into(), log_file])?;
     let [lost, reachable] = leaks(&std::fs::read_to_string(&log).context("memcheck left no file")?)?;
     let note = format!("{CHANGES} changes of a book and two orders over TLS");
     let reachable = format!("and {reachable} bytes at the end that something still points at");
     Ok([Sample::with_note(heap as f64 / 1024.0, note), Sample::with_note(lost as f64, reachable)])
 }
 
-/// A folder with what a shell needs to find the venue.
-struct Place {
-    certificates: Certificates,
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    fn make() -> anyhow::Result<Place> {
-        Ok(Place { certificates: Certificates::make()?, folder: tempfile::tempdir()? })
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Runs the shell under valgrind, at a venue of its own.
-    fn run(&self, program: &OsString, valgrind: &[OsString]) -> anyhow::Result<()> {
-        let mut venue = VenueEnd::open(&self.certificates)?;
-        let config = self.file("shell.toml");
-        // Everything is slow under valgrind.
-        std::fs::write(&config, venue.shell_config(&self.certificates, 300))?;
-        let output = venue.beside(REST, || shell(program, valgrind, &config))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let told = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "the shell ended with {}: {}", output.status, told.trim());
-        ensure!(
-            said.matches("open: buy 10 BTC-PERPETUAL").count() >= 2,
-            "the orders are not in what the shell said: {said}"
-        );
-        Ok(())
-    }
+/// Runs the shell under valgrind, at a venue of its own, with a configuration that is written to a file.
+fn run(
+    program: &OsString,
+    valgrind: &[OsString],
+    certificates: &Certificates,
+    config: &Path,
+) -> anyhow::Result<()> {
+    let mut venue = VenueEnd::open(certificates)?;
+    // Everything is slow under valgrind.
+    std::fs::write(config, venue.shell_config(certificates, 300))?;
+    let output = venue.beside(REST, || shell(program, valgrind, config))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let told = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the shell ended with {}: {}", output.status, told.trim());
+    ensure!(
+        said.matches("open: buy 10 BTC-PERPETUAL").count() >= 2,
+        "the orders are not in what the shell said: {said}"
+    );
+    Ok(())
 }
 
 fn shell(program: &OsString, valgrind: &[OsString], config: &Path) -> anyhow::Result<Output> {

@@ -1,16 +1,13 @@
 //! A read of the time-stamp counter, and a hop stamp, which is one such read and a store.
 
-use std::hint::black_box;
-
-use anyhow::ensure;
 use tickpath_lockfree::cpu;
 use tickpath_timing::{Hop, MarketId, StampKind, Trace, Tracer};
 use tickpath_types::Sequence;
 
-use crate::measurement::{Goal, Lab, Measurement, Round, each_round, row};
+use super::prelude::*;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("tsc_read", "ns").note("one read of the time-stamp counter, in batches of 4096"),
         row("stamp", "ns")
             .note(
@@ -25,8 +22,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             ),
     ],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Reads or stamps timed together: what a busy agent writes between two drains.
 const BATCH: u64 = 4_096;

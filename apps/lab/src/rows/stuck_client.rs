@@ -3,14 +3,13 @@
 use tickpath_agent::IdleStrategy;
 use tickpath_exchange::Venue;
 
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, in_turn, row};
-use crate::support::crowd::{self, Crowd, Last};
+use super::prelude::*;
+use crate::support::crowd::{self, Crowd};
 use crate::support::paced;
 use crate::support::venue::{self, Beside};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
+    &[
         row("hundred_clients", "us").note(
             "order to its acceptance through the whole venue on one core with 100 clients connected, 99 of \
              which take turns; after each answer the hundredth sends an order too and reads its answers; \
@@ -36,8 +35,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .goal(Goal::RatioWithinAgain),
     ],
     open,
-    ..Measurement::ON_TWO_CORES
-}];
+)];
 
 /// Round trips of a full measurement, and before it.
 const TRIPS: usize = 3_500;
@@ -45,6 +43,7 @@ const WARM_UP: usize = 400;
 // The stuck client is kept for longer than it is measured.
 const _: () =
     assert!(crowd::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + crowd::BURST_ANSWERS <= crowd::RETAINED);
+
 /// The others' round trips, in microseconds, and how often the venue found the last one's connection full.
 #[derive(Clone, Copy, Default)]
 struct Trips {
@@ -57,8 +56,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut round = 0;
     each_round(lab, move |context| {
         // The same twice, and with the last client stuck.
-        let trips =
-            in_turn(&mut round, |place| measure(context, [Last::Reads, Last::IsStuck, Last::Reads][place]))?;
+        let trips = in_turn(&mut round, |place| measure(context, place == 1))?;
         Ok(samples(trips, count(context)))
     })
 }
@@ -81,12 +79,12 @@ fn samples([hundred, stuck, again]: [Trips; 3], count: usize) -> [Sample; 6] {
     ]
 }
 
-fn measure(context: &Context, last: Last) -> anyhow::Result<Trips> {
+fn measure(context: &Context, is_stuck: bool) -> anyhow::Result<Trips> {
     let clock = context.clock;
     let Venue { agents, endpoints, view, .. } = crowd::venue(clock, count(context))?;
     let (mut ticks, tries) = venue::beside(context, IdleStrategy::Spin, agents, |stop| {
         let mut venue = Beside { clock, stop };
-        let mut crowd = Crowd::connect(endpoints.order_entry, last, &view, &mut venue)?;
+        let mut crowd = Crowd::connect(endpoints.order_entry, is_stuck, &view, &mut venue)?;
         let tries = view.order_server.full_connections.read();
         let (warm_up, measured) = (context.effort.count(WARM_UP), context.effort.count(TRIPS));
         let ticks = paced::trips(context, warm_up, measured, |number| {

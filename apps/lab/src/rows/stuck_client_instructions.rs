@@ -1,17 +1,15 @@
 //! A venue's instructions for the orders of a hundred clients, one of which may be stuck.
 
-use anyhow::{bail, ensure};
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_exchange::Venue;
-use tickpath_types::Nanos;
 
+use super::prelude::*;
 use crate::counted::CountedWork;
-use crate::measurement::{Goal, Lab, Measurement, Round, once, row};
-use crate::support::crowd::{self, Crowd, Last};
+use crate::support::crowd::{self, Crowd};
 use crate::support::venue::{CYCLE, Wait};
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[
         row("hundred_clients_instructions", "instr").note(
             "instructions of the venue's agents for a round trip of hundred_clients and the hundredth's \
              order behind it, without those of the kernel, counted by callgrind over 2000 trips, venue and \
@@ -23,12 +21,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
             .goal(Goal::RatioAtMost(1.0)),
     ],
     open,
-    counted: Some(&WORK),
-    ..Measurement::ON_ONE_CORE
-}];
+)
+.counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["crowd"], function: "*counted_turn*", run };
 
+/// Behaviour of the hundredth client, as the argument has it and in a sentence.
+const LAST: [[&str; 2]; 2] = [["reads", "reads"], ["stuck", "is stuck"]];
 /// Round trips that are counted, and before them.
 const TRIPS: usize = 2_000;
 const WARM_UP: usize = 200;
@@ -41,12 +40,12 @@ const TURNS_MAX: usize = 1_000_000;
 
 /// Counted once, since every round would count the same.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let each = |last: Last| -> anyhow::Result<f64> {
-        let [argument, verb] = last.words();
+    let each = |[argument, verb]: [&str; 2]| -> anyhow::Result<f64> {
         let what = format!("a venue whose hundredth client {verb}");
-        Ok(WORK.instructions(lab, what, argument, words(last))? as f64 / TRIPS as f64)
+        Ok(WORK.instructions(lab, what, argument, words(verb))? as f64 / TRIPS as f64)
     };
-    Ok(once([each(Last::Reads)?, each(Last::IsStuck)?]))
+    let [reads, is_stuck] = LAST;
+    Ok(once([each(reads)?, each(is_stuck)?]))
 }
 
 /// A venue that takes its turns while its clients wait, at simulated time.
@@ -92,16 +91,14 @@ impl Wait for Turns {
 
 /// The work that is counted; returns what it led to.
 fn run(arguments: &[String]) -> anyhow::Result<String> {
-    let is_meant = |last: &Last| arguments.get(1).is_some_and(|argument| argument == last.words()[0]);
-    let Some(last) = [Last::Reads, Last::IsStuck].into_iter().find(is_meant) else {
-        bail!("no client '{}'", arguments[1..].join(" "));
-    };
+    let last = LAST.iter().position(|[argument, _]| arguments.get(1).is_some_and(|it| it == argument));
+    let Some(last) = last else { bail!("no client '{}'", arguments[1..].join(" ")) };
     let clock = TscClock::system();
     let Venue { agents, endpoints, view, .. } = crowd::venue(clock, TRIPS + WARM_UP)?;
     let mut invoker = Invoker::new("venue", agents, &CYCLE)?;
     invoker.start()?;
     let mut venue = Turns { invoker, now: clock.now(), is_counted: false };
-    let mut crowd = Crowd::connect(endpoints.order_entry, last, &view, &mut venue)?;
+    let mut crowd = Crowd::connect(endpoints.order_entry, last == 1, &view, &mut venue)?;
     let counters = &view.order_server;
     let mut before = 0;
     for trip in 0..WARM_UP + TRIPS {
@@ -119,12 +116,12 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     let requests = counters.requests.read() - before;
     ensure!(requests == 2 * TRIPS as u64, "{requests} requests were read in {TRIPS} round trips");
     venue.invoker.close();
-    Ok(words(last))
+    Ok(words(LAST[last][1]))
 }
 
 /// What a run leads to.
-fn words(last: Last) -> String {
-    format!("{TRIPS} round trips, the hundredth client {}", last.words()[1])
+fn words(verb: &str) -> String {
+    format!("{TRIPS} round trips, the hundredth client {verb}")
 }
 
 #[cfg(test)]
@@ -134,8 +131,8 @@ mod tests {
     #[test]
     fn the_work_comes_to_what_is_expected_of_it() {
         let run = |last: &str| run(&["crowd", last].map(str::to_owned));
-        for last in [Last::Reads, Last::IsStuck] {
-            assert_eq!(run(last.words()[0]).unwrap(), words(last));
+        for [last, verb] in LAST {
+            assert_eq!(run(last).unwrap(), words(verb));
         }
         assert!(run("other").unwrap_err().to_string().contains("'other'"));
     }

@@ -1,22 +1,17 @@
 //! Ticks made in batches.
 
-use std::hint::black_box;
-
-use anyhow::ensure;
 use tickpath_flowgen::{MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickStamps, Ticks};
 use tickpath_lockfree::vectors::{Width, Work};
-use tickpath_types::Nanos;
 
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use super::prelude::*;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[row("tick_generate", "ns")
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[row("tick_generate", "ns")
         .note("a tick of 100 symbols made in batches, jumps included, every field folded")
         .goal(Goal::ValueAtMost(5.0))
         .reference("245 ns; 57 ns measured on a host of this kind")],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Ticks of a full round.
 const TICKS: usize = 20_000_000;
@@ -32,14 +27,15 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| {
         let count = context.effort.count(TICKS) as u64;
         let (mut made, mut sum) = (0, 0);
-        let start = context.clock.ticks();
-        while made < count {
-            let stamps = TickStamps { sequence: made, ts: Nanos(made * 10), interval: Nanos(10) };
-            let batch = generator.next_batch(stamps);
-            made += batch.len() as u64;
-            sum = width.run(Fold { ticks: batch, sum });
-        }
-        let ticks = context.clock.ticks() - start;
+        let ticks = context.timed(|| {
+            while made < count {
+                let stamps = TickStamps { sequence: made, ts: Nanos(made * 10), interval: Nanos(10) };
+                let batch = generator.next_batch(stamps);
+                made += batch.len() as u64;
+                sum = width.run(Fold { ticks: batch, sum });
+            }
+            Ok(())
+        })?;
         let last = generator.batch().iter().next_back().map(|tick| tick.sequence());
         ensure!(last == Some(made - 1) && black_box(sum) != 0, "ticks are missing");
         let value = context.nanos_each(ticks, made);

@@ -1,18 +1,14 @@
 //! The subscriber's end of the ticks protocol: parsing, drawing, and what a client needs of the machine.
 
 use std::cell::Cell;
-use std::fs;
-use std::hint::black_box;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
 use nix::sys::signal::Signal;
 use tickpath_agent::TscClock;
 use tickpath_ticks::message::{
@@ -25,13 +21,13 @@ use tickpath_ticks_app::view::{Canvas, TicksView};
 use tickpath_types::{InstrumentId, Nanos, Price, Symbol};
 use zerocopy::IntoBytes;
 
+use super::prelude::*;
 use crate::context::Effort;
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
 use crate::support::process::Program;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[row("ticks_parse", "ns")
+    on_one_core(
+        &[row("ticks_parse", "ns")
             .note(
                 "a tick of 56 bytes out of a stream, checksum and number checked, handed to a listener that \
                  reads it; the slowest of pieces of 64 KiB, 4 KiB, 1448 and 100 bytes, each the median of \
@@ -44,11 +40,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 "the copy of the bytes into the parser's buffer is left out; figures of other parsers may \
                  include it",
             )],
-        open: open_parse,
-        ..Measurement::ON_ONE_CORE
-    },
-    Measurement {
-        rows: &[row("view_refresh", "ms")
+        open_parse,
+    ),
+    on_one_core(
+        &[row("view_refresh", "ms")
             .note(
                 "a picture of 120 x 40 from the symbol cache: 100 symbols read and ordered, 20 drawn with \
                  latencies, what changed written as escape codes; every symbol moves between two pictures; \
@@ -56,20 +51,18 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
             )
             .goal(Goal::ValueAtMost(0.5))
             .reference("a C++ tick simulator 1.8 ms")],
-        open: open_view,
-        ..Measurement::ON_ONE_CORE
-    },
-    Measurement {
-        rows: &[row("ticks_client_rss", "MB")
+        open_view,
+    ),
+    on_one_core(
+        &[row("ticks_client_rss", "MB")
             .note(
                 "resident memory of `tickpath ticks watch --no-tui` that gets 100,000 ticks/s of 100 \
                  symbols, each of which must come into its cache",
             )
             .goal(Goal::ValueAtMost(6.0))
             .reference("a C++ tick simulator 5.7 MB")],
-        open: open_memory,
-        ..Measurement::ON_ONE_CORE
-    },
+        open_memory,
+    ),
 ];
 
 /// Symbols of the session.
@@ -236,9 +229,7 @@ fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Round> {
         command.arg("--json").arg(&report).stdout(Stdio::null());
         let mut client = Program::start(&mut command, Signal::SIGKILL)?;
         let found = serve_and_look(&listener, &mut client, sending, context.clock)?;
-        let status = client.child.wait()?;
-        ensure!(status.success(), "the client ended with {status}");
-        Ok([found.sample(&report, sending)?])
+        Ok([found.sample(&client.report(&report, "client")?["counts"], sending)?])
     })
 }
 
@@ -250,9 +241,8 @@ struct Found {
 }
 
 impl Found {
-    fn sample(&self, report: &Path, sending: Duration) -> anyhow::Result<Sample> {
-        let report: serde_json::Value = serde_json::from_slice(&fs::read(report)?)?;
-        let count = |name: &str| report["counts"][name].as_u64().unwrap_or(u64::MAX);
+    fn sample(&self, counts: &serde_json::Value, sending: Duration) -> anyhow::Result<Sample> {
+        let count = |name: &str| counts[name].as_u64().unwrap_or(u64::MAX);
         let (ticks, lost) = (count("ticks"), count("lost").saturating_add(count("corrupt")));
         ensure!(ticks == self.sent && lost == 0, "{ticks} of {} ticks came, {lost} were lost", self.sent);
         let seconds = sending.as_secs_f64();

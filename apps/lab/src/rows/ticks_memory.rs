@@ -1,32 +1,24 @@
 //! What a thousand clients take of a ticks server's memory: a process of its own, with real connections.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
 use nix::sys::signal::Signal;
-use tickpath_agent::StopSignal;
-use tickpath_ticks::message::{EndOfStream, Tick};
-use tickpath_ticks::parser::{TickListener, TickParser};
-use tickpath_types::Nanos;
+use tickpath_ticks::parser::TickParser;
 
-use super::ticks_server::subscribe;
-use crate::measurement::{Goal, Lab, Measurement, Missing, Round, Sample, each_round, row};
-use crate::support::loopback::read;
+use super::prelude::*;
+use super::ticks_server::{Client, Counted};
 use crate::support::process::Program;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[row("ticks_server_rss", "MB")
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[row("ticks_server_rss", "MB")
         .note("the most memory that the process of a ticks server had with 1,000 clients")
         .goal(Goal::ValueAtMost(12.0))
         .reference("8.2 MB with one client")],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Clients of a full measurement.
 const CLIENTS: usize = 1_000;
@@ -70,60 +62,29 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 /// The program as a server.
 struct Server {
     program: Program,
-    /// What it prints, open until it ends.
-    output: BufReader<ChildStdout>,
     address: String,
-}
-
-#[derive(Default)]
-struct Counted {
-    ticks: u64,
-    has_ended: bool,
-}
-
-impl TickListener for Counted {
-    fn on_ticks(&mut self, ticks: &[Tick]) {
-        self.ticks += ticks.len() as u64;
-    }
-
-    fn on_end_of_stream(&mut self, _: &EndOfStream) {
-        self.has_ended = true;
-    }
-}
-
-struct Client {
-    stream: TcpStream,
-    parser: Box<TickParser>,
-    counted: Counted,
 }
 
 impl Server {
     fn start(program: &OsStr, rate: &str, time: Duration, report: &Path) -> anyhow::Result<Server> {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--rate", rate, "--for"]);
-        command.arg(format!("{}s", time.as_secs())).arg("--json").arg(report).stdout(Stdio::piped());
-        // It has nothing to save.
-        let mut program = Program::start(&mut command, Signal::SIGKILL)?;
-        let output = BufReader::new(program.child.stdout.take().context("the pipe was asked for")?);
-        let mut server = Server { program, output, address: String::new() };
-        let mut line = String::new();
-        server.output.read_line(&mut line)?;
-        // `ticks of 100 symbols at 127.0.0.1:9200; ...`
-        let after = line.split(" at ").nth(1).and_then(|rest| rest.split(';').next());
-        server.address = after.context("the server did not say where it listens")?.to_owned();
-        Ok(server)
+        command.arg(format!("{}s", time.as_secs())).arg("--json").arg(report);
+        // It has nothing to save. It prints `ticks of 100 symbols at 127.0.0.1:9200; ...`.
+        let (program, address) = Program::start_listening(&mut command, Signal::SIGKILL, |line| {
+            line.split(" at ").nth(1).and_then(|rest| rest.split(';').next())
+        })?;
+        Ok(Server { program, address: address.context("the server did not say where it listens")? })
     }
 
-    fn connect(&self) -> anyhow::Result<Client> {
-        let stream = subscribe(&self.address, Nanos(0))?;
-        let parser = Box::new(TickParser::with_buffer(16 << 10));
-        Ok(Client { stream, parser, counted: Counted::default() })
+    fn connect(&self) -> anyhow::Result<Client<Counted>> {
+        Client::connect(&self.address, TickParser::with_buffer(64 << 10), Counted::default(), Nanos(0))
     }
 
     /// The most memory that the process had at a time, in bytes, once all clients have had their ticks.
     fn with_clients(&mut self, clients: usize, stop: &StopSignal) -> anyhow::Result<u64> {
         let mut clients = (0..clients).map(|_| self.connect()).collect::<anyhow::Result<Vec<_>>>()?;
-        listen(&mut clients, stop, |client| client.counted.ticks >= TICKS_EACH)?;
+        listen(&mut clients, stop, |client| client.sink.ticks >= TICKS_EACH)?;
         let lost: u64 = clients.iter().map(|client| client.parser.stats().lost).sum();
         ensure!(lost == 0, "{lost} ticks were lost");
         self.program.memory_bytes("VmHWM")
@@ -132,20 +93,18 @@ impl Server {
     /// Part of a core in percent; the client stays to the end.
     fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<f64> {
         let mut client = [self.connect()?];
-        listen(&mut client, stop, |client| client.counted.ticks >= TICKS_EACH)?;
+        listen(&mut client, stop, |client| client.sink.ticks >= TICKS_EACH)?;
         let (before, start) = (self.program.cpu_time()?, Instant::now());
         listen(&mut client, stop, |_| start.elapsed() >= MEASURED)?;
         let cpu = self.program.cpu_time()? - before;
         let percent = 100.0 * cpu.as_secs_f64() / start.elapsed().as_secs_f64();
-        listen(&mut client, stop, |client| client.counted.has_ended)?;
+        listen(&mut client, stop, |client| client.sink.has_ended)?;
         Ok(percent)
     }
 
     /// Thousands of system calls a second, as the server counted them by its end.
     fn system_calls(&mut self, report: &Path) -> anyhow::Result<f64> {
-        let status = self.program.child.wait()?;
-        ensure!(status.success(), "the server ended with {status}");
-        let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report)?)?;
+        let report = self.program.report(report, "server")?;
         let calls = ["writes", "other_calls", "sleeps"].map(|name| report[name].as_f64());
         let calls: Option<f64> = calls.into_iter().sum();
         let seconds = report["elapsed_s"].as_f64();
@@ -155,19 +114,16 @@ impl Server {
 
 /// Reads what comes until all are done.
 fn listen(
-    clients: &mut [Client],
+    clients: &mut [Client<Counted>],
     stop: &StopSignal,
-    is_done: impl Fn(&Client) -> bool,
+    is_done: impl Fn(&Client<Counted>) -> bool,
 ) -> anyhow::Result<()> {
     let start = Instant::now();
-    let mut room = vec![0; 64 << 10];
     while !clients.iter().all(&is_done) {
         ensure!(!stop.is_stopped(), "interrupted");
         ensure!(start.elapsed() < PATIENCE, "no ticks for {} s: is the host overloaded?", PATIENCE.as_secs());
         for client in &mut *clients {
-            if let Some(count) = read(&mut client.stream, &mut room)? {
-                client.parser.feed(&room[..count], &mut client.counted)?;
-            }
+            client.poll()?;
         }
         std::thread::sleep(Duration::from_millis(2));
     }

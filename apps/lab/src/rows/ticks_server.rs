@@ -4,37 +4,32 @@
 use std::io::Write;
 use std::net::{SocketAddrV4, TcpStream, ToSocketAddrs};
 
-use anyhow::{Context as _, ensure};
-use tickpath_agent::{Agent, StopSignal};
+use tickpath_agent::{Agent, StopSignal, TscClock};
 use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
-use tickpath_ticks::message::{Heartbeat, Hello, SymbolDefinition, TICK_LEN, Tick};
+use tickpath_ticks::message::{EndOfStream, Heartbeat, Hello, SymbolDefinition, TICK_LEN, Tick};
 use tickpath_ticks::parser::{Gap, TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;
 use tickpath_ticks::seal::seal;
 use tickpath_ticks_app::client::MarketWriter;
 use tickpath_ticks_app::server::{ServeSettings, ServerCounters, TickRate, TicksServer};
-use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
 
-use crate::context::{Context, wait_for};
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
-use crate::statistics::quantile;
+use super::prelude::*;
 use crate::support::loopback::{read, tcp_pair};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    Measurement {
-        rows: &[
+    on_two_cores(
+        &[
             row("tcp_one_way", "us").note(
                 "56 bytes over bare loopback TCP at 100 K/s, both ends busy-polled: from the intended time \
                  to when they are read, p50; 5 s a full round",
             ),
             row("tcp_one_way_p99", "us").note("the same, p99"),
         ],
-        open: |lab| each_round(lab, one_way),
-        ..Measurement::ON_TWO_CORES
-    },
-    Measurement {
-        rows: &[
+        |lab| each_round(lab, one_way),
+    ),
+    on_two_cores(
+        &[
             row("ticks_e2e_1", "us")
                 .note(
                     "ticks server to one client at 100 K ticks/s, each tick written as it is made: from its \
@@ -48,11 +43,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .limit("tcp_one_way_p99")
                 .reference("p99 124 us"),
         ],
-        open: open_one,
-        ..Measurement::ON_TWO_CORES
-    },
-    Measurement {
-        rows: &[
+        |lab| each_round(lab, one_client),
+    ),
+    on_two_cores(
+        &[
             row("ticks_coalesced_1", "us").note("the same with a write each millisecond, one client, p99"),
             row("ticks_e2e_10", "us")
                 .note(
@@ -63,11 +57,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .goal(Goal::RatioAtMost(1.17))
                 .reference("p99 + 17% with 10 clients"),
         ],
-        open: open_ten,
-        ..Measurement::ON_TWO_CORES
-    },
-    Measurement {
-        rows: &[
+        |lab| each_round(lab, ten_clients),
+    ),
+    on_two_cores(
+        &[
             row("tcp_bulk", "M/s").note(
                 "messages of 56 bytes that bare loopback TCP carries in writes of the size of the next row, \
                  read and not looked at",
@@ -81,9 +74,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .goal(Goal::ValueAtLeast(30.0))
                 .reference("145,833 a second"),
         ],
-        open: open_fast,
-        ..Measurement::ON_TWO_CORES
-    },
+        |lab| each_round(lab, |context| Ok([bulk(context)?.into(), as_fast_as_it_goes(context)?])),
+    ),
 ];
 
 const SYMBOLS: usize = 100;
@@ -111,23 +103,15 @@ const PACED_READ_LEN: usize = 64 << 10;
 /// Bytes that the kernel may hold as fast as it goes.
 const FAST_SEND_BUFFER: usize = 1 << 20;
 
-fn open_one(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    each_round(lab, |context| {
-        let mut run = paced(context, 1, E2E_TICKS, Nanos::ZERO)?;
-        Ok([Sample::with_note(run.quantile_us(0.5), run.note()), run.quantile_us(0.99).into()])
-    })
+fn one_client(context: &Context) -> anyhow::Result<[Sample; 2]> {
+    let mut run = paced(context, 1, E2E_TICKS, Nanos::ZERO)?;
+    Ok([Sample::with_note(run.quantile_us(0.5), run.note()), run.quantile_us(0.99).into()])
 }
 
-fn open_ten(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    each_round(lab, |context| {
-        let mut one = paced(context, 1, PACED_TICKS, COALESCE)?;
-        let mut ten = paced(context, CLIENTS, PACED_TICKS, COALESCE)?;
-        Ok([one.quantile_us(0.99).into(), Sample::with_note(ten.quantile_us(0.99), ten.note())])
-    })
-}
-
-fn open_fast(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    each_round(lab, |context| Ok([bulk(context)?.into(), as_fast_as_it_goes(context)?]))
+fn ten_clients(context: &Context) -> anyhow::Result<[Sample; 2]> {
+    let mut one = paced(context, 1, PACED_TICKS, COALESCE)?;
+    let mut ten = paced(context, CLIENTS, PACED_TICKS, COALESCE)?;
+    Ok([one.quantile_us(0.99).into(), Sample::with_note(ten.quantile_us(0.99), ten.note())])
 }
 
 /// Bare TCP one way: microseconds from the intended time of each message to when it is read on the other core, p50 and p99.
@@ -173,9 +157,8 @@ fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
 /// Millions of messages a second that bare TCP carries in writes of the server's size, read and not looked at.
 fn bulk(context: &Context) -> anyhow::Result<f64> {
     let bytes = context.effort.count(FAST_TICKS) * TICK_LEN;
-    let [mut reader, writer] = tcp_pair()?;
+    let [mut reader, mut writer] = tcp_pair()?;
     writer.set_nonblocking(false)?;
-    let mut writer = writer;
     context.beside(
         move |_| {
             let block = vec![7; FAST_WRITE];
@@ -235,29 +218,71 @@ fn settings() -> ServeSettings {
     ServeSettings::new(TickGeneratorConfig::market(MarketMood::Neutral, SYMBOLS, 7))
 }
 
-/// A connection that has asked for all symbols and does not block.
-pub(super) fn subscribe(server: impl ToSocketAddrs, now: Nanos) -> anyhow::Result<TcpStream> {
-    let mut stream = TcpStream::connect(server)?;
-    stream.set_nodelay(true)?;
-    let mut request = seal(Hello::client(0, now)).as_bytes().to_vec();
-    encode_subscribe(1, &[], &mut request);
-    stream.write_all(&request)?;
-    stream.set_nonblocking(true)?;
-    Ok(stream)
-}
-
-/// A client of all symbols on this core.
-struct Client {
+/// A client of all symbols, and what its ticks go to.
+pub(super) struct Client<L> {
     stream: TcpStream,
-    parser: TickParser,
-    sink: Sink,
+    pub(super) parser: Box<TickParser>,
+    pub(super) sink: L,
     /// When it last said something.
     said: Nanos,
 }
 
+impl<L: TickListener> Client<L> {
+    pub(super) fn connect(
+        server: impl ToSocketAddrs,
+        parser: TickParser,
+        sink: L,
+        now: Nanos,
+    ) -> anyhow::Result<Client<L>> {
+        let mut stream = TcpStream::connect(server)?;
+        stream.set_nodelay(true)?;
+        let mut request = seal(Hello::client(0, now)).as_bytes().to_vec();
+        encode_subscribe(1, &[], &mut request);
+        stream.write_all(&request)?;
+        stream.set_nonblocking(true)?;
+        Ok(Client { stream, parser: Box::new(parser), sink, said: now })
+    }
+
+    /// Reads once, if something is there.
+    #[inline]
+    pub(super) fn poll(&mut self) -> anyhow::Result<Option<()>> {
+        let Some(count) = read(&mut self.stream, self.parser.room())? else { return Ok(None) };
+        self.parser.commit(count, &mut self.sink)?;
+        Ok(Some(()))
+    }
+
+    /// Says a heartbeat now and then: the server gives up who says nothing.
+    #[inline]
+    fn show_life(&mut self, now: Nanos) -> anyhow::Result<()> {
+        if now.since(self.said) >= HEARTBEAT {
+            self.said = now;
+            self.stream.write_all(seal(Heartbeat::new(0, Nanos::ZERO)).as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts ticks and nothing else: checksums and numbers are the parser's.
+#[derive(Default)]
+pub(super) struct Counted {
+    pub(super) ticks: u64,
+    pub(super) has_ended: bool,
+}
+
+impl TickListener for Counted {
+    #[inline]
+    fn on_ticks(&mut self, ticks: &[Tick]) {
+        self.ticks += ticks.len() as u64;
+    }
+
+    fn on_end_of_stream(&mut self, _: &EndOfStream) {
+        self.has_ended = true;
+    }
+}
+
 /// Writes ticks into a cache, and notes how long they took.
 struct Sink {
-    clock: tickpath_agent::TscClock,
+    clock: TscClock,
     market: Option<MarketWriter>,
     /// Numbers of the first tick that is measured and of the one behind the last.
     window: (u64, u64),
@@ -309,39 +334,10 @@ impl TickListener for Sink {
     }
 }
 
-impl Client {
-    fn connect(context: &Context, address: SocketAddrV4) -> anyhow::Result<Client> {
-        let stream = subscribe(address, context.clock.now())?;
-        let sink = Sink {
-            clock: context.clock,
-            market: None,
-            window: (u64::MAX, u64::MAX),
-            latencies: Vec::new(),
-            digest: 0,
-            next: 0,
-            lost: 0,
-        };
-        Ok(Client { stream, parser: TickParser::new(), sink, said: context.clock.now() })
-    }
-
-    /// Reads once; whether something was there.
-    #[inline]
-    fn poll(&mut self) -> anyhow::Result<Option<()>> {
-        let Some(count) = read(&mut self.stream, self.parser.room())? else { return Ok(None) };
-        self.parser.commit(count, &mut self.sink)?;
-        self.show_life()?;
-        Ok(Some(()))
-    }
-
-    /// Says a heartbeat now and then: the server gives up who says nothing.
-    #[inline]
-    fn show_life(&mut self) -> anyhow::Result<()> {
-        let now = self.sink.clock.now();
-        if now.since(self.said) >= HEARTBEAT {
-            self.said = now;
-            self.stream.write_all(seal(Heartbeat::new(0, Nanos::ZERO)).as_bytes())?;
-        }
-        Ok(())
+impl Sink {
+    fn new(clock: TscClock) -> Sink {
+        let (window, latencies) = ((u64::MAX, u64::MAX), Vec::new());
+        Sink { clock, market: None, window, latencies, digest: 0, next: 0, lost: 0 }
     }
 }
 
@@ -376,17 +372,21 @@ fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> an
     let settings = ServeSettings { rate: TickRate::PerSecond(RATE), coalesce, ..settings() };
     let start = context.clock.now();
     let (clients, counters) = with_server(context, &settings, |stop, address| {
-        let connect = || Client::connect(context, address);
+        let now = || context.clock.now();
+        let connect = || Client::connect(address, TickParser::new(), Sink::new(context.clock), now());
         let mut clients =
             std::iter::repeat_with(connect).take(clients).collect::<anyhow::Result<Vec<_>>>()?;
-        let listen = |clients: &mut [Client], until: &dyn Fn(&Client) -> bool| {
+        let listen = |clients: &mut [Client<Sink>], until: &dyn Fn(&Client<Sink>) -> bool| {
             let mut at = 0;
             while !clients.iter().all(until) {
-                let found = wait_for(stop, || {
+                wait_for(stop, || {
                     at = (at + 1) % clients.len();
-                    clients[at].poll()
-                });
-                found?;
+                    let found = clients[at].poll()?;
+                    if found.is_some() {
+                        clients[at].show_life(now())?;
+                    }
+                    Ok(found)
+                })?;
             }
             anyhow::Ok(())
         };
@@ -416,19 +416,6 @@ fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> an
     Ok(Run { latencies, counters, seconds })
 }
 
-/// Counts ticks and nothing else: checksums and numbers are the parser's.
-#[derive(Default)]
-struct Counted {
-    ticks: u64,
-}
-
-impl TickListener for Counted {
-    #[inline]
-    fn on_ticks(&mut self, ticks: &[Tick]) {
-        self.ticks += ticks.len() as u64;
-    }
-}
-
 /// Millions of ticks a second that are made on one core and checked on the other.
 fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<Sample> {
     let count = context.effort.count(FAST_TICKS) as u64;
@@ -439,26 +426,24 @@ fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<Sample> {
         send_buffer: Some(FAST_SEND_BUFFER),
         ..settings()
     };
-    let (ticks, counters) = with_server(context, &settings, |stop, address| {
-        let mut client = Client::connect(context, address)?;
-        let mut counted = Counted::default();
+    let ((ticks, made), counters) = with_server(context, &settings, |stop, address| {
+        let (clock, parser) = (context.clock, TickParser::new());
+        let mut client = Client::connect(address, parser, Counted::default(), clock.now())?;
         let mut start = None;
         let mut at_start = 0;
-        while counted.ticks < at_start + count {
-            let got = wait_for(stop, || read(&mut client.stream, client.parser.room()))?;
-            client.parser.commit(got, &mut counted)?;
-            client.show_life()?;
-            if start.is_none() && counted.ticks > 0 {
-                (start, at_start) = (Some(context.clock.ticks()), counted.ticks);
+        while client.sink.ticks < at_start + count {
+            wait_for(stop, || client.poll())?;
+            client.show_life(clock.now())?;
+            if start.is_none() && client.sink.ticks > 0 {
+                (start, at_start) = (Some(clock.ticks()), client.sink.ticks);
             }
         }
-        let ticks = context.clock.ticks() - start.context("no tick came")?;
+        let ticks = clock.ticks() - start.context("no tick came")?;
         let stats = client.parser.stats();
         let bad = stats.lost + stats.corrupt + stats.skipped + stats.duplicates;
         ensure!(bad == 0, "{bad} ticks were lost or damaged");
-        Ok((ticks, counted.ticks - at_start))
+        Ok((ticks, client.sink.ticks - at_start))
     })?;
-    let (ticks, made) = ticks;
     let each_write = counters.bytes_sent / counters.writes.max(1);
     let note = format!("writes of {each_write} bytes on average; 0 lost");
     Ok(Sample::with_note(1e3 / context.nanos_each(ticks, made), note))

@@ -1,8 +1,5 @@
 //! A synthetic day of NYSE's Integrated Feed: from a capture in memory into books.
 
-use std::hint::black_box;
-
-use anyhow::{Context as _, ensure};
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::Packets;
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
@@ -14,11 +11,10 @@ use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::context::Context;
-use crate::measurement::{Goal, Lab, Measurement, Round, Sample, each_round, row};
+use super::prelude::*;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
-    rows: &[row("xdp_books", "ns")
+pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
+    &[row("xdp_books", "ns")
         .note(
             "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two \
              channels) in memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, \
@@ -26,8 +22,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[Measurement {
         )
         .goal(Goal::ValueAtMost(35.0))],
     open,
-    ..Measurement::ON_ONE_CORE
-}];
+)];
 
 /// Midnight of the synthetic day, since the Unix epoch.
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
@@ -117,9 +112,7 @@ impl Capture {
     /// Nanoseconds a message of a pass into new books, which are made before the clock starts and judged after it stopped.
     fn pass(&self, context: &Context) -> anyhow::Result<f64> {
         let mut books = self.empty::<DirectBooks>();
-        let start = context.clock.ticks();
-        self.apply(&mut books)?;
-        let ticks = context.clock.ticks() - start;
+        let ticks = context.timed(|| self.apply(&mut books))?;
         let instruments = books.instruments();
         let contradictions = instruments.contradictions();
         ensure!(contradictions == 0, "the books contradict the day: {:?}", instruments.counters());

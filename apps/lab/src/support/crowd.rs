@@ -24,28 +24,12 @@ pub(crate) const ANSWERS_EACH: u64 = 2;
 /// Answers to a burst: as many may wait when the kernel takes no more.
 pub(crate) const BURST_ANSWERS: usize = ANSWERS_EACH as usize * BURST as usize;
 
-/// What the last client does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Last {
-    Reads,
-    IsStuck,
-}
-
-impl Last {
-    /// As an argument has it, and in a sentence.
-    pub(crate) const fn words(self) -> [&'static str; 2] {
-        match self {
-            Last::Reads => ["reads", "reads"],
-            Last::IsStuck => ["stuck", "is stuck"],
-        }
-    }
-}
-
 /// The clients. All but the last trade in turn, and after each of them the last one does.
 pub(crate) struct Crowd {
     others: Vec<OrderEntry>,
     last: OrderEntry,
-    behaviour: Last,
+    /// The last one reads nothing.
+    is_stuck: bool,
     /// Number of the last one's newest order.
     last_ref: u32,
 }
@@ -72,15 +56,15 @@ impl Crowd {
     /// Logs everybody in; one that is to be stuck is, when this returns.
     pub(crate) fn connect(
         address: SocketAddrV4,
-        behaviour: Last,
+        is_stuck: bool,
         view: &VenueView,
         venue: &mut impl Wait,
     ) -> anyhow::Result<Crowd> {
         let log_in = |place| venue::log_in(address, &name(place), instruments(1), venue);
         let mut others = (1..=CLIENTS).map(log_in).collect::<anyhow::Result<Vec<_>>>()?;
         let last = others.pop().context("there is a hundredth client")?;
-        let mut crowd = Crowd { others, last, behaviour, last_ref: 0 };
-        if behaviour == Last::IsStuck {
+        let mut crowd = Crowd { others, last, is_stuck, last_ref: 0 };
+        if is_stuck {
             crowd.fill(view, venue)?;
         }
         Ok(crowd)
@@ -96,7 +80,7 @@ impl Crowd {
         self.last_ref += 1;
         self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
         self.last.flush(now)?;
-        if self.behaviour == Last::Reads {
+        if !self.is_stuck {
             self.last.poll(now, &mut (), |_| (), |_, _| ())?;
         }
         Ok(())
@@ -106,11 +90,8 @@ impl Crowd {
     pub(crate) fn check(&self, view: &VenueView) -> anyhow::Result<()> {
         let counters = &view.order_server;
         ensure!(counters.slow_clients.read() == 0, "the stuck client was disconnected while it was measured");
-        let is_stuck = counters.full_connections.read() > 0;
-        ensure!(
-            is_stuck == (self.behaviour == Last::IsStuck),
-            "the last client was not what it was meant to be"
-        );
+        let is_full = counters.full_connections.read() > 0;
+        ensure!(is_full == self.is_stuck, "the last client was not what it was meant to be");
         Ok(())
     }
 

@@ -38,9 +38,13 @@ pub(crate) fn key() -> Key {
     Key::new(CLIENT_ID, SECRET)
 }
 
-/// A certificate for this host, made for one run, and the authority that it is of.
+/// The files of a certificate for this host, made for one run, and of the authority that it is of.
 pub(crate) struct Certificates {
-    folder: TempDir,
+    _folder: TempDir,
+    /// The authority, which a client trusts.
+    pub(crate) ca: PathBuf,
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 impl Certificates {
@@ -53,28 +57,14 @@ impl Certificates {
         let ca = authority.self_signed(&authority_key)?.pem();
         let params = CertificateParams::new(vec!["localhost".to_owned()])?;
         let certificate = params.signed_by(&key, &Issuer::new(authority, authority_key))?.pem();
-        let made = Certificates { folder };
-        for (name, text) in [("ca.pem", ca), ("cert.pem", certificate), ("key.pem", key.serialize_pem())] {
-            std::fs::write(made.file(name), text)?;
-        }
-        Ok(made)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// What a client trusts.
-    pub(crate) fn ca(&self) -> PathBuf {
-        self.file("ca.pem")
-    }
-
-    pub(crate) fn certificate(&self) -> PathBuf {
-        self.file("cert.pem")
-    }
-
-    pub(crate) fn key(&self) -> PathBuf {
-        self.file("key.pem")
+        let [ca, certificate, key] =
+            [("ca.pem", ca), ("cert.pem", certificate), ("key.pem", key.serialize_pem())].map(
+                |(name, text)| {
+                    let path = folder.path().join(name);
+                    std::fs::write(&path, text).map(|()| path)
+                },
+            );
+        Ok(Certificates { ca: ca?, certificate: certificate?, key: key?, _folder: folder })
     }
 }
 
@@ -95,7 +85,7 @@ pub(crate) struct VenueEnd {
 
 impl VenueEnd {
     pub(crate) fn open(certificates: &Certificates) -> anyhow::Result<VenueEnd> {
-        let tls = TlsServer::from_pem_files(&certificates.certificate(), &certificates.key())?;
+        let tls = TlsServer::from_pem_files(&certificates.certificate, &certificates.key)?;
         Ok(VenueEnd {
             acceptor: WebAcceptor::bind(Kernel, ANY_PORT, Some(tls), WebLimits::server())?,
             clients: Vec::new(),
@@ -113,8 +103,8 @@ impl VenueEnd {
 
     /// The configuration of a shell that connects to the venue, with its request timeout in seconds.
     pub(crate) fn shell_config(&self, certificates: &Certificates, timeout_s: u32) -> String {
-        let (url, ca) = (self.url(), certificates.ca());
-        format!("url = '{url}'\nca_file = '{}'\nrequest_timeout = '{timeout_s}s'\n", ca.display())
+        let (url, ca) = (self.url(), certificates.ca.display());
+        format!("url = '{url}'\nca_file = '{ca}'\nrequest_timeout = '{timeout_s}s'\n")
     }
 
     /// Serves on a thread that rests while there is nothing to do, as long as `work` lasts.
@@ -195,18 +185,9 @@ impl VenueEnd {
     }
 
     fn answer(&mut self, text: &str) -> anyhow::Result<()> {
-        let request = match Request::parse(text.as_bytes()) {
-            Ok(request) => request,
-            Err(refusal) => {
-                write_refusal(&refusal, self.time, true, &mut self.out);
-                return Ok(());
-            }
-        };
-        match self.result(&request) {
-            Ok(json) => {
-                let result = check(json.as_bytes())?;
-                write_result(request.id, &result, self.time, true, &mut self.out);
-            }
+        let request = Request::parse(text.as_bytes());
+        match request.and_then(|request| Ok((request.id, self.result(&request)?))) {
+            Ok((id, json)) => write_result(id, &check(json.as_bytes())?, self.time, true, &mut self.out),
             Err(refusal) => write_refusal(&refusal, self.time, true, &mut self.out),
         }
         Ok(())

@@ -1,10 +1,13 @@
 //! A program that is measured, and what it takes of the machine.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -20,6 +23,28 @@ impl Program {
         let child = command.stdin(Stdio::null()).spawn();
         let child = child.with_context(|| format!("cannot start {}", command.get_program().display()))?;
         Ok(Program { child, end })
+    }
+
+    /// Starts one that prints where it listens, and what `address` finds of that in a line.
+    pub(crate) fn start_listening(
+        command: &mut Command,
+        end: Signal,
+        address: impl Fn(&str) -> Option<&str>,
+    ) -> anyhow::Result<(Program, Option<String>)> {
+        let mut program = Program::start(command.stdout(Stdio::piped()), end)?;
+        let output = program.child.stdout.take().context("its output is piped")?;
+        let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+        let address = lines.find_map(|line| address(&line).map(str::to_owned));
+        // Later lines are read and dropped: a full pipe would stop the program.
+        thread::spawn(move || lines.for_each(drop));
+        Ok((program, address))
+    }
+
+    /// Waits for its end, and reads the report that it left.
+    pub(crate) fn report(&mut self, path: &Path, name: &str) -> anyhow::Result<serde_json::Value> {
+        let status = self.child.wait()?;
+        ensure!(status.success(), "the {name} ended with {status}");
+        Ok(serde_json::from_slice(&fs::read(path)?)?)
     }
 
     /// Memory by a line of `/proc/PID/status`, in bytes: `VmRSS` for now, `VmHWM` for the most so far.

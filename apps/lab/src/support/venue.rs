@@ -1,13 +1,12 @@
 //! A venue, its instruments and its one user.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 
 use anyhow::{Context as _, ensure};
 use tickpath_agent::{Agent, IdleStrategy, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_book::OrderBooks;
 use tickpath_exchange::{
-    DaySettings, LoginPolicy, MarketRecoverySettings, MessageStore, Password, PreLoginLimits,
-    PublisherConfig, UserSettings, VenueSettings, VenueTracers, VenueView,
+    MessageStore, Password, PublisherConfig, UserSettings, VenueSettings, VenueTracers, VenueView,
 };
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
@@ -19,7 +18,6 @@ use tickpath_types::{
     Price, Qty, Side, Symbol, UserRefNum,
 };
 
-use super::loopback::ANY_PORT;
 use crate::context::{Context, wait_for};
 
 /// Name and password of the one user.
@@ -53,33 +51,19 @@ pub(crate) fn instruments(count: u16) -> InstrumentTable {
 
 /// A venue of one user, with capacity for `orders` open orders.
 pub(crate) fn settings(instruments: InstrumentTable, orders: u32) -> anyhow::Result<VenueSettings> {
-    Ok(VenueSettings {
-        session: Session::new("LAB").context("a session name")?,
-        instruments,
-        order_entry: ANY_PORT,
-        max_connections: 1,
-        retained_responses: 1 << 10,
-        users: vec![UserSettings::new(USER, Password::plain(USER))],
-        login: LoginPolicy::default(),
-        pre_login: PreLoginLimits::default(),
-        cancel_at_shutdown: false,
-        line_a: free_multicast_group()?,
-        line_b: free_multicast_group()?,
-        interface: Ipv4Addr::LOCALHOST,
-        retransmission: ANY_PORT,
-        packet_bytes: DATAGRAM_LEN_MAX,
-        heartbeat: Nanos::from_secs(1),
-        retained_messages: 1 << 16,
-        market_recovery: MarketRecoverySettings::default(),
-        limits: EngineLimits {
-            max_open_orders: orders,
-            max_open_orders_per_session: orders,
-            ..EngineLimits::default()
-        },
-        day: DaySettings::default(),
-        journal: None,
-        prefault: true,
-    })
+    let lines = [free_multicast_group()?, free_multicast_group()?];
+    let users = vec![UserSettings::new(USER, Password::plain(USER))];
+    let limits = EngineLimits {
+        max_open_orders: orders,
+        max_open_orders_per_session: orders,
+        ..EngineLimits::default()
+    };
+    let settings = VenueSettings::on_loopback(session()?, instruments, lines, users);
+    Ok(VenueSettings { limits, ..settings })
+}
+
+pub(crate) fn session() -> anyhow::Result<Session> {
+    Session::new("LAB").context("a session name")
 }
 
 /// A publisher that keeps the last `retained_messages`.
@@ -91,7 +75,7 @@ pub(crate) fn publisher(
     let mut store = MessageStore::new(retained_messages);
     store.prefault();
     Ok(PublisherConfig {
-        session: Session::new("LAB").context("a session name")?,
+        session: session()?,
         instruments,
         packet_bytes: DATAGRAM_LEN_MAX,
         heartbeat,
