@@ -153,8 +153,8 @@ fn log_in(
     let mut entry = entry.only_new(clock.now());
     until(&mut entry, clock, stop, OrderEntry::is_active)?;
     entry.query_account(clock.now())?;
-    until(&mut entry, clock, stop, |entry| entry.next_user_ref().is_some())?;
-    let number = entry.next_user_ref().unwrap_or(UserRefNum(0));
+    until(&mut entry, clock, stop, |entry| entry.client().next_user_ref().is_some())?;
+    let number = entry.client().next_user_ref().unwrap_or(UserRefNum(0));
     ensure!(number.0 > 0, "'{user}' has used all order numbers of the day: the flow resumes on the next day");
     let all = MassCancel { user_ref: number, instrument: InstrumentId(0), side: None, firm: *b"    " };
     entry.queue(&OrderRequest::MassCancel(all))?;

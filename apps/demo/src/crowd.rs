@@ -107,7 +107,7 @@ impl CrowdAgent {
         self.next_session = (place + 1) % self.sessions.len();
         let session = &mut self.sessions[place];
         let mut context = (&mut self.fills, &mut self.crowd, &self.view);
-        let before = session.entry.next_sequence();
+        let before = session.entry.client().next_sequence();
         let orders = &session.orders;
         let count = session
             .entry
@@ -127,7 +127,7 @@ impl CrowdAgent {
         if count > 0 {
             let counters = &self.view.counters;
             counters.answers.add(count as u64);
-            counters.received.add(session.entry.next_sequence() - before);
+            counters.received.add(session.entry.client().next_sequence() - before);
             counters.fills.set(self.fills.fills);
             counters.unknown_fills.set(self.fills.unknown);
         }

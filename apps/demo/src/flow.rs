@@ -192,7 +192,7 @@ impl FlowAgent {
         let mut total = 0;
         for place in [MAKER, TAKER] {
             let session = &mut self.sessions[place];
-            let before = session.entry.next_sequence();
+            let before = session.entry.client().next_sequence();
             let mut context = (&mut self.fills, &mut self.referee, &mut session.outstanding);
             let orders = &session.orders;
             let count = session
@@ -211,7 +211,7 @@ impl FlowAgent {
             if count == 0 {
                 session.outstanding.expire(now);
             }
-            self.view.counters.received.add(session.entry.next_sequence() - before);
+            self.view.counters.received.add(session.entry.client().next_sequence() - before);
             total += count;
         }
         if total > 0 {

@@ -20,12 +20,10 @@ use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
 use tickpath_net::free_multicast_group;
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
-use tickpath_trader::{
-    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, OrderEntry, OrderGateway,
-};
+use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewaySettings, OrderEntry, OrderGateway};
 use tickpath_trading::{
-    EngineConfig, Limits, LiquidityTaker, MarketMaker, SETTLE_AFTER, Strategy, TradeEngine, TraderView,
-    WarmUp,
+    EngineConfig, KillSwitch, Limits, LiquidityTaker, MarketMaker, SETTLE_AFTER, Strategy, TradeEngine,
+    TraderView, WarmUp,
 };
 use tickpath_types::{Instrument, InstrumentTable, MarketUpdate, Nanos, Qty, SessionId};
 

@@ -8,10 +8,10 @@ use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_net::{Kernel, Network};
 use tickpath_timing::Tracer;
-use tickpath_trading::{EngineConfig, Limits, Strategy, TradeEngine, TraderView, WarmUp};
+use tickpath_trading::{EngineConfig, KillSwitch, Limits, Strategy, TradeEngine, TraderView, WarmUp};
 use tickpath_types::MarketUpdate;
 
-use crate::engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
+use crate::engine::{EngineAgent, EngineIdentity, EngineRings};
 use crate::gateway::{GatewaySettings, OrderGateway};
 
 /// One tracer for each agent of a trader.

@@ -1,15 +1,12 @@
 //! The strategy engine as an agent.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
 use tickpath_faults::failpoint;
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::{Hop, MarketId, Token, Tracer};
 use tickpath_trading::{
-    Desk, GatewayEvent, QueueFull, RequestSink, SnapshotWriter, StopReason, Strategy, TradeEngine,
-    TraderView, WarmUpEngine,
+    Desk, GatewayEvent, KillSwitch, QueueFull, RequestSink, SnapshotWriter, StopReason, Strategy,
+    TradeEngine, TraderView, WarmUpEngine,
 };
 use tickpath_types::{MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind, UserRefNum};
 
@@ -23,23 +20,6 @@ const WARM_UP_REQUESTS_MAX: usize = 16;
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 /// How often what others read is brought up to date.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
-
-/// Tells an engine from outside to cancel its orders and stop; clones share one switch.
-#[derive(Clone, Debug, Default)]
-pub struct KillSwitch(Arc<AtomicBool>);
-
-impl KillSwitch {
-    /// Pulls it, for good.
-    pub fn pull(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// True once it was pulled.
-    #[must_use]
-    pub fn is_pulled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Who an engine is in stamps.
 #[derive(Clone, Copy, Debug)]

@@ -48,7 +48,7 @@ pub struct GatewaySettings {
     pub session: SessionId,
     /// The venue's instruments.
     pub instruments: InstrumentTable,
-    /// How long after a new login requests may still be answered that the venue got by the lost connection, such as
+    /// Time after a new login in which requests of the lost connection may still be answered, such as
     /// [`SETTLE_AFTER`](tickpath_trading::SETTLE_AFTER).
     pub settle_after: Nanos,
 }
@@ -241,9 +241,9 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         }
         if self.inbox.has_read {
             // Before the login there is none.
-            self.counters.last_sequence.set(entry.next_sequence().saturating_sub(1));
+            self.counters.last_sequence.set(entry.client().next_sequence().saturating_sub(1));
         }
-        let (is_active, has_notice) = (entry.is_active(), entry.take_notice());
+        let (is_active, has_notice) = (entry.is_active(), entry.client_mut().take_notice());
         if has_notice {
             self.state.handle_notice(now, |event| self.inbox.tell(event));
         }
@@ -261,7 +261,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     #[cold]
     fn settle(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         let Some(entry) = &mut self.entry else { return Ok(()) };
-        let first = entry.next_user_ref();
+        let first = entry.client().next_user_ref();
         if let Some(first) = first.filter(|_| self.state.is_new()) {
             if first.0 == 0 {
                 return Err(OrderEntryError::NumbersExhausted { name: self.settings.user.clone() });
@@ -363,7 +363,7 @@ impl<T: Tracer> Rehearsal<T> {
     /// Takes one request of each kind in turn up to the write, and forgets it.
     fn run<N: Network>(&mut self, entry: &mut OrderEntry<N>) {
         let Some(specimens) = &self.specimens else { return };
-        if !entry.is_active() || entry.queued_len() > 0 {
+        if !entry.is_active() || !entry.client().queued().is_empty() {
             return;
         }
         let request = specimens[self.next];
@@ -373,7 +373,7 @@ impl<T: Tracer> Rehearsal<T> {
         debug_assert!(encoded, "{request:?} is a request like any other");
         self.tracer.discard();
         failpoint!(RehearsedRequestSent => return);
-        entry.discard();
+        entry.client_mut().discard();
     }
 }
 

@@ -24,7 +24,7 @@ pub use agents::{AgentSettings, TraderAgents, TraderTracers};
 pub use config::{
     LimitsTable, MarketDataSection, OrderEntrySection, RecoveryConfig, TraderConfig, TraderSettings,
 };
-pub use engine::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
+pub use engine::{EngineAgent, EngineIdentity, EngineRings};
 pub use feed_stream::FeedStream;
 pub use gateway::{GatewaySettings, OrderGateway};
 pub use order_entry::{OrderEntry, OrderEntryError};

@@ -11,7 +11,7 @@ use tickpath_net::{
     ClientState, Fill, Kernel, NetError, Network, ReconnectConfig, ReconnectingClient, SendOutcome,
     TcpConnection,
 };
-use tickpath_types::{InstrumentTable, Nanos, OrderRequest, Sequence, UserRefNum};
+use tickpath_types::{InstrumentTable, Nanos, OrderRequest, Sequence};
 
 /// What a login asks for to be told what is new, and nothing that was.
 const NEW_ALONE: Sequence = Sequence(0);
@@ -180,6 +180,19 @@ impl<N: Network> OrderEntry<N> {
         self.link.established()?.descriptor()
     }
 
+    /// The session over all connections: what the venue said, and what is queued.
+    #[inline]
+    #[must_use]
+    pub const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The session, to forget what is queued and to take what the venue said.
+    #[inline]
+    pub const fn client_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
     /// True while the connection stands, as far as is known.
     #[inline]
     #[must_use]
@@ -204,7 +217,7 @@ impl<N: Network> OrderEntry<N> {
         Ok(self.client.queue(request)?)
     }
 
-    /// Asks the venue which number the user's next order is to have; [`next_user_ref`](Self::next_user_ref) has the
+    /// Asks the venue which number the user's next order is to have; [`next_user_ref`](Client::next_user_ref) has the
     /// answer once it came.
     ///
     /// # Errors
@@ -213,33 +226,6 @@ impl<N: Network> OrderEntry<N> {
     pub fn query_account(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         self.client.query_account()?;
         self.flush(now)
-    }
-
-    /// As [`Client::take_notice`].
-    pub const fn take_notice(&mut self) -> bool {
-        self.client.take_notice()
-    }
-
-    /// As [`Client::next_user_ref`].
-    #[must_use]
-    pub const fn next_user_ref(&self) -> Option<UserRefNum> {
-        self.client.next_user_ref()
-    }
-
-    /// As [`Client::take_query_answer`].
-    pub const fn take_query_answer(&mut self) -> Option<Nanos> {
-        self.client.take_query_answer()
-    }
-
-    /// Forgets what is queued.
-    pub const fn discard(&mut self) {
-        self.client.discard();
-    }
-
-    /// Bytes that are queued.
-    #[must_use]
-    pub fn queued_len(&self) -> usize {
-        self.client.queued().len()
     }
 
     /// Hands everything that is queued to TCP by one write.
@@ -315,18 +301,6 @@ impl<N: Network> OrderEntry<N> {
         let _ = self.flush(now);
         self.client.logout(now);
         let _ = self.flush(now);
-    }
-
-    /// As [`Client::next_sequence`].
-    #[must_use]
-    pub const fn next_sequence(&self) -> u64 {
-        self.client.next_sequence()
-    }
-
-    /// As [`Client::unknown_answers`].
-    #[must_use]
-    pub const fn unknown_answers(&self) -> u64 {
-        self.client.unknown_answers()
     }
 
     #[inline]

@@ -5,13 +5,12 @@ use tickpath_feed::OtherSymbol;
 use tickpath_feedhandler::FeedView;
 use tickpath_timing::{NoTrace, Trace, Tracer};
 use tickpath_trading::{
-    EngineConfig, LiquidityTaker, MarketMaker, RandomStrategy, Strategy, TraderView, WarmUp,
+    EngineConfig, KillSwitch, LiquidityTaker, MarketMaker, RandomStrategy, Strategy, TraderView, WarmUp,
 };
 use tickpath_types::{InstrumentTable, SessionId};
 
 use crate::agents::{AgentSettings, TraderAgents, TraderTracers};
 use crate::config::TraderSettings;
-use crate::engine::KillSwitch;
 use crate::gateway::GatewaySettings;
 
 /// Market updates that the engine may be behind.

@@ -14,27 +14,23 @@ pub enum IdSpace {
 }
 
 macro_rules! hops {
-    ($($(#[$doc:meta])* $hop:ident $code:literal $space:ident,)*) => {
-        /// A place on a message's way where its time is taken.
-        ///
-        /// `w` is the moment before a write to a socket, `k` the kernel's time of receipt, `t` the way
-        /// of the answer back to the client (a *trade* response).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum Hop {
-            $($(#[$doc])* $hop,)*
+    ($($(#[$doc:meta])* $hop:ident $space:ident,)*) => {
+        tickpath_types::enumerated! {
+            /// A place on a message's way where its time is taken.
+            ///
+            /// `w` is the moment before a write to a socket, `k` the kernel's time of receipt, `t` the way
+            /// of the answer back to the client (a *trade* response).
+            #[derive(PartialOrd, Ord)]
+            pub enum Hop {
+                $($(#[$doc])* $hop,)*
+            }
         }
 
         impl Hop {
-            /// Every hop, in the order of the enumeration.
-            pub const ALL: [Hop; Hop::COUNT] = [$(Hop::$hop),*];
-            /// How many hops there are.
-            pub const COUNT: usize = [$($code),*].len();
-
             /// The short name, as in `"T6tw"`.
             #[must_use]
             pub const fn code(self) -> &'static str {
-                match self { $(Hop::$hop => $code,)* }
+                match self { $(Hop::$hop => stringify!($hop),)* }
             }
 
             /// What identifies a message here.
@@ -48,59 +44,51 @@ macro_rules! hops {
 
 hops! {
     /// The kernel of the venue's host received the order.
-    T1k "T1k" Token,
+    T1k Token,
     /// The order server read the order from TCP.
-    T1 "T1" Token,
+    T1 Token,
     /// The order is in the command log: sequenced. Links the command to its token.
-    T2 "T2" Command,
+    T2 Command,
     /// The matcher took the command.
-    T3 "T3" Command,
+    T3 Command,
     /// The matcher emitted a market event. Links the event to its command.
-    T4 "T4" Market,
+    T4 Market,
     /// The publisher took the market event.
-    T5 "T5" Market,
+    T5 Market,
     /// The publisher is about to write the packet.
-    T6w "T6w" Market,
+    T6w Market,
     /// The publisher's write returned.
-    T6 "T6" Market,
+    T6 Market,
     /// The kernel of the trader's host received the packet.
-    T7k "T7k" Market,
+    T7k Market,
     /// The feed handler's read returned.
-    T7 "T7" Market,
+    T7 Market,
     /// The feed handler hands the update to the engines.
-    T8 "T8" Market,
+    T8 Market,
     /// An engine took the update.
-    T9 "T9" Market,
+    T9 Market,
     /// An engine emitted an order, after its risk checks. Links the token to the update that triggered it.
-    T10 "T10" Token,
+    T10 Token,
     /// The order gateway took the order.
-    T11 "T11" Token,
+    T11 Token,
     /// The order gateway is about to write the order to TCP.
-    T12w "T12w" Token,
+    T12w Token,
     /// The order gateway's write returned.
-    T12 "T12" Token,
+    T12 Token,
     /// The matcher emitted the first response.
-    T4t "T4t" Command,
+    T4t Command,
     /// The order server took the response.
-    T5t "T5t" Command,
+    T5t Command,
     /// The order server is about to write the response to TCP.
-    T6tw "T6tw" Command,
+    T6tw Command,
     /// The order server's write returned.
-    T6t "T6t" Command,
+    T6t Command,
     /// The order gateway read the response from TCP.
-    T7t "T7t" Token,
+    T7t Token,
     /// The order gateway hands the response to the engine.
-    T8t "T8t" Token,
+    T8t Token,
     /// The engine took the response.
-    T9t "T9t" Token,
-}
-
-impl Hop {
-    /// The hop's position in [`Hop::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
+    T9t Token,
 }
 
 impl fmt::Display for Hop {
@@ -111,19 +99,14 @@ impl fmt::Display for Hop {
 
 macro_rules! functions {
     ($($function:ident $name:literal $words:literal,)*) => {
-        /// A piece of code whose own time is taken, apart from any message; the caller samples.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum Function {
-            $(#[doc = $words] $function,)*
+        tickpath_types::enumerated! {
+            /// A piece of code whose own time is taken, apart from any message; the caller samples.
+            pub enum Function {
+                $(#[doc = $words] $function,)*
+            }
         }
 
         impl Function {
-            /// Every function, in the order of the enumeration.
-            pub const ALL: [Function; Function::COUNT] = [$(Function::$function),*];
-            /// How many functions there are.
-            pub const COUNT: usize = [$($name),*].len();
-
             /// Its name in reports, as in `"book_apply"`.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -134,12 +117,6 @@ macro_rules! functions {
             #[must_use]
             pub const fn describe(self) -> &'static str {
                 match self { $(Function::$function => $words,)* }
-            }
-
-            /// The function's position in [`Function::ALL`].
-            #[must_use]
-            pub const fn index(self) -> usize {
-                self as usize
             }
         }
     };

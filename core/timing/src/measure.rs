@@ -2,37 +2,28 @@
 
 use crate::Hop;
 
-/// The part of a trade's way that a figure is about; the order of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
-    /// From one end of the system to the other.
-    Span,
-    /// From the matcher's market event to the engine.
-    MarketData,
-    /// From the engine to the write of the order.
-    Decision,
-    /// From the write of the order to the order server's read.
-    OrderIn,
-    /// From the order server's read to the matcher's answer.
-    Venue,
-    /// From the matcher's answer to the engine.
-    Response,
-    /// Single functions.
-    Function,
+tickpath_types::enumerated! {
+    /// The part of a trade's way that a figure is about; the order of the report.
+    #[derive(PartialOrd, Ord)]
+    pub enum Group {
+        /// From one end of the system to the other.
+        Span,
+        /// From the matcher's market event to the engine.
+        MarketData,
+        /// From the engine to the write of the order.
+        Decision,
+        /// From the write of the order to the order server's read.
+        OrderIn,
+        /// From the order server's read to the matcher's answer.
+        Venue,
+        /// From the matcher's answer to the engine.
+        Response,
+        /// Single functions.
+        Function,
+    }
 }
 
 impl Group {
-    /// Every group, in the order of the report.
-    pub const ALL: [Group; 7] = [
-        Group::Span,
-        Group::MarketData,
-        Group::Decision,
-        Group::OrderIn,
-        Group::Venue,
-        Group::Response,
-        Group::Function,
-    ];
-
     /// Its heading.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -53,19 +44,14 @@ macro_rules! measures {
         $(#[$enum_doc:meta])* $enum:ident
         $($measure:ident $name:literal $from:ident $to:ident $group:ident $words:literal,)*
     ) => {
-        $(#[$enum_doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum $enum {
-            $(#[doc = $words] $measure,)*
+        tickpath_types::enumerated! {
+            $(#[$enum_doc])*
+            pub enum $enum {
+                $(#[doc = $words] $measure,)*
+            }
         }
 
         impl $enum {
-            /// All of them, in the order of the enumeration.
-            pub const ALL: [$enum; $enum::COUNT] = [$($enum::$measure),*];
-            /// How many there are.
-            pub const COUNT: usize = [$($name),*].len();
-
             /// Its name in reports and files.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -94,12 +80,6 @@ macro_rules! measures {
             #[must_use]
             pub const fn describe(self) -> &'static str {
                 match self { $($enum::$measure => $words,)* }
-            }
-
-            /// Its position in `ALL`.
-            #[must_use]
-            pub const fn index(self) -> usize {
-                self as usize
             }
         }
     };

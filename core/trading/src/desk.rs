@@ -1,5 +1,8 @@
 //! Everything that a trade engine knows, except its strategy.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tickpath_types::{
     Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind, OrderRequest, RejectReason, Side,
 };
@@ -10,25 +13,23 @@ use crate::{
     Position, Positions, Risk,
 };
 
-/// Why an engine no longer trades.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum StopReason {
-    /// Someone or something pulled the kill switch.
-    Killed,
-    /// No market data came for [`EngineConfig::silence_stop`].
-    Silence,
-    /// The connection to the venue was lost and did not come back, or there was no first login, for
-    /// [`EngineConfig::disconnect_stop`].
-    Disconnected,
-    /// The program ends.
-    Shutdown,
+tickpath_types::enumerated! {
+    /// Why an engine no longer trades.
+    #[non_exhaustive]
+    pub enum StopReason {
+        /// Someone or something pulled the kill switch.
+        Killed,
+        /// No market data came for [`EngineConfig::silence_stop`].
+        Silence,
+        /// The connection to the venue was lost and did not come back, or there was no first login, for
+        /// [`EngineConfig::disconnect_stop`].
+        Disconnected,
+        /// The program ends.
+        Shutdown,
+    }
 }
 
 impl StopReason {
-    const ALL: [StopReason; 4] =
-        [StopReason::Killed, StopReason::Silence, StopReason::Disconnected, StopReason::Shutdown];
-
     /// A number for it, from 1.
     #[must_use]
     pub const fn code(self) -> u64 {
@@ -39,6 +40,23 @@ impl StopReason {
     #[must_use]
     pub fn from_code(code: u64) -> Option<StopReason> {
         StopReason::ALL.into_iter().find(|reason| reason.code() == code)
+    }
+}
+
+/// Tells an engine from outside to cancel its orders and stop; clones share one switch.
+#[derive(Clone, Debug, Default)]
+pub struct KillSwitch(Arc<AtomicBool>);
+
+impl KillSwitch {
+    /// Pulls it, for good.
+    pub fn pull(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// True once it was pulled.
+    #[must_use]
+    pub fn is_pulled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -73,7 +73,7 @@ mod tests;
 
 pub use config::{ConfigError, EngineConfig};
 pub use context::{Context, Refusal};
-pub use desk::{Desk, EngineCounters, StopReason};
+pub use desk::{Desk, EngineCounters, KillSwitch, StopReason};
 pub use engine::TradeEngine;
 pub use features::{AggressiveTrade, Bbo, Features, PPM};
 pub use money::Money;

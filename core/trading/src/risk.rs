@@ -36,35 +36,25 @@ impl Default for Limits {
     }
 }
 
-/// What the check said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum RiskResult {
-    /// It may go.
-    Allowed,
-    /// Above [`Limits::max_order_qty`].
-    OrderTooLarge,
-    /// With every open order of the side traded, the position would be above [`Limits::max_position`].
-    PositionTooLarge,
-    /// The loss is above [`Limits::max_loss`] and the order could do more than reduce the position.
-    LossTooLarge,
-    /// As many orders as [`Limits::max_open_orders`] are open.
-    TooManyOpenOrders,
-    /// The instrument's book cannot be believed, or no market data came yet.
-    BookNotLive,
+tickpath_types::enumerated! {
+    /// Result of the check of an order.
+    pub enum RiskResult {
+        /// It may go.
+        Allowed,
+        /// Above [`Limits::max_order_qty`].
+        OrderTooLarge,
+        /// With every open order of the side traded, the position would be above [`Limits::max_position`].
+        PositionTooLarge,
+        /// The loss is above [`Limits::max_loss`] and the order could do more than reduce the position.
+        LossTooLarge,
+        /// As many orders as [`Limits::max_open_orders`] are open.
+        TooManyOpenOrders,
+        /// The instrument's book is not live, or no market data came yet.
+        BookNotLive,
+    }
 }
 
 impl RiskResult {
-    /// Every result.
-    pub const ALL: [RiskResult; 6] = [
-        RiskResult::Allowed,
-        RiskResult::OrderTooLarge,
-        RiskResult::PositionTooLarge,
-        RiskResult::LossTooLarge,
-        RiskResult::TooManyOpenOrders,
-        RiskResult::BookNotLive,
-    ];
-
     /// Name for counters, e.g. `"position_too_large"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -184,14 +174,14 @@ impl Limits {
 #[derive(Clone, Debug)]
 pub struct Risk {
     limits: Box<[Limits]>,
-    counts: [u64; RiskResult::ALL.len()],
+    counts: [u64; RiskResult::COUNT],
 }
 
 impl Risk {
     /// Limits of the instruments 1 to `limits.len()`.
     #[must_use]
     pub fn new(limits: &[Limits]) -> Risk {
-        Risk { limits: limits.into(), counts: [0; RiskResult::ALL.len()] }
+        Risk { limits: limits.into(), counts: [0; RiskResult::COUNT] }
     }
 
     /// The limits of an instrument; `None` when there is no such instrument.
@@ -206,14 +196,14 @@ impl Risk {
             Some(limits) => limits.check(order, now),
             None => RiskResult::BookNotLive,
         };
-        self.counts[result as usize] += 1;
+        self.counts[result.index()] += 1;
         result
     }
 
     /// How often checks ended so.
     #[must_use]
     pub const fn count(&self, result: RiskResult) -> u64 {
-        self.counts[result as usize]
+        self.counts[result.index()]
     }
 }
 

@@ -2,21 +2,20 @@
 
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest};
 
-/// How long after a new login requests may still be answered that the venue got by the lost connection: ample where the
-/// venue answers within milliseconds.
+/// Time after a new login in which requests of the lost connection may still be answered: ample where the venue answers
+/// within milliseconds.
 pub const SETTLE_AFTER: Nanos = Nanos::from_secs(1);
-/// How long to wait for the number of the first order before asking again: a venue without room for a record drops what it
-/// is asked.
+/// Interval between two queries for the number of the first order: a venue without room for a record drops the query.
 const ASK_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// What an order gateway tells its engine, in the order in which it happened.
+/// Events of an order gateway for its engine, in the order in which they happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatewayEvent {
-    /// The venue said something of an order.
+    /// The venue answered, or reports about an order.
     Answer {
-        /// What it said.
+        /// The answer or report.
         kind: OrderEventKind,
-        /// When, since midnight.
+        /// Its time, since midnight.
         ts: Nanos,
     },
     /// The request was not sent, and never will be: it came while the gateway was not logged in.
@@ -42,9 +41,9 @@ enum State {
     },
     Up,
     Lost,
-    /// Requests that were sent before the login or before a doubt may still be answered: until `from`, and until the venue
-    /// is heard once more after everything that had come by then was read. TCP keeps the order: whatever the venue said
-    /// before that was read too. A doubt that comes meanwhile begins when this is over: so this ends at its time, however
+    /// Requests that were sent before the login or before a doubt may still be answered: until `from`, and until another
+    /// message comes after everything that had come by then was read. TCP keeps the order: the messages before it were
+    /// read too. A doubt that comes meanwhile begins when this is over: so this ends at its time, however
     /// much is dropped.
     Settling {
         from: Nanos,

@@ -51,9 +51,9 @@ impl TraderView {
     }
 }
 
-/// What an order gateway has done, readable from outside while it runs.
+/// Counters of an order gateway, readable from other threads while it runs.
 #[derive(Debug, Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+#[repr(align(128))] // no false sharing with data that another thread writes
 pub struct GatewayCounters {
     /// Requests written to the venue.
     pub requests: Counter,
@@ -88,7 +88,7 @@ struct Head {
 pub struct SnapshotWriter(seqlock::Writer<Head, PositionRecord>);
 
 impl SnapshotWriter {
-    /// Both ends, for an engine of so many instruments.
+    /// Both ends, for an engine of `instrument_count` instruments.
     #[must_use]
     pub fn new(instrument_count: usize) -> (SnapshotWriter, TraderView) {
         let flat = vec![PositionRecord::default(); instrument_count];

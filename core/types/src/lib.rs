@@ -18,6 +18,7 @@ mod date;
 mod decimal;
 mod divisor;
 mod draw;
+mod enumerated;
 mod ids;
 mod instrument;
 mod market;

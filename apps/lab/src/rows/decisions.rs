@@ -3,10 +3,10 @@
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, spsc};
 use tickpath_timing::NoTrace;
-use tickpath_trader::{
-    EngineAgent, EngineIdentity, EngineRings, KillSwitch, TraderSettings, strategy_by_name,
+use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, TraderSettings, strategy_by_name};
+use tickpath_trading::{
+    EngineConfig, GatewayEvent, KillSwitch, Limits, LiquidityTaker, Strategy, TradeEngine, WarmUp,
 };
-use tickpath_trading::{EngineConfig, GatewayEvent, Limits, LiquidityTaker, Strategy, TradeEngine, WarmUp};
 use tickpath_types::{
     BookHealth, CancelReason, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Qty,
     SessionId, UpdateKind,

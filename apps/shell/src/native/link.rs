@@ -1,7 +1,7 @@
 //! The connections to a native venue, and one request at a time.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use tickpath_deribit::channel::{Channel, Interval, Selector};
 use tickpath_deribit::method::Method;
@@ -167,7 +167,7 @@ impl NativeLink {
     }
 
     pub(crate) fn unreadable(&self) -> u64 {
-        self.account.unreadable + self.entry.as_ref().map_or(0, OrderEntry::unknown_answers)
+        self.account.unreadable + self.entry.as_ref().map_or(0, |entry| entry.client().unknown_answers())
     }
 
     pub(crate) fn has_key(&self) -> bool {
@@ -419,7 +419,7 @@ impl NativeLink {
                 // Nothing was sent: its number is free.
                 if let (Some(number), Some(entry)) = (pending.number, &mut self.entry) {
                     self.next_ref = number.into();
-                    entry.discard();
+                    entry.client_mut().discard();
                 }
                 inbox.answer_with(pending.id, Answer::Impossible(error.to_string()));
             }
@@ -440,7 +440,7 @@ impl NativeLink {
         let gone = || OrderEntryError::Disconnected { reason: "the connection was just lost".to_owned() };
         let entry = self.entry.as_mut().filter(|entry| entry.is_active()).ok_or_else(gone)?;
         // Answers to earlier questions are of no use here.
-        entry.take_query_answer();
+        entry.client_mut().take_query_answer();
         for request in requests {
             entry.queue(request)?;
         }
@@ -566,12 +566,12 @@ impl NativeLink {
     /// The place in the log that the venue was asked for, once it has answered.
     fn take_place(&mut self, now: Nanos, inbox: &mut Inbox) -> Option<u64> {
         let entry = self.entry.as_mut()?;
-        self.venue_time = entry.take_query_answer()?;
-        let next = entry.next_user_ref().map_or(0, |next| next.0);
+        self.venue_time = entry.client_mut().take_query_answer()?;
+        let next = entry.client().next_user_ref().map_or(0, |next| next.0);
         self.next_ref = self.next_ref.max(if next == 0 { REFS_END } else { next.into() });
         inbox.keep(now, Way::Received, &words::query_answer(self.venue_time, next));
         // Whatever came with the answer is waited for as well.
-        Some(entry.next_sequence().saturating_sub(1))
+        Some(entry.client().next_sequence().saturating_sub(1))
     }
 
     fn become_ready(&mut self, now: Nanos, inbox: &mut Inbox) -> Result<(), OrderEntryError> {

@@ -6,8 +6,8 @@ use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_test_support::quote;
 use tickpath_timing::{MarketId, Stamp, StampKind, Token, Trace};
-use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, KillSwitch};
-use tickpath_trading::{Context, EngineConfig, GatewayEvent, Limits, Strategy, TradeEngine};
+use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings};
+use tickpath_trading::{Context, EngineConfig, GatewayEvent, KillSwitch, Limits, Strategy, TradeEngine};
 use tickpath_types::{
     BookHealth, EnterOrder, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Sequence,
     SessionId, UserRefNum,

@@ -13,11 +13,10 @@ use tickpath_lockfree::{broadcast, spsc};
 use tickpath_test_support::{Deadline, listen_nonblocking};
 use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
-use tickpath_trader::{
-    EngineAgent, EngineIdentity, EngineRings, GatewaySettings, KillSwitch, OrderEntry, OrderGateway,
-};
+use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewaySettings, OrderEntry, OrderGateway};
 use tickpath_trading::{
-    EngineConfig, Limits, NewOrder, Refusal, SETTLE_AFTER, TradeEngine, TraderSnapshot, TraderView,
+    EngineConfig, KillSwitch, Limits, NewOrder, Refusal, SETTLE_AFTER, TradeEngine, TraderSnapshot,
+    TraderView,
 };
 use tickpath_types::{
     EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderEventKind, OrderRequest, Price, Qty, SessionId,

@@ -103,7 +103,7 @@ impl Client {
         Ok(())
     }
 
-    /// What is queued, to be sent.
+    /// The queued bytes, to be sent.
     #[inline]
     #[must_use]
     pub fn queued(&self) -> &[u8] {
@@ -116,7 +116,7 @@ impl Client {
         self.out_len = 0;
     }
 
-    /// What is queued is sent now: no heartbeat is due for a while.
+    /// The queued bytes are sent now: no heartbeat is due for a while.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
         self.soup.sent(now);
@@ -139,7 +139,7 @@ impl Client {
                 ClientEvent::Message { message, .. } => {
                     match decode_event(message, |symbol| self.instruments.find(symbol)) {
                         Ok(Answer::Order(answer)) => on_answer(&answer),
-                        // Whether orders are taken is told by market data, and by the answers to them.
+                        // Market data and the answers to orders say whether orders are taken.
                         Ok(Answer::Other(Outbound::SystemEvent(..))) => {}
                         Ok(Answer::Other(Outbound::QueryResponse(answer, ..))) => {
                             self.next_user_ref = Some(answer.next_user_ref.get());

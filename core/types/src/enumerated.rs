@@ -1,0 +1,41 @@
+//! Enums that list their values.
+
+/// Declares enums without data, with `ALL` of their values, `COUNT`, and the `index` of each.
+///
+/// ```
+/// tickpath_types::enumerated! {
+///     /// Colours.
+///     pub enum Colour {
+///         /// Red.
+///         Red,
+///         /// Blue.
+///         Blue,
+///     }
+/// }
+///
+/// assert_eq!(Colour::ALL[Colour::Blue.index()], Colour::Blue);
+/// ```
+#[macro_export]
+macro_rules! enumerated {
+    ($(#[$about:meta])* pub enum $name:ident { $($(#[$meaning:meta])* $value:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $name {
+            $($(#[$meaning])* $value,)*
+        }
+
+        impl $name {
+            /// All of them, in the order of the enumeration.
+            pub const ALL: [$name; $name::COUNT] = [$($name::$value),*];
+            /// How many there are.
+            pub const COUNT: usize = [$(stringify!($value)),*].len();
+
+            /// Its position in `ALL`.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
